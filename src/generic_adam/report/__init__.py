@@ -1,0 +1,1 @@
+"""Figures and pages made from records and certificates. Nothing here trains or simulates."""

@@ -1,0 +1,144 @@
+"""How every figure of the project looks, and how it reaches the disk.
+
+One palette (Okabe and Ito's, told apart by people with any of the common colour-vision deficiencies), one set of
+matplotlib settings, and one function that saves a figure twice: as SVG for pages and as PNG for everything else.
+The same data gives the same bytes: identifiers in the SVG are salted with a constant and no date is written.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from generic_adam.experiments.records import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.figure import Figure
+
+VERMILION: Final = "#D55E00"
+ORANGE: Final = "#E69F00"
+GREEN: Final = "#009E73"
+SKY: Final = "#56B4E9"
+BLUE: Final = "#0072B2"
+PURPLE: Final = "#CC79A7"
+GREY: Final = "#5A5A5A"
+
+PALETTE: Final[tuple[str, ...]] = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
+"""Line colours in the order in which a figure without named methods uses them."""
+
+# Constant theta (r = 0) is the warm end and AdaEMA's theta (r = 1) the cool end of one path of distinct colours.
+_PATH: Final[tuple[str, ...]] = (VERMILION, ORANGE, GREEN, SKY, BLUE)
+_NAMED: Final[dict[str, str]] = {"adam": VERMILION, "rmsprop": PURPLE, "amsgrad": GREY, "adaema": BLUE}
+_PARAMETER: Final = re.compile(r"(?<![A-Za-z])[rs]\s*=\s*(\d+(?:\.\d+)?)")
+
+_SETTINGS: Final[dict[str, object]] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#9A9A9A",
+    "axes.grid": True,
+    "axes.labelsize": 10,
+    "axes.linewidth": 0.8,
+    "axes.prop_cycle": None,  # filled in by house_style, which may import matplotlib
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 110,
+    "figure.facecolor": "white",
+    "figure.figsize": (6.4, 3.9),
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.7,
+    "lines.solid_capstyle": "round",
+    "savefig.dpi": 160,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "generic-adam",
+    "xtick.color": "#4A4A4A",
+    "xtick.labelsize": 9,
+    "ytick.color": "#4A4A4A",
+    "ytick.labelsize": 9,
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib settings of the project, in force inside the ``with`` block only.
+
+    Examples:
+        >>> import matplotlib
+        >>> with house_style():
+        ...     matplotlib.rcParams["axes.grid"]
+        True
+    """
+    import matplotlib as mpl
+    from cycler import cycler
+
+    settings = _SETTINGS | {"axes.prop_cycle": cycler(color=list(PALETTE))}
+    with mpl.rc_context(settings):  # pyright: ignore[reportArgumentType]
+        yield
+
+
+def colour_for(label: str) -> str:
+    """Colour of a method's line, the same in every figure.
+
+    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); a label that
+    begins with the name of a known method has that method's colour; any other gets a fixed one of the palette.
+
+    Args:
+        label: What the legend calls the method.
+
+    Returns:
+        A colour as ``#RRGGBB``.
+
+    Examples:
+        >>> colour_for("r = 0") == colour_for("Adam")
+        True
+    """
+    if parameter := _PARAMETER.search(label):
+        return _along_path(min(float(parameter[1]), 1.0))
+    words = re.findall(r"[a-z]+", label.lower())
+    if words and words[0] in _NAMED:
+        return _NAMED[words[0]]
+    return PALETTE[zlib.crc32(label.encode()) % len(PALETTE)]
+
+
+def _along_path(fraction: float) -> str:
+    """Colour at a fraction between 0 and 1 of the path, mixed linearly between its five stops."""
+    position = fraction * (len(_PATH) - 1)
+    index = min(int(position), len(_PATH) - 2)
+    share = position - index
+    left, right = (bytes.fromhex(stop[1:]) for stop in _PATH[index : index + 2])
+    mixed = (round(a + share * (b - a)) for a, b in zip(left, right, strict=True))
+    return "#" + "".join(f"{channel:02X}" for channel in mixed)
+
+
+def save_figure(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
+    """Save a figure as ``stem.svg`` and ``stem.png``, each whole or not at all.
+
+    Args:
+        figure: The figure; it is closed by its owner, not here.
+        stem: Path without the ending; a dot in its last part is kept (``r0.25`` gives ``r0.25.svg``).
+
+    Returns:
+        The two paths, SVG first.
+    """
+    stem = Path(stem)
+    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in ("svg", "png"))
+    with house_style():  # the salt and the resolution are read at save time
+        for path, metadata in ((svg, {"Date": None}), (png, {"Software": None})):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=path.suffix[1:], metadata=metadata)
+            with atomic_write(path, "wb") as stream:
+                stream.write(buffer.getvalue())
+    return svg, png
