@@ -1,0 +1,1 @@
+"""The paper's experiments, each with its records: problems, networks, data, training, sweeps."""

@@ -1,0 +1,248 @@
+"""What an experiment leaves behind: files that are never half-written, a manifest, a table of claims.
+
+Every writer here goes through `atomic_write`: the text is written to a temporary file beside its destination,
+flushed to the disk, and renamed, so that a full disk or a killed process leaves the previous file or none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+MANIFEST_PACKAGES = (
+    "generic-adam",
+    "numpy",
+    "numba",
+    "torch",
+    "torchvision",
+    "jax",
+    "optax",
+    "matplotlib",
+    "dask",
+)
+"""Packages whose version can change a result or a figure; those that are not installed are left out."""
+
+
+class OutputError(ValueError):
+    """A result could not be written; the message is one line: what, where, why."""
+
+
+class Finding(StrEnum):
+    """What a run says about a sentence of the paper."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, and what was measured about it.
+
+    Args:
+      sentence: what is claimed, in one sentence.
+      source: where the paper says it (section, figure, corollary).
+      verdict: "supported", "contradicted" or "unclear".
+      evidence: the numbers the verdict rests on.
+    """
+
+    sentence: str
+    source: str
+    verdict: str
+    evidence: str
+
+    def __post_init__(self) -> None:
+        """Turn the verdict into a `Finding`, so that a misspelt one is an error."""
+        object.__setattr__(self, "verdict", Finding(self.verdict))
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file that appears at `path` only when the block ends without an error.
+
+    Args:
+      path: the destination; its directory must exist.
+      mode: "w" for text (UTF-8, newlines as written) or "wb" for bytes.
+
+    Yields:
+      The open temporary file, in the destination's directory.
+
+    Raises:
+      OutputError: the directory is missing, unwritable or full; nothing is left behind.
+    """
+    if mode not in {"w", "wb"}:
+        raise ValueError(f"atomic_write takes mode 'w' or 'wb', not {mode!r}")
+    destination = Path(path)
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+    except OSError as error:
+        raise _output_error(destination, error) from error
+    try:
+        with open(descriptor, mode, **text) as file:  # pyright: ignore[reportArgumentType, reportCallIssue]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes private files; a result is as readable as any file its owner creates.
+        Path(temporary).chmod(0o666 & ~_file_mask())
+        Path(temporary).replace(destination)
+    except OSError as error:
+        raise _output_error(destination, error) from error
+    finally:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+
+
+def _output_error(destination: Path, error: OSError) -> OutputError:
+    return OutputError(f"cannot write {destination}: {error.strerror or error}")
+
+
+def _file_mask() -> int:
+    """Return the process's umask; the only portable way to read it is to set it and set it back."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def ensure_output_directory(path: str | os.PathLike[str]) -> Path:
+    """Create `path` (and its parents) if needed and prove that a file can be written there.
+
+    An experiment calls this before it computes, so that an hour's work is not lost to a typing error.
+
+    Raises:
+      OutputError: the path is a file, or cannot be created or written.
+    """
+    directory = Path(path)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except FileExistsError as error:
+        raise OutputError(f"cannot write to {directory}: it is a file, expected a directory") from error
+    except OSError as error:
+        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
+    return directory
+
+
+def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Describe a run so that it can be repeated: command, settings, versions, machine, time.
+
+    Args:
+      command: what a person types to repeat the run.
+      settings: the resolved settings, defaults included; plain types.
+      seconds: wall-clock time the run took.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "command": command,
+        "settings": dict(settings),
+        "seconds": round(seconds, 3),
+        "finished": now.isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "machine": describe_machine(),
+    }
+
+
+def write_manifest(
+    path: str | os.PathLike[str], command: str, settings: Mapping[str, Any], seconds: float
+) -> Path:
+    """Write `manifest(...)` as JSON to the file `path` and return the path."""
+    destination = Path(path)
+    write_json(destination, manifest(command, settings, seconds))
+    return destination
+
+
+def write_json(path: str | os.PathLike[str], content: object) -> None:
+    """Write `content` as indented JSON, atomically; numbers JSON cannot hold (nan) are an error, not a guess."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    with atomic_write(path) as file:
+        file.write(text + "\n")
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in MANIFEST_PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what of the machine matters for a time: processor, cores, memory, system; no name, no path."""
+    return {
+        "processor": _processor_name(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _processor_name() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _memory_gib() -> float | None:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not every system names these
+        return None
+    return round(total / 2**30, 1)
+
+
+def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> tuple[Path, Path]:
+    """Write the claims as `claims.json` (for programs) and `claims.md` (a table for people).
+
+    Returns:
+      The two paths, JSON first.
+    """
+    folder = Path(directory)
+    as_json, as_table = folder / "claims.json", folder / "claims.md"
+    write_json(as_json, [asdict(claim) for claim in claims])
+    with atomic_write(as_table) as file:
+        file.write(claims_table(claims))
+    return as_json, as_table
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    """Return the claims as a Markdown table."""
+    lines = ["| claim | source | verdict | evidence |", "|---|---|---|---|"]
+    lines += [
+        "| " + " | ".join(_cell(text) for text in (c.sentence, c.source, c.verdict, c.evidence)) + " |"
+        for c in claims
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Keep a table's row on one line, whatever the text holds."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def read_claims(directory: str | os.PathLike[str]) -> list[Claim]:
+    """Read back what `write_claims` wrote.
+
+    Raises:
+      OutputError: the file is missing or is not a list of claims.
+    """
+    path = Path(directory) / "claims.json"
+    try:
+        return [Claim(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    except OSError as error:
+        raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        raise OutputError(f"cannot read {path}: not a list of claims ({error})") from error
