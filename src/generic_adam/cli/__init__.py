@@ -1,0 +1,25 @@
+"""The command ``generic-adam``: thin wrappers, one file a subcommand."""
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: what follows ``generic-adam``; None takes them from the process.
+
+    Returns:
+        0 when the answer is yes or the job is done, 1 when it is no, 2 on bad input, 3 when undecided.
+    """
+    from generic_adam.extras import MissingExtraError, require
+
+    try:
+        require("typer", "rich")
+    except MissingExtraError as error:
+        print(f"generic-adam: {error}", file=sys.stderr)
+        return 2
+    from generic_adam.cli.app import run
+
+    return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -1,0 +1,77 @@
+"""What the subcommands print: tables that align, JSON, and colour only on a terminal."""
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+# Green, red and yellow for the three answers; bold as well, because not everyone sees the difference in hue.
+_STYLES = {
+    "certified": "bold green",
+    "holds": "green",
+    "supported": "green",
+    "not certified": "bold red",
+    "fails": "bold red",
+    "contradicted": "bold red",
+    "undecided": "bold yellow",
+    "unclear": "bold yellow",
+}
+_UNLIMITED = 10_000
+
+
+def make_console(*, stderr: bool = False) -> "Console":
+    """A console that colours only on a terminal and elsewhere wraps no line to fit an imagined width."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else _UNLIMITED, highlight=False)
+
+
+def answer(word: str) -> "Text":
+    """A verdict, status or claim in its colour; any other word as it is."""
+    from rich.text import Text
+
+    return Text(str(word), style=_STYLES.get(str(word), ""))
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    right: Collection[str] = (),
+) -> None:
+    """Print a table on standard output.
+
+    Args:
+        headings: the names of the columns.
+        rows: their cells: text (taken literally, never as markup) or the result of :func:`answer`.
+        title: a line above the table.
+        right: the headings of the columns that align to the right (numbers).
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        header_style="bold",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    make_console().print(table)
+
+
+def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
+    """Print plain data as JSON on standard output; a NaN or an infinity is an error, for JSON has none."""
+    print(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
