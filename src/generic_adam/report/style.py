@@ -1,8 +1,9 @@
 """How every figure of the project looks, and how it reaches the disk.
 
-One palette (Okabe and Ito's, told apart by people with any of the common colour-vision deficiencies), one set of
-matplotlib settings, and one function that saves a figure twice: as SVG for pages and as PNG for everything else.
-The same data gives the same bytes: identifiers in the SVG are salted with a constant and no date is written.
+One palette (Okabe and Ito's, told apart by people with any of the common colour-vision deficiencies), one
+set of matplotlib settings, and one function that saves a figure twice: as SVG for pages and as PNG for
+everything else. The same data gives the same bytes: identifiers in the SVG are salted with a constant and no
+date is written.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GREY: Final = "#5A5A5A"
 PALETTE: Final[tuple[str, ...]] = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 """Line colours in the order in which a figure without named methods uses them."""
 
-# Constant theta (r = 0) is the warm end and AdaEMA's theta (r = 1) the cool end of one path of distinct colours.
+# Constant theta (r = 0) is the warm end and AdaEMA's theta (r = 1) the cool end of one path of colours.
 _PATH: Final[tuple[str, ...]] = (VERMILION, ORANGE, GREEN, SKY, BLUE)
 _NAMED: Final[dict[str, str]] = {"adam": VERMILION, "rmsprop": PURPLE, "amsgrad": GREY, "adaema": BLUE}
 _PARAMETER: Final = re.compile(r"(?<![A-Za-z])[rs]\s*=\s*(\d+(?:\.\d+)?)")
@@ -92,8 +93,9 @@ def house_style() -> Iterator[None]:
 def colour_for(label: str) -> str:
     """Colour of a method's line, the same in every figure.
 
-    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); a label that
-    begins with the name of a known method has that method's colour; any other gets a fixed one of the palette.
+    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); a label
+    that begins with the name of a known method has that method's colour; any other gets a fixed one of the
+    palette.
 
     Args:
         label: What the legend calls the method.
