@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from generic_adam.experiments import records
 from generic_adam.experiments.records import Claim, OutputError, atomic_write
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 CLAIM = Claim("larger r\nis | faster", "Figure 1(a)", "supported", "98 of 100 seeds")
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def test_atomic_write_replaces_the_whole_file(tmp_path: Path) -> None:
@@ -22,7 +29,7 @@ def test_atomic_write_replaces_the_whole_file(tmp_path: Path) -> None:
         file.write("t,x\n1,é\n")
         assert path.read_text() == "a longer text that was here before"
     assert path.read_bytes() == "t,x\n1,é\n".encode()
-    assert os.listdir(tmp_path) == ["record.csv"]
+    assert names_in(tmp_path) == ["record.csv"]
 
 
 def test_atomic_write_takes_bytes(tmp_path: Path) -> None:
@@ -45,11 +52,10 @@ def test_atomic_write_honours_the_umask(tmp_path: Path) -> None:
 def test_an_error_in_the_block_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "record.csv"
     path.write_text("old")
-    with pytest.raises(KeyError), atomic_write(path) as file:
-        file.write("half")
-        raise KeyError
+    with pytest.raises(ZeroDivisionError), atomic_write(path) as file:
+        file.write("half" * (1 // file.tell()))
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["record.csv"]
+    assert names_in(tmp_path) == ["record.csv"]
 
 
 def test_a_destination_below_a_device_is_one_line() -> None:
@@ -68,18 +74,18 @@ def test_a_failed_flush_is_one_line_and_keeps_the_old_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(OutputError, match=r"record\.csv: No space left on device") as caught:
-        with atomic_write(path) as file:
-            file.write("new")
+    no_space_left = pytest.raises(OutputError, match=r"record\.csv: No space left on device")
+    with no_space_left as caught, atomic_write(path) as file:
+        file.write("new")
     assert "\n" not in str(caught.value)
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["record.csv"]
+    assert names_in(tmp_path) == ["record.csv"]
 
 
 def test_a_missing_directory_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="No such file or directory") as caught:
-        with atomic_write(tmp_path / "missing" / "record.csv"):
-            pass
+    no_such_directory = pytest.raises(OutputError, match="No such file or directory")
+    with no_such_directory as caught, atomic_write(tmp_path / "missing" / "record.csv"):
+        pass
     assert "\n" not in str(caught.value)
 
 
@@ -91,7 +97,7 @@ def test_atomic_write_does_not_append(tmp_path: Path) -> None:
 def test_ensure_output_directory_makes_parents(tmp_path: Path) -> None:
     made = records.ensure_output_directory(tmp_path / "a" / "b")
     assert made.is_dir()
-    assert os.listdir(made) == []
+    assert names_in(made) == []
     assert records.ensure_output_directory(made) == made
 
 
@@ -124,7 +130,7 @@ def test_manifest_names_what_a_repetition_needs(tmp_path: Path) -> None:
 def test_json_refuses_what_json_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Out of range"):
         records.write_json(tmp_path / "a.json", {"x": float("nan")})
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 def test_claims_are_read_back_as_written(tmp_path: Path) -> None:

@@ -6,18 +6,20 @@ flushed to the disk, and renamed, so that a full disk or a killed process leaves
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 MANIFEST_PACKAGES = (
     "generic-adam",
@@ -83,13 +85,13 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     if mode not in {"w", "wb"}:
         raise ValueError(f"atomic_write takes mode 'w' or 'wb', not {mode!r}")
     destination = Path(path)
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    encoding, newline = (None, None) if mode == "wb" else ("utf-8", "")
     try:
         descriptor, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
     except OSError as error:
         raise _output_error(destination, error) from error
     try:
-        with open(descriptor, mode, **text) as file:  # pyright: ignore[reportArgumentType, reportCallIssue]
+        with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -142,7 +144,7 @@ def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[
       settings: the resolved settings, defaults included; plain types.
       seconds: wall-clock time the run took.
     """
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return {
         "command": command,
         "settings": dict(settings),
@@ -163,7 +165,7 @@ def write_manifest(
 
 
 def write_json(path: str | os.PathLike[str], content: object) -> None:
-    """Write `content` as indented JSON, atomically; numbers JSON cannot hold (nan) are an error, not a guess."""
+    """Write `content` as indented JSON, atomically; a number JSON cannot hold (nan) is an error."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     with atomic_write(path) as file:
         file.write(text + "\n")
