@@ -1,0 +1,5 @@
+"""The one error this package raises."""
+
+
+class ScheduleError(ValueError):
+    """A schedule that cannot be built or evaluated; the message is one line that says what, where and what was expected."""

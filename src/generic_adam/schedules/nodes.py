@@ -1,0 +1,372 @@
+"""The arithmetic nodes of a schedule's expression: numbers, t, + - * / ^, max, min and joins."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule, finite_float
+from generic_adam.schedules.growth import ZERO, Growth
+from generic_adam.schedules.ratebase import ONE, GeometricBase
+
+BinaryOperation = Callable[[float, float], float]
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Constant(Schedule):
+    """u_t = value, an exact rational number: 0.999 is 999/1000, so 1 - 0.999 is 1/1000 to the last bit."""
+
+    value: Fraction
+
+    def __post_init__(self) -> None:
+        finite_float(self.value)
+
+    @property
+    def constant_value(self) -> float:
+        return float(self.value)
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]
+        text = str(self)
+        return 2 if "/" in text else 3 if text.startswith("-") else 5
+
+    def _compile(self) -> ScalarFunction:
+        number = float(self.value)
+        return lambda _t: number
+
+    def _evaluate(self, times: FloatArray) -> float:
+        return float(self.value)
+
+    def _growth(self) -> Growth:
+        number = float(self.value)
+        if number == 0:
+            return ZERO
+        if Fraction(number) == self.value:
+            return Growth(number, number)
+        return Growth(math.nextafter(number, -math.inf), math.nextafter(number, math.inf))
+
+    def one_minus(self) -> Schedule:
+        return Constant(1 - self.value)
+
+    def __str__(self) -> str:
+        number = float(self.value)
+        text = repr(number)
+        if Fraction(text) != self.value:
+            return f"{self.value.numerator}/{self.value.denominator}"
+        return text.removesuffix(".0")
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Time(Schedule):
+    """u_t = t."""
+
+    def _compile(self) -> ScalarFunction:
+        return float
+
+    def _evaluate(self, times: FloatArray) -> FloatArray:
+        return times
+
+    def _growth(self) -> Growth:
+        return Growth(1.0, 1.0, ONE, Fraction(1))
+
+    def one_minus(self) -> Schedule:
+        return Subtract(Constant(Fraction(1)), self)
+
+    def __str__(self) -> str:
+        return "t"
+
+
+def _compose(operation: BinaryOperation, left: Schedule, right: Schedule) -> ScalarFunction:
+    """The function t -> operation(left_t, right_t), with constants taken out of the inner call."""
+    f, g = left._function, right._function  # pyright: ignore[reportPrivateUsage]
+    a, b = left.constant_value, right.constant_value
+    if a is not None:
+        return lambda t: operation(a, g(t))
+    if b is not None:
+        return lambda t: operation(f(t), b)
+    return lambda t: operation(f(t), g(t))
+
+
+@dataclass(frozen=True, repr=False)
+class _Binary(Schedule):
+    left: Schedule
+    right: Schedule
+
+    @property
+    def constant_value(self) -> float | None:
+        if self.left.is_constant and self.right.is_constant:
+            return self(1)
+        return None
+
+    def _texts(self, left_binding: int, right_binding: int) -> tuple[str, str]:
+        return bracketed(self.left, left_binding), bracketed(self.right, right_binding)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Add(_Binary):
+    """u_t = left_t + right_t."""
+
+    binding = 1
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(operator.add, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return self.left._evaluate(times) + self.right._evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        return left + right if left is not None and right is not None else None
+
+    def __str__(self) -> str:
+        left, right = self._texts(1, 2)
+        return f"{left} + {right}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Subtract(_Binary):
+    """u_t = left_t - right_t."""
+
+    binding = 1
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(operator.sub, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return self.left._evaluate(times) - self.right._evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        return left + (-right) if left is not None and right is not None else None
+
+    def one_minus(self) -> Schedule:
+        return self.right if self.left == Constant(Fraction(1)) else super().one_minus()
+
+    def __str__(self) -> str:
+        left, right = self._texts(1, 2)
+        return f"{left} - {right}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Multiply(_Binary):
+    """u_t = left_t * right_t."""
+
+    binding = 2
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(operator.mul, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return self.left._evaluate(times) * self.right._evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        return left * right if left is not None and right is not None else None
+
+    def __str__(self) -> str:
+        left, right = self._texts(2, 3)
+        return f"{left} * {right}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Divide(_Binary):
+    """u_t = left_t / right_t."""
+
+    binding = 2
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(operator.truediv, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return np.true_divide(self.left._evaluate(times), self.right._evaluate(times))
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        inverse = right.inverse() if right is not None else None
+        return left * inverse if left is not None and inverse is not None else None
+
+    def one_minus(self) -> Schedule:
+        # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
+        difference = self.right - self.left
+        return difference / self.right if difference.is_constant else super().one_minus()
+
+    def __str__(self) -> str:
+        left, right = self._texts(2, 3)
+        return f"{left} / {right}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Power(_Binary):
+    """u_t = left_t ^ right_t (base and exponent)."""
+
+    binding = 4
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(math.pow, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        base, exponent = self.left._evaluate(times), self.right._evaluate(times)
+        # The operator knows the fast exponents 2, 0.5 and -1 of arrays; two plain floats could turn complex under it.
+        return base**exponent if isinstance(base, np.ndarray) else np.power(base, exponent)
+
+    def _growth(self) -> Growth | None:
+        base, exponent = self.left, self.right
+        if isinstance(exponent, Constant):
+            return base.order.raised_to(exponent.value) if base.order is not None else None
+        if isinstance(base, Constant) and base.value > 0:
+            return _exponential_growth(base.value, exponent)
+        return None
+
+    def one_minus(self) -> Schedule:
+        from generic_adam.schedules.functions import Function  # noqa: PLC0415  (functions are built on these nodes)
+
+        # 1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is.
+        if isinstance(self.left, Subtract) and self.left.left == Constant(Fraction(1)):
+            return -Function("expm1", self.right * Function("log1p", -self.left.right))
+        return super().one_minus()
+
+    def __str__(self) -> str:
+        left, right = self._texts(5, 4)
+        return f"{left}^{right}"
+
+
+def _exponential_growth(base: Fraction, exponent: Schedule) -> Growth | None:
+    """The growth of base^exponent for a number base: geometric where the exponent is a t + b."""
+    from generic_adam.schedules.simplify import as_linear  # noqa: PLC0415
+
+    linear = as_linear(exponent)
+    if linear is not None:
+        slope, offset = linear
+        start = Growth(float(base), float(base)).raised_to(offset)
+        rho = GeometricBase.from_rational(base) ** slope
+        return start * Growth(1.0, 1.0, rho) if start is not None else None
+    limits = exponent.order
+    if limits is None or limits.trend > 0:
+        return None
+    low, high = (limits.low, limits.high) if limits.trend == 0 else (0.0, 0.0)
+    ends = sorted((math.pow(float(base), low), math.pow(float(base), high)))
+    return Growth(ends[0] * (1 - 1e-15), ends[1] * (1 + 1e-15))
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Negate(Schedule):
+    """u_t = -operand_t."""
+
+    operand: Schedule
+    binding = 3
+
+    @property
+    def constant_value(self) -> float | None:
+        inner = self.operand.constant_value
+        return None if inner is None else -inner
+
+    def _compile(self) -> ScalarFunction:
+        f = self.operand._function
+        return lambda t: -f(t)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return -self.operand._evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        return -self.operand.order if self.operand.order is not None else None
+
+    def __str__(self) -> str:
+        return f"-{bracketed(self.operand, 4)}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Maximum(_Binary):
+    """u_t = max(left_t, right_t)."""
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(max, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return np.maximum(self.left._evaluate(times), self.right._evaluate(times))
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        return left.largest(right) if left is not None and right is not None else None
+
+    def one_minus(self) -> Schedule:
+        return Minimum(self.left.one_minus(), self.right.one_minus())
+
+    def __str__(self) -> str:
+        return f"max({self.left}, {self.right})"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Minimum(_Binary):
+    """u_t = min(left_t, right_t)."""
+
+    def _compile(self) -> ScalarFunction:
+        return _compose(min, self.left, self.right)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        return np.minimum(self.left._evaluate(times), self.right._evaluate(times))
+
+    def _growth(self) -> Growth | None:
+        left, right = self.left.order, self.right.order
+        return -((-left).largest(-right)) if left is not None and right is not None else None
+
+    def one_minus(self) -> Schedule:
+        return Maximum(self.left.one_minus(), self.right.one_minus())
+
+    def __str__(self) -> str:
+        return f"min({self.left}, {self.right})"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Join(Schedule):
+    """u_t = before_t for t < threshold, after_t from then on: a finite beginning and a tail."""
+
+    threshold: int
+    before: Schedule
+    after: Schedule
+    binding = 0
+
+    def _compile(self) -> ScalarFunction:
+        threshold, before, after = self.threshold, self.before._function, self.after._function
+        return lambda t: before(t) if t < threshold else after(t)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        early = times < self.threshold
+        if not early.any():
+            return self.after._evaluate(times)
+        if early.all():
+            return self.before._evaluate(times)
+        result = np.empty_like(times)
+        result[early] = self.before._evaluate(times[early])
+        result[~early] = self.after._evaluate(times[~early])
+        return result
+
+    def _growth(self) -> Growth | None:
+        return self.after.order
+
+    def one_minus(self) -> Schedule:
+        return Join(self.threshold, self.before.one_minus(), self.after.one_minus())
+
+    def __str__(self) -> str:
+        return f"{bracketed(self.before, 1)} if t < {self.threshold} else {self.after}"
+
+
+def bracketed(node: Schedule, binding: int) -> str:
+    """The text of a part, in parentheses where it binds less tightly than its place asks for."""
+    return str(node) if node.binding >= binding else f"({node})"

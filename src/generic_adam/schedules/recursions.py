@@ -1,0 +1,275 @@
+"""Schedules defined by a running sum or product: theta from weights, and bias correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from generic_adam.schedules.base import BLOCK, FloatArray, ScalarFunction, Schedule
+from generic_adam.schedules.errors import ScheduleError
+from generic_adam.schedules.functions import Function
+from generic_adam.schedules.growth import UNKNOWN_CONSTANT, Growth
+from generic_adam.schedules.nodes import Constant, Divide, Multiply, Negate, Power
+from generic_adam.schedules.ratebase import ONE
+from generic_adam.schedules.simplify import as_linear
+
+# A running quantity at t costs t steps; past this the wait would be minutes.
+LARGEST_RECURSION = 10**9
+
+
+class Recursion:
+    """A running quantity evaluated block by block, with the state at each block's start kept.
+
+    `advance(state, times)` returns the values on a block of whole t and the state after it.
+    """
+
+    def __init__(self, initial: float, block: int, advance: Callable[[float, FloatArray], tuple[FloatArray, float]]) -> None:
+        self.block = block
+        self._advance = advance
+        self._states = [initial]
+        self._last: tuple[int, FloatArray] = (-1, np.empty(0))
+
+    def block_values(self, index: int) -> FloatArray:
+        """The values on t = index * block + 1, ..., (index + 1) * block."""
+        held = self._last
+        if held[0] == index:
+            return held[1]
+        while True:
+            known = min(len(self._states) - 1, index)
+            start = known * self.block + 1
+            values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
+            if known == len(self._states) - 1:
+                self._states.append(state)
+            if known == index:
+                self._last = (index, values)
+                return values
+
+    def scalar(self, t: float) -> float:
+        """The value at one whole t."""
+        index, offset = divmod(self._whole(t) - 1, self.block)
+        return float(self.block_values(index)[offset])
+
+    def evaluate(self, times: FloatArray) -> FloatArray:
+        """The values at an array of whole t."""
+        if times.size == 0:
+            return times.copy()
+        if not bool(np.all(times == np.floor(times))):
+            raise ScheduleError("a schedule with a running sum or product is defined at whole t only")
+        self._whole(float(times.max()))
+        result = np.empty_like(times)
+        blocks = ((times - 1) // self.block).astype(np.int64)
+        for index in np.unique(blocks):
+            here = blocks == index
+            offsets = (times[here] - 1 - index * self.block).astype(np.int64)
+            with np.errstate(all="ignore"):
+                result[here] = self.block_values(int(index))[offsets]
+        return result
+
+    @staticmethod
+    def _whole(t: float) -> int:
+        if t != math.floor(t) or t < 1:
+            raise ScheduleError(f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}")
+        if t > LARGEST_RECURSION:
+            raise ScheduleError(f"a running sum or product is evaluated up to t = {LARGEST_RECURSION:.0e}, got t = {t:.6g}")
+        return int(t)
+
+
+def _split_geometric(weights: Schedule) -> tuple[float, Schedule]:
+    """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
+    match weights:
+        case Multiply(left, right):
+            (first, rest), (second, other) = _split_geometric(left), _split_geometric(right)
+            return first + second, rest * other
+        case Divide(left, right):
+            (first, rest), (second, other) = _split_geometric(left), _split_geometric(right)
+            return first - second, rest / other
+        case Negate(operand):
+            rate, rest = _split_geometric(operand)
+            return rate, -rest
+        case Power(Constant(base), exponent) if base > 0 and (line := as_linear(exponent)) is not None:
+            return float(line[0]) * math.log(base), Constant(base) ** Constant(line[1])
+        case Function("exp", argument) if (line := as_linear(argument)) is not None:
+            return float(line[0]), Function("exp", Constant(line[1]))
+        case _:
+            return 0.0, weights
+
+
+@dataclass(frozen=True, repr=False)
+class _OfWeights(Schedule):
+    """What theta_t = W_{t-1}/W_t and its complement w_t/W_t share."""
+
+    weights: Schedule
+    initial: Fraction = field(default=Fraction(1))
+
+    def __post_init__(self) -> None:
+        if self.initial <= 0:
+            raise ScheduleError(f"the initial weight sum W_0 must be positive, got {self.initial}")
+
+    @property
+    def accepts_real_times(self) -> bool:
+        return False
+
+    @cached_property
+    def share(self) -> Recursion:
+        """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
+        log_rho, rest = _split_geometric(self.weights)
+        block = BLOCK if log_rho == 0 else max(1, min(BLOCK, int(300 / abs(log_rho))))
+
+        def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
+            # state = W_{s-1} rho^{-(s-1)} for the block starting at s; the scaled weights are w_t rho^{-(s-1)}.
+            powers = np.exp(log_rho * (times - (times[0] - 1)))
+            weights = powers * rest._evaluate(times)
+            if not bool(np.all(weights > 0)):
+                first = int(times[np.argmin(weights > 0)])
+                raise ScheduleError(f"weights must be positive, got w_t = {self.weights(first)} at t = {first}")
+            sums = state + np.cumsum(weights)
+            # The exact sum carries over to the next block; the running sums inside it are accurate to a few ulp.
+            total = math.fsum((state, *weights.tolist()))
+            return weights / sums, total / float(powers[-1])
+
+        return Recursion(float(self.initial), block, advance)
+
+    def _growth_of_share(self) -> Growth | None:
+        weights = self.weights.growth
+        if weights is None or weights.sign <= 0:
+            return None
+        sums = weights.partial_sums()
+        if sums is None:
+            return None
+        if sums.trend == 0:
+            # W_0 counts beside a convergent sum; only its being a positive constant is used.
+            sums = UNKNOWN_CONSTANT
+        if weights.rho.sign_of_log > 0:
+            limit = -math.expm1(-weights.rho.log)
+            if weights.low < weights.high * (1 - 1e-9):
+                # A factor that swings: w_t / W_t stays between two positive constants.
+                return Growth(limit * weights.low / weights.high, 1.0)
+            return Growth(limit * (1 - 1e-8), min(1.0, limit * (1 + 1e-8)))
+        inverse = sums.inverse()
+        return weights * inverse if inverse is not None else None
+
+    def _arguments(self) -> str:
+        return f"{self.weights}" if self.initial == 1 else f"{self.weights}, {Constant(self.initial)}"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class WeightedTheta(_OfWeights):
+    """theta_t = W_{t-1} / W_t, W_t = W_{t-1} + w_t, W_0 = initial: Generic Adam's theta from Weighted AdaEMA's weights."""
+
+    def _compile(self) -> ScalarFunction:
+        share = self.share.scalar
+        return lambda t: 1.0 - share(t)
+
+    def _evaluate(self, times: FloatArray) -> FloatArray:
+        return 1.0 - self.share.evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        share = self._growth_of_share()
+        if share is None:
+            return None
+        # Off a limit of 1, 1 - share is exact only where the share tends to 0.
+        return Growth(1.0, 1.0) + (-share)
+
+    def one_minus(self) -> Schedule:
+        return WeightShare(self.weights, self.initial)
+
+    def __str__(self) -> str:
+        return f"theta_from_weights({self._arguments()})"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class WeightShare(_OfWeights):
+    """w_t / W_t = 1 - theta_t, all digits kept."""
+
+    binding = 1
+
+    def _compile(self) -> ScalarFunction:
+        return self.share.scalar
+
+    def _evaluate(self, times: FloatArray) -> FloatArray:
+        return self.share.evaluate(times)
+
+    def _growth(self) -> Growth | None:
+        return self._growth_of_share()
+
+    def one_minus(self) -> Schedule:
+        return WeightedTheta(self.weights, self.initial)
+
+    def __str__(self) -> str:
+        return f"1 - theta_from_weights({self._arguments()})"
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class BiasCorrection(Schedule):
+    """u_t = 1 - prod_{i<=t} factor_i for factors in [0, 1): exact for scheduled factors, where factor_t^t is wrong."""
+
+    factor: Schedule
+
+    def __post_init__(self) -> None:
+        value = self.factor.constant_value
+        if value is not None and not 0 <= value < 1:
+            raise ScheduleError(f"bias correction needs a factor in [0, 1), got {value}")
+
+    @property
+    def constant_value(self) -> float | None:
+        return 1.0 if self.factor.constant_value == 0 else None
+
+    @property
+    def accepts_real_times(self) -> bool:
+        return self.factor.is_constant
+
+    @cached_property
+    def _log_product(self) -> Recursion:
+        complement = self.factor.one_minus()
+
+        def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
+            missing = np.broadcast_to(np.asarray(complement._evaluate(times)), times.shape)
+            if not bool(np.all((missing > 0) & (missing <= 1))):
+                first = int(times[np.argmin((missing > 0) & (missing <= 1))])
+                raise ScheduleError(f"bias correction needs factors in [0, 1), got {self.factor(first)} at t = {first}")
+            with np.errstate(divide="ignore"):
+                logs = np.log1p(-missing)
+            return state + np.cumsum(logs), math.fsum((state, *logs.tolist())) if np.isfinite(logs).all() else -math.inf
+
+        return Recursion(0.0, BLOCK, advance)
+
+    @property
+    def _constant_log(self) -> float | None:
+        """log of a constant factor, from its exact complement: log1p(-(1 - theta)) keeps what log(theta) would lose."""
+        missing = self.factor.one_minus().constant_value
+        if missing is None:
+            return None
+        return math.log1p(-missing) if missing < 1 else -math.inf
+
+    def _compile(self) -> ScalarFunction:
+        rate = self._constant_log
+        if rate is not None:
+            return lambda t: -math.expm1(rate * t)
+        running = self._log_product.scalar
+        return lambda t: -math.expm1(running(t))
+
+    def _evaluate(self, times: FloatArray) -> FloatArray:
+        rate = self._constant_log
+        return -np.expm1(rate * times if rate is not None else self._log_product.evaluate(times))
+
+    def _growth(self) -> Growth | None:
+        # It rises from 1 - factor_1 to a limit of at most 1, and reaches 1 exactly where the product tends to 0.
+        missing = self.factor.one_minus().growth
+        if missing is None or missing.sign <= 0:
+            return None
+        sums = missing.partial_sums()
+        if sums is None or sums.trend <= 0:
+            return UNKNOWN_CONSTANT if sums is None else Growth(max(self(1), math.ulp(0.0)), 1.0, ONE)
+        return Growth(1.0, 1.0)
+
+    def __str__(self) -> str:
+        return f"bias_correction({self.factor})"
