@@ -1,0 +1,19 @@
+"use strict";
+
+/* What to type to get the same answer from the library, in Python and on the command line. */
+var Lines = (() => {
+  const alpha = ({ eta, s }) => (s === 0 ? `${eta}` : `${eta}/t^${s}`);
+  const theta = ({ c, K, r }) => `1 - ${c}/max(t, ${K})^${r}`;
+
+  const python = (choice) =>
+    [
+      "import generic_adam as ga",
+      `m = ga.Method(alpha="${alpha(choice)}", beta=${choice.beta}, theta="${theta(choice)}")`,
+      "print(ga.certify(m).explain())",
+    ].join("\n");
+
+  const commandLine = (choice) =>
+    `generic-adam check --alpha "${alpha(choice)}" --beta ${choice.beta} --theta "${theta(choice)}"`;
+
+  return { alpha, theta, python, commandLine };
+})();

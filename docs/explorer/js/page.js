@@ -1,0 +1,136 @@
+"use strict";
+
+/* Joins the parts: a state, the controls that change it, and everything that shows it. */
+(() => {
+  const STEPS = 1000000;
+  const RECORDS = 420;
+  const EPSILON = 1e-8;
+  const find = (name) => document.getElementById(`explorer-${name}`);
+
+  let state = Settings.fromHash(location.hash);
+  const plane = Plane.create(find("plane"), (r, s) => change({ r, s }));
+  const background = Background.start(showRuns);
+
+  /** The comparison: the same step size and momentum with a constant theta, which is r = 0 and c = 1 - theta. */
+  const constantTheta = () => ({ ...state, r: 0, K: 1, c: Number((1 - state.theta).toFixed(4)) });
+
+  function change(news) {
+    state = { ...state, ...news };
+    history.replaceState(null, "", Settings.toHash(state));
+    show();
+  }
+
+  // Controls ------------------------------------------------------------------------------------------------------
+  for (const [name, { min, max, step, scale }] of Object.entries(Settings.PARAMETERS)) {
+    const slider = find(`${name}-slider`);
+    const box = find(name);
+    Object.assign(slider, { min: scale.toSlider(min), max: scale.toSlider(max), step: "any" });
+    slider.addEventListener("input", () => change({ [name]: Settings.fromSlider(name, slider.value) }));
+    slider.addEventListener("keydown", (event) => {
+      const direction = { ArrowRight: 1, ArrowUp: 1, PageUp: 10, ArrowLeft: -1, ArrowDown: -1, PageDown: -10 }[event.key];
+      if (direction === undefined) return;
+      event.preventDefault(); // a slider with step "any" would move by too little
+      let value = state[name];
+      for (let tries = 1; value === state[name] && tries <= 10; tries++) {
+        value = Settings.fromSlider(name, scale.toSlider(state[name]) + direction * tries * step);
+      }
+      change({ [name]: value });
+    });
+    box.addEventListener("change", () => {
+      const value = Settings.admit(name, box.value);
+      box.setAttribute("aria-invalid", String(value === null));
+      if (value !== null) change({ [name]: value });
+    });
+  }
+  find("presets").addEventListener("click", (event) => {
+    const settings = event.target.dataset?.settings;
+    if (settings) change(Settings.fromHash(settings));
+  });
+  find("draw").addEventListener("click", () => change({ seed: (state.seed % 999999) + 1 }));
+  addEventListener("hashchange", () => {
+    state = Settings.fromHash(location.hash);
+    show();
+  });
+  for (const name of ["python", "command", "link"]) {
+    find(`copy-${name}`).addEventListener("click", () => copy(name));
+  }
+
+  async function copy(name) {
+    const text = name === "link" ? location.href : find(name).textContent;
+    const said = find("copied");
+    try {
+      await navigator.clipboard.writeText(text);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = name === "link" ? `Copy this: ${text}` : "The browser did not allow copying: select the text.";
+    }
+  }
+
+  // Views ---------------------------------------------------------------------------------------------------------
+  function show() {
+    const certificate = PowerFamily.certify(state);
+    for (const [name, { scale }] of Object.entries(Settings.PARAMETERS)) {
+      const slider = find(`${name}-slider`);
+      slider.value = scale.toSlider(state[name]);
+      slider.setAttribute("aria-valuetext", String(state[name]));
+      if (document.activeElement !== find(name) || Settings.admit(name, find(name).value) !== null) {
+        find(name).value = String(state[name]);
+        find(name).setAttribute("aria-invalid", "false");
+      }
+    }
+    plane.show(state.r, state.s, certificate.verdict === "certified");
+    showVerdict(certificate);
+    find("python").textContent = Lines.python(state);
+    find("command").textContent = Lines.commandLine(state);
+    background.request(
+      [state, constantTheta()].map((choice) => ({
+        ...choice,
+        epsilon: EPSILON,
+        steps: STEPS,
+        records: RECORDS,
+      })),
+    );
+  }
+
+  function showVerdict({ verdict, conditions, rate, C0 }) {
+    const banner = find("verdict");
+    banner.dataset.verdict = verdict;
+    banner.querySelector("strong").textContent = verdict === "certified" ? "Certified" : "Not certified";
+    Notation.write(
+      banner.querySelector("span"),
+      verdict === "certified"
+        ? `The bound on the gradient falls like ${rate.text}.`
+        : "The theorem does not apply. That is no proof of divergence.",
+    );
+    find("rate").dataset.value = rate ? rate.text : "";
+    Notation.write(find("rate"), rate ? rate.text : "none");
+    find("c0").textContent = Number.isFinite(C0) ? String(C0) : "∞";
+    for (const { number, status, reason } of conditions) {
+      const row = find(`condition-${number}`);
+      row.dataset.status = status;
+      row.querySelector(".status").textContent = status;
+      Notation.write(row.querySelector(".reason"), reason);
+    }
+  }
+
+  function showRuns({ runs: [yours, adam], milliseconds }) {
+    const lines = (key) => [
+      { times: adam.times, values: adam[key], class: "adam" },
+      { times: yours.times, values: yours[key], class: "yours" },
+    ];
+    Chart.draw(find("position"), lines("position"), { low: -1.08, high: 1.08 });
+    Chart.draw(find("regret"), lines("regret"), { logarithmic: true });
+    Chart.draw(find("ratio-chart"), lines("ratio"), { logarithmic: true });
+    const last = yours.times.length - 1;
+    const where = (run) => PowerFamily.shorten(run.final);
+    find("ratio").textContent = PowerFamily.shorten(yours.ratio[last]);
+    find("ratio").dataset.value = String(yours.ratio[last]);
+    find("summary").textContent =
+      `After ${STEPS.toLocaleString("en")} steps: your choice is at x = ${where(yours)} with R(T)/T = ` +
+      `${PowerFamily.shorten(yours.regret[last])}; constant θ = ${state.theta} is at x = ${where(adam)} with R(T)/T = ` +
+      `${PowerFamily.shorten(adam.regret[last])}. Best x is −1, worst is +1. Two runs in ${Math.round(milliseconds)} ms.`;
+    find("simulation").dataset.ready = Settings.toHash(state);
+  }
+
+  show();
+})();
