@@ -1,6 +1,7 @@
 """Schedules: sequences u_1, u_2, ... with exact values, blocks of values, and growth as t tends to infinity."""
 
 from generic_adam.schedules.base import FloatArray, Schedule
+from generic_adam.schedules.bounded import Bounded
 from generic_adam.schedules.build import (
     as_schedule,
     bias_correction,
@@ -12,6 +13,7 @@ from generic_adam.schedules.build import (
     log,
     maximum,
     minimum,
+    periodic,
     power_law,
     sqrt,
     t,
@@ -35,11 +37,13 @@ from generic_adam.schedules.nodes import (
 )
 from generic_adam.schedules.opaque import Opaque
 from generic_adam.schedules.parser import parse
+from generic_adam.schedules.periodic import Periodic
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
 
 __all__ = [
     "Add",
     "BiasCorrection",
+    "Bounded",
     "Constant",
     "Divide",
     "FloatArray",
@@ -51,6 +55,7 @@ __all__ = [
     "Multiply",
     "Negate",
     "Opaque",
+    "Periodic",
     "Power",
     "Schedule",
     "ScheduleError",
@@ -69,6 +74,7 @@ __all__ = [
     "maximum",
     "minimum",
     "parse",
+    "periodic",
     "power_law",
     "sqrt",
     "t",

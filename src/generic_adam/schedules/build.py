@@ -12,6 +12,7 @@ from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.nodes import Constant, Time
 from generic_adam.schedules.opaque import Opaque
+from generic_adam.schedules.periodic import Periodic
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta
 
 t = Time()
@@ -31,7 +32,9 @@ def as_schedule(value: object) -> Schedule:
         return Constant(exact(value))
     if callable(value):
         return Opaque(value)
-    raise ScheduleError(f"expected a number, a text, a schedule or a callable of t, got {type(value).__name__}")
+    raise ScheduleError(
+        f"expected a number, a text, a schedule or a callable of t, got {type(value).__name__}"
+    )
 
 
 def exact(value: Real) -> Fraction:
@@ -93,6 +96,14 @@ def join(before: object, threshold: int, after: object) -> Schedule:
     if isinstance(threshold, bool) or not isinstance(threshold, Integral):
         raise ScheduleError(f"a join needs a whole number as its threshold, got {threshold!r}")
     return simplify.join(int(threshold), as_schedule(before), as_schedule(after))
+
+
+def periodic(body: object, period: int) -> Schedule:
+    """The first `period` values of a schedule, again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
+    if isinstance(period, bool) or not isinstance(period, Integral):
+        raise ScheduleError(f"a period must be a whole number, got {period!r}")
+    repeated = as_schedule(body)
+    return repeated if repeated.is_constant else Periodic(repeated, int(period))
 
 
 def power_law(coefficient: float, exponent: float, shift: float = 0) -> Schedule:

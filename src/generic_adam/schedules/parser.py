@@ -33,6 +33,7 @@ _ARITIES: dict[str, tuple[int, int]] = {
     "clip": (3, 3),
     "theta_from_weights": (1, 2),
     "bias_correction": (1, 1),
+    "periodic": (2, 2),
 }
 _EXPECTED = f"numbers, t, pi, + - * / ^ ( ), {', '.join(_ARITIES)}, and 'a if t < K else b'"
 
@@ -41,7 +42,7 @@ def parse(text: str) -> Schedule:
     """The schedule that a text describes.
 
     Numbers, `t`, `pi`, `+ - * / ^ **`, parentheses, `sqrt log exp abs sin cos expm1 log1p min max clip`,
-    `theta_from_weights(w)`, `bias_correction(theta)` and `a if t < K else b`.
+    `theta_from_weights(w)`, `bias_correction(theta)`, `periodic(u, n)` and `a if t < K else b`.
 
     Args:
         text: for instance "0.001 if t < 2500 else 0.01/sqrt(t)".
@@ -59,7 +60,9 @@ def parse(text: str) -> Schedule:
     if not isinstance(text, str):
         raise ScheduleError(f"expected a text, got {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
-        raise ScheduleError(f"the text has {len(text):,} characters; a schedule takes at most {LONGEST_TEXT:,}")
+        raise ScheduleError(
+            f"the text has {len(text):,} characters; a schedule takes at most {LONGEST_TEXT:,}"
+        )
     return _Reader(text).read()
 
 
@@ -171,7 +174,11 @@ class _Reader:
         fewest, most = _ARITIES[name]
         if node.keywords or not fewest <= len(node.args) <= most:
             count = str(fewest) if fewest == most else f"{fewest} to {most}"
-            raise self.at(node, f"{name} takes {count} argument{'s' if count != '1' else ''}", f"{name}(...) with {count}")
+            raise self.at(
+                node,
+                f"{name} takes {count} argument{'s' if count != '1' else ''}",
+                f"{name}(...) with {count}",
+            )
         arguments = [self.visit(argument) for argument in node.args]
         match name:
             case "min":
@@ -184,6 +191,8 @@ class _Reader:
                 return build.bias_correction(arguments[0])
             case "theta_from_weights":
                 return self.weighted(node, arguments)
+            case "periodic":
+                return self.repeated(node, *arguments)
             case _:
                 return build.function(name, arguments[0])
 
@@ -193,9 +202,18 @@ class _Reader:
             raise self.at(node, "the second argument W_0 must be a number", "theta_from_weights(w, number)")
         return build.theta_from_weights(arguments[0], initial.value)
 
+    def repeated(self, node: ast.Call, body: Schedule, period: Schedule) -> Schedule:
+        if not isinstance(period, Constant) or period.value.denominator != 1:
+            raise self.at(node, "the second argument must be a whole number", "periodic(u, number)")
+        return build.periodic(body, int(period.value))
+
     def join(self, node: ast.IfExp) -> Schedule:
         match node.test:
-            case ast.Compare(left=ast.Name(id="t"), ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operation], comparators=[right]):
+            case ast.Compare(
+                left=ast.Name(id="t"),
+                ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operation],
+                comparators=[right],
+            ):
                 limit = self.visit(right)
             case _:
                 raise self.at(node.test, "the condition cannot be read", "t < K with a number K")
