@@ -55,7 +55,7 @@ def test_bounds_are_enforced_and_give_the_order():
     assert (known.growth.low, known.growth.high) == (0.25, 0.75)
     assert known(1) == 0.25
     np.testing.assert_array_equal(known.values(1, 4), [0.25, 0.75, 0.25])
-    wrong = Bounded(Opaque(lambda s: float(s)), 0.0, 5.0)
+    wrong = Bounded(Opaque(float), 0.0, 5.0)
     with pytest.raises(ScheduleError, match="outside its bounds"):
         wrong(6)
     with pytest.raises(ScheduleError, match="t = 6"):

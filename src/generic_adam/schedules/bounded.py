@@ -17,8 +17,8 @@ from generic_adam.schedules.growth import Growth
 class Bounded(Schedule):
     """u_t = operand_t, of which it is known (by a proof elsewhere) that low <= u_t <= high for every t.
 
-    Bounds of one sign settle the order of growth, whatever happens between them. A value outside the bounds is
-    an error when it is met: the claim was wrong.
+    Bounds of one sign settle the order of growth, whatever happens between them. A value outside the
+    bounds is an error when it is met: the claim was wrong.
     """
 
     operand: Schedule

@@ -37,6 +37,7 @@ class Periodic(Schedule):
 
     @property
     def accepts_real_times(self) -> bool:
+        """False: at real t it would jump wherever a period ends."""
         return False
 
     @cached_property
@@ -59,6 +60,7 @@ class Periodic(Schedule):
         return Growth(low, high)
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the complement that the body carries."""
         return Periodic(self.body.one_minus(), self.period)
 
     def __str__(self) -> str:
