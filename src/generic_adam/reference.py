@@ -1,0 +1,171 @@
+r"""Algorithms 1 and 2 of the paper in float64 NumPy, line by line: what every optimizer is tested against.
+
+Nothing here is fast or clever, on purpose. All operations are coordinate-wise and t starts at 1.
+
+The paper leaves open what an update is where v_t = 0, which theta_1 = 0 (AdaEMA, AdamNC) allows for a
+coordinate whose first gradient is 0: there m_t = 0 as well, the quotient is 0/0, and **the coordinate does not
+move**. A zero v_t under an m_t that is not zero has no sensible reading and is an error.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from generic_adam.methods.method import Method, ScheduleLike
+from generic_adam.schedules import as_schedule
+
+Array = NDArray[np.float64]
+Gradient = Callable[[Array, int], ArrayLike]
+Projection = Callable[[Array], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What an algorithm went through in T steps.
+
+    Attributes:
+        points: x_1, ..., x_{T+1}, along the first axis.
+        momentum: m_1, ..., m_T.
+        second_moment: v_1, ..., v_T (for Weighted AdaEMA: V_t / W_t).
+    """
+
+    points: Array
+    momentum: Array
+    second_moment: Array
+
+
+def generic_adam(
+    method: Method,
+    gradient: Gradient,
+    start: ArrayLike,
+    steps: int,
+    epsilon: float = 1e-8,
+    projection: Projection | None = None,
+) -> Trajectory:
+    r"""Algorithm 1, Generic Adam.
+
+    .. math::
+        v_t &= \theta_t v_{t-1} + (1 - \theta_t) g_t^2, \qquad v_0 = \epsilon \\
+        m_t &= \beta_t m_{t-1} + (1 - \beta_t) g_t, \qquad m_0 = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t / \sqrt{v_t}
+
+    Args:
+        method: the sequences alpha, beta, theta.
+        gradient: gives g_t from (x_t, t).
+        start: x_1.
+        steps: T.
+        epsilon: the start value of v; there is no epsilon in the denominator.
+        projection: applied to x_{t+1} before it is used, for a constrained problem.
+
+    Returns:
+        Every x_t, m_t and v_t.
+
+    Raises:
+        ZeroDivisionError: some v_t is 0 where m_t is not.
+    """
+    complement_of_beta = 1 - method.beta
+    complement_of_theta = 1 - method.theta
+
+    x = np.array(start, dtype=np.float64)
+    m = np.zeros_like(x)
+    v = np.full_like(x, epsilon)
+    record = _Record(x, steps)
+    for t in range(1, steps + 1):
+        alpha, beta, theta = method.at(t)
+        g = np.asarray(gradient(x, t), dtype=np.float64)
+        v = theta * v + complement_of_theta(t) * g**2
+        m = beta * m + complement_of_beta(t) * g
+        x = _project(x - alpha * _quotient(m, v, t), projection)
+        record.add(t, x, m, v)
+    return record.trajectory()
+
+
+def weighted_adaema(
+    alpha: ScheduleLike,
+    beta: ScheduleLike,
+    weights: ScheduleLike,
+    gradient: Gradient,
+    start: ArrayLike,
+    steps: int,
+    epsilon: float = 1e-8,
+    initial: float = 1.0,
+    projection: Projection | None = None,
+) -> Trajectory:
+    r"""Algorithm 2, AdaGrad with weighted averages and EMA momentum.
+
+    .. math::
+        W_t &= W_{t-1} + w_t, \qquad W_0 = 1 \\
+        V_t &= V_{t-1} + w_t g_t^2, \qquad V_0 = \epsilon W_0 \\
+        m_t &= \beta_t m_{t-1} + (1 - \beta_t) g_t, \qquad m_0 = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t / \sqrt{V_t / W_t}
+
+    It is Generic Adam with theta_t = W_{t-1} / W_t. The weights are used as they are, so those that grow like
+    theta^-t overflow in the end; :mod:`generic_adam.methods.weights` converts them by logarithms.
+
+    Args:
+        alpha: the base learning rate.
+        beta: the momentum parameter.
+        weights: w_t > 0.
+        gradient: gives g_t from (x_t, t).
+        start: x_1.
+        steps: T.
+        epsilon: the start value of V_t / W_t.
+        initial: W_0; the paper has 1.
+        projection: applied to x_{t+1} before it is used, for a constrained problem.
+
+    Returns:
+        Every x_t, m_t and V_t / W_t.
+
+    Raises:
+        ZeroDivisionError: some V_t is 0 where m_t is not.
+    """
+    alpha, beta, weights = as_schedule(alpha), as_schedule(beta), as_schedule(weights)
+    complement_of_beta = 1 - beta
+
+    x = np.array(start, dtype=np.float64)
+    m = np.zeros_like(x)
+    W = initial
+    V = np.full_like(x, epsilon * initial)
+    record = _Record(x, steps)
+    for t in range(1, steps + 1):
+        g = np.asarray(gradient(x, t), dtype=np.float64)
+        W = W + weights(t)
+        V = V + weights(t) * g**2
+        m = beta(t) * m + complement_of_beta(t) * g
+        x = _project(x - alpha(t) * _quotient(m, V / W, t), projection)
+        record.add(t, x, m, V / W)
+    return record.trajectory()
+
+
+def _quotient(m: Array, v: Array, t: int) -> Array:
+    """m_t / sqrt(v_t), and 0 where both are 0."""
+    zero = v == 0
+    if np.any(zero & (m != 0)):
+        raise ZeroDivisionError(
+            f"v_t = 0 but m_t is not 0 at t = {t}: the update m_t / sqrt(v_t) is undefined"
+        )
+    return np.where(zero, 0.0, m) / np.sqrt(np.where(zero, 1.0, v))
+
+
+def _project(x: Array, projection: Projection | None) -> Array:
+    return x if projection is None else np.asarray(projection(x), dtype=np.float64)
+
+
+class _Record:
+    """Collects a trajectory, with room for all of it from the start."""
+
+    def __init__(self, start: Array, steps: int) -> None:
+        self._points = np.empty((steps + 1, *start.shape))
+        self._momentum = np.empty((steps, *start.shape))
+        self._second_moment = np.empty((steps, *start.shape))
+        self._points[0] = start
+
+    def add(self, t: int, x: Array, m: Array, v: Array) -> None:
+        self._points[t] = x
+        self._momentum[t - 1] = m
+        self._second_moment[t - 1] = v
+
+    def trajectory(self) -> Trajectory:
+        return Trajectory(self._points, self._momentum, self._second_moment)
