@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs install
+.PHONY: help demo test lint bench docs install browser
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -35,7 +35,13 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 demo: $(STAMP)
 	@$(BIN)/python -m generic_adam.cli.demo
 
-test: $(STAMP)
+# The explorer page is tested in a real browser: found, or installed from the system's packages where that is allowed.
+browser:
+	@command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
+		echo "No browser (chromium with chromedriver) was found or could be installed: its tests will be skipped." >&2
+
+test: $(STAMP) browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(STAMP)
