@@ -93,7 +93,7 @@ def house_style() -> Iterator[None]:
 def colour_for(label: str) -> str:
     """Colour of a method's line, the same in every figure.
 
-    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); a label
+    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); one
     that begins with the name of a known method has that method's colour; any other gets a fixed one of the
     palette.
 
