@@ -1,3 +1,71 @@
-"""Does my Adam converge, how fast, and what is the smallest change that makes it?"""
+"""Does my Adam converge, how fast, and what is the smallest change that makes it?
+
+    >>> import generic_adam as ga
+    >>> ga.certify(ga.methods.certified_adam(lr=1e-3)).verdict
+
+Names are imported when they are first used, so that ``import generic_adam`` costs nothing and needs NumPy only.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from generic_adam import adapters, methods, reference, schedules, theory
+    from generic_adam.methods.errors import MethodError
+    from generic_adam.methods.method import Method
+    from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
+    from generic_adam.theory.advice import advise
+    from generic_adam.theory.bound import bound
+    from generic_adam.theory.certificate import Certificate, certify
+    from generic_adam.theory.problem import Problem
 
 __version__ = "0.1.0"
+
+_HOME_OF_NAME = {
+    "Certificate": "theory.certificate",
+    "Growth": "schedules",
+    "Method": "methods.method",
+    "MethodError": "methods.errors",
+    "Problem": "theory.problem",
+    "Schedule": "schedules",
+    "ScheduleError": "schedules",
+    "advise": "theory.advice",
+    "bound": "theory.bound",
+    "certify": "theory.certificate",
+    "parse": "schedules",
+}
+_SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theory", "torch")
+
+__all__ = [
+    "Certificate",
+    "Growth",
+    "Method",
+    "MethodError",
+    "Problem",
+    "Schedule",
+    "ScheduleError",
+    "adapters",
+    "advise",
+    "bound",
+    "certify",
+    "methods",
+    "parse",
+    "reference",
+    "schedules",
+    "theory",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME_OF_NAME:
+        value = getattr(import_module(f"{__name__}.{_HOME_OF_NAME[name]}"), name)
+    elif name in _SUB_PACKAGES:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # the next use does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SUB_PACKAGES, *globals()})

@@ -3,8 +3,8 @@ r"""Algorithms 1 and 2 of the paper in float64 NumPy, line by line: what every o
 Nothing here is fast or clever, on purpose. All operations are coordinate-wise and t starts at 1.
 
 The paper leaves open what an update is where v_t = 0, which theta_1 = 0 (AdaEMA, AdamNC) allows for a
-coordinate whose first gradient is 0: there m_t = 0 as well, the quotient is 0/0, and **the coordinate does not
-move**. A zero v_t under an m_t that is not zero has no sensible reading and is an error.
+coordinate whose first gradient is 0: there m_t = 0 as well, the quotient is 0/0, and **the coordinate does
+not move**. A zero v_t under an m_t that is not zero has no sensible reading and is an error.
 """
 
 from collections.abc import Callable

@@ -65,8 +65,11 @@ def print_table(
         pad_edge=False,
         header_style="bold",
     )
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
+    for index, heading in enumerate(headings):
+        # The first column names the row: it is never broken, so that it can be found and copied.
+        table.add_column(
+            heading, justify="right" if heading in right else "left", overflow="fold", no_wrap=index == 0
+        )
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     make_console().print(table)
