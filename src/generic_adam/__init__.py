@@ -3,7 +3,7 @@
     >>> import generic_adam as ga
     >>> ga.certify(ga.methods.certified_adam(lr=1e-3)).verdict
 
-Names are imported when they are first used, so that ``import generic_adam`` costs nothing and needs NumPy only.
+Names are imported when they are first used: ``import generic_adam`` costs nothing, and needs NumPy only.
 """
 
 from importlib import import_module

@@ -26,7 +26,7 @@ class Method:
     and AdamNC have it); whether the method converges is for :func:`generic_adam.certify` to say.
 
     Args:
-        alpha: the base learning rate, finite and > 0.
+        alpha: the base learning rate, finite and > 0; a schedule may touch 0, which no certificate survives.
         beta: the momentum parameter, 0 <= beta_t < 1.
         theta: the second-moment parameter, 0 <= theta_t < 1.
 

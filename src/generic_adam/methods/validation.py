@@ -1,4 +1,8 @@
-r"""Is (alpha, beta, theta) a method at all: alpha_t > 0 and finite, 0 <= beta_t < 1, 0 <= theta_t < 1.
+r"""Is (alpha, beta, theta) a method at all: alpha_t finite and >= 0, 0 <= beta_t < 1, 0 <= theta_t < 1.
+
+The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the same:
+warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
+certificate's (condition 3 fails at that t), not a refusal to look.
 
 A schedule cannot be evaluated at every t, so it is at a beginning and at a few later t, spread evenly on a
 logarithmic scale. What the *form* of a schedule says about every t is the certificate's business.
@@ -34,19 +38,18 @@ class _Requirement:
 
 
 _ALPHA = _Requirement("alpha", "a finite number > 0 at every t")
+_ALPHA_SCHEDULED = _Requirement("alpha", "a finite number >= 0 at every t")
 _BETA = _Requirement("beta", "0 <= beta_t < 1 at every t")
 _THETA = _Requirement("theta", "0 <= theta_t < 1 at every t")
 
 
 def check_alpha(alpha: Schedule) -> None:
-    """Raise MethodError unless 0 <= alpha_t < infinity at every t that is looked at, and 0 < alpha if constant.
-
-    Real schedulers do reach 0: warm-ups start there and linear decays end there. The certificate says what it costs.
-    """
-    for t, value in _samples(alpha, _ALPHA):
+    """Raise MethodError unless 0 <= alpha_t < infinity at every t that is looked at, and 0 < alpha if constant."""
+    requirement = _ALPHA if alpha.is_constant else _ALPHA_SCHEDULED
+    for t, value in _samples(alpha, requirement):
         positive = value > 0 or (value == 0 and not alpha.is_constant)
         finite = math.isfinite(value) or (value == math.inf and _overflows(alpha))
-        _ALPHA.check(t, value, positive and finite)
+        requirement.check(t, value, positive and finite)
 
 
 def check_beta(beta: Schedule) -> None:

@@ -1,7 +1,7 @@
 r"""The two algorithms of the paper are one: theta_t = W_{t-1} / W_t, and back.
 
-w_t = W_0 (1 - theta_t) / prod_{i<=t} theta_i leaves the range of a double, near t = 700,000 for theta = 0.999:
-both directions work on logarithms.
+w_t = W_0 (1 - theta_t) / prod_{i<=t} theta_i leaves the range of a double, near t = 700,000 for theta =
+0.999: both directions work on logarithms.
 """
 
 import math
