@@ -80,17 +80,17 @@ class Recursion:
         return int(t)
 
 
-def _split_geometric(weights: Schedule) -> tuple[float, Schedule]:
+def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
     match weights:
         case Multiply(left, right):
-            (first, rest), (second, other) = _split_geometric(left), _split_geometric(right)
+            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
             return first + second, rest * other
         case Divide(left, right):
-            (first, rest), (second, other) = _split_geometric(left), _split_geometric(right)
+            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
             return first - second, rest / other
         case Negate(operand):
-            rate, rest = _split_geometric(operand)
+            rate, rest = split_geometric(operand)
             return rate, -rest
         case Power(Constant(base), exponent) if base > 0 and (line := as_linear(exponent)) is not None:
             return float(line[0]) * math.log(base), Constant(base) ** Constant(line[1])
@@ -118,7 +118,7 @@ class _OfWeights(Schedule):
     @cached_property
     def share(self) -> Recursion:
         """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
-        log_rho, rest = _split_geometric(self.weights)
+        log_rho, rest = split_geometric(self.weights)
         block = BLOCK if log_rho == 0 else max(1, min(BLOCK, int(300 / abs(log_rho))))
 
         def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
