@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from generic_adam.methods.method import Method, ScheduleLike
+from generic_adam.methods.method import Method
+from generic_adam.methods.parameters import ScheduleLike
 from generic_adam.schedules import as_schedule
 
 Array = NDArray[np.float64]

@@ -18,7 +18,8 @@ from generic_adam.methods.adam_family import (
 )
 from generic_adam.methods.errors import MethodError
 from generic_adam.methods.language_models import palm, t5
-from generic_adam.methods.method import Method, ScheduleLike
+from generic_adam.methods.method import Method
+from generic_adam.methods.parameters import ScheduleLike
 from generic_adam.methods.registry import ENTRIES, MethodInfo, build, info, names
 from generic_adam.methods.weights import log_weights, theta_from_log_weights
 

@@ -1,7 +1,7 @@
 """Methods with their origin in AdaGrad and RMSProp: averages of all squared gradients, weighted or not."""
 
-from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.methods.parameters import exact_number
+from generic_adam.methods.method import Method
+from generic_adam.methods.parameters import ScheduleLike, exact_number
 from generic_adam.schedules import sqrt
 from generic_adam.schedules.nodes import Time
 

@@ -3,8 +3,9 @@
 from fractions import Fraction
 
 from generic_adam.methods.errors import MethodError
-from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.methods.parameters import exact_number
+from generic_adam.methods.method import Method
+from generic_adam.methods.parameters import ScheduleLike, exact_number, read_schedule
+from generic_adam.methods.validation import check_beta, check_theta
 from generic_adam.schedules import Schedule, as_schedule, maximum, minimum, sqrt
 from generic_adam.schedules import bias_correction as correction_factor
 from generic_adam.schedules.nodes import Time
@@ -38,7 +39,7 @@ def adam(
     Returns:
         The method.
     """
-    rate = as_schedule(lr)
+    rate = read_schedule("lr", lr)
     return Method(_corrected(rate, beta, theta) if bias_correction else rate, beta, theta)
 
 
@@ -74,7 +75,7 @@ def certified_adam(
     if hold < smallest:
         raise MethodError(f"K: expected a number >= 1/(1 - theta) = {float(smallest):g}, got {K!r}")
     growing = maximum(constant, 1 - 1 / t)
-    rate = as_schedule(lr) * minimum(1, sqrt(hold / t))
+    rate = read_schedule("lr", lr) * minimum(1, sqrt(hold / t))
     return Method(_corrected(rate, beta, growing) if bias_correction else rate, beta, growing)
 
 
@@ -182,4 +183,7 @@ def _decaying(lr: float, exponent: Fraction = Fraction(1, 2)) -> Schedule:
 
 def _corrected(rate: Schedule, beta: ScheduleLike, theta: ScheduleLike) -> Schedule:
     """Kingma and Ba's bias correction as a learning rate."""
-    return rate * sqrt(correction_factor(as_schedule(theta))) / correction_factor(as_schedule(beta))
+    momentum, second_moment = read_schedule("beta", beta), read_schedule("theta", theta)
+    check_beta(momentum)  # first, so that the message is about beta and not about a product of betas
+    check_theta(second_moment)
+    return rate * sqrt(correction_factor(second_moment)) / correction_factor(momentum)

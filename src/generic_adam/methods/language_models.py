@@ -1,7 +1,7 @@
 """Published training set-ups of language models with a growing theta_t: Adafactor, unfactored."""
 
-from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.methods.parameters import exact_number
+from generic_adam.methods.method import Method
+from generic_adam.methods.parameters import ScheduleLike, exact_number
 from generic_adam.schedules import Schedule, join, maximum, sqrt
 from generic_adam.schedules.nodes import Time
 

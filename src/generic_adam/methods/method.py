@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from generic_adam.methods.errors import MethodError
+from generic_adam.methods.parameters import ScheduleLike, read_schedule
 from generic_adam.methods.validation import check_alpha, check_beta, check_theta
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule, theta_from_weights
-
-ScheduleLike = Schedule | float | str | Callable[[int], float]
-"""What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
+from generic_adam.schedules import Schedule, ScheduleError, theta_from_weights
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -49,9 +46,9 @@ class Method:
 
     def __init__(self, alpha: ScheduleLike, beta: ScheduleLike, theta: ScheduleLike) -> None:
         # The class is frozen, so the schedules are put in place past its own __setattr__.
-        object.__setattr__(self, "alpha", _read("alpha", alpha))
-        object.__setattr__(self, "beta", _read("beta", beta))
-        object.__setattr__(self, "theta", _read("theta", theta))
+        object.__setattr__(self, "alpha", read_schedule("alpha", alpha))
+        object.__setattr__(self, "beta", read_schedule("beta", beta))
+        object.__setattr__(self, "theta", read_schedule("theta", theta))
         check_alpha(self.alpha)
         check_beta(self.beta)
         check_theta(self.theta)
@@ -71,7 +68,7 @@ class Method:
         Returns:
             The method with that theta.
         """
-        weights = _read("weights", weights)
+        weights = read_schedule("weights", weights)
         try:
             theta = theta_from_weights(weights, initial)
         except ScheduleError as error:
@@ -84,10 +81,3 @@ class Method:
 
     def __repr__(self) -> str:
         return f"Method(alpha_t = {self.alpha}, beta_t = {self.beta}, theta_t = {self.theta})"
-
-
-def _read(sequence: str, value: ScheduleLike) -> Schedule:
-    try:
-        return as_schedule(value)
-    except ScheduleError as error:
-        raise MethodError(f"{sequence}: {error}") from error

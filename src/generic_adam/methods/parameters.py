@@ -1,11 +1,24 @@
-"""Checks of the numbers that the catalogue's functions take."""
+"""Readers of what users give: numbers in a range, and sequences in any of their forms."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Real
 
 from generic_adam.methods.errors import MethodError
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.build import exact
+
+ScheduleLike = Schedule | float | str | Callable[[int], float]
+"""What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
+
+
+def read_schedule(name: str, value: ScheduleLike) -> Schedule:
+    """The schedule that is meant by ``value``; an error that names the argument if there is none."""
+    try:
+        return as_schedule(value)
+    except ScheduleError as error:
+        raise MethodError(f"{name}: {error}") from error
 
 
 def exact_number(

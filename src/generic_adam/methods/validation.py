@@ -1,7 +1,7 @@
 r"""Is (alpha, beta, theta) a method at all: alpha_t finite and >= 0, 0 <= beta_t < 1, 0 <= theta_t < 1.
 
-The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the same:
-warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
+The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the
+same: warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
 certificate's (condition 3 fails at that t), not a refusal to look.
 
 A schedule cannot be evaluated at every t, so it is at a beginning and at a few later t, spread evenly on a
@@ -44,7 +44,7 @@ _THETA = _Requirement("theta", "0 <= theta_t < 1 at every t")
 
 
 def check_alpha(alpha: Schedule) -> None:
-    """Raise MethodError unless 0 <= alpha_t < infinity at every t that is looked at, and 0 < alpha if constant."""
+    """Raise MethodError unless 0 <= alpha_t < infinity at every t looked at; a constant has to be > 0."""
     requirement = _ALPHA if alpha.is_constant else _ALPHA_SCHEDULED
     for t, value in _samples(alpha, requirement):
         positive = value > 0 or (value == 0 and not alpha.is_constant)
@@ -76,16 +76,16 @@ def _samples(schedule: Schedule, requirement: _Requirement) -> Iterator[tuple[fl
     """(t, u_t) for the t that are looked at: one t tells all of a constant."""
     if schedule.is_constant:
         yield 1, schedule(1)
-    elif _has_callable(schedule):
-        for t in range(1, _BEGINNING_OF_CALLABLE + 1):
-            try:
-                yield t, schedule(t)
-            except ScheduleError as error:
-                raise MethodError(f"{requirement.sequence}: {error}") from error
-    else:
-        yield from _pairs(np.arange(1.0, _BEGINNING), schedule.values(1, _BEGINNING))
-        if schedule.accepts_real_times:  # a recursion would have to walk to each t
-            yield from _pairs(_LATE, schedule.at(_LATE))
+        return
+    try:
+        if _has_callable(schedule):
+            yield from ((t, schedule(t)) for t in range(1, _BEGINNING_OF_CALLABLE + 1))
+        else:
+            yield from _pairs(np.arange(1.0, _BEGINNING), schedule.values(1, _BEGINNING))
+            if schedule.accepts_real_times:  # a recursion would have to walk to each t
+                yield from _pairs(_LATE, schedule.at(_LATE))
+    except ScheduleError as error:
+        raise MethodError(f"{requirement.sequence}: {error}") from error
 
 
 def _pairs(times: FloatArray, values: FloatArray) -> Iterator[tuple[float, float]]:
