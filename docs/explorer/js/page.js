@@ -122,13 +122,16 @@
     Chart.draw(find("regret"), lines("regret"), { logarithmic: true });
     Chart.draw(find("ratio-chart"), lines("ratio"), { logarithmic: true });
     const last = yours.times.length - 1;
-    const where = (run) => PowerFamily.shorten(run.final);
+    const told = (run) =>
+      Number.isFinite(run.final)
+        ? `is at x = ${PowerFamily.shorten(run.final)} with R(T)/T = ${PowerFamily.shorten(run.regret[last])}`
+        : "stopped, because a θ_t below 0 made v_t negative";
     find("ratio").textContent = PowerFamily.shorten(yours.ratio[last]);
     find("ratio").dataset.value = String(yours.ratio[last]);
-    find("summary").textContent =
-      `After ${STEPS.toLocaleString("en")} steps: your choice is at x = ${where(yours)} with R(T)/T = ` +
-      `${PowerFamily.shorten(yours.regret[last])}; constant θ = ${state.theta} is at x = ${where(adam)} with R(T)/T = ` +
-      `${PowerFamily.shorten(adam.regret[last])}. Best x is −1, worst is +1. Two runs in ${Math.round(milliseconds)} ms.`;
+    const summary =
+      `After ${STEPS.toLocaleString("en")} steps: your choice ${told(yours)}; constant θ = ${state.theta} ${told(adam)}. ` +
+      `Best x is −1, worst is +1. Two runs in ${Math.round(milliseconds)} ms.`;
+    Notation.write(find("summary"), summary);
     find("simulation").dataset.ready = Settings.toHash(state);
   }
 

@@ -1,0 +1,80 @@
+"""The explorer's verdicts, rates and constants against the library's, over a grid, in a real browser."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+
+import generic_adam as ga
+from generic_adam.theory.sums import ratio
+
+EXPONENTS_R = (0, 0.01, 0.25, 0.5, 0.8, 1, 1.2, 1.5, 1.9999, 2, 2.2)
+EXPONENTS_S = (0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9999, 1, 1.2)
+# (c, K): theta_1 = 0 and below, c = K^r with K a power of c, a late start, a tiny c.
+STARTS = (
+    (1, 1),
+    (1, 2),
+    (2, 2),
+    (2, 4),
+    (0.802, 1),
+    (1.5, 1),
+    (0.0001, 1),
+    (1.9999, 32),
+    (2, 32),
+    (1, 10000),
+)
+GRID = [
+    {"r": r, "s": s, "c": c, "K": K, "eta": 0.5, "beta": beta}
+    for (r, s), (c, K) in product(product(EXPONENTS_R, EXPONENTS_S), STARTS)
+    for beta in ((0.9,) if K != 2 else (0, 0.999))
+]
+
+
+@pytest.fixture(scope="module")
+def explorer(site: Path, browser: Chrome) -> Chrome:
+    browser.get((site / "explorer" / "index.html").as_uri())
+    return browser
+
+
+def method(choice: dict[str, float]) -> ga.Method:
+    return ga.Method(
+        alpha=f"{choice['eta']}/t^{choice['s']}",
+        beta=choice["beta"],
+        theta=f"1 - {choice['c']}/max(t, {choice['K']})^{choice['r']}",
+    )
+
+
+def test_the_grid_is_decided_as_the_library_decides_it(explorer: Chrome) -> None:
+    answers = explorer.execute_script(
+        "return arguments[0].map((choice) => PowerFamily.certify(choice))", GRID
+    )
+    verdicts = set()
+    for choice, answer in zip(GRID, answers, strict=True):
+        certificate = ga.certify(method(choice))
+        statuses = [(condition["number"], condition["status"]) for condition in answer["conditions"]]
+        assert statuses == [(c.number, str(c.status)) for c in certificate.conditions], choice
+        assert answer["verdict"] == str(certificate.verdict), choice
+        assert (answer["rate"] or {"text": None})["text"] == (certificate.rate and str(certificate.rate)), (
+            choice
+        )
+        assert answer["C0"] == certificate.C0, choice
+        verdicts.add(answer["verdict"])
+    assert verdicts == {"certified", "not certified"}
+
+
+def test_the_ratio_of_condition_four_is_the_librarys(explorer: Chrome) -> None:
+    choices = [
+        {**choice, "epsilon": 1e-8, "seed": 1, "steps": 20000, "records": 40}
+        for choice in GRID
+        if choice["c"] <= choice["K"] ** choice["r"]  # a negative theta_t makes v_t negative: no such run
+    ][::7]
+    runs = explorer.execute_script(
+        "return arguments[0].map((choice) => Simulation.simulate(choice).ratio)", choices
+    )
+    assert len(choices) > 50
+    for choice, values in zip(choices, runs, strict=True):
+        last = values[str(len(values) - 1)] if isinstance(values, dict) else values[-1]
+        assert last == pytest.approx(ratio(method(choice), 20000), rel=1e-11), choice
