@@ -1,0 +1,65 @@
+"""What an optimizer's coefficient may be: a number, driven from outside, or a schedule of t."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+from generic_adam.methods.method import ScheduleLike
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule
+
+
+class OptimizerError(ValueError):
+    """An argument or a state that an optimizer cannot work with; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One number of an update rule, with the values it may take.
+
+    Attributes:
+        name: the constructor's keyword, which is also the key in `param_groups`.
+        below_one: whether the value must stay in [0, 1); otherwise any finite value >= 0 will do.
+    """
+
+    name: str
+    below_one: bool = False
+
+    @property
+    def schedule_key(self) -> str:
+        """The key in `param_groups` of the schedule; None is stored there for a plain number."""
+        return f"{self.name}_schedule"
+
+    def read(self, value: ScheduleLike) -> tuple[float, Schedule | None]:
+        """The value at t = 1, and the schedule; a constant one is a plain number.
+
+        Raises:
+            OptimizerError: not a number, text, schedule or callable, or out of range at t = 1.
+        """
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return self.check(float(value)), None
+        try:
+            schedule = as_schedule(value)
+            first = schedule(1)
+        except ScheduleError as error:
+            raise OptimizerError(f"{self.name}: {error}") from error
+        return self.check(first, t=1), None if schedule.is_constant else schedule
+
+    def check(self, value: float, t: int | None = None) -> float:
+        """The value as it is, or an error that names it."""
+        if self.below_one:
+            # A schedule such as 1 - 2^-t stays below 1 and rounds to it: equality is let pass where t is
+            # known.
+            if 0.0 <= value < 1.0 or (value == 1.0 and t is not None and t > 1):
+                return value
+            expected = f"0 <= {self.name} < 1"
+        else:
+            if 0.0 <= value < math.inf:
+                return value
+            expected = f"a finite {self.name} >= 0"
+        where = "" if t is None else f" at t = {t}"
+        raise OptimizerError(f"{self.name}{where} is {value}; expected {expected}")
+
+
+LEARNING_RATE = Coefficient("lr")
+MOMENTUM = Coefficient("beta", below_one=True)
+SECOND_MOMENT = Coefficient("theta", below_one=True)

@@ -1,0 +1,145 @@
+# pyright: reportPrivateImportUsage=false
+r"""One step of Generic Adam on lists of plain tensors, in three ways that give the same numbers to rounding.
+
+.. math::
+    v &\leftarrow \theta v + (1 - \theta) g^2 \\
+    m &\leftarrow \beta m + (1 - \beta) g \\
+    x &\leftarrow (1 - \delta)\, x - \alpha\, m / (\sqrt{v} + \epsilon)
+
+With AMSGrad the root is that of the running maximum of v. Every tensor of one call has the same dtype and
+device, and the tensors of one parameter have the same strides: :mod:`generic_adam.torch.tensors` sees to
+that.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+# With this many steps behind it, beta^step is 0 for every beta < 1, so torch's bias correction is exactly 1.
+FOREVER = 1e30
+BELOW_ONE = 1.0 - 2.0**-53
+
+
+class Lists(NamedTuple):
+    """The tensors of one update, parameter by parameter; `maxima` is empty without AMSGrad."""
+
+    params: list[Tensor]
+    grads: list[Tensor]
+    momenta: list[Tensor]
+    second_moments: list[Tensor]
+    maxima: list[Tensor]
+
+
+class Step(NamedTuple):
+    """The numbers of one update.
+
+    Attributes:
+        alpha: the step size, bias correction included.
+        beta: the momentum parameter.
+        theta: the second-moment parameter.
+        one_minus_beta: its complement, without cancellation.
+        one_minus_theta: likewise.
+        decay: the weights are multiplied by 1 - decay first (decoupled weight decay: lr times weight_decay).
+        eps: added to the root.
+        maximize: whether to climb.
+        grad_scale: what the gradients are to be divided by (GradScaler), or None.
+    """
+
+    alpha: float
+    beta: float
+    theta: float
+    one_minus_beta: float
+    one_minus_theta: float
+    decay: float
+    eps: float
+    maximize: bool
+    grad_scale: Tensor | None
+
+
+Kernel = Callable[[Lists, Step], None]
+
+
+@cache
+def forever_on(device: torch.device) -> Tensor:
+    """The step count that stands for "no bias correction", as a tensor where torch's kernel wants it."""
+    return torch.tensor(FOREVER, dtype=torch.float32, device=device)
+
+
+def fused(lists: Lists, step: Step) -> None:
+    """One call of the kernel that ships with torch, which takes this step's numbers as they are.
+
+    The kernel forms 1 - theta by itself from the double theta. That is exact to rounding in v, whose error is
+    2^-53 (g^2 - v) at most, however close theta is to 1; theta = 1 itself would make its bias correction 0/0.
+    """
+    params, grads, momenta, second_moments, maxima = lists
+    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale = step
+    if theta == 0.0:
+        # 0 * inf would be nan where v has overflowed.
+        torch._foreach_zero_(second_moments)
+    update = torch._fused_adam_
+    if decay:
+        # The kernel multiplies the weights by 1 - lr * weight_decay, and its lr is alpha.
+        update = torch._fused_adamw_
+        if alpha:
+            decay /= alpha
+        else:
+            torch._foreach_mul_(params, 1.0 - decay)
+    update(
+        params,
+        grads,
+        momenta,
+        second_moments,
+        maxima,
+        [forever_on(params[0].device)] * len(params),
+        lr=alpha,
+        beta1=beta if beta < 1.0 else BELOW_ONE,
+        beta2=theta if theta < 1.0 else BELOW_ONE,
+        weight_decay=decay,
+        eps=eps,
+        amsgrad=bool(maxima),
+        maximize=maximize,
+        grad_scale=grad_scale,
+    )
+
+
+def foreach(lists: Lists, step: Step) -> None:
+    """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
+    params, grads, momenta, second_moments, maxima = lists
+    if step.grad_scale is not None:
+        torch._foreach_div_(grads, step.grad_scale)
+    if step.decay:
+        torch._foreach_mul_(params, 1.0 - step.decay)
+    if step.theta:
+        torch._foreach_mul_(second_moments, step.theta)
+    else:
+        torch._foreach_zero_(second_moments)
+    torch._foreach_addcmul_(second_moments, grads, grads, step.one_minus_theta)
+    torch._foreach_mul_(momenta, step.beta)
+    weight = -step.one_minus_beta if step.maximize else step.one_minus_beta
+    torch._foreach_add_(momenta, grads, alpha=weight)
+    if maxima:
+        torch._foreach_maximum_(maxima, second_moments)
+    roots = torch._foreach_sqrt(maxima or second_moments)
+    torch._foreach_add_(roots, step.eps)
+    torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
+
+
+def single_tensor(lists: Lists, step: Step) -> None:
+    """One parameter after the other, in plain tensor operations."""
+    weight = -step.one_minus_beta if step.maximize else step.one_minus_beta
+    for index, (x, g, m, v) in enumerate(
+        zip(lists.params, lists.grads, lists.momenta, lists.second_moments, strict=True)
+    ):
+        if step.grad_scale is not None:
+            g.div_(step.grad_scale)
+        if step.decay:
+            x.mul_(1.0 - step.decay)
+        v.mul_(step.theta) if step.theta else v.zero_()
+        v.addcmul_(g, g, value=step.one_minus_theta)
+        m.mul_(step.beta).add_(g, alpha=weight)
+        if lists.maxima:
+            v = torch.maximum(lists.maxima[index], v, out=lists.maxima[index])  # noqa: PLW2901
+        x.addcdiv_(m, v.sqrt().add_(step.eps), value=-step.alpha)

@@ -1,0 +1,235 @@
+"""The torch optimizers' common frame: coefficients that follow schedules of t, hooks, checkpoints."""
+
+import difflib
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch.autograd import profiler
+from torch.optim import Optimizer
+from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+
+from generic_adam.methods.method import ScheduleLike
+from generic_adam.schedules import Schedule, ScheduleError, parse
+from generic_adam.schedules.opaque import Opaque
+from generic_adam.torch.coefficients import Coefficient, OptimizerError
+
+# Keys that torch's own learning-rate schedulers and named parameters add to a group.
+_KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
+_CALLABLE = "callable: "
+
+
+class ScheduledOptimizer(Optimizer):
+    """A torch optimizer whose coefficients are functions of the iteration t = 1, 2, 3, ...
+
+    t is the optimizer's count of iterations, the same for all groups, as in the paper: a parameter without a
+    gradient is left alone and time goes on, and a group that is added later starts at the present t. The
+    count done so far is ``group["step"]``. Each step first reads every coefficient and every gradient of
+    every group, and only then changes anything, so that a bad value leaves the parameters and the state as
+    they were.
+
+    A coefficient given as a plain number is read from its group at every step, so that torch's learning-rate
+    schedulers drive it. One given as a schedule is written to its group at every step, so that loggers see
+    it; something else that writes to it as well is an error, except that a learning rate of 0 freezes the
+    weights for one step (which is how torch.distributed.checkpoint asks for the state of a new optimizer).
+
+    A `state_dict` holds schedules as text. A callable has no text: its place is kept, and loading needs an
+    optimizer that was built with the callable.
+    """
+
+    # The learning rate is the first.
+    coefficients: ClassVar[tuple[Coefficient, ...]]
+    # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
+    _step_supports_amp_scaling = True
+
+    def __init__(
+        self, params: ParamsT, scheduled: Mapping[str, ScheduleLike], options: Mapping[str, Any]
+    ) -> None:
+        defaults: dict[str, Any] = {"step": 0, **options}
+        for coefficient in self.coefficients:
+            value, schedule = coefficient.read(scheduled[coefficient.name])
+            defaults[coefficient.name] = value
+            defaults[coefficient.schedule_key] = schedule
+        self._check_options(defaults)
+        self._shown: dict[int, tuple[float, ...]] = {}
+        super().__init__(params, defaults)
+
+    @abstractmethod
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise an OptimizerError where an option of a group is out of range."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with options of their own; what is not given is as the constructor has it.
+
+        Raises:
+            OptimizerError: an option is out of range or looks misspelt.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, got {type(param_group).__name__}")
+        group = dict(param_group)
+        self._refuse_misspelt(group)
+        for coefficient in self.coefficients:
+            if coefficient.name in group:
+                value, schedule = coefficient.read(group[coefficient.name])
+                group[coefficient.name] = value
+                group[coefficient.schedule_key] = schedule
+        group["step"] = self.param_groups[0]["step"] if self.param_groups else 0
+        self._check_options({**self.defaults, **group})
+        super().add_param_group(group)
+        self._show(group)
+
+    def _refuse_misspelt(self, group: Mapping[str, Any]) -> None:
+        known = [*self.defaults, *_KEYS_OF_TORCH]
+        for key in group:
+            if key in known:
+                continue
+            # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option
+            # is refused.
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.8)
+            if near:
+                raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")
+
+    def _show(self, group: Mapping[str, Any]) -> None:
+        """Remember what the group shows, to notice when something else writes to it."""
+        self._shown[id(group)] = tuple(group[coefficient.name] for coefficient in self.coefficients)
+
+    def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
+        """This step's coefficients, in the order of `coefficients`; all in range."""
+        values = []
+        for coefficient, shown in zip(self.coefficients, self._shown[id(group)], strict=True):
+            value = group[coefficient.name]
+            schedule = group[coefficient.schedule_key]
+            if schedule is not None:
+                if value != shown and not (value == 0.0 and coefficient.name == "lr"):
+                    raise OptimizerError(
+                        f"{coefficient.name} follows the schedule {schedule}, but something else set it to "
+                        f"{value}: give {coefficient.name} as a plain number to drive it from outside"
+                    )
+                if value != 0.0 or value == shown:
+                    value = schedule(t)
+            if not 0.0 <= value < 1.0:
+                coefficient.check(value, t)
+            values.append(value)
+        return tuple(values)
+
+    @abstractmethod
+    def _gather(self, group: dict[str, Any]) -> Any:
+        """The tensors of a group's update, with state made where there is none; changes no parameter."""
+
+    @abstractmethod
+    def _update(self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: Any) -> None:
+        """Carry out step t on what was gathered."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Carry out one iteration.
+
+        Args:
+            closure: evaluates the model again and returns the loss.
+
+        Returns:
+            What the closure returned, or None.
+
+        Raises:
+            OptimizerError: a coefficient is out of range, or a gradient cannot be used; nothing was changed.
+        """
+        if (
+            self._optimizer_step_pre_hooks
+            or self._optimizer_step_post_hooks
+            or _global_optimizer_pre_hooks
+            or _global_optimizer_post_hooks
+            or profiler._is_profiler_enabled
+        ):
+            return self._step_with_hooks() if closure is None else self._step_with_hooks(closure)
+        return self._step(closure)
+
+    # torch wraps `step` to call hooks and label profiles, which costs as much as a small network's update:
+    # the label is made here only while a profiler runs.
+    step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        found_inf = self.__dict__.get("found_inf")
+        if found_inf is not None and found_inf.item():
+            return loss
+        groups = self.param_groups
+        grad_was_enabled = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        try:
+            t = groups[0]["step"] + 1
+            prepared = [(self._values(group, t), self._gather(group)) for group in groups]
+            for group, (values, gathered) in zip(groups, prepared, strict=True):
+                self._update(group, t, values, gathered)
+                group["step"] = t
+                self._publish(group, values)
+        finally:
+            torch._C._set_grad_enabled(grad_was_enabled)
+        return loss
+
+    _step_with_hooks = Optimizer.profile_hook_step(_step)
+
+    def _publish(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
+        """Show this step's values in the group; a frozen learning rate stays as it was put."""
+        frozen = group["lr"] == 0.0 and group["lr_schedule"] is not None and values[0] == 0.0
+        for coefficient, value in zip(self.coefficients, values, strict=True):
+            group[coefficient.name] = value
+        self._shown[id(group)] = (self._shown[id(group)][0], *values[1:]) if frozen else values
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in plain types, which ``torch.load(weights_only=True)`` reads: schedules are text."""
+        result = super().state_dict()
+        for group in result["param_groups"]:
+            for coefficient in self.coefficients:
+                group[coefficient.schedule_key] = _as_text(group[coefficient.schedule_key])
+        return result
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state: of a pickle, a copy, or a `state_dict` (torch's `load_state_dict` ends here)."""
+        present = self.__dict__.get("param_groups")
+        self._translate(state, present)
+        for index, group in enumerate(state["param_groups"]):
+            missing = [key for key in self.__dict__.get("defaults", ()) if key not in group]
+            if missing:
+                raise OptimizerError(
+                    f"the state_dict is not one of {type(self).__name__}: it has no {missing[0]!r}"
+                )
+            before = present[index] if present is not None else group
+            for coefficient in self.coefficients:
+                key = coefficient.schedule_key
+                group[key] = _from_text(group.get(key), before.get(key), coefficient.name)
+        super().__setstate__(state)
+        self._shown = {}
+        for group in self.param_groups:
+            self._show(group)
+
+    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]] | None) -> None:
+        """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""
+
+
+def _as_text(schedule: Schedule | None) -> str | None:
+    if schedule is None:
+        return None
+    return _CALLABLE + str(schedule) if _is_opaque(schedule) else str(schedule)
+
+
+def _is_opaque(schedule: Schedule) -> bool:
+    return isinstance(schedule, Opaque) or any(map(_is_opaque, schedule.children))
+
+
+def _from_text(saved: Schedule | str | None, present: Schedule | None, name: str) -> Schedule | None:
+    if not isinstance(saved, str):
+        return saved
+    if saved.startswith(_CALLABLE):
+        if present is None:
+            raise OptimizerError(
+                f"the saved {name} was the Python {saved}, which a state_dict cannot hold: "
+                "build the optimizer with it"
+            )
+        return present
+    try:
+        return parse(saved)
+    except ScheduleError as error:
+        raise OptimizerError(f"the saved {name} cannot be read: {error}") from error

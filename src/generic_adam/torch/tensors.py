@@ -1,0 +1,213 @@
+# pyright: reportPrivateImportUsage=false
+"""Brings parameters, gradients and state into lists of plain tensors that a kernel can run over.
+
+A list of ordinary contiguous float32 or float64 tensors, which is what most networks are, is taken as it is.
+The rest is brought into that form: complex numbers are pairs of real ones, a DTensor is its local shard (the
+update is coordinate-wise, so shards need not talk), half-precision parameters are updated in float32. torch's
+fused kernel walks memory without looking at strides, so tensors that are laid out differently go to a kernel
+that does look.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.torch.kernels import Kernel, Lists, Step
+
+_ORDINARY = {torch.Tensor, torch.nn.Parameter}
+_FULL_PRECISION = ({torch.float32}, {torch.float64})
+# Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
+_WIDENED_AT_ONCE = 2**17
+
+_is_contiguous = torch.Tensor.is_contiguous
+
+
+class Bucket(NamedTuple):
+    """Tensors of one dtype and device.
+
+    Attributes:
+        lists: the tensors.
+        aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
+        ordinary: whether nothing had to be brought into form.
+    """
+
+    lists: Lists
+    aligned: bool
+    ordinary: bool
+
+
+def state_dtype(parameter: Tensor) -> torch.dtype:
+    """The dtype of a parameter's state: its own, but float32 for half precision.
+
+    In bfloat16, 0.999 v rounds to v, and v would never forget; in float16, v_0 = 1e-8 is 0.
+    """
+    return (
+        torch.float32 if parameter.is_floating_point() and parameter.element_size() < 4 else parameter.dtype
+    )
+
+
+def new_state(parameter: Tensor, initial_v: float, *, amsgrad: bool) -> dict[str, Tensor]:
+    """m_0 = 0, v_0 = initial_v and, for AMSGrad, a running maximum that starts at 0."""
+    dtype = state_dtype(parameter)
+    second_moment = torch.full_like(parameter, initial_v, dtype=dtype, memory_format=torch.preserve_format)
+    if parameter.is_complex():
+        # Real and imaginary part are two coordinates, each with its own v.
+        torch.view_as_real(second_moment).fill_(initial_v)
+    state = {
+        "exp_avg": torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format),
+        "exp_avg_sq": second_moment,
+    }
+    if amsgrad:
+        state["max_exp_avg_sq"] = torch.zeros_like(
+            parameter, dtype=dtype, memory_format=torch.preserve_format
+        )
+    return state
+
+
+def gather(
+    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], initial_v: float, *, amsgrad: bool
+) -> list[Bucket]:
+    """The tensors of one step, in buckets; makes the state of parameters that have none.
+
+    Raises:
+        OptimizerError: a gradient is sparse.
+    """
+    ordinary = _gather_ordinary(params, state, amsgrad=amsgrad)
+    if ordinary is not None:
+        return [ordinary]
+    buckets: dict[tuple[torch.device, torch.dtype, bool], Lists] = {}
+    for index, parameter in enumerate(params):
+        gradient = parameter.grad
+        if gradient is None:
+            continue
+        if gradient.layout is not torch.strided:
+            raise OptimizerError(
+                f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
+                f"sparse ({gradient.layout}): sparse gradients are not supported; use dense ones (sparse=False)"
+            )
+        moments = state[parameter]
+        if "exp_avg" not in moments:
+            moments.update(new_state(parameter, initial_v, amsgrad=amsgrad))
+        row = [parameter, gradient, moments["exp_avg"], moments["exp_avg_sq"]]
+        if amsgrad:
+            row.append(_maximum_of(moments))
+        row = _local_and_real(row)
+        first = row[0]
+        key = (first.device, first.dtype, _are_aligned(row))
+        lists = buckets.setdefault(key, Lists([], [], [], [], []))
+        # The running maxima are the last list, and its row is one shorter without AMSGrad.
+        for tensors, tensor in zip(lists, row, strict=False):
+            tensors.append(tensor)
+    return [Bucket(lists, aligned, ordinary=False) for (_, _, aligned), lists in buckets.items()]
+
+
+def _gather_ordinary(
+    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], *, amsgrad: bool
+) -> Bucket | None:
+    """The one bucket of the usual case, or None: this runs at every step, so it only asks what it must.
+
+    Nothing is remembered from one step to the next: a parameter's data, its gradient and its state may all
+    have been replaced since.
+    """
+    grads = [parameter.grad for parameter in params]
+    try:
+        if not (all(map(_is_contiguous, grads)) and all(map(_is_contiguous, params))):  # type: ignore[arg-type]
+            return None
+        states = [state[parameter] for parameter in params]
+        momenta = [moments["exp_avg"] for moments in states]
+        second_moments = [moments["exp_avg_sq"] for moments in states]
+        maxima = [moments["max_exp_avg_sq"] for moments in states] if amsgrad else []
+    except (TypeError, KeyError):
+        # No gradient, or no state yet.
+        return None
+    if not (
+        set(map(type, params)) <= _ORDINARY
+        and {parameter.dtype for parameter in params} in _FULL_PRECISION
+        and len({parameter.device for parameter in params}) == 1
+        and all(map(_is_contiguous, second_moments))
+    ):
+        return None
+    lists = Lists(list(params), grads, momenta, second_moments, maxima)  # type: ignore[arg-type]
+    return Bucket(lists, aligned=True, ordinary=True)
+
+
+def _maximum_of(moments: dict[str, Any]) -> Tensor:
+    maximum = moments.get("max_exp_avg_sq")
+    if maximum is None:
+        # amsgrad was switched on after the state was made.
+        maximum = moments["max_exp_avg_sq"] = torch.zeros_like(moments["exp_avg_sq"])
+    return maximum
+
+
+def _local_and_real(row: list[Tensor]) -> list[Tensor]:
+    if _is_distributed(row[0]):
+        row = [_local(tensor, like=row[0]) for tensor in row]
+    if row[0].is_complex():
+        row = [torch.view_as_real(tensor) for tensor in row]
+    return row
+
+
+def _is_distributed(tensor: Tensor) -> bool:
+    # Importing DTensor takes a second, and where there is one, something has imported it.
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)
+
+
+def _local(tensor: Any, like: Any) -> Tensor:
+    if not _is_distributed(tensor):
+        raise OptimizerError(
+            f"a parameter of shape {tuple(like.shape)} is a DTensor and its gradient or state is not: "
+            f"expected the placements {like.placements}"
+        )
+    if tensor.placements != like.placements:
+        tensor = tensor.redistribute(placements=like.placements)
+    return tensor.to_local()
+
+
+def _are_aligned(row: list[Tensor]) -> bool:
+    if all(tensor.is_contiguous() for tensor in row):
+        return True
+    strides = row[0].stride()
+    # The state was made dense; a parameter with the same strides is dense too.
+    return all(tensor.stride() == strides for tensor in row)
+
+
+def update_bucket(bucket: Bucket, step: Step, kernel: Kernel) -> None:
+    """Run a kernel over a bucket, in float32 where the parameters are of half precision."""
+    lists = bucket.lists
+    if bucket.ordinary or lists.params[0].element_size() >= 4:
+        kernel(lists, step)
+        return
+    for chunk in _chunks(lists) if bucket.aligned else [lists]:
+        wide = [parameter.float() for parameter in chunk.params]
+        kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), step)
+        torch._foreach_copy_(chunk.params, wide)
+
+
+def _chunks(lists: Lists) -> Iterator[Lists]:
+    """Cut lists of aligned tensors into flat pieces, a bounded number of elements at a time."""
+    chunk = Lists([], [], [], [], [])
+    room = _WIDENED_AT_ONCE
+    for index, parameter in enumerate(lists.params):
+        row = [_flat(tensors[index]) for tensors in lists if tensors]
+        start, size = 0, parameter.numel()
+        while start < size:
+            stop = min(size, start + room)
+            for tensors, tensor in zip(chunk, row, strict=False):
+                tensors.append(tensor[start:stop])
+            room -= stop - start
+            start = stop
+            if room == 0:
+                yield chunk
+                chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
+    if chunk.params:
+        yield chunk
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    """The tensor's elements in the order of memory, as a view."""
+    return tensor.as_strided((tensor.numel(),), (1,))
