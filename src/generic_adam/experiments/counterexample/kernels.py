@@ -1,0 +1,233 @@
+r"""The compiled inner loops: draw a block of gradients, and carry many lanes through it.
+
+Lanes are innermost and contiguous, so that the compiler turns four of them into one vector instruction; a
+lane-step then costs little more than the square root and the division in it. Every loop is compiled without
+fast-math, so that nothing is reordered or fused: a lane holds the same bits as the same recursion written in
+plain Python.
+
+Every `advance_*` has the same shape: coefficients (one row a schedule, one column a step), gradients
+(step by lane), state (one row a quantity, one column a lane), and where to record. The rows of the state
+begin with x_t, then the sum of losses $\sum f_i(x_i)$ and its compensation (Kahan), then what the algorithm
+remembers. At a recorded step t the kernel stores x_t (before the step) and the sum of losses up to and
+including t.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+X, LOSS, CARRY, MEMORY = 0, 1, 2, 3
+"""Rows of a state: the point, the sum of losses, its compensation, and the first row the algorithm owns."""
+
+# error_model="numpy": a division by zero is inf or nan, as in NumPy; the test for it would stop
+# vectorisation.
+_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=False)
+
+_ROTATE_A, _ROTATE_A_REST = np.uint64(24), np.uint64(40)
+_SHIFT_B = np.uint64(16)
+_ROTATE_C, _ROTATE_C_REST = np.uint64(37), np.uint64(27)
+_TOP_53 = np.uint64(11)
+
+
+@_compiled
+def draw_gradients(
+    words: Words, counts: Whole, threshold: np.uint64, rare: float, common: float, gradients: Floats,
+    record_at: Whole, counts_at: Whole,
+) -> None:  # fmt: skip
+    """Fill `gradients` (step by replicate) with the rare slope where the generator falls below `threshold`.
+
+    The generator is xoroshiro128+ (Blackman and Vigna 2018), one state (two rows of `words`) a replicate, of
+    which the upper 53 bits are used; it has no multiplication, which AVX2 lacks for 64-bit integers.
+    """
+    steps, replicates = gradients.shape
+    first, second = words[0], words[1]
+    recorded = 0
+    for k in range(steps):
+        row = gradients[k]
+        for i in range(replicates):
+            a = first[i]
+            b = second[i]
+            is_rare = ((a + b) >> _TOP_53) < threshold
+            b ^= a
+            first[i] = ((a << _ROTATE_A) | (a >> _ROTATE_A_REST)) ^ b ^ (b << _SHIFT_B)
+            second[i] = (b << _ROTATE_C) | (b >> _ROTATE_C_REST)
+            row[i] = rare if is_rare else common
+            counts[i] += np.int64(is_rare)
+        if recorded < record_at.size and record_at[recorded] == k:
+            counts_at[recorded] = counts
+            recorded += 1
+
+
+@_compiled
+def periodic_gradients(
+    start: int, period: int, counts: Whole, rare: float, common: float, gradients: Floats,
+    record_at: Whole, counts_at: Whole,
+) -> None:  # fmt: skip
+    """Fill `gradients` with the rare slope where t mod period = 1; row k is t = start + k."""
+    recorded = 0
+    for k in range(gradients.shape[0]):
+        is_rare = (start + k) % period == 1
+        gradients[k] = rare if is_rare else common
+        counts += np.int64(is_rare)
+        if recorded < record_at.size and record_at[recorded] == k:
+            counts_at[recorded] = counts
+            recorded += 1
+
+
+@_compiled
+def _add(total: float, carry: float, term: float) -> tuple[float, float]:
+    """Add a term to a compensated sum (Kahan), so that ten million losses lose no digit."""
+    corrected = term - carry
+    new_total = total + corrected
+    return new_total, (new_total - total) - corrected
+
+
+@_compiled
+def _project(x: float, low: float, high: float) -> float:
+    """Return the point of [low, high] nearest to x; nan stays nan."""
+    # min() and max() have other rules for nan, which stop vectorisation.
+    x = low if x < low else x  # noqa: FURB136
+    return high if x > high else x  # noqa: FURB136
+
+
+@_compiled
+def advance_generic_adam(
+    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    record_at: Whole, x_at: Floats, loss_at: Floats,
+) -> None:  # fmt: skip
+    r"""Generic Adam (Algorithm 1), projected.
+
+    $v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
+    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. Rows of the coefficients: alpha, beta, 1 - beta, theta, 1
+    - theta.
+    """
+    x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
+    recorded = 0
+    for k in range(gradients.shape[0]):
+        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
+        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        is_recorded = recorded < record_at.size and record_at[recorded] == k
+        if is_recorded:
+            x_at[recorded] = x
+        row = gradients[k]
+        for i in range(row.size):
+            g = row[i]
+            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
+            v[i] = theta * v[i] + theta_rest * (g * g)
+            m[i] = beta * m[i] + beta_rest * g
+            x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i])), low, high)
+        if is_recorded:
+            loss_at[recorded] = loss
+            recorded += 1
+
+
+@_compiled
+def advance_amsgrad(
+    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    record_at: Whole, x_at: Floats, loss_at: Floats,
+) -> None:  # fmt: skip
+    r"""AMSGrad: Generic Adam with $\hat v_t = \max(\hat v_{t-1}, v_t)$ under the root."""
+    x, loss, carry, m, v, v_max = state[0], state[1], state[2], state[3], state[4], state[5]
+    recorded = 0
+    for k in range(gradients.shape[0]):
+        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
+        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        is_recorded = recorded < record_at.size and record_at[recorded] == k
+        if is_recorded:
+            x_at[recorded] = x
+        row = gradients[k]
+        for i in range(row.size):
+            g = row[i]
+            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
+            v[i] = theta * v[i] + theta_rest * (g * g)
+            m[i] = beta * m[i] + beta_rest * g
+            v_max[i] = v[i] if v[i] > v_max[i] else v_max[i]  # noqa: FURB136
+            x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v_max[i])), low, high)
+        if is_recorded:
+            loss_at[recorded] = loss
+            recorded += 1
+
+
+@_compiled
+def advance_padam(
+    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    record_at: Whole, x_at: Floats, loss_at: Floats, power: float,
+) -> None:  # fmt: skip
+    r"""Padam: AMSGrad with $\hat v_t^p$ in place of the root.
+
+    The power is a call into the mathematics library, much dearer than a root, and the running maximum seldom
+    changes: row 6 keeps $\hat v^p$ and it is computed anew only when $\hat v$ has grown. The bits are the
+    same.
+    """
+    x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
+    v_max, root = state[5], state[6]
+    recorded = 0
+    for k in range(gradients.shape[0]):
+        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
+        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        is_recorded = recorded < record_at.size and record_at[recorded] == k
+        if is_recorded:
+            x_at[recorded] = x
+        row = gradients[k]
+        has_grown = False
+        for i in range(row.size):
+            g = row[i]
+            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
+            v[i] = theta * v[i] + theta_rest * (g * g)
+            m[i] = beta * m[i] + beta_rest * g
+            has_grown |= v[i] > v_max[i]
+        if has_grown:
+            for i in range(row.size):
+                if v[i] > v_max[i]:
+                    v_max[i] = v[i]
+                    root[i] = v[i] ** power
+        for i in range(row.size):
+            x[i] = _project(x[i] - alpha * (m[i] / root[i]), low, high)
+        if is_recorded:
+            loss_at[recorded] = loss
+            recorded += 1
+
+
+@_compiled
+def advance_adashift(
+    coefficients: Floats, window: Floats, state: Floats, low: float, high: float,
+    record_at: Whole, x_at: Floats, loss_at: Floats, weights: Floats, theta: float, start: int,
+) -> None:  # fmt: skip
+    r"""AdaShift with n = `weights.size` gradients kept, phi the identity (there is one coordinate).
+
+    $m_t = \sum_{i<n} \beta^i g_{t-i} / \sum_{i<n} \beta^i$, $v_t = \theta v_{t-1} + (1-\theta) g_{t-n}^2$,
+    $x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t / (1 - \theta^{t-n})})$; the first n steps only collect
+    gradients. `weights` are $\beta^i / \sum \beta^i$. Row n + k of the window is g at t = start + k, so that
+    row k is g_{t-n}. Rows of the coefficients: alpha, $1 - \theta^{t-n}$.
+    """
+    x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
+    kept = weights.size
+    recorded = 0
+    for k in range(window.shape[0] - kept):
+        alpha, correction = coefficients[0, k], coefficients[1, k]
+        is_recorded = recorded < record_at.size and record_at[recorded] == k
+        if is_recorded:
+            x_at[recorded] = x
+        row, old = window[kept + k], window[k]
+        for i in range(row.size):
+            loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+        if start + k > kept:
+            m[:] = 0.0
+            for j in range(kept):
+                weight, shifted = weights[j], window[kept + k - j]
+                for i in range(row.size):
+                    m[i] += weight * shifted[i]
+            for i in range(row.size):
+                v[i] = theta * v[i] + (1.0 - theta) * (old[i] * old[i])
+                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i] / correction)), low, high)
+        if is_recorded:
+            loss_at[recorded] = loss
+            recorded += 1

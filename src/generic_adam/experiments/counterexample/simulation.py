@@ -1,0 +1,265 @@
+"""Many lanes at once: methods by replicates, block of t after block of t, over the cores of this machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generic_adam.experiments.counterexample import kernels
+from generic_adam.experiments.counterexample.algorithms import Algorithm, Block, as_algorithm
+from generic_adam.experiments.counterexample.lane_records import LaneRecords, record_times
+from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError
+from generic_adam.experiments.counterexample.streams import GradientStream
+from generic_adam.methods import Method
+
+Floats = NDArray[np.float64]
+
+MAX_STEPS = 10**12
+"""At two nanoseconds a lane-step one lane would need half an hour; nobody means more."""
+
+_BLOCK_STEPS = 4096
+_BLOCK_NUMBERS = 2**21  # 16 MiB of gradients or of coefficients at a time
+_NONE = np.empty((0, 0))
+_CHUNK_LANES = 32  # below this the start of each inner loop begins to show
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is simulated; two plans that are equal end in the same bits.
+
+    Args:
+      methods: label to `Method` or peer (`AMSGrad`, `Padam`, `AdaShift`).
+      problem: the counterexample.
+      steps: T.
+      replicates: a number (from 0 on) or a range: each is an independent stream of gradients.
+      seed: the run's seed.
+      epsilon: v_0.
+    """
+
+    methods: Mapping[str, Method | Algorithm]
+    steps: int
+    replicates: int | range = 1
+    problem: Counterexample = field(default_factory=Counterexample)
+    seed: int = 0
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        """Check the numbers before anything is allocated."""
+        if not self.methods:
+            raise ExperimentError("there is no method to simulate, expected at least one")
+        if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
+            raise ExperimentError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
+        if isinstance(self.replicates, int):
+            object.__setattr__(self, "replicates", range(self.replicates))
+        lanes = self.replicate_range
+        if len(lanes) < 1 or lanes.start < 0 or lanes.step != 1:
+            raise ExperimentError(
+                f"replicates is {self.replicates}, expected at least one, numbered from 0 on"
+            )
+        if not 0 <= self.epsilon < math.inf:
+            raise ExperimentError(f"epsilon is {self.epsilon}, expected a finite number of at least 0")
+
+    @property
+    def replicate_range(self) -> range:
+        """The replicates as a range."""
+        return self.replicates if isinstance(self.replicates, range) else range(self.replicates)
+
+    @property
+    def algorithms(self) -> list[Algorithm]:
+        """The methods as algorithms, in order."""
+        return [as_algorithm(method) for method in self.methods.values()]
+
+    @property
+    def lane_steps(self) -> int:
+        """How many single steps of single lanes the plan asks for."""
+        return self.steps * len(self.methods) * len(self.replicate_range)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the plan as plain types, for a manifest or a checkpoint."""
+        lanes = self.replicate_range
+        return {
+            "methods": {
+                label: algorithm.describe()
+                for label, algorithm in zip(self.methods, self.algorithms, strict=True)
+            },
+            "problem": self.problem.settings(),
+            "steps": self.steps,
+            "replicates": [lanes.start, lanes.stop],
+            "seed": self.seed,
+            "epsilon": self.epsilon,
+        }
+
+
+class Chunk:
+    """Neighbouring replicates of all methods, in contiguous arrays of their own."""
+
+    def __init__(self, plan: Plan, replicates: range) -> None:
+        self.replicates = replicates
+        self.stream = GradientStream(plan.problem, plan.seed, replicates)
+        self.states = [
+            algorithm.initial_state(len(replicates), plan.problem.start, plan.epsilon)
+            for algorithm in plan.algorithms
+        ]
+
+
+class Simulation:
+    """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded.
+
+    Args:
+      plan: what to simulate.
+      threads: how many threads share the lanes; the result does not depend on it.
+      block: how many steps a block has (None: what fits the caches); the result does not depend on it.
+
+    Attributes:
+      next_t: the step that comes next.
+      chunks: the lanes.
+    """
+
+    def __init__(self, plan: Plan, threads: int = 1, block: int | None = None) -> None:
+        if threads < 1:
+            raise ExperimentError(f"threads is {threads}, expected at least 1")
+        self.plan = plan
+        self.algorithms = plan.algorithms
+        self.schedules = [algorithm.schedules for algorithm in self.algorithms]
+        self.times = record_times(plan.steps)
+        self.next_t = 1
+        lanes = plan.replicate_range
+        shape = (len(self.algorithms), self.times.size, len(lanes))
+        _check_memory(plan, self.times.size)
+        self.x = np.full(shape, np.nan)
+        self.loss = np.full(shape, np.nan)
+        self.counts = np.zeros(shape[1:], dtype=np.int64)
+        self.chunks = [Chunk(plan, part) for part in split(lanes, min(threads, len(lanes) // _CHUNK_LANES))]
+        self.threads = threads
+        self.block = block or _block_steps(len(lanes), len(self.algorithms))
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all steps have been made."""
+        return self.next_t > self.plan.steps
+
+    def advance(self) -> None:
+        """Carry every lane over the next block."""
+        start, stop = self.next_t, min(self.next_t + self.block, self.plan.steps + 1)
+        first, last = np.searchsorted(self.times, (start, stop))
+        rows, record_at = slice(first, last), self.times[first:last] - start
+        coefficients = self._coefficients(start, stop)
+        drawn = [self._call(chunk.stream.draw, start, stop - start, record_at) for chunk in self.chunks]
+        running: list[Future[None]] = []
+        for chunk, draw in zip(self.chunks, drawn, strict=True):
+            gradients, self.counts[rows, self._columns(chunk)] = draw.result()
+            problem = self.plan.problem
+            block = Block(start, _NONE, gradients, (problem.low, problem.high), record_at, _NONE, _NONE)
+            running += [
+                self._call(self._step, place, chunk, ready, block, rows)
+                for place, ready in enumerate(coefficients)
+            ]
+        for future in running:
+            future.result()
+        self._check_finite(stop)
+        self.next_t = stop
+
+    def _coefficients(self, start: int, stop: int) -> list[Future[Floats]]:
+        """Evaluate each distinct schedule once, and hand every algorithm its rows."""
+        distinct = set(chain.from_iterable(self.schedules))
+        values = {schedule: self._call(schedule.values, start, stop) for schedule in distinct}
+        return [self._call(_stack, [values[row] for row in schedules]) for schedules in self.schedules]
+
+    def _step(
+        self, place: int, chunk: Chunk, coefficients: Future[Floats], block: Block, rows: slice
+    ) -> None:
+        """Carry one method's lanes of one chunk over a block; the recording is the method's own."""
+        shape = (block.record_at.size, len(chunk.replicates))
+        block = block._replace(coefficients=coefficients.result(), x=np.empty(shape), loss=np.empty(shape))
+        self.algorithms[place].advance(block, chunk.states[place])
+        columns = self._columns(chunk)
+        self.x[place, rows, columns] = block.x
+        self.loss[place, rows, columns] = block.loss
+
+    def _columns(self, chunk: Chunk) -> slice:
+        first = self.plan.replicate_range.start
+        return slice(chunk.replicates.start - first, chunk.replicates.stop - first)
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function in the pool, or here and now if there is none."""
+        if self._pool is not None:
+            return self._pool.submit(function, *arguments)
+        done: Future[Any] = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    def _check_finite(self, stop: int) -> None:
+        """A schedule that leaves the real numbers is an error, not a curve that silently ends."""
+        for place, label in enumerate(self.plan.methods):
+            if not all(np.isfinite(chunk.states[place][kernels.X]).all() for chunk in self.chunks):
+                raise ExperimentError(
+                    f"{label}: x is no longer a number before t = {stop}; expected finite schedules"
+                )
+
+    def records(self) -> LaneRecords:
+        """Return what has been recorded; t not yet reached are nan."""
+        times = self.times[:, np.newaxis]
+        gradient_sum = self.plan.problem.gradient_sum(times, self.counts)
+        regret = self.plan.problem.regret(self.loss, gradient_sum)
+        return LaneRecords(
+            times=self.times,
+            labels=tuple(self.plan.methods),
+            replicates=self.plan.replicate_range,
+            x=self.x,
+            average_regret=regret / times,
+        )
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def _stack(rows: list[Future[Floats]]) -> Floats:
+    return np.stack([row.result() for row in rows])
+
+
+def split(replicates: range, parts: int) -> Iterator[range]:
+    """Cut a range into at most `parts` neighbouring ones, of sizes that are multiples of four."""
+    parts = max(1, parts)
+    size = math.ceil(len(replicates) / parts)
+    size += -size % 4  # a vector holds four lanes
+    for start in range(replicates.start, replicates.stop, size):
+        yield range(start, min(start + size, replicates.stop))
+
+
+def _block_steps(lanes: int, methods: int) -> int:
+    """Choose a block: long enough to hide its overhead, short enough for what it needs to fit."""
+    return max(16, min(_BLOCK_STEPS, _BLOCK_NUMBERS // lanes, _BLOCK_NUMBERS // (5 * methods)))
+
+
+def _check_memory(plan: Plan, recorded: int) -> None:
+    """Refuse a plan that cannot fit, before the machine begins to swap."""
+    lanes = len(plan.replicate_range)
+    numbers = sum(algorithm.rows + 3 * recorded for algorithm in plan.algorithms) * lanes + 4 * _BLOCK_NUMBERS
+    needed, free = 8 * numbers, _free_memory()
+    if free is not None and needed > free:
+        raise ExperimentError(
+            f"{len(plan.methods)} methods with {lanes} replicates need {needed / 2**30:.1f} GiB of memory, "
+            f"but {free / 2**30:.1f} GiB are free; expected fewer replicates or methods"
+        )
+
+
+def _free_memory() -> int | None:
+    """Return how many bytes can be had without swapping, or None where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
