@@ -90,29 +90,47 @@ def constants(
       below: how many theta_j lie below theta_prime.
     """
     beta, C0 = sequences.beta, sequences.C0
-    theta_first, chi_first = sequences.theta_first, sequences.chi_first
-    gamma = beta**2 / theta_prime
-    one_minus_root = 1 - beta / math.sqrt(theta_prime)
-    inverse_C1 = exponential(-C1_log)
-    inverse_root_C1 = exponential(-C1_log / 2)
-    # With beta = 0 the momentum's term is absent; 0 times an infinite 1/C1 would be nan.
-    momentum = beta / (1 - beta) * inverse_root_C1 / math.sqrt((1 - gamma) * theta_first) if beta else 0.0
-    C2 = 2 * _square(momentum + 1)
-    squared_steps = _square(C0) * chi_first * problem.smoothness * inverse_C1 / one_minus_root**2
-    C3 = C0 * inverse_root_C1 / one_minus_root * (squared_steps + C2 * problem.gradient_bound)
+    C2_log = log_C2(sequences, theta_prime, C1_log)
+    C3 = exponential(log_C3(problem, sequences, theta_prime, C1_log))
     scale = 2 * C0 * problem.second_moment_root / (1 - beta)
-    start = C3 * C0 * problem.dimension * chi_first * problem.start_logarithm
+    start = C3 * C0 * problem.dimension * sequences.chi_first * problem.start_logarithm
     return Constants(
         theta_prime=theta_prime,
-        gamma=gamma,
+        gamma=beta**2 / theta_prime,
         C0=C0,
         C1_log=C1_log,
         below=below,
-        C2=C2,
+        C2=exponential(C2_log),
         C3=C3,
         C=scale * (problem.gap + start),
-        C_prime=scale * C0 * C3 * problem.dimension / theta_first,
+        C_prime=scale * C0 * C3 * problem.dimension / sequences.theta_first,
     )
+
+
+def log_C2(sequences: Sequences, theta_prime: float, C1_log: float) -> float:
+    """Return the logarithm of C2."""
+    beta = sequences.beta
+    if beta == 0:
+        return math.log(2)
+    momentum_log = (
+        math.log(beta / (1 - beta))
+        - (C1_log + math.log1p(-(beta**2) / theta_prime) + math.log(sequences.theta_first)) / 2
+    )
+    return math.log(2) + 2 * _log_sum(0.0, momentum_log)
+
+
+def log_C3(problem: Problem, sequences: Sequences, theta_prime: float, C1_log: float) -> float:
+    """Return the logarithm of C3, finite for any theta_prime above beta^2.
+
+    C and C' are increasing functions of C3 alone once the problem and the sequences are given, so the
+    theta_prime that makes C3 least makes the bound least. As a function of log theta_prime, log C3 is convex:
+    -log C1 has the increasing slope N, and -log(1 - sqrt gamma) is a sum of decaying exponentials.
+    """
+    root_log = math.log1p(-sequences.beta / math.sqrt(theta_prime))
+    C0_log = math.log(sequences.C0)
+    squared_steps = 2 * C0_log + math.log(sequences.chi_first * problem.smoothness) - C1_log - 2 * root_log
+    noise = log_C2(sequences, theta_prime, C1_log) + math.log(problem.gradient_bound)
+    return C0_log - C1_log / 2 - root_log + _log_sum(squared_steps, noise)
 
 
 def exponential(exponent: float) -> float:
@@ -123,6 +141,7 @@ def exponential(exponent: float) -> float:
         return math.inf
 
 
-def _square(number: float) -> float:
-    # number ** 2 raises OverflowError; a product gives infinity.
-    return number * number
+def _log_sum(first: float, second: float) -> float:
+    """Return log(e^first + e^second)."""
+    larger, smaller = max(first, second), min(first, second)
+    return larger + math.log1p(math.exp(smaller - larger))

@@ -1,0 +1,172 @@
+r"""What the hypotheses (R1) to (R3) come to on the steps 1..T, by looking at every one of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.schedules import FloatArray
+from generic_adam.theory.sums import DIRECT_LIMIT, SumError, checked_horizon
+
+if TYPE_CHECKING:
+    from generic_adam.methods import Method
+
+BoolArray = npt.NDArray[np.bool_]
+
+_BLOCK = 1 << 16
+# Two values of 1 - theta_t that should be equal may differ by rounding; a fall of theta_t below this is none.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A hypothesis of Theorem 1 that does not hold on the steps looked at.
+
+    Args:
+      hypothesis: "(R1)", "(R2)" or "(R3)".
+      sentence: what is wrong, with the first t at which it is.
+      t: that t, or None where it is about a limit.
+    """
+
+    hypothesis: str
+    sentence: str
+    t: int | None
+
+    def __str__(self) -> str:
+        return f"{self.hypothesis}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    r"""The quantities of Theorem 1 on the steps 1..T.
+
+    Args:
+      steps: T.
+      beta: the largest :math:`\beta_t`.
+      theta_first: :math:`\theta_1`.
+      theta_last: :math:`\theta_T`.
+      chi_first: :math:`\chi_1`.
+      C0: :math:`\max_t \chi_t / \min_{i \le t} \chi_i`.
+      C0_at: the t at which that maximum is first attained.
+      alpha_last: :math:`\alpha_T`.
+      total: :math:`\sum_t \alpha_t\sqrt{1-\theta_t}`.
+      missing: the hypotheses that fail on these steps, each with its first t.
+    """
+
+    steps: int
+    beta: float
+    theta_first: float
+    theta_last: float
+    chi_first: float
+    C0: float
+    C0_at: int
+    alpha_last: float
+    total: float
+    missing: tuple[Missing, ...]
+
+
+def survey(method: Method, steps: int) -> Survey:
+    """Look at every step 1..steps, in blocks that fit a cache.
+
+    Args:
+      method: the three sequences.
+      steps: T, at most 10^8.
+
+    Raises:
+      SumError: the horizon is not a whole number from 1 to 10^8.
+    """
+    total = checked_horizon(steps, "the number of steps")
+    if total > DIRECT_LIMIT:
+        raise SumError(f"every step is looked at up to T = 1e8, got T = {total:.3g}")
+    complement = 1 - method.theta
+    walk = _Walk()
+    for start in range(1, total + 1, _BLOCK):
+        stop = min(start + _BLOCK, total + 1)
+        walk.take(
+            start,
+            method.alpha.values(start, stop),
+            method.beta.values(start, stop),
+            complement.values(start, stop),
+        )
+    return walk.result(total)
+
+
+class _Walk:
+    """The state carried from block to block."""
+
+    def __init__(self) -> None:
+        self.beta = 0.0
+        self.sums: list[float] = []
+        self.least_chi = math.inf
+        self.worst, self.worst_at = 1.0, 1
+        self.missing: dict[str, Missing] = {}
+        self.complement_first = self.complement_last = math.nan
+        self.chi_first = self.alpha_last = math.nan
+
+    def take(self, start: int, alpha: FloatArray, beta: FloatArray, complement: FloatArray) -> None:
+        with np.errstate(all="ignore"):
+            root = np.sqrt(complement)
+            chi = alpha / root
+            self.sums.append(float(np.sum(alpha * root)))
+        self._look_for_violations(start, alpha, beta, complement)
+        self.beta = max(self.beta, float(np.max(beta)))
+        if start == 1:
+            self.complement_first, self.chi_first = float(complement[0]), float(chi[0])
+        self._follow_chi(start, chi)
+        self.complement_last, self.alpha_last = float(complement[-1]), float(alpha[-1])
+
+    def _follow_chi(self, start: int, chi: FloatArray) -> None:
+        with np.errstate(all="ignore"):
+            least = np.minimum(np.minimum.accumulate(chi), self.least_chi)
+            growth = np.where(least > 0, chi / least, math.inf)
+        worst = int(np.argmax(growth))
+        if growth[worst] > self.worst:
+            self.worst, self.worst_at = float(growth[worst]), start + worst
+        self.least_chi = float(least[-1])
+
+    def _look_for_violations(
+        self, start: int, alpha: FloatArray, beta: FloatArray, complement: FloatArray
+    ) -> None:
+        self._note(
+            "(R1)", start, ~((beta >= 0) & (beta < 1)), beta, "beta_{t} = {value:.6g} is not in [0, 1)"
+        )
+        self._note("(R2)", start, complement <= 0, 1 - complement, "theta_{t} = {value:.6g} is not below 1")
+        self._note(
+            "(R2)", start, ~(complement < 1), 1 - complement, "theta_{t} = {value:.6g} is not positive"
+        )
+        before = self.complement_last if start > 1 else complement[0]
+        earlier = np.concatenate([[before], complement[:-1]])
+        falls = complement > earlier * (1 + _ROUNDING)
+        self._note("(R2)", start, falls, 1 - complement, "theta_t falls to {value:.6g} at t = {t}")
+        self._note(
+            "(R3)",
+            start,
+            ~((alpha > 0) & np.isfinite(alpha)),
+            alpha,
+            "alpha_{t} = {value:.6g} is not positive",
+        )
+
+    def _note(self, hypothesis: str, start: int, wrong: BoolArray, values: FloatArray, sentence: str) -> None:
+        if hypothesis not in self.missing and wrong.any():
+            index = int(np.argmax(wrong))
+            t = start + index
+            text = sentence.format(t=t, value=float(values[index]))
+            self.missing[hypothesis] = Missing(hypothesis, text, t)
+
+    def result(self, steps: int) -> Survey:
+        return Survey(
+            steps=steps,
+            beta=self.beta,
+            theta_first=1 - self.complement_first,
+            theta_last=1 - self.complement_last,
+            chi_first=self.chi_first,
+            C0=self.worst,
+            C0_at=self.worst_at,
+            alpha_last=self.alpha_last,
+            total=math.fsum(self.sums),
+            missing=tuple(self.missing[name] for name in sorted(self.missing)),
+        )

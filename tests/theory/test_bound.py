@@ -1,0 +1,282 @@
+"""Theorems 1 and 2: the published check value, the best theta', the corollary, and what is said when there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.methods import Method
+from generic_adam.schedules import parse
+from generic_adam.theory import lemmas
+from generic_adam.theory.bound import BoundError, bound
+from generic_adam.theory.constants import Sequences, constants
+from generic_adam.theory.corollary import as_power_of_t
+from generic_adam.theory.problem import Problem, ProblemError
+from generic_adam.theory.product import BelowThetaPrime
+from generic_adam.theory.sums import SumError
+
+PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+METHOD = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
+
+
+def test_check_value():
+    result = bound(METHOD, PROBLEM, steps=1000, delta=0.1, theta_prime=0.9)
+    known = result.constants
+    assert known is not None
+    assert pytest.approx(1, rel=1e-12) == known.C0
+    assert pytest.approx(0.143398599540, rel=1e-9) == known.C1
+    assert pytest.approx(1.18487725967e6, rel=1e-9) == known.C3
+    assert pytest.approx(5.40174052866e6, rel=1e-9) == known.C
+    assert known.C_prime == pytest.approx(4.73950927566e8, rel=1e-9)
+    assert known.gamma == pytest.approx(0.9)
+    assert result.value == pytest.approx(2.78617829311e9, rel=1e-9)
+    assert result.expectation == pytest.approx(2.78617829311e8, rel=1e-9)
+    assert result.probability == pytest.approx(1 - 0.1 ** (2 / 3))
+    assert result.is_valid
+
+
+def written_out(alpha, beta, theta, problem, theta_prime):
+    """Theorem 1's constants from arrays, as the paper prints them (with the errata), in plain arithmetic."""
+    chi = alpha / np.sqrt(1 - theta)
+    top, L, G, d, eps = (
+        beta.max(),
+        problem.smoothness,
+        problem.gradient_bound,
+        problem.dimension,
+        problem.epsilon,
+    )
+    C0 = max(chi[t] / min(chi[: t + 1]) for t in range(len(chi)))
+    C1 = math.prod(th / theta_prime for th in theta if th < theta_prime)
+    gamma = top**2 / theta_prime
+    C2 = 2 * (top / (1 - top) / math.sqrt(C1 * (1 - gamma) * theta[0]) + 1) ** 2
+    root = 1 - math.sqrt(gamma)
+    C3 = C0 / (math.sqrt(C1) * root) * (C0**2 * chi[0] * L / (C1 * root**2) + C2 * G)
+    size = math.sqrt(G**2 + eps * d)
+    C = 2 * C0 * size / (1 - top) * (problem.gap + C3 * C0 * d * chi[0] * math.log(1 + G**2 / (eps * d)))
+    C_prime = 2 * C0**2 * C3 * d * size / ((1 - top) * theta[0])
+    return (C + C_prime * np.sum(alpha * np.sqrt(1 - theta))) / (len(alpha) * alpha[-1])
+
+
+@given(
+    s=st.floats(0, 1.2),
+    r=st.floats(0, 1.5),
+    c=st.floats(0.1, 1.5),
+    beta=st.floats(0, 0.95),
+    steps=st.integers(1, 300),
+    where=st.floats(0.02, 0.98),
+    dimension=st.integers(1, 1000),
+    sizes=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(0, 10), st.floats(1e-10, 1)),
+)
+@settings(max_examples=150)
+def test_agrees_with_the_formulas_written_out(s, r, c, beta, steps, where, dimension, sizes):
+    hold = 2 if c < 2**r else math.ceil((2 * c) ** (1 / r)) if r > 0.2 else None
+    if hold is None:
+        c, hold = 0.5, 1
+    method = Method(alpha=f"0.1/t^{s}", beta=beta, theta=f"1 - {c}/max(t, {hold})^{r}")
+    t = np.arange(1, steps + 1)
+    alpha, theta = 0.1 / t**s, 1 - c / np.maximum(t, hold) ** r
+    smoothness, gradient_bound, gap, epsilon = sizes
+    problem = Problem(smoothness, gradient_bound, dimension, gap, epsilon)
+    limit = 1.0 if r > 0 else 1 - c
+    if limit <= beta**2 or r == 0:
+        return
+    theta_prime = beta**2 + where * (limit - beta**2)
+    result = bound(method, problem, steps, 0.1, theta_prime)
+    expected = written_out(alpha, np.full(steps, beta), theta, problem, theta_prime)
+    assert result.expectation == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        METHOD,
+        Method(alpha="0.1/sqrt(t)", beta=0.5, theta="1 - 1/(t+1)"),
+        Method(alpha="0.1/sqrt(t)", beta=0.99, theta="1 - 0.1/t^0.5"),
+        Method(alpha="0.1/t^0.3", beta=0.95, theta="1 - 0.9/t^0.6"),
+        Method.from_weights(alpha="0.1/sqrt(t)", beta=0.8, weights="t^0.5"),
+    ],
+)
+def test_the_best_theta_prime_beats_a_fine_grid(method):
+    steps = 2000
+    best = bound(method, PROBLEM, steps)
+    assert best.constants is not None
+    beta = method.beta(1)
+    for theta_prime in np.linspace(beta**2, 1, 401)[1:-1]:
+        other = bound(method, PROBLEM, steps, theta_prime=float(theta_prime))
+        assert best.expectation <= other.expectation * (1 + 1e-12)
+
+
+@given(st.floats(0.1, 0.95), st.floats(0.05, 0.9), st.floats(0.1, 1.0))
+def test_the_logarithm_of_C3_is_convex_in_log_theta_prime(beta, c, r):
+    """What makes the one-dimensional search right: log C3(log theta') has no second valley."""
+    t = np.arange(1, 400)
+    theta = 1 - c / t**r
+    facts = Sequences(beta, float(theta[0]), 0.1, 1.0)
+    grid = np.linspace(math.log(beta**2) * 0.999, -1e-3, 60)
+    logs = [
+        math.log(constants(PROBLEM, facts, x, lemmas.log_product_below(theta, x)).C3)
+        for x in map(math.exp, grid)
+    ]
+    second = np.diff(logs, 2)
+    assert np.all(second >= -1e-9 * np.abs(logs).max())
+
+
+def test_momentum_free_methods_take_theta_one():
+    result = bound(Method(alpha="0.1/sqrt(t)", beta=0, theta="1 - 0.5/t"), PROBLEM, 500)
+    assert result.constants is not None
+    assert result.constants.theta_prime == 0.5
+    assert result.constants.C1 == 1
+    assert pytest.approx(2) == result.constants.C2
+
+
+@pytest.mark.parametrize("s", [0.0, 0.25, 0.5, 0.9])
+@pytest.mark.parametrize("steps", [10, 10_000, 300_000])
+def test_constant_theta_corollary_is_two_sided(s, steps):
+    method = Method(alpha=f"0.01/t^{s}", beta=0.9, theta=0.999)
+    result = bound(method, PROBLEM, steps)
+    estimate = result.estimate
+    assert estimate is not None
+    assert result.constants is not None
+    assert result.constants.theta_prime == pytest.approx(0.999, rel=1e-15)
+    assert estimate.lower * (1 - 1e-12) <= result.value <= estimate.upper * (1 + 1e-12)
+    assert result.value >= estimate.floor
+    floor = result.constants.C_prime * math.sqrt(0.001) / 0.1
+    assert estimate.floor == pytest.approx(floor)
+    if s == 0:
+        assert estimate.lower == pytest.approx(estimate.upper)
+
+
+def test_constant_theta_insight_2_is_the_other_way_round():
+    """Errata: the corollary's bound increases with s."""
+    values = [bound(Method(f"0.01/t^{s}", 0.9, 0.999), PROBLEM, 10**6).value for s in (0, 0.3, 0.6)]
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0.1", True),
+        ("0.1/sqrt(t)", True),
+        ("2*t^-0.3/5", True),
+        ("0.1/(t+1)", False),
+        ("0.1*log(t+1)", False),
+    ],
+)
+def test_powers_of_t_are_recognised_by_form(text, expected):
+    power = as_power_of_t(parse(text))
+    assert (power is not None) == expected
+    if power is not None:
+        t = np.arange(1.0, 50)
+        assert parse(text).values(1, 50) == pytest.approx(float(power[0]) * t ** float(power[1]), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("method", "hypothesis", "words"),
+    [
+        (Method("0.1/sqrt(t)", 0.9, "1 - 1/t"), "(R2)", "theta_1 = 0 is not positive"),
+        (Method("0.1/sqrt(t)", 0.9, 0.8), "(R2)", "theta = 0.8 is not above beta^2 = 0.81"),
+        (Method("0.1/sqrt(t)", 0.9, "0.9 + 0.05/t"), "(R2)", "theta_t falls to 0.925 at t = 2"),
+        (Method.from_weights("0.1/sqrt(t)", 0.9, "t^2"), "(R2)", "theta_t falls to 0.333333 at t = 2"),
+        (Method("0.1 if t < 50 else 0", 0.9, 0.99), "(R3)", "alpha_50 = 0 is not positive"),
+    ],
+)
+def test_a_missing_hypothesis_is_named(method, hypothesis, words):
+    result = bound(method, PROBLEM, 100)
+    assert not result.is_valid
+    assert result.value == math.inf
+    assert result.constants is None
+    assert [one.hypothesis for one in result.missing] == [hypothesis]
+    assert words in result.statement
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["value"] is None
+
+
+def test_a_callable_outside_its_range_is_named():
+    method = Method(alpha=lambda t: 0.1, beta=lambda t: 0.5 if t < 700 else 1.5, theta=0.99)
+    result = bound(method, PROBLEM, 1000)
+    assert "(R1): beta_700 = 1.5 is not in [0, 1)" in result.statement
+
+
+def test_a_rising_chi_costs_but_is_allowed_on_a_horizon():
+    # A warm-up over 100 steps: chi rises a hundredfold, so C0 = 100.
+    warm = Method("0.1*t/100 if t < 100 else 0.1*sqrt(100/t)", 0.9, "1 - 1/max(t, 100)")
+    result = bound(warm, PROBLEM, 5000)
+    assert result.is_valid
+    assert result.constants is not None
+    assert pytest.approx(100) == result.constants.C0
+
+
+def test_an_overflow_is_infinite_and_explained():
+    slow = Method("0.001", 0.9, "1 - 0.9/t^0.1")
+    result = bound(slow, PROBLEM, 100_000)
+    assert result.is_valid
+    assert result.value == math.inf
+    assert "100,000 steps" in result.statement
+    assert "log C1" in result.statement
+    text = json.dumps(result.to_dict(), allow_nan=False)
+    assert "Infinity" not in text
+
+
+def test_theta_limit_counts_even_if_the_horizon_ends_before():
+    # theta_5 = 0.8 < beta^2, but the limit is 1: the theorem applies.
+    assert bound(Method("0.1/sqrt(t)", 0.9, "1 - 1/max(t,2)"), PROBLEM, 5).is_valid
+    # Of a callable only theta_T is known.
+    known_to_five = Method("0.1/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1))
+    assert "not above beta^2" in bound(known_to_five, PROBLEM, 3).statement
+
+
+def test_long_beginnings_in_the_logarithm():
+    product = BelowThetaPrime(parse("1 - 0.5/t^0.1"), 10**6)
+    value, below = product.logarithm_and_count(0.85)
+    t = np.arange(1, 10**6 + 1)
+    theta = 1 - 0.5 / t**0.1
+    assert below == np.count_nonzero(theta < 0.85)
+    assert value == pytest.approx(np.log(theta[theta < 0.85] / 0.85).sum(), rel=1e-10)
+    assert value < -1000
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 2, math.nan])
+def test_delta_out_of_range(delta):
+    with pytest.raises(BoundError, match="delta"):
+        bound(METHOD, PROBLEM, 10, delta)
+
+
+@pytest.mark.parametrize("theta_prime", [0.5, 0.81, 1.0, 1.5, math.nan])
+def test_theta_prime_out_of_range(theta_prime):
+    with pytest.raises(BoundError, match="theta_prime"):
+        bound(METHOD, PROBLEM, 10, 0.1, theta_prime)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 10**30, 2.5])
+def test_bad_numbers_of_steps(steps):
+    with pytest.raises(SumError, match="number of steps"):
+        bound(METHOD, PROBLEM, steps)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"smoothness": 0},
+        {"smoothness": math.nan},
+        {"gradient_bound": -1},
+        {"epsilon": 0},
+        {"dimension": 0},
+        {"dimension": 1.5},
+        {"gap": -1},
+        {"gap": "wide"},
+        {"gap": math.inf},
+    ],
+)
+def test_impossible_problems_are_refused_in_one_line(arguments):
+    usual = {"smoothness": 1, "gradient_bound": 1, "dimension": 1, "gap": 1, "epsilon": 1e-8}
+    with pytest.raises(ProblemError, match=next(iter(arguments))) as caught:
+        Problem(**(usual | arguments))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_network_s_size_may_be_written_as_a_float():
+    assert Problem(1, 1, 25.6e6, 1).dimension == 25_600_000  # pyright: ignore[reportArgumentType]
