@@ -54,7 +54,9 @@ class Schedule(ABC):
     def values(self, start: int, stop: int) -> FloatArray:
         """u_t for t = start, ..., stop - 1 as float64; start >= 1. Where u_t is undefined the entry is nan or inf."""
         if start < 1 or stop < start:
-            raise ScheduleError(f"values(start, stop) needs 1 <= start <= stop, got start = {start}, stop = {stop}")
+            raise ScheduleError(
+                f"values(start, stop) needs 1 <= start <= stop, got start = {start}, stop = {stop}"
+            )
         result = np.empty(stop - start)
         with np.errstate(all="ignore"):
             for begin in range(start, stop, BLOCK):
@@ -129,17 +131,17 @@ class Schedule(ABC):
 
     def one_minus(self) -> Schedule:
         """1 - u, rearranged so that no digits cancel where the form allows it."""
-        from generic_adam.schedules.nodes import Constant, Subtract  # noqa: PLC0415  (nodes are built on this class)
+        from generic_adam.schedules.nodes import Constant, Subtract
 
         return Subtract(Constant(Fraction(1)), self)
 
     def _operand(self, other: object) -> Schedule:
-        from generic_adam.schedules.build import as_schedule  # noqa: PLC0415
+        from generic_adam.schedules.build import as_schedule
 
         return as_schedule(other)
 
     def __add__(self, other: object) -> Schedule:
-        from generic_adam.schedules.simplify import add  # noqa: PLC0415
+        from generic_adam.schedules.simplify import add
 
         return add(self, self._operand(other))
 
@@ -147,7 +149,7 @@ class Schedule(ABC):
         return self._operand(other) + self
 
     def __sub__(self, other: object) -> Schedule:
-        from generic_adam.schedules.simplify import subtract  # noqa: PLC0415
+        from generic_adam.schedules.simplify import subtract
 
         return subtract(self, self._operand(other))
 
@@ -155,7 +157,7 @@ class Schedule(ABC):
         return self._operand(other) - self
 
     def __mul__(self, other: object) -> Schedule:
-        from generic_adam.schedules.simplify import multiply  # noqa: PLC0415
+        from generic_adam.schedules.simplify import multiply
 
         return multiply(self, self._operand(other))
 
@@ -163,7 +165,7 @@ class Schedule(ABC):
         return self._operand(other) * self
 
     def __truediv__(self, other: object) -> Schedule:
-        from generic_adam.schedules.simplify import divide  # noqa: PLC0415
+        from generic_adam.schedules.simplify import divide
 
         return divide(self, self._operand(other))
 
@@ -171,7 +173,7 @@ class Schedule(ABC):
         return self._operand(other) / self
 
     def __pow__(self, other: object) -> Schedule:
-        from generic_adam.schedules.simplify import power  # noqa: PLC0415
+        from generic_adam.schedules.simplify import power
 
         return power(self, self._operand(other))
 
@@ -179,7 +181,7 @@ class Schedule(ABC):
         return self._operand(other) ** self
 
     def __neg__(self) -> Schedule:
-        from generic_adam.schedules.simplify import negate  # noqa: PLC0415
+        from generic_adam.schedules.simplify import negate
 
         return negate(self)
 

@@ -25,7 +25,7 @@ def as_schedule(value: object) -> Schedule:
     if isinstance(value, bool):
         raise ScheduleError(f"expected a number, a text, a schedule or a callable of t, got {value!r}")
     if isinstance(value, str):
-        from generic_adam.schedules.parser import parse  # noqa: PLC0415  (the parser builds with this module)
+        from generic_adam.schedules.parser import parse
 
         return parse(value)
     if isinstance(value, Real):
@@ -92,7 +92,7 @@ def clip(argument: object, low: object, high: object) -> Schedule:
 
 
 def join(before: object, threshold: int, after: object) -> Schedule:
-    """before for t < threshold, after from then on."""
+    """Before for t < threshold, after from then on."""
     if isinstance(threshold, bool) or not isinstance(threshold, Integral):
         raise ScheduleError(f"a join needs a whole number as its threshold, got {threshold!r}")
     return simplify.join(int(threshold), as_schedule(before), as_schedule(after))
@@ -107,17 +107,17 @@ def periodic(body: object, period: int) -> Schedule:
 
 
 def power_law(coefficient: float, exponent: float, shift: float = 0) -> Schedule:
-    """coefficient / (t + shift)^exponent."""
+    """Coefficient / (t + shift)^exponent."""
     return as_schedule(coefficient) / (t + shift) ** as_schedule(exponent)
 
 
 def geometric(start: float, ratio: float) -> Schedule:
-    """start * ratio^t."""
+    """Start * ratio^t."""
     return as_schedule(start) * as_schedule(ratio) ** t
 
 
 def linear_warmup(steps: int, then: object) -> Schedule:
-    """t / steps times the schedule for t < steps, the schedule itself from then on."""
+    """T / steps times the schedule for t < steps, the schedule itself from then on."""
     tail = as_schedule(then)
     return join(tail * t / steps, steps, tail)
 

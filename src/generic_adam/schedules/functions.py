@@ -82,7 +82,10 @@ class Function(Schedule):
     def _growth_of_log(self, inner: Growth) -> Growth | None:
         # log(1 + x) with x -> 0 is of the order of x; the general rule would only see log 1 = 0.
         if isinstance(self.argument, Add):
-            for one, rest in ((self.argument.left, self.argument.right), (self.argument.right, self.argument.left)):
+            for one, rest in (
+                (self.argument.left, self.argument.right),
+                (self.argument.right, self.argument.left),
+            ):
                 if one == Constant(Fraction(1)) and rest.order is not None and rest.order.trend < 0:
                     return rest.order
         return inner.logarithm()
@@ -106,7 +109,9 @@ def _growth_of_exp(argument: Schedule) -> Growth | None:
     linear = as_linear(argument)
     if linear is not None:
         slope, offset = linear
-        return _bounded_exp(float(offset), float(offset)) * Growth(1.0, 1.0, GeometricBase.from_exponential(slope))
+        return _bounded_exp(float(offset), float(offset)) * Growth(
+            1.0, 1.0, GeometricBase.from_exponential(slope)
+        )
     inner = argument.order
     if inner is None or inner.trend > 0:
         return None
@@ -115,7 +120,9 @@ def _growth_of_exp(argument: Schedule) -> Growth | None:
 
 def _bounded_exp(low: float, high: float) -> Growth:
     top = math.exp(high) if high < 700 else math.inf
-    return Growth(max(math.exp(low) * (1 - 1e-15), math.ulp(0.0)) if low > -700 else math.ulp(0.0), top * (1 + 1e-15))
+    return Growth(
+        max(math.exp(low) * (1 - 1e-15), math.ulp(0.0)) if low > -700 else math.ulp(0.0), top * (1 + 1e-15)
+    )
 
 
 def _near_zero_or(inner: Growth, otherwise: Callable[[], Growth | None], shift: float) -> Growth | None:

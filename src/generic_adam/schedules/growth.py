@@ -76,7 +76,9 @@ class Growth:
             return ZERO
         corners = [_product(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         scaled = self._scaled(other, 1)
-        return replace(scaled, low=_down(min(corners)), high=_up(max(corners)))._keeping_sign(self.sign * other.sign)
+        return replace(scaled, low=_down(min(corners)), high=_up(max(corners)))._keeping_sign(
+            self.sign * other.sign
+        )
 
     def inverse(self) -> Growth | None:
         """1/u, or None where u may vanish or change sign."""
@@ -106,7 +108,7 @@ class Growth:
         return raised._keeping_sign(1)
 
     def logarithm(self) -> Growth | None:
-        """log u, or None where it leaves the scale or its leading coefficient is unknown."""
+        """Log u, or None where it leaves the scale or its leading coefficient is unknown."""
         if self.sign <= 0:
             return None
         if self.rho.sign_of_log:
@@ -135,7 +137,9 @@ class Growth:
         if self.log < -1:
             return UNKNOWN_CONSTANT
         if self.loglog > -1:
-            return self._divided_by(float(self.loglog + 1), power=Fraction(0), log=Fraction(0), loglog=self.loglog + 1)
+            return self._divided_by(
+                float(self.loglog + 1), power=Fraction(0), log=Fraction(0), loglog=self.loglog + 1
+            )
         return UNKNOWN_CONSTANT if self.loglog < -1 else None
 
     def largest(self, other: Growth) -> Growth:
@@ -181,7 +185,11 @@ def scale_text(growth: Growth, variable: str) -> str:
     parts: list[str] = []
     if growth.rho.sign_of_log:
         parts.append(f"{math.exp(growth.rho.log):.6g}^{variable}")
-    for name, exponent in ((variable, growth.power), (f"log {variable}", growth.log), (f"log log {variable}", growth.loglog)):
+    for name, exponent in (
+        (variable, growth.power),
+        (f"log {variable}", growth.log),
+        (f"log log {variable}", growth.loglog),
+    ):
         if exponent == 1:
             parts.append(name)
         elif exponent != 0:
@@ -191,7 +199,12 @@ def scale_text(growth: Growth, variable: str) -> str:
     return " ".join(parts) or "1"
 
 
-def _exactly(coefficient: float, power: Fraction = Fraction(0), log: Fraction = Fraction(0), loglog: Fraction = Fraction(0)) -> Growth:
+def _exactly(
+    coefficient: float,
+    power: Fraction = Fraction(0),
+    log: Fraction = Fraction(0),
+    loglog: Fraction = Fraction(0),
+) -> Growth:
     return Growth(_down(coefficient), _up(coefficient), ONE, power, log, loglog)
 
 

@@ -231,7 +231,7 @@ class Power(_Binary):
         return None
 
     def one_minus(self) -> Schedule:
-        from generic_adam.schedules.functions import Function  # noqa: PLC0415  (functions are built on these nodes)
+        from generic_adam.schedules.functions import Function
 
         # 1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is.
         if isinstance(self.left, Subtract) and self.left.left == Constant(Fraction(1)):
@@ -245,7 +245,7 @@ class Power(_Binary):
 
 def _exponential_growth(base: Fraction, exponent: Schedule) -> Growth | None:
     """The growth of base^exponent for a number base: geometric where the exponent is a t + b."""
-    from generic_adam.schedules.simplify import as_linear  # noqa: PLC0415
+    from generic_adam.schedules.simplify import as_linear
 
     linear = as_linear(exponent)
     if linear is not None:

@@ -44,7 +44,9 @@ class Opaque(Schedule):
             try:
                 return float(value)
             except (TypeError, ValueError) as error:
-                raise ScheduleError(f"the callable {self} returned {value!r} at t = {t}; expected one number") from error
+                raise ScheduleError(
+                    f"the callable {self} returned {value!r} at t = {t}; expected one number"
+                ) from error
 
         return evaluate
 
@@ -53,7 +55,9 @@ class Opaque(Schedule):
         block = self._on_block(times) if whole else None
         if block is not None:
             return block
-        return np.array([self._function(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]).reshape(times.shape)
+        return np.array(
+            [self._function(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]
+        ).reshape(times.shape)
 
     def _on_block(self, times: FloatArray) -> FloatArray | None:
         """The function applied to the whole block, or None where it is not a function of arrays."""

@@ -67,7 +67,7 @@ class GeometricBase:
 
     @property
     def log(self) -> float:
-        """log rho as a float."""
+        """Log rho as a float."""
         terms = [float(e) * math.log(n) for n, e in self.factors]
         return math.fsum([float(self.exponent_of_e), *terms])
 

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from generic_adam.schedules.base import BLOCK, FloatArray, ScalarFunction, Schedule
+from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import UNKNOWN_CONSTANT, Growth
@@ -19,6 +19,8 @@ from generic_adam.schedules.nodes import Constant, Divide, Multiply, Negate, Pow
 from generic_adam.schedules.ratebase import ONE
 from generic_adam.schedules.simplify import as_linear
 
+# Blocks are small, so that the first steps of a run do not wait for values far ahead.
+_RECURSION_BLOCK = 1024
 # A running quantity at t costs t steps; past this the wait would be minutes.
 LARGEST_RECURSION = 10**9
 
@@ -29,7 +31,9 @@ class Recursion:
     `advance(state, times)` returns the values on a block of whole t and the state after it.
     """
 
-    def __init__(self, initial: float, block: int, advance: Callable[[float, FloatArray], tuple[FloatArray, float]]) -> None:
+    def __init__(
+        self, initial: float, block: int, advance: Callable[[float, FloatArray], tuple[FloatArray, float]]
+    ) -> None:
         self.block = block
         self._advance = advance
         self._states = [initial]
@@ -43,7 +47,9 @@ class Recursion:
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
-            values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
+            values, state = self._advance(
+                self._states[known], np.arange(start, start + self.block, dtype=np.float64)
+            )
             if known == len(self._states) - 1:
                 self._states.append(state)
             if known == index:
@@ -63,20 +69,23 @@ class Recursion:
             raise ScheduleError("a schedule with a running sum or product is defined at whole t only")
         self._whole(float(times.max()))
         result = np.empty_like(times)
-        blocks = ((times - 1) // self.block).astype(np.int64)
-        for index in np.unique(blocks):
-            here = blocks == index
-            offsets = (times[here] - 1 - index * self.block).astype(np.int64)
-            with np.errstate(all="ignore"):
-                result[here] = self.block_values(int(index))[offsets]
+        blocks, offsets = np.divmod(times.astype(np.int64) - 1, self.block)
+        order = np.argsort(blocks, kind="stable")
+        starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
+        for here in np.split(order, starts[1:]):
+            result[here] = self.block_values(int(blocks[here[0]]))[offsets[here]]
         return result
 
     @staticmethod
     def _whole(t: float) -> int:
         if t != math.floor(t) or t < 1:
-            raise ScheduleError(f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}")
+            raise ScheduleError(
+                f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}"
+            )
         if t > LARGEST_RECURSION:
-            raise ScheduleError(f"a running sum or product is evaluated up to t = {LARGEST_RECURSION:.0e}, got t = {t:.6g}")
+            raise ScheduleError(
+                f"a running sum or product is evaluated up to t = {LARGEST_RECURSION:.0e}, got t = {t:.6g}"
+            )
         return int(t)
 
 
@@ -119,7 +128,7 @@ class _OfWeights(Schedule):
     def share(self) -> Recursion:
         """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
         log_rho, rest = split_geometric(self.weights)
-        block = BLOCK if log_rho == 0 else max(1, min(BLOCK, int(300 / abs(log_rho))))
+        block = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
 
         def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
             # state = W_{s-1} rho^{-(s-1)} for the block starting at s; the scaled weights are w_t rho^{-(s-1)}.
@@ -127,7 +136,9 @@ class _OfWeights(Schedule):
             weights = powers * rest._evaluate(times)
             if not bool(np.all(weights > 0)):
                 first = int(times[np.argmin(weights > 0)])
-                raise ScheduleError(f"weights must be positive, got w_t = {self.weights(first)} at t = {first}")
+                raise ScheduleError(
+                    f"weights must be positive, got w_t = {self.weights(first)} at t = {first}"
+                )
             sums = state + np.cumsum(weights)
             # The exact sum carries over to the next block; the running sums inside it are accurate to a few ulp.
             total = math.fsum((state, *weights.tolist()))
@@ -235,16 +246,20 @@ class BiasCorrection(Schedule):
             missing = np.broadcast_to(np.asarray(complement._evaluate(times)), times.shape)
             if not bool(np.all((missing > 0) & (missing <= 1))):
                 first = int(times[np.argmin((missing > 0) & (missing <= 1))])
-                raise ScheduleError(f"bias correction needs factors in [0, 1), got {self.factor(first)} at t = {first}")
+                raise ScheduleError(
+                    f"bias correction needs factors in [0, 1), got {self.factor(first)} at t = {first}"
+                )
             with np.errstate(divide="ignore"):
                 logs = np.log1p(-missing)
-            return state + np.cumsum(logs), math.fsum((state, *logs.tolist())) if np.isfinite(logs).all() else -math.inf
+            return state + np.cumsum(logs), math.fsum((state, *logs.tolist())) if np.isfinite(
+                logs
+            ).all() else -math.inf
 
-        return Recursion(0.0, BLOCK, advance)
+        return Recursion(0.0, _RECURSION_BLOCK, advance)
 
     @property
     def _constant_log(self) -> float | None:
-        """log of a constant factor, from its exact complement: log1p(-(1 - theta)) keeps what log(theta) would lose."""
+        """Log of a constant factor, from its exact complement: log1p(-(1 - theta)) keeps what log(theta) would lose."""
         missing = self.factor.one_minus().constant_value
         if missing is None:
             return None

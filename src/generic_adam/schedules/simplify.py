@@ -77,7 +77,7 @@ def _times_t(slope: Fraction) -> Schedule:
 
 
 def add(left: Schedule, right: Schedule) -> Schedule:
-    """left + right."""
+    """Left + right."""
     collected = _collected(left, right, 1)
     if collected is not None:
         return collected
@@ -87,7 +87,7 @@ def add(left: Schedule, right: Schedule) -> Schedule:
 
 
 def subtract(left: Schedule, right: Schedule) -> Schedule:
-    """left - right; 1 - x is the complement that x carries."""
+    """Left - right; 1 - x is the complement that x carries."""
     collected = _collected(left, right, -1)
     if collected is not None:
         return collected
@@ -106,7 +106,7 @@ def _collected(left: Schedule, right: Schedule, sign: int) -> Schedule | None:
 
 
 def multiply(left: Schedule, right: Schedule) -> Schedule:
-    """left * right."""
+    """Left * right."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         return Constant(left.value * right.value)
     for one, other in ((left, right), (right, left)):
@@ -122,7 +122,7 @@ def multiply(left: Schedule, right: Schedule) -> Schedule:
 
 
 def divide(left: Schedule, right: Schedule) -> Schedule:
-    """left / right."""
+    """Left / right."""
     if isinstance(right, Constant):
         if right.value == 0:
             raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
@@ -135,7 +135,7 @@ def divide(left: Schedule, right: Schedule) -> Schedule:
 
 
 def power(base: Schedule, exponent: Schedule) -> Schedule:
-    """base ^ exponent."""
+    """Base ^ exponent."""
     if isinstance(exponent, Constant):
         if exponent.value == 1:
             return base
@@ -181,7 +181,7 @@ def minimum(left: Schedule, right: Schedule) -> Schedule:
 
 
 def join(threshold: int, before: Schedule, after: Schedule) -> Schedule:
-    """before for t < threshold, after from then on."""
+    """Before for t < threshold, after from then on."""
     if threshold <= 1 or before == after:
         return after
     return Join(threshold, before, after)

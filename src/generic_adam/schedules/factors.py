@@ -1,0 +1,43 @@
+"""A product taken apart: u = prod base_i ^ exponent_i, equal bases collected."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from generic_adam.schedules.base import Schedule
+from generic_adam.schedules.functions import Function
+from generic_adam.schedules.nodes import Constant, Divide, Multiply, Power
+
+
+def factors(schedule: Schedule) -> dict[Schedule, Fraction]:
+    """The factors of a positive schedule with their exponents; (t+1)^-0.5 / sqrt(1/(t+1)) has none left."""
+    collected: dict[Schedule, Fraction] = {}
+    for base, exponent in _flattened(schedule, Fraction(1)):
+        total = collected.pop(base, Fraction(0)) + exponent
+        if total:
+            collected[base] = total
+    return collected
+
+
+def collected(schedule: Schedule) -> Schedule:
+    """The same positive sequence with equal factors merged."""
+    result: Schedule = Constant(Fraction(1))
+    for base, exponent in factors(schedule).items():
+        result = result * (base ** Constant(exponent))
+    return result
+
+
+def _flattened(node: Schedule, exponent: Fraction) -> list[tuple[Schedule, Fraction]]:
+    match node:
+        case Multiply(left, right):
+            return _flattened(left, exponent) + _flattened(right, exponent)
+        case Divide(left, right):
+            return _flattened(left, exponent) + _flattened(right, -exponent)
+        case Power(base, Constant(value)):
+            return _flattened(base, exponent * value)
+        case Function("sqrt", argument):
+            return _flattened(argument, exponent / 2)
+        case Constant(value) if value == 1:
+            return []
+        case _:
+            return [(node, exponent)]

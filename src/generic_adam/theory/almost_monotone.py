@@ -1,0 +1,113 @@
+r"""C0 of (R3): the least constant with chi_t <= C0 min_{i<=t} chi_i, over all t or up to a horizon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from generic_adam.schedules import Schedule, WeightShare
+from generic_adam.schedules.elasticity import Elasticity, of_power
+from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.factors import collected, factors
+from generic_adam.theory.examination import joins
+
+# Beginnings of these lengths are computed step by step; a longer one can make the bound for the tail tighter.
+_BEGINNINGS = (1, 64, 1024)
+_CLOSE_ENOUGH = 1e-6
+_LONGEST_BEGINNING = 1 << 24
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class AlmostMonotone:
+    """An upper bound on C0 = sup_t chi_t / min_{i<=t} chi_i, and whether it is C0 itself.
+
+    Attributes:
+        constant: the bound; infinite where none was found.
+        exact: whether it is attained (up to rounding).
+    """
+
+    constant: float
+    exact: bool
+
+
+def almost_monotone(chi: Schedule, last: float = math.inf) -> AlmostMonotone:
+    """C0 of a positive sequence over t = 1, 2, ..., last."""
+    chi = collected(chi)
+    tail_start = max([1, *(cut for cut in joins(chi) if cut <= last)])
+    best = AlmostMonotone(math.inf, False)
+    if tail_start > _LONGEST_BEGINNING:
+        return best
+    running = _Running()
+    done = 0
+    for length in _BEGINNINGS:
+        start = tail_start + length - 1
+        if start >= last:
+            break
+        running.extend(chi, done + 1, start)
+        done = start
+        found = _with_tail(running, chi, start, last)
+        if found.constant < best.constant or (found.exact and found.constant <= best.constant):
+            best = found
+        if best.exact or best.constant <= running.constant * (1 + _CLOSE_ENOUGH):
+            return best
+    if last <= _LONGEST_BEGINNING:
+        running.extend(chi, done + 1, int(last))
+        return AlmostMonotone(running.constant, True)
+    return best
+
+
+class _Running:
+    """min and C0 over the steps seen so far."""
+
+    def __init__(self) -> None:
+        self.least = math.inf
+        self.constant = 1.0
+
+    def extend(self, chi: Schedule, first: int, last: int) -> None:
+        for begin in range(first, last + 1, _BLOCK):
+            values = chi.values(begin, min(begin + _BLOCK, last + 1))
+            floors = np.minimum(np.minimum.accumulate(values), self.least)
+            with np.errstate(all="ignore"):
+                # 0/0 is a falling sequence that has rounded to 0: it rises no more.
+                ratios = np.nan_to_num(values / floors, nan=1.0, posinf=math.inf)
+            self.constant = max(self.constant, float(np.max(ratios)))
+            self.least = float(floors[-1])
+
+
+def _with_tail(running: _Running, chi: Schedule, start: int, last: float) -> AlmostMonotone:
+    """C0 of the steps up to `start`, seen one by one, and of the later ones, known by their form."""
+    facts = enclose(chi, start, last)
+    if facts.direction is not None and facts.direction <= 0:
+        return AlmostMonotone(running.constant, True)
+    candidates = [math.inf]
+    if facts.direction == 1 and math.isfinite(last):
+        candidates.append(chi(int(last)) / running.least)
+        return AlmostMonotone(max(running.constant, min(candidates)), True)
+    if facts.range.low > 0:
+        candidates.append(facts.range.high / min(facts.range.low, running.least))
+    factor = _rise(chi, start, last)
+    if math.isfinite(factor):
+        candidates.append(max(factor, factor * chi(start) / running.least))
+    return AlmostMonotone(max(running.constant, min(candidates)), False)
+
+
+def _rise(chi: Schedule, start: int, last: float) -> float:
+    """A bound on chi_t / chi_s for start <= s <= t: a falling smooth part times factors between two constants."""
+    smooth: Elasticity = of_power(Fraction(0))
+    bound = 1.0
+    for factor, exponent in factors(chi).items():
+        facts = enclose(factor, start, last)
+        swing = facts.range
+        if isinstance(factor, WeightShare) and (scaled := share_times_t(factor, start)) is not None:
+            smooth, swing = smooth + of_power(-exponent), scaled
+        elif facts.elasticity is not None and facts.positive:
+            smooth = smooth + facts.elasticity.scaled(exponent)
+            continue
+        if swing.low <= 0 or math.isinf(swing.high):
+            return math.inf
+        bound *= (swing.high / swing.low) ** abs(float(exponent))
+    return bound if smooth.sign in {0, -1} else math.inf

@@ -1,0 +1,142 @@
+"""Decide a claim about every t: the beginning by its values, the tail by its form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from generic_adam.schedules import FloatArray, Join, Schedule, ScheduleError
+from generic_adam.schedules.enclosure import Enclosure, enclose
+from generic_adam.schedules.opaque import Opaque
+from generic_adam.theory.verdicts import Status
+
+# A stretch is tried by form first; where that is not enough, this many of its steps are checked one by one before the
+# form is asked again about the rest.
+_CHECKED = (16, 256, 4096, 65_536)
+# A finite stretch that no form decides is checked to its end when it is not longer than this.
+_LONGEST_CHECKED = 1 << 24
+_CHECKED_OF_CALLABLE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about every u_t of a schedule.
+
+    Attributes:
+        by_form: whether facts about a stretch of t prove the statement there.
+        violation: the index of the first value that refutes it, or None. It is given u_t on consecutive steps
+            and the value before them (None at t = 1), and may use what is known of the sign by form.
+    """
+
+    by_form: Callable[[Enclosure], bool]
+    violation: Callable[[FloatArray, float | None, Enclosure], int | None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome: a proof, a refutation at a step, or neither.
+
+    Attributes:
+        status: holds, fails or undecided.
+        witness: the step that refutes the claim.
+        by_form_from: the step from which the proof is by form (1 when it needed no values).
+        checked_to: the last step checked by its value, when undecided.
+        note: what stopped the check, when undecided.
+    """
+
+    status: Status
+    witness: int | None = None
+    by_form_from: int = 1
+    checked_to: int = 0
+    note: str = ""
+
+
+def examine(schedule: Schedule, claim: Claim, last: float = math.inf) -> Finding:
+    """Decide a claim about u_1, u_2, ..., u_last.
+
+    The steps are cut at the schedule's joins. On each stretch the form is asked first; where it does not answer,
+    growing beginnings of the stretch are checked by their values and the form is asked about the rest.
+    """
+    starts = [1, *(cut for cut in joins(schedule) if cut <= last)]
+    stops: list[float] = [*(start - 1.0 for start in starts[1:]), last]
+    by_form_from = 1
+    for start, stop in zip(starts, stops, strict=True):
+        finding = _examine_stretch(schedule, claim, start, stop)
+        if finding.status is not Status.HOLDS:
+            return finding
+        if finding.by_form_from != start or start > 1:
+            by_form_from = finding.by_form_from
+    return Finding(Status.HOLDS, by_form_from=by_form_from)
+
+
+def joins(schedule: Schedule) -> list[int]:
+    """The thresholds of all joins inside a schedule, in order."""
+    found = {schedule.threshold} if isinstance(schedule, Join) else set[int]()
+    for child in schedule.children:
+        found.update(joins(child))
+    return sorted(found)
+
+
+def has_callable(schedule: Schedule) -> bool:
+    """Whether a Python callable is part of the schedule, so that its tail cannot be known."""
+    return isinstance(schedule, Opaque) or any(map(has_callable, schedule.children))
+
+
+def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) -> Finding:
+    facts = enclose(schedule, start, stop)
+    opaque = has_callable(schedule)
+    try:
+        witness = _first_violation(schedule, claim, start, start, facts)
+        if witness is not None:
+            return Finding(Status.FAILS, witness)
+        if claim.by_form(facts):
+            return Finding(Status.HOLDS, by_form_from=start)
+        checked = start
+        for size in _sizes(stop - start + 1, opaque):
+            end = int(min(start + size - 1, stop))
+            witness = _first_violation(schedule, claim, checked, end, facts)
+            if witness is not None:
+                return Finding(Status.FAILS, witness)
+            checked = end
+            if end >= stop:
+                return Finding(Status.HOLDS, by_form_from=end + 1)
+            if claim.by_form(enclose(schedule, end, stop)):
+                return Finding(Status.HOLDS, by_form_from=end)
+    except ScheduleError as error:
+        return Finding(Status.UNDECIDED, checked_to=start, note=str(error))
+    return _search_later(schedule, claim, checked, stop, facts)
+
+
+def _sizes(length: float, opaque: bool) -> list[int]:
+    if length <= _LONGEST_CHECKED:
+        return [*(size for size in _CHECKED if size < length), int(length)]
+    return [_CHECKED_OF_CALLABLE] if opaque else list(_CHECKED)
+
+
+def _first_violation(schedule: Schedule, claim: Claim, first: int, last: int, facts: Enclosure) -> int | None:
+    """The first step from first to last that refutes the claim, in blocks so that memory stays small."""
+    block = 1 << 16
+    for begin in range(first, last + 1, block):
+        end = min(begin + block - 1, last)
+        values = schedule.values(max(begin - 1, 1), end + 1)
+        before = float(values[0]) if begin > 1 else None
+        found = claim.violation(values if begin == 1 else values[1:], before, facts)
+        if found is not None:
+            return begin + found
+    return None
+
+
+def _search_later(schedule: Schedule, claim: Claim, checked: int, stop: float, facts: Enclosure) -> Finding:
+    """No proof: look for a refutation at later steps, spread evenly on a logarithmic scale."""
+    if schedule.accepts_real_times and not has_callable(schedule):
+        for t in np.unique(np.geomspace(checked, min(stop, 1e12), 200).astype(np.int64)).tolist():
+            values = schedule.at([float(t), float(t + 1)])
+            if (
+                bool(np.isfinite(values).all())
+                and claim.violation(values[1:], float(values[0]), facts) is not None
+            ):
+                return Finding(Status.FAILS, int(t) + 1)
+    return Finding(Status.UNDECIDED, checked_to=checked)

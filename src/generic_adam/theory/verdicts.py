@@ -1,0 +1,47 @@
+"""The typed answers: three statuses for a condition, three verdicts for a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What is known of one condition. `FAILS` means "not met"; it never means that the method diverges."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNDECIDED = "undecided"
+
+
+class Verdict(StrEnum):
+    """What is known of a method: the sufficient condition is met, not met, or could not be decided."""
+
+    CERTIFIED = "certified"
+    NOT_CERTIFIED = "not certified"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition with its answer.
+
+    Attributes:
+        number: which condition.
+        status: holds, fails or undecided.
+        reason: one sentence that cites the statement it rests on.
+        witness: where it fails, a step t (an int) or a growth (a text); else None.
+    """
+
+    number: int
+    status: Status
+    reason: str
+    witness: int | str | None = None
+
+
+def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:
+    """Certified when all hold; not certified when one fails; else undecided."""
+    statuses = {condition.status for condition in conditions}
+    if Status.FAILS in statuses:
+        return Verdict.NOT_CERTIFIED
+    return Verdict.UNDECIDED if Status.UNDECIDED in statuses else Verdict.CERTIFIED
