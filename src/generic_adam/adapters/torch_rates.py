@@ -1,0 +1,204 @@
+"""From a live scheduler to lr_t and beta_t: in closed form where that agrees with it, else by replay.
+
+A closed form is used only after it has reproduced what a copy of the scheduler does over its next steps. So a
+subclass, a learning rate written from outside or another version of torch lead to "undecided", never to a
+guess.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.optim import lr_scheduler as torch_lr
+
+from generic_adam.adapters.clock import Clock
+from generic_adam.adapters.curves import scaled
+from generic_adam.adapters.follow import follow
+from generic_adam.adapters.reading import AdapterError
+from generic_adam.adapters.torch_lambdas import lambda_rate
+from generic_adam.adapters.torch_replay import Replay, ReplayedSequence
+from generic_adam.adapters.torch_schedulers import FACTORS, MOMENTA, RATES, base_rate
+from generic_adam.schedules import Bounded, Opaque, Schedule, as_schedule
+from generic_adam.torch.schedule_lr import ScheduleLR
+
+# Scheduler steps over which a closed form is compared with the scheduler itself.
+COMPARED_STEPS = 500
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a scheduler does to one parameter group.
+
+    Attributes:
+        rate: lr_t.
+        beta: beta_t where the scheduler moves it, else None.
+        horizon: the step after which the scheduler refuses to go on, if it does.
+        outside: what has to be said about it.
+    """
+
+    rate: Schedule
+    beta: Schedule | None = None
+    horizon: int | None = None
+    outside: tuple[str, ...] = ()
+
+
+def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, clock: Clock) -> list[Rates]:
+    """lr_t (and beta_t) of every parameter group under a scheduler."""
+    count = len(optimizer.param_groups)
+    if isinstance(scheduler, torch_lr.ReduceLROnPlateau):
+        return [_on_plateau(scheduler, group) for group in range(count)]
+    taken = steps_taken(scheduler)
+    replay = Replay(scheduler, optimizer)
+    return [_rates_of_group(scheduler, group, clock, replay, taken) for group in range(count)]
+
+
+def steps_taken(scheduler: Any) -> int:
+    """How often `scheduler.step()` has been called."""
+    while isinstance(scheduler, torch_lr.ChainedScheduler):  # keeps no count of its own
+        scheduler = scheduler._schedulers[0]
+    taken = getattr(scheduler, "last_epoch", None)
+    if not isinstance(taken, int):
+        raise AdapterError(
+            f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler"
+        )
+    return taken
+
+
+def closed_form(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
+    """lr_t of one parameter group, or None where no closed form is known."""
+    kind = type(scheduler)
+    if kind in FACTORS:
+        factor = FACTORS[kind](scheduler, clock)
+        return None if factor is None else scaled(base_rate(scheduler, group), factor)
+    if kind in RATES:
+        return RATES[kind](scheduler, group, clock)
+    if kind is torch_lr.SequentialLR:
+        return _sequential(scheduler, group, clock)
+    if kind is torch_lr.ChainedScheduler:
+        return _chained(scheduler, group, clock)
+    if kind is torch_lr.LambdaLR:
+        return lambda_rate(scheduler.lr_lambdas[group], base_rate(scheduler, group), clock)
+    if kind is ScheduleLR:
+        return follow(scheduler.schedules[group], clock)
+    return None
+
+
+def _sequential(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
+    """SequentialLR: each scheduler from its milestone on, counting from 0 again."""
+    children, milestones = scheduler._schedulers, scheduler._milestones
+    phases = [
+        _phase(child, group, clock.later(start))
+        for child, start in zip(children, [0, *milestones], strict=True)
+    ]
+    result = phases[-1]
+    for phase, end in zip(reversed(phases[:-1]), reversed(milestones), strict=True):
+        result = None if phase is None or result is None else clock.switch(phase, end, result)
+    return result
+
+
+def _phase(child: Any, group: int, clock: Clock) -> Schedule | None:
+    """One part of a SequentialLR, or None where its beginning inside the sequence is another than alone."""
+    # Nested compositions count differently from one torch version to the next, and a phase that moves beta
+    # leaves it where it was afterwards.
+    plain = type(child) in {*FACTORS, *RATES, torch_lr.LambdaLR, ScheduleLR}
+    moves_beta, never_restored = getattr(child, "cycle_momentum", False), getattr(child, "total_iters", 1) < 1
+    return closed_form(child, group, clock) if plain and not moves_beta and not never_restored else None
+
+
+def _chained(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
+    """ChainedScheduler: the product, where every part multiplies the rate it finds."""
+    children = scheduler._schedulers
+    if any(type(child) not in FACTORS for child in children):
+        return None
+    result = as_schedule(base_rate(children[0], group))
+    for child in children:
+        factor = FACTORS[type(child)](child, clock)
+        if factor is None:
+            return None
+        result = result * factor
+    return result
+
+
+def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, taken: int) -> Rates:
+    name = type(scheduler).__name__
+    rate = closed_form(scheduler, group, clock)
+    read_beta = MOMENTA.get(type(scheduler))
+    beta = read_beta(scheduler, group, clock) if read_beta is not None else None
+    if rate is not None and _agrees(rate, beta, group, clock, replay, taken):
+        horizon = scheduler.total_steps * clock.every if type(scheduler) is torch_lr.OneCycleLR else None
+        ends = (
+            f"OneCycleLR raises after its {horizon} steps; the certificate holds the last value from there on"
+        )
+        return Rates(rate, beta, horizon, (ends,) if horizon else ())
+    if taken > 0:
+        raise AdapterError(
+            f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
+            "state; expected a scheduler that has not been stepped yet"
+        )
+    said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
+    return Rates(
+        Opaque(ReplayedSequence(replay, group, clock), name),
+        Opaque(ReplayedSequence(replay, group, clock, momentum=True), f"{name}, momentum")
+        if _moves_beta(replay, group)
+        else None,
+        outside=(said,),
+    )
+
+
+def _agrees(
+    rate: Schedule, beta: Schedule | None, group: int, clock: Clock, replay: Replay, taken: int
+) -> bool:
+    """Whether the closed form gives what the scheduler does over its next steps."""
+    scale = 0.0
+    for ahead in range(COMPARED_STEPS):
+        try:
+            real_rate, real_beta = replay.rate(ahead, group), replay.beta(ahead, group)
+        except AdapterError:  # a scheduler that ends, such as OneCycleLR
+            return ahead > 0
+        t = clock.first_step(taken + ahead)
+        scale = max(scale, abs(real_rate))
+        # Recursions lose a few digits where the rate passes near zero.
+        if not math.isclose(rate(t), real_rate, rel_tol=1e-6, abs_tol=1e-9 * scale):
+            return False
+        if beta is not None and not math.isclose(beta(t), real_beta or 0.0, rel_tol=1e-6, abs_tol=1e-9):
+            return False
+    return True
+
+
+def _moves_beta(replay: Replay, group: int) -> bool:
+    """Whether the first steps show a momentum that changes."""
+    seen: set[float | None] = set()
+    for ahead in range(COMPARED_STEPS):
+        try:
+            seen.add(replay.beta(ahead, group))
+        except AdapterError:
+            break
+    return len(seen) > 1
+
+
+def _on_plateau(scheduler: Any, group: int) -> Rates:
+    """ReduceLROnPlateau: no sequence until the losses are known, but bounds that hold whatever they are."""
+    now = float(scheduler.optimizer.param_groups[group]["lr"])
+    # A reduction is made only where it lowers the rate by more than eps, so the rate before it was above
+    # eps / (1 - factor), and the one after it is above factor times that.
+    floor = scheduler.eps * scheduler.factor / (1 - scheduler.factor)
+    lowest = max(float(scheduler.min_lrs[group]), min(now, floor))
+    name = "ReduceLROnPlateau, as if no plateau came"
+    said = (
+        "ReduceLROnPlateau depends on the data: its rate is evaluated here as if no plateau came; what is "
+        f"decided for every t rests only on {lowest:.3g} <= lr <= {now:.3g}"
+    )
+    return Rates(Bounded(Opaque(_Held(now), name), lowest, now), outside=(said,))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A callable that is the same number for every t."""
+
+    value: float
+
+    def __call__(self, _t: int) -> float:
+        return self.value

@@ -1,0 +1,250 @@
+"""Every scheduler's closed form against the numbers that the real scheduler produces."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.optim import lr_scheduler as torch_lr
+
+from generic_adam.adapters import AdapterError
+from generic_adam.adapters.clock import Clock
+from generic_adam.adapters.torch_rates import closed_form, scheduled_rates, steps_taken
+from generic_adam.schedules import Opaque, parse
+from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
+
+STEPS = 2_000
+
+
+def adam(lr=0.1, groups=1):
+    parameters = [{"params": [torch.zeros(1, requires_grad=True)], "lr": lr * (1 + i)} for i in range(groups)]
+    return torch.optim.Adam(parameters, betas=(0.9, 0.999))
+
+
+def real_run(optimizer, scheduler, steps, every=1):
+    """lr and beta at t = 1, ..., steps of a training loop that steps the scheduler every so many steps."""
+    rates, betas = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for t in range(1, steps + 1):
+            rates.append([float(group["lr"]) for group in optimizer.param_groups])
+            betas.append([float(group["betas"][0]) for group in optimizer.param_groups])
+            if t % every == 0 and t < steps:
+                scheduler.step()
+    return np.array(rates), np.array(betas)
+
+
+CLOSED = {
+    "ConstantLR": lambda o: torch_lr.ConstantLR(o, 0.3, 7),
+    "ConstantLR, never restored": lambda o: torch_lr.ConstantLR(o, 0.3, 0),
+    "LinearLR": lambda o: torch_lr.LinearLR(o, 0.1, 0.9, 13),
+    "LinearLR to 0": lambda o: torch_lr.LinearLR(o, 1.0, 0.0, 500),
+    "ExponentialLR": lambda o: torch_lr.ExponentialLR(o, 0.99),
+    "StepLR": lambda o: torch_lr.StepLR(o, 30, 0.5),
+    "MultiStepLR": lambda o: torch_lr.MultiStepLR(o, [5, 5, 100, 300], 0.3),
+    "PolynomialLR": lambda o: torch_lr.PolynomialLR(o, 600, 2.5),
+    "CosineAnnealingLR": lambda o: torch_lr.CosineAnnealingLR(o, 300, 0.001),
+    "CosineAnnealingLR to 0": lambda o: torch_lr.CosineAnnealingLR(o, 300),
+    "CosineAnnealingWarmRestarts": lambda o: torch_lr.CosineAnnealingWarmRestarts(o, 50, 1, 0.001),
+    "CosineAnnealingWarmRestarts, growing": lambda o: torch_lr.CosineAnnealingWarmRestarts(o, 50, 2, 0.001),
+    "OneCycleLR": lambda o: torch_lr.OneCycleLR(o, 0.5, STEPS),
+    "OneCycleLR, one step beyond": lambda o: torch_lr.OneCycleLR(o, 0.5, STEPS - 1),
+    "OneCycleLR, three phases": lambda o: torch_lr.OneCycleLR(
+        o, 0.5, STEPS, three_phase=True, anneal_strategy="linear", pct_start=0.2
+    ),
+    "CyclicLR": lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, 100, 50),
+    "CyclicLR, triangular2": lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, 100, mode="triangular2"),
+    "CyclicLR, exp_range": lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, 100, mode="exp_range", gamma=0.999),
+    "SequentialLR": lambda o: torch_lr.SequentialLR(
+        o,
+        [
+            torch_lr.LinearLR(o, 0.1, 1.0, 37),
+            torch_lr.CosineAnnealingLR(o, 120, 1e-3),
+            torch_lr.StepLR(o, 90, 0.5),
+        ],
+        [37, 400],
+    ),
+    "SequentialLR of a schedule": lambda o: torch_lr.SequentialLR(
+        o,
+        [torch_lr.ConstantLR(o, 0.5, 10_000), ScheduleLR(o, "0.2 / sqrt(t) if t < 90 else 0.01 + 1/t")],
+        [100],
+    ),
+    "ChainedScheduler": lambda o: torch_lr.ChainedScheduler(
+        [
+            torch_lr.LinearLR(o, 0.1, 1.0, 50),
+            torch_lr.ExponentialLR(o, 0.998),
+            torch_lr.MultiStepLR(o, [500], 0.1),
+        ]
+    ),
+    "ScheduleLR": lambda o: ScheduleLR(o, "0.5 / sqrt(t) if t < 300 else max(0.001, 1/t)"),
+    "LambdaLR of a schedule": lambda o: torch_lr.LambdaLR(o, ScheduleFactor("1 / sqrt(t)")),
+}
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("name", CLOSED)
+def test_closed_form_is_what_the_scheduler_does(name, every):
+    steps = STEPS if every == 1 else STEPS // 2
+    optimizer = adam(groups=2)
+    scheduler = CLOSED[name](optimizer)
+    rates = scheduled_rates(scheduler, optimizer, Clock(every))
+    real, betas = real_run(optimizer, scheduler, steps, every)
+    for group, read in enumerate(rates):
+        assert not isinstance(read.rate, Opaque)
+        ours = read.rate.values(1, steps + 1)
+        # Recursions in torch end a decay to 0 at rounding errors of either sign instead of 0.
+        np.testing.assert_allclose(ours, real[:, group], rtol=1e-11, atol=1e-13 * real.max())
+        if read.beta is not None:
+            np.testing.assert_allclose(read.beta.values(1, steps + 1), betas[:, group], rtol=1e-12)
+        else:
+            assert set(betas[:, group]) == {0.9}
+
+
+def test_one_cycle_moves_beta_and_ends():
+    optimizer = adam()
+    (read,) = scheduled_rates(torch_lr.OneCycleLR(optimizer, 0.5, 100), optimizer, Clock(3))
+    assert read.horizon == 300
+    assert read.beta is not None
+    assert read.beta(10_000) == 0.95
+    assert read.rate(10_000) == pytest.approx(0.5 / 25 / 1e4)
+
+
+@pytest.mark.parametrize(
+    ("name", "log_rho"),
+    [("StepLR", np.log(0.5) / 30), ("ExponentialLR", np.log(0.99))],
+)
+def test_stairs_decay_geometrically(name, log_rho):
+    optimizer = adam()
+    growth = closed_form(CLOSED[name](optimizer), 0, Clock(2)).growth
+    assert growth.rho.log == pytest.approx(log_rho / 2, rel=1e-12)
+
+
+def test_cosine_never_settles_and_touches_zero():
+    optimizer = adam()
+    above = closed_form(CLOSED["CosineAnnealingLR"](optimizer), 0, Clock())
+    assert (above.growth.low, above.growth.high) == (0.001, pytest.approx(0.1))
+    touching = closed_form(torch_lr.CosineAnnealingLR(adam(), 300), 0, Clock())
+    assert touching.growth is None
+    assert touching(301) == touching(901) == 0
+
+
+class Zigzag(torch_lr.LRScheduler):
+    def get_lr(self):
+        return [base * (2 + (-1) ** self.last_epoch) for base in self.base_lrs]
+
+
+OPAQUE = {
+    "MultiplicativeLR": lambda o: torch_lr.MultiplicativeLR(o, lambda k: 0.99 if k % 2 else 1.0),
+    "CyclicLR with a function": lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, 100, scale_fn=lambda x: 1 / x),
+    "chained with a cosine": lambda o: torch_lr.ChainedScheduler(
+        [torch_lr.ConstantLR(o, 0.5, 400), torch_lr.CosineAnnealingLR(o, 150)]
+    ),
+    "nested": lambda o: torch_lr.SequentialLR(
+        o,
+        [
+            torch_lr.SequentialLR(
+                o, [torch_lr.ConstantLR(o, 0.5, 90), torch_lr.ExponentialLR(o, 0.99)], [50]
+            ),
+            torch_lr.ExponentialLR(o, 0.9),
+        ],
+        [300],
+    ),
+    "a class of one's own": Zigzag,
+}
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("name", OPAQUE)
+def test_no_closed_form_means_the_scheduler_itself(name, every):
+    optimizer = adam()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own SequentialLR steps the nested one as it is built
+        scheduler = OPAQUE[name](optimizer)
+    before = [dict(group) for group in optimizer.param_groups]
+    (read,) = scheduled_rates(scheduler, optimizer, Clock(every))
+    assert isinstance(read.rate, Opaque)
+    assert read.rate.growth is None
+    assert "no known closed form" in read.outside[0]
+    ours = read.rate.values(1, 801)
+    assert [dict(group) for group in optimizer.param_groups] == before
+    real, betas = real_run(optimizer, scheduler, 800, every)
+    np.testing.assert_array_equal(ours, real[:, 0])
+    if read.beta is not None:
+        np.testing.assert_array_equal(read.beta.values(1, 801), betas[:, 0])
+
+
+def test_lambda_is_opaque_with_the_right_numbers():
+    optimizer = adam()
+    scheduler = torch_lr.LambdaLR(optimizer, lambda k: 1 / (1 + k))
+    (read,) = scheduled_rates(scheduler, optimizer, Clock(2))
+    assert isinstance(read.rate, Opaque)
+    real, _ = real_run(optimizer, scheduler, 100, 2)
+    np.testing.assert_allclose(read.rate.values(1, 101), real[:, 0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", [n for n in CLOSED if not n.startswith("ConstantLR, never")])
+def test_a_scheduler_that_has_stepped_is_read_from_its_beginning(name):
+    fresh, stepped = adam(), adam()
+    expected = scheduled_rates(CLOSED[name](fresh), fresh, Clock())
+    scheduler = CLOSED[name](stepped)
+    real_run(stepped, scheduler, 124)
+    assert steps_taken(scheduler) == 123
+    (read,) = scheduled_rates(scheduler, stepped, Clock())
+    np.testing.assert_allclose(read.rate.values(1, 500), expected[0].rate.values(1, 500), rtol=1e-12)
+
+
+def test_what_cannot_be_told_after_stepping_is_refused():
+    optimizer = adam()
+    scheduler = Zigzag(optimizer)
+    real_run(optimizer, scheduler, 10)
+    with pytest.raises(AdapterError, match="has been stepped 9 times"):
+        scheduled_rates(scheduler, optimizer, Clock())
+
+
+def test_a_rate_written_from_outside_is_noticed():
+    optimizer = adam()
+    scheduler = torch_lr.ExponentialLR(optimizer, 0.9)
+    optimizer.param_groups[0]["lr"] = 0.7
+    (read,) = scheduled_rates(scheduler, optimizer, Clock())
+    assert isinstance(read.rate, Opaque)
+    assert read.rate(2) == pytest.approx(0.63)
+
+
+def test_a_subclass_is_not_taken_for_its_parent():
+    class Doubled(torch_lr.ExponentialLR):
+        def get_lr(self):
+            return [2 * lr for lr in super().get_lr()]
+
+    optimizer = adam()
+    (read,) = scheduled_rates(Doubled(optimizer, 0.4), optimizer, Clock())
+    assert isinstance(read.rate, Opaque)
+
+
+def test_plateau_is_known_by_its_bounds_only():
+    optimizer = adam(lr=0.1)
+    scheduler = torch_lr.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, eps=1e-4)
+    (read,) = scheduled_rates(scheduler, optimizer, Clock())
+    assert "depends on the data" in read.outside[0]
+    growth = read.rate.growth
+    for _ in range(100):  # the worst data there are
+        scheduler.step(1.0)
+    assert growth.low <= optimizer.param_groups[0]["lr"] <= growth.high == 0.1
+    assert optimizer.param_groups[0]["lr"] < 2.1 * growth.low  # and the bound is not idle
+
+
+def test_steps_per_scheduler_step_must_be_a_positive_whole_number():
+    for bad in (0, -1, 2.5, True):
+        with pytest.raises(AdapterError, match="steps_per_scheduler_step"):
+            Clock(bad)
+
+
+def test_clock_follows_a_schedule():
+    from generic_adam.adapters.follow import follow
+
+    schedule = parse("min(1 / sqrt(t), 0.4) * exp(-t / 50) + (0.1 if t < 7 else t^-2) - abs(sin(t))")
+    clock = Clock(3, start=2)
+    moved = follow(schedule, clock)
+    for t in range(clock.first_step(0), 200):
+        assert moved(t) == pytest.approx(schedule((t - 1) // 3 - 2 + 1), rel=1e-12)
+    assert follow(parse("bias_correction(0.9)"), clock) is None
+    assert follow(parse("bias_correction(0.9)"), Clock()) is not None
