@@ -1,0 +1,45 @@
+"""``generic-adam data``: the data sets of the experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``data`` with its subcommand ``fetch``."""
+    data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help=True)
+    data.command("fetch")(fetch)
+    app.add_typer(data, name="data")
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help="mnist or cifar100.", show_default=False)],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--data", help="Put it there instead of in the cache.", show_default=False),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(help="URL of another directory that holds the same files.", show_default=False),
+    ] = None,
+) -> None:
+    """Download a data set, check its SHA-256 and unpack it; a broken download goes on where it broke."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from generic_adam.experiments.data.fetch import fetch as fetch_data
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True) as progress:
+        tasks: dict[str, int] = {}
+
+        def report(file: str, have: int, size: int) -> None:
+            task = tasks.setdefault(file, -1)
+            if task == -1:
+                task = tasks[file] = progress.add_task(file, total=size)
+            progress.update(task, completed=have)  # type: ignore[arg-type]
+
+        folder = fetch_data(name, directory, mirror=mirror, report=report)
+    typer.echo(f"{name} is in {folder}")
