@@ -1,4 +1,4 @@
-"""Theorems 1 and 2: the published check value, the best theta', the corollary, and what is said when there is none."""
+"""Theorems 1 and 2: the check value, the best theta', the corollary, and what is said when there is none."""
 
 from __future__ import annotations
 
