@@ -1,5 +1,6 @@
 """Published training set-ups of language models with a growing theta_t: Adafactor, unfactored."""
 
+from generic_adam.methods.errors import MethodError
 from generic_adam.methods.method import Method
 from generic_adam.methods.parameters import ScheduleLike, exact_number
 from generic_adam.schedules import Schedule, join, maximum, sqrt
@@ -26,7 +27,9 @@ def palm(*, lr: float = 1e-2, beta: ScheduleLike = 0.9, hold: int = 10_000, r: f
     Returns:
         The method.
     """
-    return Method(join(exact_number("lr", lr, above=0), hold, 1 / sqrt(t)), beta, _adafactor_theta(r))
+    return Method(
+        join(exact_number("lr", lr, above=0), _whole("hold", hold), 1 / sqrt(t)), beta, _adafactor_theta(r)
+    )
 
 
 def t5(*, hold: int = 10_000, r: float = 0.8) -> Method:
@@ -43,8 +46,15 @@ def t5(*, hold: int = 10_000, r: float = 0.8) -> Method:
     Returns:
         The method.
     """
-    return Method(1 / sqrt(maximum(t, exact_number("hold", hold, at_least=1))), 0, _adafactor_theta(r))
+    return Method(1 / sqrt(maximum(t, _whole("hold", hold))), 0, _adafactor_theta(r))
 
 
 def _adafactor_theta(r: float) -> Schedule:
     return 1 - t ** -exact_number("r", r, above=0)
+
+
+def _whole(name: str, value: int) -> int:
+    number = exact_number(name, value, at_least=1)
+    if number.denominator != 1:
+        raise MethodError(f"{name}: expected a whole number >= 1, got {value!r}")
+    return int(number)

@@ -39,7 +39,7 @@ def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatA
         t = int(np.argmin(inside)) + 1
         raise MethodError(f"theta: weights need 0 < theta_t < 1, got {schedule(t):g} at t = {t}")
     # log theta_t from the complement, which keeps its digits where theta_t is close to 1.
-    return math.log(initial) + np.log(complement) - np.cumsum(np.log1p(-complement))
+    return math.log(initial) + np.log(complement) - _running_sum(np.log1p(-complement))
 
 
 def theta_from_log_weights(logarithms: npt.ArrayLike, initial: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -63,3 +63,13 @@ def theta_from_log_weights(logarithms: npt.ArrayLike, initial: float = 1.0) -> t
 def _check_initial(initial: float) -> None:
     if not (math.isfinite(initial) and initial > 0):
         raise MethodError(f"initial: expected a finite W_0 > 0, got {initial!r}")
+
+
+def _running_sum(values: FloatArray) -> FloatArray:
+    """Running sums in two levels: rounding grows with the square root of the number of terms, not with it."""
+    width = max(1, math.isqrt(values.size))
+    rows = np.zeros((-(-values.size // width), width))
+    rows.ravel()[: values.size] = values
+    within = np.cumsum(rows, axis=1)
+    before = np.concatenate(([0.0], np.cumsum(within[:-1, -1])))
+    return (before[:, None] + within).ravel()[: values.size]
