@@ -1,0 +1,114 @@
+r"""AdaShift: v_t from gradients that are n steps old, so that v_t and g_t are independent."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.typing import ArrayLike
+
+from generic_adam.methods import ScheduleLike
+from generic_adam.optax.coefficients import RunningSchedules, RunningSum, as_coefficient
+from generic_adam.optax.errors import TransformationError, check_not_negative
+from generic_adam.optax.moments import Factor, average, held_in_range, narrowed, quotient, root, squared
+from generic_adam.optax.schedule import as_optax_schedule
+from generic_adam.optax.transform import DEFAULT_EPS
+from generic_adam.optax.trees import first_moments, map_leaves
+from generic_adam.schedules import as_schedule, bias_correction
+
+
+class AdaShiftState(NamedTuple):
+    """What AdaShift remembers between steps.
+
+    Attributes:
+        count: the steps taken so far, t - 1.
+        kept: the last n gradients of each leaf, oldest first, along a new first axis.
+        nu: v_{t-1}; one number a leaf where a reduction is used.
+        sums: the running sums of schedules that are defined by a recursion.
+    """
+
+    count: ArrayLike
+    kept: optax.Updates
+    nu: optax.Updates
+    sums: tuple[RunningSum, ...]
+
+
+def adashift(
+    alpha: ScheduleLike,
+    beta: float = 0.9,
+    theta: float = 0.999,
+    *,
+    kept: int = 10,
+    reduce_by_max: bool = True,
+    eps: ArrayLike = DEFAULT_EPS,
+) -> optax.GradientTransformation:
+    r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
+
+    .. math::
+        m_t &= \sum_{i < n} \beta^i g_{t-i} \Big/ \sum_{i < n} \beta^i \\
+        v_t &= \theta v_{t-1} + (1 - \theta) \phi(g_{t-n}^2), \qquad v_n = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t / (\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps})
+
+    The first n steps only collect gradients: their updates are 0.
+
+    Args:
+        alpha: the base learning rate alpha_t: a number, a text, a schedule or a callable of t.
+        beta: the weight of a gradient against the next newer one, 0 <= beta < 1.
+        theta: the second-moment parameter, 0 <= theta < 1.
+        kept: n, the number of gradients kept; each costs the memory of the parameters.
+        reduce_by_max: phi is the maximum over each leaf; False for the identity.
+        eps: added to the root.
+
+    Returns:
+        A :class:`optax.GradientTransformation`.
+
+    References:
+        Zhou, Zhang, Lu, Wang, Zhang, Yu, "AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
+        Methods", ICLR 2019
+    """
+    if kept < 1:
+        raise TransformationError(f"kept is {kept}; expected a whole number >= 1")
+    for name, value in (("beta", beta), ("theta", theta)):
+        if not 0 <= value < 1:
+            raise TransformationError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
+    check_not_negative("eps", eps)
+    running = RunningSchedules({"alpha": as_coefficient("alpha", alpha)})
+    decay = Factor(theta, (1 - as_schedule(theta))(1))
+    correction = as_optax_schedule(bias_correction(theta))
+    powers = beta ** np.arange(kept - 1, -1, -1.0)
+    weights = powers / powers.sum()
+
+    def phi(squares: jax.Array) -> jax.Array:
+        return jnp.max(squares) if reduce_by_max and squares.size else squares
+
+    def init(params: optax.Params) -> AdaShiftState:
+        zeros = first_moments(params, None)
+        return AdaShiftState(
+            count=jnp.zeros([], jnp.int32),
+            kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (kept, *p.shape)), zeros),
+            nu=jax.tree.map(lambda p: jnp.zeros_like(phi(squared(p))), zeros),
+            sums=running.start(),
+        )
+
+    def update(
+        updates: optax.Updates, state: Any, params: optax.Params | None = None
+    ) -> tuple[optax.Updates, AdaShiftState]:
+        del params
+        numbers, sums = running.advance(state.count, state.sums)
+        collecting = state.count < kept
+        corrected = jnp.where(collecting, 1, correction(state.count - kept))
+
+        def move(gradient: jax.Array, past: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
+            g = held_in_range(gradient.astype(past.dtype))
+            recent = jnp.concatenate([past[1:], g[None]])
+            m = jnp.tensordot(jnp.asarray(weights, recent.dtype), recent, axes=1)
+            new_v = jnp.where(collecting, v, average(decay.astype(v.dtype), v, phi(squared(past[0]))))
+            direction = quotient(m, root(new_v / corrected.astype(v.dtype)) + jnp.asarray(eps, v.dtype))
+            step = jnp.where(collecting, 0, -jnp.asarray(numbers["alpha"], v.dtype))
+            return narrowed(step * direction, gradient.dtype), recent, new_v
+
+        moved, recent, nu = map_leaves(move, 3, updates, state.kept, state.nu)
+        return moved, AdaShiftState(optax.safe_increment(state.count), recent, nu, sums)
+
+    return optax.GradientTransformation(init, update)

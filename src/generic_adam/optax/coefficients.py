@@ -1,0 +1,169 @@
+r"""The numbers of one step (beta_t, 1 - theta_t, ...), with running sums carried from step to step.
+
+Inside a transformation there is a state, so that a schedule that is defined by a recursion can simply run it:
+exact for any weights or factors, at one addition a step, for ever.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from generic_adam.methods import ScheduleLike
+from generic_adam.methods.validation import check_alpha, check_beta, check_theta
+from generic_adam.optax.errors import TransformationError
+from generic_adam.optax.expressions import Given, Moment, Number, Recursion, evaluate, moment_after
+from generic_adam.optax.recursions import closed_form, from_table, has_closed_form
+from generic_adam.optax.schedule import OptaxSchedule
+from generic_adam.schedules import (
+    BiasCorrection,
+    Opaque,
+    Periodic,
+    Schedule,
+    ScheduleError,
+    WeightedTheta,
+    WeightShare,
+    as_schedule,
+)
+from generic_adam.schedules.recursions import split_geometric
+
+CoefficientLike = ScheduleLike | OptaxSchedule | jax.Array | np.ndarray
+
+_CHECKS = {"alpha": check_alpha, "beta": check_beta, "theta": check_theta}
+
+
+class RunningSum(NamedTuple):
+    """A sum and what rounding has lost of it, so that float32 adds 1 to 2^24 as well as float64 does.
+
+    Attributes:
+        high: the sum, rounded.
+        low: the rest.
+    """
+
+    high: jax.Array
+    low: jax.Array
+
+    def plus(self, increment: ArrayLike) -> "RunningSum":
+        """The sum with one more term, by Knuth's error-free addition."""
+        term = self.low + increment
+        high = self.high + term
+        part = high - self.high
+        low = (self.high - (high - part)) + (term - part)
+        return RunningSum(high, jnp.where(jnp.isfinite(low), low, 0))
+
+    def times(self, factor: float) -> "RunningSum":
+        """The sum in other units."""
+        return RunningSum(self.high * factor, self.low * factor)
+
+
+def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
+    """The schedule of alpha, beta or theta; a JAX array is a number for every t, known only when traced.
+
+    Args:
+        name: "alpha", "beta" or "theta".
+        value: whatever may stand for it.
+
+    Returns:
+        The schedule, checked as a method's is; an array is taken as it is.
+
+    Raises:
+        TransformationError: the value cannot be read.
+        MethodError: the schedule leaves its range.
+    """
+    if isinstance(value, jax.Array | np.ndarray):
+        if value.shape != ():
+            raise TransformationError(f"{name}: expected one number, got an array of shape {value.shape}")
+        return Opaque(Given(jnp.asarray(value)), "given array")
+    try:
+        schedule = value.schedule if isinstance(value, OptaxSchedule) else as_schedule(value)
+    except ScheduleError as error:
+        raise TransformationError(f"{name}: {error}") from error
+    _CHECKS[name](schedule)
+    return schedule
+
+
+class RunningSchedules:
+    """Several schedules that are evaluated at every step t = 1, 2, 3, ... in turn.
+
+    Args:
+        schedules: by the names under which their values are wanted.
+    """
+
+    def __init__(self, schedules: Mapping[str, Schedule]) -> None:
+        self._schedules = dict(schedules)
+        found = dict.fromkeys(node for one in self._schedules.values() for node in _recursions(one))
+        self._recursions = tuple(found)
+
+    def start(self) -> tuple[RunningSum, ...]:
+        """The sums before the first step."""
+        return tuple(_start(node) for node in self._recursions)
+
+    def advance(
+        self, count: ArrayLike, sums: tuple[RunningSum, ...]
+    ) -> tuple[dict[str, Number], tuple[RunningSum, ...]]:
+        """The values at t = count + 1.
+
+        Args:
+            count: the steps taken before this one.
+            sums: as they were after those steps.
+
+        Returns:
+            The values by name, and the sums after this step.
+        """
+        now = moment_after(count)
+        values: dict[Recursion, Number] = {}
+
+        def recursion(node: Recursion, moment: Moment) -> Number:
+            closed = closed_form(node, moment)
+            if closed is not None:
+                return closed
+            if moment is not now:  # inside a period, where t starts anew
+                return from_table(node, moment)
+            return 1 - values[_key(node)] if isinstance(node, WeightedTheta) else values[node]
+
+        following: list[RunningSum] = []
+        for node, total in zip(self._recursions, sums, strict=True):
+            if isinstance(node, WeightShare):
+                # In units of rho^t, so that weights c_t rho^t cannot overflow.
+                log_rho, rest = split_geometric(node.weights)
+                weight = evaluate(rest, now, recursion)
+                following.append(total.times(math.exp(-log_rho)).plus(weight))
+                values[node] = weight / following[-1].high
+            else:
+                # 1 - P_t = (1 - P_{t-1}) + (1 - theta_t) P_{t-1}: positive terms only, and nothing cancels.
+                missing = evaluate(node.factor.one_minus(), now, recursion)
+                following.append(total.plus(missing * ((1 - total.high) - total.low)))
+                values[node] = following[-1].high
+        return {name: evaluate(one, now, recursion) for name, one in self._schedules.items()}, tuple(
+            following
+        )
+
+
+def _recursions(node: Schedule) -> Iterator[WeightShare | BiasCorrection]:
+    """The running sums an expression needs, those inside others first."""
+    if isinstance(node, Periodic):
+        return
+    if isinstance(node, WeightedTheta | WeightShare):
+        inner: tuple[Schedule, ...] = (split_geometric(node.weights)[1],)
+    elif isinstance(node, BiasCorrection):
+        inner = (node.factor.one_minus(),)
+    else:
+        inner = node.children
+    for part in inner:
+        yield from _recursions(part)
+    if isinstance(node, WeightedTheta | WeightShare | BiasCorrection) and not has_closed_form(node):
+        yield _key(node)
+
+
+def _key(node: Recursion) -> WeightShare | BiasCorrection:
+    """The node that stands for a running sum: theta_t and 1 - theta_t share theirs."""
+    return WeightShare(node.weights, node.initial) if isinstance(node, WeightedTheta) else node
+
+
+def _start(node: WeightShare | BiasCorrection) -> RunningSum:
+    initial = float(node.initial) if isinstance(node, WeightShare) else 0.0
+    return RunningSum(*(jnp.asarray(x, jnp.result_type(float)) for x in (initial, 0.0)))
