@@ -1,4 +1,4 @@
-"""Schedules: sequences u_1, u_2, ... with exact values, blocks of values, and growth as t tends to infinity."""
+"""Schedules: sequences u_1, u_2, ... with exact values, blocks of values, and growth as t -> infinity."""
 
 from generic_adam.schedules.base import FloatArray, Schedule
 from generic_adam.schedules.bounded import Bounded
@@ -19,22 +19,11 @@ from generic_adam.schedules.build import (
     t,
     theta_from_weights,
 )
+from generic_adam.schedules.choices import Join, Maximum, Minimum
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import Growth
-from generic_adam.schedules.nodes import (
-    Add,
-    Constant,
-    Divide,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Power,
-    Subtract,
-    Time,
-)
+from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
 from generic_adam.schedules.opaque import Opaque
 from generic_adam.schedules.parser import parse
 from generic_adam.schedules.periodic import Periodic

@@ -19,14 +19,14 @@ from generic_adam.schedules.growth import Growth
 FloatArray = npt.NDArray[np.float64]
 ScalarFunction = Callable[[float], float]
 
-# Blocks of this many t stay in the first-level caches, so that a chain of vectorised operations never waits for memory.
+# Blocks of this many t stay in the first-level caches: a chain of array operations does not wait for memory.
 BLOCK = 8192
 
 
 class Schedule(ABC):
     r"""A sequence u_1, u_2, u_3, ... given by an expression in t.
 
-    Subclasses are the final, frozen nodes of the expression; two schedules are equal when their expressions are.
+    Subclasses are the final, frozen nodes of the expression; equal expressions are equal schedules.
 
     Examples:
         >>> from generic_adam.schedules import parse
@@ -52,7 +52,7 @@ class Schedule(ABC):
             raise ScheduleError(f"{self} is not defined at t = {t}: {error}") from error
 
     def values(self, start: int, stop: int) -> FloatArray:
-        """u_t for t = start, ..., stop - 1 as float64; start >= 1. Where u_t is undefined the entry is nan or inf."""
+        """u_t for t = start, ..., stop - 1 as float64; nan or inf where u_t is undefined."""
         if start < 1 or stop < start:
             raise ScheduleError(
                 f"values(start, stop) needs 1 <= start <= stop, got start = {start}, stop = {stop}"
@@ -80,7 +80,7 @@ class Schedule(ABC):
 
     @cached_property
     def order(self) -> Growth | None:
-        """As `growth`, but possibly only an upper bound on abs(u_t): what sums of schedules are computed from."""
+        """As `growth`, but possibly only an upper bound on abs(u_t): what sums are computed from."""
         return self._growth()
 
     @property
@@ -100,7 +100,7 @@ class Schedule(ABC):
 
     @property
     def accepts_real_times(self) -> bool:
-        """Whether `at` is defined (and smooth between kinks) for real t: false with recursions and callables inside."""
+        """Whether `at` is defined for real t: not with recursions or callables inside."""
         return all(child.accepts_real_times for child in self.children)
 
     def _field_values(self) -> tuple[Any, ...]:

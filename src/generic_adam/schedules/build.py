@@ -37,7 +37,7 @@ def as_schedule(value: object) -> Schedule:
     )
 
 
-def exact(value: Real) -> Fraction:
+def exact(value: Real | float) -> Fraction:
     """The rational number that a person means by a float: the shortest decimal that prints as it."""
     if isinstance(value, Rational):
         return Fraction(value)
@@ -99,7 +99,7 @@ def join(before: object, threshold: int, after: object) -> Schedule:
 
 
 def periodic(body: object, period: int) -> Schedule:
-    """The first `period` values of a schedule, again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
+    """The first `period` values again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
     if isinstance(period, bool) or not isinstance(period, Integral):
         raise ScheduleError(f"a period must be a whole number, got {period!r}")
     repeated = as_schedule(body)
@@ -122,7 +122,7 @@ def linear_warmup(steps: int, then: object) -> Schedule:
     return join(tail * t / steps, steps, tail)
 
 
-def theta_from_weights(weights: object, initial: float = 1) -> Schedule:
+def theta_from_weights(weights: object, initial: float | Fraction = 1) -> Schedule:
     """theta_t = W_{t-1} / W_t with W_t = W_{t-1} + w_t and W_0 = initial (Weighted AdaEMA, Algorithm 2)."""
     return WeightedTheta(as_schedule(weights), exact(initial))
 

@@ -49,7 +49,7 @@ class Elasticity:
         if self.low == 0 == self.high:
             return self
         corners = [_corner(a, b, which) for a, which in ((self.low, -1), (self.high, 1)) for b in factor.ends]
-        # A nan corner is 0 times infinity: the product is bounded by the other corners, with 0 among the limits.
+        # A nan corner is 0 times infinity: the other corners bound the product, and 0 is among its limits.
         finite = [0.0 if isinstance(c, float) and math.isnan(c) else c for c in corners]
         low, high = min(finite), max(finite)
         return Elasticity(_end(low), _end(high))

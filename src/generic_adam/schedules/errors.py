@@ -2,4 +2,4 @@
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot be built or evaluated; the message is one line that says what, where and what was expected."""
+    """A schedule that cannot be built or evaluated: one line that says what, where and what was expected."""

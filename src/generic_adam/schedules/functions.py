@@ -50,6 +50,7 @@ class Function(Schedule):
 
     @property
     def constant_value(self) -> float | None:
+        """The number that u_t is for every t, or None."""
         return self(1) if self.argument.is_constant else None
 
     def _compile(self) -> ScalarFunction:
@@ -91,6 +92,7 @@ class Function(Schedule):
         return inner.logarithm()
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         if self.name == "exp":
             return -Function("expm1", self.argument)
         return super().one_minus()
@@ -126,7 +128,7 @@ def _bounded_exp(low: float, high: float) -> Growth:
 
 
 def _near_zero_or(inner: Growth, otherwise: Callable[[], Growth | None], shift: float) -> Growth | None:
-    """expm1(x) and log1p(x) are of the order of x where x -> 0; elsewhere the general rule, moved by a constant."""
+    """expm1(x) and log1p(x) are of the order of x where x -> 0; elsewhere the general rule holds."""
     if inner.is_zero:
         return ZERO
     if inner.trend < 0:

@@ -15,9 +15,10 @@ _TINY = math.ulp(0.0)
 class Growth:
     r"""u_t = c_t rho^t t^p (log t)^q (log log t)^w, with every limit point of c_t in [low, high].
 
-    When low and high have one sign, u_t is of exactly this order (a factor between two constants of one sign is
-    allowed, as in 1 + 0.5 sin t). When they straddle zero, only the upper bound on abs(u_t) is meant; such a growth is
-    used inside sums and is never handed out by `Schedule.growth`. low = high = 0 stands for a sequence that is 0.
+    When low and high have one sign, u_t is of exactly this order (a factor between two constants of one sign
+    is allowed, as in 1 + 0.5 sin t). When they straddle zero, only the upper bound on abs(u_t) is meant; such
+    a growth is used inside sums and never handed out by `Schedule.growth`. low = high = 0 stands for the
+    sequence that is 0.
 
     Attributes:
         low: lower end of the enclosure of the coefficient c.
@@ -47,7 +48,7 @@ class Growth:
 
     @property
     def trend(self) -> int:
-        """-1, 0, 1: the scale function tends to 0, is constant, or tends to infinity (lexicographic order)."""
+        """-1, 0, 1: the scale function tends to 0, is constant, or tends to infinity."""
         for part in (self.rho.sign_of_log, self.power, self.log, self.loglog):
             if part != 0:
                 return 1 if part > 0 else -1

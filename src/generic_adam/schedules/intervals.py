@@ -50,7 +50,7 @@ class Interval:
         return self.low, self.high
 
     def meet(self, other: Interval) -> Interval:
-        """The numbers in both (an enclosure by two arguments); one of the two should they miss by rounding."""
+        """The numbers in both: two enclosures of one thing. Should they miss by rounding, the first."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Interval(low, high) if low <= high else self
 
@@ -95,7 +95,7 @@ def _times(a: float, b: float) -> float:
 
 def _quotient(a: float, b: float) -> float:
     if math.isinf(b):
-        # The limit of a bounded numerator; infinity over infinity is unknown and both corners are taken care of by 0.
+        # A bounded numerator tends to 0; of infinity over infinity the other corners hold the extremes.
         return 0.0 if not math.isinf(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
     if b == 0:
         return math.copysign(math.inf, a)

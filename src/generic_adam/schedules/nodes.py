@@ -30,10 +30,12 @@ class Constant(Schedule):
 
     @property
     def constant_value(self) -> float:
+        """The number that u_t is for every t, or None."""
         return float(self.value)
 
     @property
     def binding(self) -> int:  # type: ignore[override]
+        """How tightly the text of the number binds."""
         text = str(self)
         return 2 if "/" in text else 3 if text.startswith("-") else 5
 
@@ -41,7 +43,7 @@ class Constant(Schedule):
         number = float(self.value)
         return lambda _t: number
 
-    def _evaluate(self, times: FloatArray) -> float:
+    def _evaluate(self, times: FloatArray) -> float:  # noqa: ARG002
         return float(self.value)
 
     def _growth(self) -> Growth:
@@ -53,6 +55,7 @@ class Constant(Schedule):
         return Growth(math.nextafter(number, -math.inf), math.nextafter(number, math.inf))
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         return Constant(1 - self.value)
 
     def __str__(self) -> str:
@@ -78,13 +81,14 @@ class Time(Schedule):
         return Growth(1.0, 1.0, ONE, Fraction(1))
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         return Subtract(Constant(Fraction(1)), self)
 
     def __str__(self) -> str:
         return "t"
 
 
-def _compose(operation: BinaryOperation, left: Schedule, right: Schedule) -> ScalarFunction:
+def compose(operation: BinaryOperation, left: Schedule, right: Schedule) -> ScalarFunction:
     """The function t -> operation(left_t, right_t), with constants taken out of the inner call."""
     f, g = left._function, right._function  # pyright: ignore[reportPrivateUsage]
     a, b = left.constant_value, right.constant_value
@@ -96,12 +100,15 @@ def _compose(operation: BinaryOperation, left: Schedule, right: Schedule) -> Sca
 
 
 @dataclass(frozen=True, repr=False)
-class _Binary(Schedule):
+class Binary(Schedule):
+    """What the nodes with two operands share."""
+
     left: Schedule
     right: Schedule
 
     @property
     def constant_value(self) -> float | None:
+        """The number that u_t is for every t, or None."""
         if self.left.is_constant and self.right.is_constant:
             return self(1)
         return None
@@ -112,13 +119,13 @@ class _Binary(Schedule):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Add(_Binary):
+class Add(Binary):
     """u_t = left_t + right_t."""
 
     binding = 1
 
     def _compile(self) -> ScalarFunction:
-        return _compose(operator.add, self.left, self.right)
+        return compose(operator.add, self.left, self.right)
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         return self.left._evaluate(times) + self.right._evaluate(times)
@@ -134,13 +141,13 @@ class Add(_Binary):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Subtract(_Binary):
+class Subtract(Binary):
     """u_t = left_t - right_t."""
 
     binding = 1
 
     def _compile(self) -> ScalarFunction:
-        return _compose(operator.sub, self.left, self.right)
+        return compose(operator.sub, self.left, self.right)
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         return self.left._evaluate(times) - self.right._evaluate(times)
@@ -150,6 +157,7 @@ class Subtract(_Binary):
         return left + (-right) if left is not None and right is not None else None
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         return self.right if self.left == Constant(Fraction(1)) else super().one_minus()
 
     def __str__(self) -> str:
@@ -159,13 +167,13 @@ class Subtract(_Binary):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Multiply(_Binary):
+class Multiply(Binary):
     """u_t = left_t * right_t."""
 
     binding = 2
 
     def _compile(self) -> ScalarFunction:
-        return _compose(operator.mul, self.left, self.right)
+        return compose(operator.mul, self.left, self.right)
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         return self.left._evaluate(times) * self.right._evaluate(times)
@@ -181,13 +189,13 @@ class Multiply(_Binary):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Divide(_Binary):
+class Divide(Binary):
     """u_t = left_t / right_t."""
 
     binding = 2
 
     def _compile(self) -> ScalarFunction:
-        return _compose(operator.truediv, self.left, self.right)
+        return compose(lambda a, b: a / b, self.left, self.right)
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         return np.true_divide(self.left._evaluate(times), self.right._evaluate(times))
@@ -198,6 +206,7 @@ class Divide(_Binary):
         return left * inverse if left is not None and inverse is not None else None
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
         difference = self.right - self.left
         return difference / self.right if difference.is_constant else super().one_minus()
@@ -209,17 +218,17 @@ class Divide(_Binary):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Power(_Binary):
+class Power(Binary):
     """u_t = left_t ^ right_t (base and exponent)."""
 
     binding = 4
 
     def _compile(self) -> ScalarFunction:
-        return _compose(math.pow, self.left, self.right)
+        return compose(math.pow, self.left, self.right)
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         base, exponent = self.left._evaluate(times), self.right._evaluate(times)
-        # The operator knows the fast exponents 2, 0.5 and -1 of arrays; two plain floats could turn complex under it.
+        # The operator knows the fast exponents 2, 0.5 and -1 of arrays; two floats could turn complex.
         return base**exponent if isinstance(base, np.ndarray) else np.power(base, exponent)
 
     def _growth(self) -> Growth | None:
@@ -231,6 +240,7 @@ class Power(_Binary):
         return None
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         from generic_adam.schedules.functions import Function
 
         # 1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is.
@@ -271,6 +281,7 @@ class Negate(Schedule):
 
     @property
     def constant_value(self) -> float | None:
+        """The number that u_t is for every t, or None."""
         inner = self.operand.constant_value
         return None if inner is None else -inner
 
@@ -286,85 +297,6 @@ class Negate(Schedule):
 
     def __str__(self) -> str:
         return f"-{bracketed(self.operand, 4)}"
-
-
-@final
-@dataclass(frozen=True, repr=False)
-class Maximum(_Binary):
-    """u_t = max(left_t, right_t)."""
-
-    def _compile(self) -> ScalarFunction:
-        return _compose(max, self.left, self.right)
-
-    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
-        return np.maximum(self.left._evaluate(times), self.right._evaluate(times))
-
-    def _growth(self) -> Growth | None:
-        left, right = self.left.order, self.right.order
-        return left.largest(right) if left is not None and right is not None else None
-
-    def one_minus(self) -> Schedule:
-        return Minimum(self.left.one_minus(), self.right.one_minus())
-
-    def __str__(self) -> str:
-        return f"max({self.left}, {self.right})"
-
-
-@final
-@dataclass(frozen=True, repr=False)
-class Minimum(_Binary):
-    """u_t = min(left_t, right_t)."""
-
-    def _compile(self) -> ScalarFunction:
-        return _compose(min, self.left, self.right)
-
-    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
-        return np.minimum(self.left._evaluate(times), self.right._evaluate(times))
-
-    def _growth(self) -> Growth | None:
-        left, right = self.left.order, self.right.order
-        return -((-left).largest(-right)) if left is not None and right is not None else None
-
-    def one_minus(self) -> Schedule:
-        return Maximum(self.left.one_minus(), self.right.one_minus())
-
-    def __str__(self) -> str:
-        return f"min({self.left}, {self.right})"
-
-
-@final
-@dataclass(frozen=True, repr=False)
-class Join(Schedule):
-    """u_t = before_t for t < threshold, after_t from then on: a finite beginning and a tail."""
-
-    threshold: int
-    before: Schedule
-    after: Schedule
-    binding = 0
-
-    def _compile(self) -> ScalarFunction:
-        threshold, before, after = self.threshold, self.before._function, self.after._function
-        return lambda t: before(t) if t < threshold else after(t)
-
-    def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
-        early = times < self.threshold
-        if not early.any():
-            return self.after._evaluate(times)
-        if early.all():
-            return self.before._evaluate(times)
-        result = np.empty_like(times)
-        result[early] = self.before._evaluate(times[early])
-        result[~early] = self.after._evaluate(times[~early])
-        return result
-
-    def _growth(self) -> Growth | None:
-        return self.after.order
-
-    def one_minus(self) -> Schedule:
-        return Join(self.threshold, self.before.one_minus(), self.after.one_minus())
-
-    def __str__(self) -> str:
-        return f"{bracketed(self.before, 1)} if t < {self.threshold} else {self.after}"
 
 
 def bracketed(node: Schedule, binding: int) -> str:

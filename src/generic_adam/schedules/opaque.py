@@ -19,8 +19,8 @@ from generic_adam.schedules.growth import Growth
 class Opaque(Schedule):
     """u_t = function(t). Only finite evidence can be had about it.
 
-    A function that takes an array of t and returns the array of u_t is used as such, after a comparison with single
-    calls on each block; any other is called once for each t.
+    A function that takes an array of t and returns the array of u_t is used as such, after a comparison with
+    single calls on each block; any other is called once for each t.
     """
 
     function: Callable[[Any], Any]
@@ -28,6 +28,7 @@ class Opaque(Schedule):
 
     @property
     def accepts_real_times(self) -> bool:
+        """Whether `at` is defined for real t."""
         return False
 
     def _compile(self) -> ScalarFunction:

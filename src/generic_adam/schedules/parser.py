@@ -1,4 +1,4 @@
-"""Text to schedule: a small arithmetic language, read with Python's own grammar and a whitelist. Nothing is executed."""
+"""Text to schedule: a small arithmetic language, read by Python's grammar and a whitelist, never run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def parse(text: str) -> Schedule:
         >>> parse("1 - 1/max(t, 2)")(10)
         0.9
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ScheduleError(f"expected a text, got {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
         raise ScheduleError(
@@ -162,7 +162,7 @@ class _Reader:
             return Constant(Fraction(value))
         if not math.isfinite(value):
             raise self.at(node, f"the number {literal} is too large", "a number below 1.8e308")
-        if value == 0 and any(digit in "123456789" for digit in literal.lower().partition("e")[0]):
+        if not value and any(digit in "123456789" for digit in literal.lower().partition("e")[0]):
             raise self.at(node, f"the number {literal} is too small", "0 or a number above 5e-324")
         return Constant(Fraction(literal))
 

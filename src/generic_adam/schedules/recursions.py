@@ -122,6 +122,7 @@ class _OfWeights(Schedule):
 
     @property
     def accepts_real_times(self) -> bool:
+        """Whether `at` is defined for real t."""
         return False
 
     @cached_property
@@ -131,7 +132,7 @@ class _OfWeights(Schedule):
         block = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
 
         def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
-            # state = W_{s-1} rho^{-(s-1)} for the block starting at s; the scaled weights are w_t rho^{-(s-1)}.
+            # state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
             powers = np.exp(log_rho * (times - (times[0] - 1)))
             weights = powers * rest._evaluate(times)
             if not bool(np.all(weights > 0)):
@@ -140,7 +141,7 @@ class _OfWeights(Schedule):
                     f"weights must be positive, got w_t = {self.weights(first)} at t = {first}"
                 )
             sums = state + np.cumsum(weights)
-            # The exact sum carries over to the next block; the running sums inside it are accurate to a few ulp.
+            # The exact sum carries over to the next block; sums inside it are accurate to a few ulp.
             total = math.fsum((state, *weights.tolist()))
             return weights / sums, total / float(powers[-1])
 
@@ -172,7 +173,7 @@ class _OfWeights(Schedule):
 @final
 @dataclass(frozen=True, repr=False)
 class WeightedTheta(_OfWeights):
-    """theta_t = W_{t-1} / W_t, W_t = W_{t-1} + w_t, W_0 = initial: Generic Adam's theta from Weighted AdaEMA's weights."""
+    """theta_t = W_{t-1} / W_t, W_t = W_{t-1} + w_t, W_0 = initial: Generic Adam's theta from weights."""
 
     def _compile(self) -> ScalarFunction:
         share = self.share.scalar
@@ -189,6 +190,7 @@ class WeightedTheta(_OfWeights):
         return Growth(1.0, 1.0) + (-share)
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         return WeightShare(self.weights, self.initial)
 
     def __str__(self) -> str:
@@ -212,6 +214,7 @@ class WeightShare(_OfWeights):
         return self._growth_of_share()
 
     def one_minus(self) -> Schedule:
+        """1 - u, with the digits that the form allows to keep."""
         return WeightedTheta(self.weights, self.initial)
 
     def __str__(self) -> str:
@@ -221,7 +224,7 @@ class WeightShare(_OfWeights):
 @final
 @dataclass(frozen=True, repr=False)
 class BiasCorrection(Schedule):
-    """u_t = 1 - prod_{i<=t} factor_i for factors in [0, 1): exact for scheduled factors, where factor_t^t is wrong."""
+    """u_t = 1 - prod_{i<=t} factor_i, factors in [0, 1): right for schedules, where factor_t^t is wrong."""
 
     factor: Schedule
 
@@ -232,10 +235,12 @@ class BiasCorrection(Schedule):
 
     @property
     def constant_value(self) -> float | None:
+        """The number that u_t is for every t, or None."""
         return 1.0 if self.factor.constant_value == 0 else None
 
     @property
     def accepts_real_times(self) -> bool:
+        """Whether `at` is defined for real t."""
         return self.factor.is_constant
 
     @cached_property
@@ -259,7 +264,7 @@ class BiasCorrection(Schedule):
 
     @property
     def _constant_log(self) -> float | None:
-        """Log of a constant factor, from its exact complement: log1p(-(1 - theta)) keeps what log(theta) would lose."""
+        """Log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
         missing = self.factor.one_minus().constant_value
         if missing is None:
             return None
@@ -277,7 +282,7 @@ class BiasCorrection(Schedule):
         return -np.expm1(rate * times if rate is not None else self._log_product.evaluate(times))
 
     def _growth(self) -> Growth | None:
-        # It rises from 1 - factor_1 to a limit of at most 1, and reaches 1 exactly where the product tends to 0.
+        # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
         missing = self.factor.one_minus().growth
         if missing is None or missing.sign <= 0:
             return None

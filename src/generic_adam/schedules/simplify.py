@@ -1,7 +1,7 @@
 """Building an expression in its normal form: numbers folded exactly, a t + b collected, 1 - (1 - x) undone.
 
-Every way to make a schedule (operators, the parser, the builders) goes through these functions, so that equal text
-means equal schedule, and `1 - theta` keeps all its digits.
+Every way to make a schedule (operators, the parser, the builders) goes through these functions, so that
+equal text means equal schedule, and `1 - theta` keeps all its digits.
 """
 
 from __future__ import annotations
@@ -9,20 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from generic_adam.schedules.base import Schedule
+from generic_adam.schedules.choices import Join, Maximum, Minimum
 from generic_adam.schedules.errors import ScheduleError
-from generic_adam.schedules.nodes import (
-    Add,
-    Constant,
-    Divide,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Power,
-    Subtract,
-    Time,
-)
+from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
 
 # Exact powers of numbers are folded while they stay this small; beyond, the float power serves.
 _LARGEST_FOLDED_EXPONENT = 64

@@ -96,7 +96,7 @@ def _with_tail(running: _Running, chi: Schedule, start: int, last: float) -> Alm
 
 
 def _rise(chi: Schedule, start: int, last: float) -> float:
-    """A bound on chi_t / chi_s for start <= s <= t: a falling smooth part times factors between two constants."""
+    """A bound on chi_t / chi_s for start <= s <= t: a falling part times factors between two constants."""
     smooth: Elasticity = of_power(Fraction(0))
     bound = 1.0
     for factor, exponent in factors(chi).items():

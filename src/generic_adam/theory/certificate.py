@@ -17,14 +17,21 @@ from generic_adam.theory.conditions import (
 )
 from generic_adam.theory.horizon import HorizonReading, read_horizon
 from generic_adam.theory.rate import Rate, rate_of, ratio_growth
-from generic_adam.theory.verdicts import Condition, Status, Verdict, verdict_of
+from generic_adam.theory.verdicts import (
+    Condition,
+    Status,
+    Verdict,
+    condition_from_dict,
+    condition_to_dict,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     from generic_adam.theory.problem import Problem
 
 _MEANING = {
-    Verdict.CERTIFIED: "Generic Adam with these sequences converges: the bound of Theorem 1 tends to 0 as {rate}.",
-    Verdict.NOT_CERTIFIED: "The sufficient condition is not met. This is no statement that the method fails on any problem.",
+    Verdict.CERTIFIED: "Generic Adam with these sequences converges: Theorem 1's bound tends to 0 as {rate}.",
+    Verdict.NOT_CERTIFIED: "The sufficient condition is not met; this does not mean that it diverges.",
     Verdict.UNDECIDED: "The sufficient condition could not be decided from the form of the sequences.",
 }
 
@@ -37,7 +44,7 @@ class Certificate:
         method: the three sequences.
         conditions: the four conditions, in order.
         C0: an upper bound on the constant of (R3), None where condition 3 does not hold.
-        ratio_order: the order of the ratio of condition 4 on the polynomial scale, certified or not; None where unknown.
+        ratio_order: the order of the ratio of condition 4, certified or not; None off the polynomial scale.
         horizon: the finite-horizon reading, where one was asked for.
     """
 
@@ -89,7 +96,7 @@ class Certificate:
             "rate_exponents": None if rate is None else _exponents(rate),
             "ratio_order": None if self.ratio_order is None else _exponents(self.ratio_order),
             "C0": self.C0,
-            "conditions": [_condition_dict(condition) for condition in self.conditions],
+            "conditions": [condition_to_dict(condition) for condition in self.conditions],
             "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
         }
         if self.horizon is not None:
@@ -102,7 +109,7 @@ class Certificate:
         order, horizon = data["ratio_order"], data.get("horizon")
         return cls(
             method=Method(**data["method"]),
-            conditions=tuple(_condition(entry) for entry in data["conditions"]),
+            conditions=tuple(condition_from_dict(entry) for entry in data["conditions"]),
             C0=data["C0"],
             ratio_order=None
             if order is None
@@ -116,7 +123,7 @@ def certify(method: Method, horizon: int | None = None, problem: Problem | None 
 
     Args:
         method: the sequences alpha_t, beta_t, theta_t.
-        horizon: a number of steps T: adds the finite-horizon reading, for schedules that end or are tuned to T.
+        horizon: a number of steps T: adds the finite-horizon reading, for schedules that end at T.
         problem: with a horizon, the constants of a problem: adds the bound of Theorem 1 at T.
 
     Returns:
@@ -152,16 +159,3 @@ def certify(method: Method, horizon: int | None = None, problem: Problem | None 
 
 def _exponents(rate: Rate) -> dict[str, str]:
     return {"power": str(rate.power), "log": str(rate.log), "loglog": str(rate.loglog)}
-
-
-def _condition_dict(condition: Condition) -> dict[str, Any]:
-    return {
-        "number": condition.number,
-        "status": str(condition.status),
-        "reason": condition.reason,
-        "witness": condition.witness,
-    }
-
-
-def _condition(entry: Mapping[str, Any]) -> Condition:
-    return Condition(entry["number"], Status(entry["status"]), entry["reason"], entry["witness"])

@@ -105,7 +105,8 @@ def _refuted_theta(theta: Schedule, witness: int) -> str:
         return f"theta_t = {value:g} at t = {witness}; (R2) needs theta_t > 0."
     if (1 - theta)(witness) <= 0:
         return f"theta_t = {value:g} at t = {witness}; (R2) needs theta_t < 1."
-    return f"theta_t falls from {theta(witness - 1):.10g} to {value:.10g} at t = {witness}; (R2) needs it non-decreasing."
+    fall = f"theta_t falls from {theta(witness - 1):.10g} to {value:.10g} at t = {witness}"
+    return f"{fall}; (R2) needs it non-decreasing."
 
 
 def chi(method: Method) -> Schedule:
@@ -173,7 +174,7 @@ def _almost_non_increasing(method: Method, last: float) -> tuple[Condition, Almo
             return Condition(
                 3, Status.HOLDS, f"chi_t <= C0 min chi_i up to t = {last:.0f} (R3){cost}."
             ), constant
-        reason = f"C0 of chi_t up to t = {last:.0f} (R3) is not known: no form bounds it and the horizon is too long."
+        reason = f"C0 of chi_t up to t = {last:.0f} (R3) is not known: no form bounds it, and T is too long."
         return Condition(3, Status.UNDECIDED, reason), constant
     if growth is not None:
         shape = (

@@ -13,8 +13,8 @@ from generic_adam.schedules.enclosure import Enclosure, enclose
 from generic_adam.schedules.opaque import Opaque
 from generic_adam.theory.verdicts import Status
 
-# A stretch is tried by form first; where that is not enough, this many of its steps are checked one by one before the
-# form is asked again about the rest.
+# A stretch is tried by form first; where that is not enough, this many of its steps are checked one by one
+# before the form is asked again about the rest.
 _CHECKED = (16, 256, 4096, 65_536)
 # A finite stretch that no form decides is checked to its end when it is not longer than this.
 _LONGEST_CHECKED = 1 << 24
@@ -57,8 +57,8 @@ class Finding:
 def examine(schedule: Schedule, claim: Claim, last: float = math.inf) -> Finding:
     """Decide a claim about u_1, u_2, ..., u_last.
 
-    The steps are cut at the schedule's joins. On each stretch the form is asked first; where it does not answer,
-    growing beginnings of the stretch are checked by their values and the form is asked about the rest.
+    The steps are cut at the schedule's joins. On each stretch the form is asked first; where it does not
+    answer, growing beginnings of it are checked by their values and the form is asked about the rest.
     """
     starts = [1, *(cut for cut in joins(schedule) if cut <= last)]
     stops: list[float] = [*(start - 1.0 for start in starts[1:]), last]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from generic_adam.methods import Method, MethodError
 from generic_adam.schedules import ScheduleError
 from generic_adam.theory.conditions import momentum_condition, second_moment_condition, step_size_condition
 from generic_adam.theory.sums import LONGEST_HORIZON, SumError, ratio
-from generic_adam.theory.verdicts import Condition, Status
+from generic_adam.theory.verdicts import Condition, Status, condition_from_dict, condition_to_dict
 
 if TYPE_CHECKING:
     from generic_adam.theory.problem import Problem
@@ -55,7 +55,7 @@ class HorizonReading:
         """Plain types only."""
         return {
             "steps": self.steps,
-            "conditions": [{**asdict(c), "status": str(c.status)} for c in self.conditions],
+            "conditions": [condition_to_dict(c) for c in self.conditions],
             "C0": self.C0,
             "ratios": [[t, value] for t, value in self.ratios],
             "expectation": self.expectation,
@@ -64,9 +64,7 @@ class HorizonReading:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HorizonReading:
         """The reading that `to_dict` wrote."""
-        conditions = tuple(
-            Condition(**{**entry, "status": Status(entry["status"])}) for entry in data["conditions"]
-        )
+        conditions = tuple(condition_from_dict(entry) for entry in data["conditions"])
         ratios = tuple((int(t), float(value)) for t, value in data["ratios"])
         return cls(data["steps"], conditions, data["C0"], ratios, data["expectation"])
 

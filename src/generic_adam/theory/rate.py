@@ -11,7 +11,7 @@ from generic_adam.schedules.growth import scale_text
 
 @dataclass(frozen=True)
 class Rate:
-    r"""T^power (log T)^log (log log T)^loglog, up to a constant: the order of Theorem 1's bound as T grows."""
+    r"""T^power (log T)^log (log log T)^loglog up to a constant: the order of Theorem 1's bound."""
 
     power: Fraction
     log: Fraction
@@ -22,7 +22,7 @@ class Rate:
 
 
 def ratio_growth(alpha: Schedule, theta: Schedule) -> Growth | None:
-    r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None where unknown."""
+    r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
     terms = (alpha * sqrt(1 - theta)).growth
     steps = alpha.growth
     if terms is None or steps is None or steps.sign <= 0:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Status(StrEnum):
@@ -45,3 +47,18 @@ def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:
     if Status.FAILS in statuses:
         return Verdict.NOT_CERTIFIED
     return Verdict.UNDECIDED if Status.UNDECIDED in statuses else Verdict.CERTIFIED
+
+
+def condition_to_dict(condition: Condition) -> dict[str, Any]:
+    """The condition in plain types, as `check --json` prints it."""
+    return {
+        "number": condition.number,
+        "status": str(condition.status),
+        "reason": condition.reason,
+        "witness": condition.witness,
+    }
+
+
+def condition_from_dict(entry: Mapping[str, Any]) -> Condition:
+    """The condition that `condition_to_dict` wrote."""
+    return Condition(entry["number"], Status(entry["status"]), entry["reason"], entry["witness"])
