@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from generic_adam.experiments.records import atomic_write
+from generic_adam.experiments.records import OutputError, atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,13 @@ PALETTE: Final[tuple[str, ...]] = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, 
 _PATH: Final[tuple[str, ...]] = (VERMILION, ORANGE, GREEN, SKY, BLUE)
 _NAMED: Final[dict[str, str]] = {"adam": VERMILION, "rmsprop": PURPLE, "amsgrad": GREY, "adaema": BLUE}
 _PARAMETER: Final = re.compile(r"(?<![A-Za-z])[rs]\s*=\s*(\d+(?:\.\d+)?)")
+
+# What would differ from one saving to the next is left out of the file.
+_METADATA: Final[dict[str, dict[str, str | None]]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+}
 
 _SETTINGS: Final[dict[str, object]] = {
     "axes.axisbelow": True,
@@ -136,11 +143,29 @@ def save_figure(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
         The two paths, SVG first.
     """
     stem = Path(stem)
-    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in ("svg", "png"))
+    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in _METADATA if ending != "pdf")
+    return write_figure(figure, svg), write_figure(figure, png)
+
+
+def write_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to one file, whole or not at all, in the format that the file's ending names.
+
+    Raises:
+        OutputError: the ending is not svg, png or pdf, or the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix[1:] not in _METADATA:
+        endings = ", ".join(f".{ending}" for ending in _METADATA)
+        raise OutputError(f"cannot write {path}: a figure's file ends in one of {endings}")
+    content = figure_bytes(figure, path.suffix[1:])
+    with atomic_write(path, "wb") as stream:
+        stream.write(content)
+    return path
+
+
+def figure_bytes(figure: Figure, ending: str) -> bytes:
+    """Return a figure in the format svg, png or pdf; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
     with house_style():  # the salt and the resolution are read at save time
-        for path, metadata in ((svg, {"Date": None}), (png, {"Software": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=path.suffix[1:], metadata=metadata)
-            with atomic_write(path, "wb") as stream:
-                stream.write(buffer.getvalue())
-    return svg, png
+        figure.savefig(buffer, format=ending, metadata=_METADATA[ending])
+    return buffer.getvalue()
