@@ -14,7 +14,7 @@ import typer
 from generic_adam.cli.errors import report_error
 
 # In the order of `generic-adam --help`. A new subcommand adds its module here.
-SUBCOMMANDS: tuple[str, ...] = ("methods",)
+SUBCOMMANDS: tuple[str, ...] = ("methods", "reproduce")
 
 _PROGRAM = "generic-adam"
 

@@ -1,0 +1,125 @@
+"""The figure of the counterexample: average regret and x against t, median and band over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from generic_adam.experiments.counterexample.algorithms import Algorithm, GenericAdam, as_algorithm
+from generic_adam.experiments.counterexample.claims import ARRIVED, MIDDLE
+from generic_adam.experiments.counterexample.figure import PANELS, Panel
+from generic_adam.experiments.counterexample.lane_records import QUANTILES, LaneRecords
+from generic_adam.experiments.records import atomic_write
+from generic_adam.methods import Method
+from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
+from generic_adam.theory.certificate import certify
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
+
+
+def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, Path]:
+    """Draw Figure 1 of the paper, six panels, as SVG and PNG.
+
+    Args:
+      records: the figure's ten curves (others are not drawn).
+      stem: path without ending.
+
+    Returns:
+      The two paths, SVG first.
+    """
+    import matplotlib.pyplot as plt
+
+    with house_style():
+        figure, axes = plt.subplots(2, len(PANELS), figsize=(11.4, 6.2), sharex=True, sharey="row")
+        try:
+            for column, panel in enumerate(PANELS):
+                _draw_panel(axes[0, column], axes[1, column], records, panel)
+            _name_axes(axes, records)
+            return save_figure(figure, stem)
+        finally:
+            plt.close(figure)
+
+
+def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:
+    shown = records.times >= min(_FIRST_SHOWN, records.times[-1])
+    times = records.times[shown]
+    for place_in_panel, label in enumerate(panel.curves):
+        place, short = records.index(label), panel.short_label(label)
+        # The path of colours belongs to r; values of s lie too close on it to be told apart.
+        colour = PALETTE[place_in_panel] if short.startswith("s") else colour_for(short)
+        for axes, lanes in ((above, records.average_regret[place]), (below, records.x[place])):
+            low, median, high = np.quantile(lanes[shown], QUANTILES, axis=1)
+            axes.fill_between(times, low, high, color=colour, alpha=0.16, linewidth=0)
+            axes.plot(times, median, color=colour, label=short)
+    above.set_title(f"({panel.letters[0]})  {panel.title}", fontsize=10)
+    below.set_title(f"({panel.letters[1]})", fontsize=10)
+    above.legend(loc="upper right", labelspacing=0.25)
+
+
+def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
+    above, below = axes
+    above[0].set_ylabel("average regret R(t)/t")
+    below[0].set_ylabel("xₜ   (best: −1)")
+    above[0].set_yscale("log")
+    above[0].set_ylim(0.01, 10)
+    below[0].set_ylim(-1.06, 1.06)
+    below[0].set_yticks([-1, -0.5, 0, 0.5, 1])
+    for panel in below:
+        panel.set_xscale("log")
+        panel.set_xlim(min(_FIRST_SHOWN, records.times[-1]), max(records.times[-1], 2))
+        panel.set_xlabel("step t")
+    seeds = len(records.replicates)
+    below[-1].text(
+        1.0, -0.24, f"median and 10–90 % band over {seeds} seeds" if seeds > 1 else "one seed",
+        transform=below[-1].transAxes, ha="right", va="top", fontsize=8, color="#5A5A5A",
+    )  # fmt: skip
+
+
+OUTCOME_HEADINGS = ("method", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory")
+"""The columns of `outcome_rows`."""
+
+
+def outcome_rows(methods: Mapping[str, Method | Algorithm], records: LaneRecords) -> list[tuple[str, ...]]:
+    """Say who converges here: where each method's lanes ended, and what the certificate says of it."""
+    rows: list[tuple[str, ...]] = []
+    for label, method in methods.items():
+        x, regret = records.final_x(label), records.final_regret(label)
+        low, median, high = np.quantile(x, QUANTILES)
+        rows.append(
+            (
+                label,
+                _signed(median),
+                f"{_signed(low)} … {_signed(high)}",
+                f"{int((x < MIDDLE).sum())} of {x.size}",
+                f"{int((x <= ARRIVED).sum())} of {x.size}",
+                f"{np.median(regret):.4f}",
+                _theory(method),
+            )
+        )
+    return rows
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _theory(method: Method | Algorithm) -> str:
+    """The certificate's verdict; it speaks of Generic Adam only."""
+    algorithm = as_algorithm(method)
+    return (
+        str(certify(algorithm.method).verdict) if isinstance(algorithm, GenericAdam) else "another algorithm"
+    )
+
+
+def write_outcome_table(path: str | Path, rows: list[tuple[str, ...]]) -> Path:
+    """Write `outcome_rows` as a Markdown table."""
+    lines = [OUTCOME_HEADINGS, ("---", *["---:"] * 5, "---"), *rows]
+    with atomic_write(path) as file:
+        file.writelines("| " + " | ".join(line) + " |\n" for line in lines)
+    return Path(path)
