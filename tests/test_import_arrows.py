@@ -1,0 +1,157 @@
+"""Imports follow the arrows of the design, and the heavy dependencies stay where they belong.
+
+schedules -> methods -> theory ------------.
+                '-> torch, optax -> experiments -> report -> cli
+                       '-> adapters -> certification (with theory)
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import generic_adam
+
+SOURCE = Path(generic_adam.__file__).parent
+LIBRARY = frozenset({"extras", "schedules", "methods"})
+
+# layer -> the other layers it may import
+ARROWS: dict[str, frozenset[str]] = {
+    "extras": frozenset(),
+    "schedules": frozenset(),
+    "methods": frozenset({"schedules"}),
+    "theory": frozenset({"schedules", "methods"}),
+    "reference": frozenset({"schedules", "methods"}),
+    "torch": LIBRARY | {"reference"},
+    "optax": LIBRARY | {"reference"},
+    "adapters": LIBRARY | {"torch", "optax"},
+    "certification": LIBRARY | {"theory", "adapters"},
+    "experiments": LIBRARY | {"reference", "torch", "optax", "adapters"},
+    "report": LIBRARY | {"theory", "reference", "torch", "optax", "adapters", "certification", "experiments"},
+    "cli": LIBRARY
+    | {"theory", "reference", "torch", "optax", "adapters", "certification", "experiments", "report"},
+}
+
+# Third-party modules each layer may import; anything not named here is not for it.
+THIRD_PARTY: dict[str, frozenset[str]] = {
+    "extras": frozenset(),
+    "schedules": frozenset({"numpy"}),
+    "methods": frozenset({"numpy"}),
+    "theory": frozenset({"numpy"}),
+    "reference": frozenset({"numpy"}),
+}
+
+
+def modules():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def layer_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def is_type_checking(test):
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def imported_names(tree):
+    """Every module that a file imports, wherever in it; those for type checkers alone are left out."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and is_type_checking(node.test):
+            for other in node.orelse:
+                yield from imported_names(other)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import at line {node.lineno}"
+            # `from generic_adam import methods` imports a layer by its name
+            if node.module == "generic_adam":
+                for alias in node.names:
+                    yield f"generic_adam.{alias.name}", node.lineno
+            else:
+                yield node.module, node.lineno
+        else:
+            yield from imported_names(node)
+
+
+def violations(layer, source):
+    for name, line in imported_names(ast.parse(source)):
+        package, _, rest = name.partition(".")
+        if package == "generic_adam":
+            target = rest.partition(".")[0]
+            if target in ARROWS and target != layer and target not in ARROWS[layer]:
+                yield f"line {line}: {layer} imports {name}"
+        elif layer in THIRD_PARTY and package not in sys.stdlib_module_names | THIRD_PARTY[layer]:
+            yield f"line {line}: {layer} imports {name}, which is no dependency of the library part"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if path.parent != SOURCE or path.name != "__init__.py"],
+    ids=lambda path: path.relative_to(SOURCE).as_posix(),
+)
+def test_imports_follow_the_arrows(path):
+    assert layer_of(path) in ARROWS, f"{layer_of(path)} is not a layer of the design"
+    assert not list(violations(layer_of(path), path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("layer", "line"),
+    [
+        ("schedules", "from generic_adam.methods import Method"),
+        ("methods", "import generic_adam.theory.bound"),
+        ("theory", "def f():\n    import torch"),
+        ("torch", "try:\n    from generic_adam import experiments\nexcept ImportError: pass"),
+        ("report", "class A:\n    from generic_adam.cli.tables import answer"),
+    ],
+)
+def test_the_walk_sees_a_violation(layer, line):
+    assert len(list(violations(layer, line))) == 1
+
+
+def test_the_walk_lets_the_arrows_and_type_checkers_through():
+    assert not list(violations("cli", "import torch\nfrom generic_adam.report.style import PALETTE"))
+    guarded = "if TYPE_CHECKING:\n    import torch\n    from generic_adam.cli import app"
+    assert not list(violations("schedules", guarded))
+
+
+def loaded_by(statement):
+    """The top-level modules that are loaded after a statement in a fresh interpreter."""
+    script = f"{statement}\nimport sys\nprint(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+HEAVY = {
+    "torch",
+    "jax",
+    "optax",
+    "typer",
+    "rich",
+    "matplotlib",
+    "numba",
+    "dask",
+    "scipy",
+    "pandas",
+    "transformers",
+}
+
+
+def test_importing_the_package_loads_nothing():
+    assert not loaded_by("import generic_adam") & (HEAVY | {"numpy"})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import generic_adam as ga; ga.parse('0.5/sqrt(t)')(4)",
+        "import generic_adam as ga; ga.methods.adam().at(1)",
+        "import generic_adam as ga; ga.certify(ga.methods.adam()).explain()",
+        "import generic_adam as ga; ga.reference.generic_adam",
+    ],
+)
+def test_the_library_part_needs_numpy_alone(statement):
+    assert not loaded_by(statement) & HEAVY
