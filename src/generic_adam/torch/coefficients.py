@@ -1,7 +1,7 @@
 """What an optimizer's coefficient may be: a number, driven from outside, or a schedule of t."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 
 from generic_adam.methods.method import ScheduleLike
@@ -17,17 +17,17 @@ class Coefficient:
     """One number of an update rule, with the values it may take.
 
     Attributes:
-        name: the constructor's keyword, which is also the key in `param_groups`.
+        name: the constructor's keyword, which is also the key of its value in `param_groups`.
         below_one: whether the value must stay in [0, 1); otherwise any finite value >= 0 will do.
+        schedule_key: the key of its schedule in `param_groups`; None is stored there for a plain number.
     """
 
     name: str
     below_one: bool = False
+    schedule_key: str = field(init=False)
 
-    @property
-    def schedule_key(self) -> str:
-        """The key in `param_groups` of the schedule; None is stored there for a plain number."""
-        return f"{self.name}_schedule"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule_key", f"{self.name}_schedule")
 
     def read(self, value: ScheduleLike) -> tuple[float, Schedule | None]:
         """The value at t = 1, and the schedule; a constant one is a plain number.

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
-from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
 from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import Schedule
@@ -130,7 +130,7 @@ class GenericAdam(ScheduledOptimizer):
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
         beta, theta = _separate({"beta": beta, "theta": theta, "betas": betas})
-        self._complements: dict[int, tuple[Schedule, Schedule]] = {}
+        self._forget()
         super().__init__(
             params,
             {
@@ -153,6 +153,12 @@ class GenericAdam(ScheduledOptimizer):
         )
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
+
+    def _forget(self) -> None:
+        """Drop what is remembered between steps for speed."""
+        self._complements: dict[int, tuple[Schedule, Schedule]] = {}
+        self._snapshots: dict[int, tensors.Snapshot] = {}
+        self._known_states: list[dict[str, Any]] = []
 
     @classmethod
     def from_method(cls, params: ParamsT, method: Method, **options: Unpack[Options]) -> Self:
@@ -184,7 +190,22 @@ class GenericAdam(ScheduledOptimizer):
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
 
     def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
-        return tensors.gather(group["params"], self.state, group["initial_v"], amsgrad=group["amsgrad"])
+        params, amsgrad = group["params"], group["amsgrad"]
+        if group is self.param_groups[0]:
+            states = self.state.values()
+            if len(states) != len(self._known_states) or not all(map(is_, states, self._known_states)):
+                self._snapshots.clear()
+        snapshot = self._snapshots.get(id(group))
+        if snapshot is not None:
+            buckets = tensors.gather_again(params, snapshot, amsgrad=amsgrad)
+            if buckets is not None:
+                return buckets
+        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=amsgrad)
+        snapshot = tensors.take_snapshot(params, self.state, buckets)
+        if snapshot is not None:
+            self._snapshots[id(group)] = snapshot
+            self._known_states = list(self.state.values())
+        return buckets
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         beta, theta = group["betas"]
@@ -229,7 +250,7 @@ class GenericAdam(ScheduledOptimizer):
                 one_minus_beta,
                 one_minus_theta,
                 lr * group["weight_decay"],
-                max(eps, torch.finfo(lists.second_moments[0].dtype).tiny),
+                max(eps, kernels.smallest(lists.second_moments[0].dtype)),
                 group["maximize"],
                 self.__dict__.get("grad_scale"),
             )
@@ -253,7 +274,7 @@ class GenericAdam(ScheduledOptimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """As the base class; the complements of schedules are made anew."""
-        self._complements = {}
+        self._forget()
         super().__setstate__(state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -296,10 +317,10 @@ def _choose_kernel(group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
     """The fused kernel where it applies and nothing else was asked for."""
     wants_fused, wants_foreach = group["fused"], group["foreach"]
     if wants_fused or (wants_fused is None and wants_foreach is None):
-        device = bucket.lists.params[0].device.type
-        supported = device in _get_fused_kernels_supported_devices()
+        device = bucket.lists.params[0].device
+        supported = kernels.has_fused(device)
         if supported and bucket.aligned:
             return kernels.fused
         if wants_fused and not supported:
-            raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device!r}")
+            raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device.type!r}")
     return kernels.single_tensor if wants_foreach is False else kernels.foreach

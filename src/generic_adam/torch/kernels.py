@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
 # With this many steps behind it, beta^step is 0 for every beta < 1, so torch's bias correction is exactly 1.
 FOREVER = 1e30
@@ -66,6 +67,18 @@ Kernel = Callable[[Lists, Step], None]
 def forever_on(device: torch.device) -> Tensor:
     """The step count that stands for "no bias correction", as a tensor where torch's kernel wants it."""
     return torch.tensor(FOREVER, dtype=torch.float32, device=device)
+
+
+@cache
+def has_fused(device: torch.device) -> bool:
+    """Whether torch has a fused Adam for a device."""
+    return device.type in _get_fused_kernels_supported_devices()
+
+
+@cache
+def smallest(dtype: torch.dtype) -> float:
+    """The smallest positive normal number of a dtype."""
+    return torch.finfo(dtype).tiny
 
 
 def fused(lists: Lists, step: Step) -> None:

@@ -101,13 +101,13 @@ class ScheduledOptimizer(Optimizer):
             value = group[coefficient.name]
             schedule = group[coefficient.schedule_key]
             if schedule is not None:
-                if value != shown and not (value == 0.0 and coefficient.name == "lr"):
+                if value == shown:
+                    value = schedule(t)
+                elif value != 0.0 or coefficient.name != "lr":
                     raise OptimizerError(
                         f"{coefficient.name} follows the schedule {schedule}, but something else set it to "
                         f"{value}: give {coefficient.name} as a plain number to drive it from outside"
                     )
-                if value != 0.0 or value == shown:
-                    value = schedule(t)
             if not 0.0 <= value < 1.0:
                 coefficient.check(value, t)
             values.append(value)

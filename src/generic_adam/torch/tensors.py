@@ -10,6 +10,7 @@ that does look.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import torch
@@ -19,10 +20,11 @@ from generic_adam.torch.coefficients import OptimizerError
 from generic_adam.torch.kernels import Kernel, Lists, Step
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
-_FULL_PRECISION = ({torch.float32}, {torch.float64})
+_FULL_PRECISION = (torch.float32, torch.float64)
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
 
+_stride = torch.Tensor.stride
 _is_contiguous = torch.Tensor.is_contiguous
 
 
@@ -32,12 +34,10 @@ class Bucket(NamedTuple):
     Attributes:
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
-        ordinary: whether nothing had to be brought into form.
     """
 
     lists: Lists
     aligned: bool
-    ordinary: bool
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
@@ -76,9 +76,6 @@ def gather(
     Raises:
         OptimizerError: a gradient is sparse.
     """
-    ordinary = _gather_ordinary(params, state, amsgrad=amsgrad)
-    if ordinary is not None:
-        return [ordinary]
     buckets: dict[tuple[torch.device, torch.dtype, bool], Lists] = {}
     for index, parameter in enumerate(params):
         gradient = parameter.grad
@@ -87,7 +84,7 @@ def gather(
         if gradient.layout is not torch.strided:
             raise OptimizerError(
                 f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
-                f"sparse ({gradient.layout}): sparse gradients are not supported; use dense ones (sparse=False)"
+                f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
             )
         moments = state[parameter]
         if "exp_avg" not in moments:
@@ -102,37 +99,55 @@ def gather(
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for tensors, tensor in zip(lists, row, strict=False):
             tensors.append(tensor)
-    return [Bucket(lists, aligned, ordinary=False) for (_, _, aligned), lists in buckets.items()]
+    return [Bucket(lists, aligned) for (_, _, aligned), lists in buckets.items()]
 
 
-def _gather_ordinary(
-    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], *, amsgrad: bool
-) -> Bucket | None:
-    """The one bucket of the usual case, or None: this runs at every step, so it only asks what it must.
+class Snapshot(NamedTuple):
+    """What was found about a group that needs nothing done: all that may have changed since is asked again."""
 
-    Nothing is remembered from one step to the next: a parameter's data, its gradient and its state may all
-    have been replaced since.
+    params: list[Tensor]
+    states: list[dict[str, Any]]
+    second_moments: list[Tensor]
+    strides: list[tuple[int, ...]]
+
+
+def take_snapshot(
+    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], buckets: list[Bucket]
+) -> Snapshot | None:
+    """A snapshot of a group that was gathered into one bucket of ordinary full-precision tensors, or None."""
+    if len(buckets) != 1 or not buckets[0].aligned or len(buckets[0].lists.params) != len(params):
+        return None
+    if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
+        return None
+    second_moments = buckets[0].lists.second_moments
+    states = [state[parameter] for parameter in params]
+    return Snapshot(list(params), states, second_moments, list(map(_stride, second_moments)))
+
+
+def gather_again(params: Sequence[Tensor], snapshot: Snapshot, *, amsgrad: bool) -> list[Bucket] | None:
+    """The tensors of one step of a group that has not changed in kind since the snapshot; None if it has.
+
+    This runs at every step of most networks, so it asks only what it must: whether the parameters and the tensors
+    of the state are the same objects (a state may have been moved or replaced), and whether parameters and
+    gradients still lie in memory as the state does.
     """
+    if len(params) != len(snapshot.params) or not all(map(is_, params, snapshot.params)):
+        return None
     grads = [parameter.grad for parameter in params]
+    states = snapshot.states
     try:
-        if not (all(map(_is_contiguous, grads)) and all(map(_is_contiguous, params))):  # type: ignore[arg-type]
-            return None
-        states = [state[parameter] for parameter in params]
         momenta = [moments["exp_avg"] for moments in states]
         second_moments = [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if amsgrad else []
-    except (TypeError, KeyError):
-        # No gradient, or no state yet.
+        same_layout = list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params))  # type: ignore[arg-type]
+        if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):  # type: ignore[arg-type]
+            return None
+    except (TypeError, KeyError, RuntimeError):
+        # No gradient, no state any more, or a sparse gradient, which has no strides.
         return None
-    if not (
-        set(map(type, params)) <= _ORDINARY
-        and {parameter.dtype for parameter in params} in _FULL_PRECISION
-        and len({parameter.device for parameter in params}) == 1
-        and all(map(_is_contiguous, second_moments))
-    ):
+    if not all(map(is_, second_moments, snapshot.second_moments)):
         return None
-    lists = Lists(list(params), grads, momenta, second_moments, maxima)  # type: ignore[arg-type]
-    return Bucket(lists, aligned=True, ordinary=True)
+    return [Bucket(Lists(params, grads, momenta, second_moments, maxima), aligned=True)]  # type: ignore[arg-type]
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
@@ -179,7 +194,7 @@ def _are_aligned(row: list[Tensor]) -> bool:
 def update_bucket(bucket: Bucket, step: Step, kernel: Kernel) -> None:
     """Run a kernel over a bucket, in float32 where the parameters are of half precision."""
     lists = bucket.lists
-    if bucket.ordinary or lists.params[0].element_size() >= 4:
+    if lists.params[0].element_size() >= 4:
         kernel(lists, step)
         return
     for chunk in _chunks(lists) if bucket.aligned else [lists]:
