@@ -172,7 +172,11 @@ def _(node: Join, start: int, stop: float) -> Enclosure:
 
 
 @_by_form.register
-def _(node: WeightShare, start: int, _stop: float) -> Enclosure:
+def _(node: WeightShare, start: int, stop: float) -> Enclosure:
+    if start == stop:
+        # One step: the running sums are accurate to far better than this.
+        value = node(start)
+        return Enclosure(Interval(value * (1 - 1e-13), value * (1 + 1e-13)), 1, 0)
     # w_t/W_t falls where w does; once it falls, it does so for ever while w is log-concave.
     weights = enclose(node.weights, max(start - 1, 1))
     if not weights.positive:

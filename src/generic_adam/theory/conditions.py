@@ -36,8 +36,8 @@ def _outside_unit(values: FloatArray, _before: float | None, _facts: Enclosure) 
 
 
 def _not_positive(values: FloatArray, _before: float | None, facts: Enclosure) -> int | None:
-    # A value that is positive by its form and rounds to 0 (0.5^t at t = 1100) refutes nothing.
-    return _first(np.isnan(values) if facts.positive else ~(values > 0))
+    # A value that is positive by its form and rounds to 0 (0.5^t at t = 1100) or overflows refutes nothing.
+    return _first(np.isnan(values) if facts.positive else ~((values > 0) & np.isfinite(values)))
 
 
 def _not_falling_in_unit(values: FloatArray, before: float | None, facts: Enclosure) -> int | None:

@@ -91,7 +91,7 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
     try:
         witness = _first_violation(schedule, claim, start, start, facts)
         if witness is not None:
-            return Finding(Status.FAILS, witness)
+            return _refuted(schedule, witness)
         if claim.by_form(facts):
             return Finding(Status.HOLDS, by_form_from=start)
         checked = start
@@ -99,7 +99,7 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
             end = int(min(start + size - 1, stop))
             witness = _first_violation(schedule, claim, checked, end, facts)
             if witness is not None:
-                return Finding(Status.FAILS, witness)
+                return _refuted(schedule, witness)
             checked = end
             if end >= stop:
                 return Finding(Status.HOLDS, by_form_from=end + 1)
@@ -108,6 +108,13 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
     except ScheduleError as error:
         return Finding(Status.UNDECIDED, checked_to=start, note=str(error))
     return _search_later(schedule, claim, checked, stop, facts)
+
+
+def _refuted(schedule: Schedule, witness: int) -> Finding:
+    if _is_rounding(schedule, witness):
+        note = f"the values at t = {witness - 1} and {witness} differ by no more than rounding"
+        return Finding(Status.UNDECIDED, checked_to=witness - 1, note=note)
+    return Finding(Status.FAILS, witness)
 
 
 def _sizes(length: float, opaque: bool) -> list[int]:
@@ -127,6 +134,19 @@ def _first_violation(schedule: Schedule, claim: Claim, first: int, last: int, fa
         if found is not None:
             return begin + found
     return None
+
+
+def _is_rounding(schedule: Schedule, t: int) -> bool:
+    """Whether u_{t-1} and u_t cannot be told apart: a rise between them may be rounding only."""
+    if t < 2:
+        return False
+    before, now = enclose(schedule, t - 1, t - 1).range, enclose(schedule, t, t).range
+    return (
+        math.isfinite(before.high)
+        and math.isfinite(now.low)
+        and now.low <= before.high
+        and before.low <= now.high
+    )
 
 
 def _search_later(schedule: Schedule, claim: Claim, checked: int, stop: float, facts: Enclosure) -> Finding:
