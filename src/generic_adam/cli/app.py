@@ -5,6 +5,7 @@ Such a module imports only typer and the standard library at its top: what is he
 command, so that ``generic-adam check adam`` does not pay for torch.
 """
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
@@ -64,6 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = build_app()(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
+        sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again if it is no user's doing
         return report_error(error)
     return code if isinstance(code, int) else 0

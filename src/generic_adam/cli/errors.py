@@ -10,6 +10,7 @@ from generic_adam.extras import MissingExtraError, missing_extra
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect
+READER_LEFT = 1  # as typer has it when the pipe breaks in the middle of the output
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -58,13 +59,12 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        print("generic-adam: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return INTERRUPTED  # the user knows
     if isinstance(error, BrokenPipeError):
         # `generic-adam methods | head`: the reader is gone, and so is any wish for a message. The interpreter
         # flushes standard output once more at exit, which would complain again, so it is pointed at nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return READER_LEFT
     message = _message(error)
     if message is None:
         raise error

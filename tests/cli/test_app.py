@@ -1,0 +1,172 @@
+"""The frame of the command line: one line for bad input, exit codes, help, colour on terminals alone."""
+
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+from generic_adam import __version__
+from generic_adam.cli import app as app_module
+from generic_adam.cli import main
+from generic_adam.cli.app import SUBCOMMANDS, build_app, run
+from generic_adam.extras import missing_extra
+from generic_adam.methods import MethodError
+
+COMMAND = (sys.executable, "-m", "generic_adam.cli")
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Runs a subcommand that raises the given error, through the real frame."""
+
+    def run_with(error):
+        def build():
+            app = typer.Typer()
+
+            @app.callback()
+            def root():
+                pass
+
+            @app.command()
+            def fail():
+                raise error
+
+            return app
+
+        monkeypatch.setattr(app_module, "build_app", build)
+        return run(["fail"])
+
+    return run_with
+
+
+def only_line(captured):
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["method"], "generic-adam: no such command 'method'. Did you mean 'methods'?"),
+        (["zzz"], "generic-adam: no such command 'zzz'"),
+        (["--versoin"], "generic-adam: no such option: --versoin. Did you mean '--version'?"),
+        (["methods", "--jsn"], "generic-adam: no such option: --jsn. Did you mean '--json'?"),
+        (["methods", "extra"], "generic-adam: got unexpected extra argument(s) (extra)"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_two(arguments, message, capsys):
+    assert main(arguments) == 2
+    assert only_line(capsys.readouterr()) == message
+
+
+def test_an_error_of_ours_is_one_line(failing, capsys):
+    assert failing(MethodError("alpha: expected a finite number > 0")) == 2
+    assert only_line(capsys.readouterr()) == "generic-adam: alpha: expected a finite number > 0"
+
+
+def test_a_message_of_several_lines_is_joined(failing, capsys):
+    assert failing(MethodError("first\n  second")) == 2
+    assert only_line(capsys.readouterr()) == "generic-adam: first second"
+
+
+def test_a_file_that_cannot_be_opened_is_named(failing, capsys):
+    assert failing(FileNotFoundError(2, "No such file or directory", "runs/x.json")) == 2
+    assert only_line(capsys.readouterr()) == "generic-adam: runs/x.json: No such file or directory"
+
+
+@pytest.mark.parametrize("error", [ModuleNotFoundError("no", name="torch"), missing_extra("torch")])
+def test_a_missing_dependency_names_its_extra(error, failing, capsys):
+    assert failing(error) == 2
+    line = only_line(capsys.readouterr())
+    assert line == 'generic-adam: torch is not installed: pip install "generic-adam[torch]"'
+
+
+def test_an_interrupt_is_130(failing, capsys):
+    assert failing(KeyboardInterrupt()) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("a defect"), ModuleNotFoundError("no", name="nonsense"), KeyError("x")]
+)
+def test_a_defect_keeps_its_traceback(error, failing):
+    with pytest.raises(type(error)) as caught:
+        failing(error)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_exit_codes_of_subcommands_are_passed_on(code, failing):
+    assert failing(typer.Exit(code)) == code
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"generic-adam {__version__}\n"
+    assert main([]) == 0
+    alone = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.split() == alone.split()
+    assert "methods" in alone
+
+
+def test_every_subcommand_is_registered_with_a_sentence_of_help():
+    app = build_app()
+    commands = [*app.registered_commands, *app.registered_groups]
+    assert len(commands) >= len(SUBCOMMANDS)
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert (command.help or command.callback.__doc__ or "").strip(), command.name
+
+
+def test_the_installed_script_is_this_program():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"generic-adam": "generic_adam.cli:main"}
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["methods", "--json"]])
+def test_a_reader_that_leaves_early_is_met_with_silence(arguments):
+    # `generic-adam methods --json | head -1`
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+
+
+def output_on_a_terminal(arguments, environment):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, **environment}
+    ) as process:
+        os.close(theirs)
+        chunks = []
+        try:
+            while chunk := os.read(ours, 65536):
+                chunks.append(chunk)
+        except OSError:  # how Linux says that the other side of the terminal is closed
+            pass
+        process.wait()
+    os.close(ours)
+    return b"".join(chunks).decode()
+
+
+@pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
+def test_colour_on_a_terminal_and_nowhere_else():
+    terminal = {"TERM": "xterm-256color", "COLUMNS": "200"}
+    piped = subprocess.run([*COMMAND, "methods"], capture_output=True, text=True, check=True)
+    assert "\x1b[" not in piped.stdout
+    assert "\x1b[" in output_on_a_terminal(["methods"], terminal)
+    assert "\x1b[3" not in output_on_a_terminal(["methods"], {**terminal, "NO_COLOR": "1"})
