@@ -45,7 +45,7 @@ def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure
         slope = found.elasticity.sign
         direction = None if slope is None else slope * sign
     bounds = found.range
-    if direction is not None:
+    if direction is not None and start < stop:
         bounds = bounds.meet(_range_of_monotone(schedule, direction, start, stop))
     return replace(found, range=bounds, direction=direction, sign=sign or bounds.sign)
 
@@ -62,11 +62,12 @@ def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: flo
 
 
 def _value(schedule: Schedule, t: int) -> Interval | None:
+    """u_t with all its rounding: one step, by interval arithmetic."""
     try:
-        value = schedule(t)
+        bounds = _by_form(schedule, t, t).range
     except ScheduleError:
         return None
-    return around(value) if math.isfinite(value) else None
+    return bounds if math.isfinite(bounds.low) and math.isfinite(bounds.high) else None
 
 
 def _limit(schedule: Schedule) -> Interval | None:
@@ -200,8 +201,8 @@ def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
     factor = enclose(node.factor, 1)
     if not (factor.range.low >= 0 and enclose(node.factor.one_minus(), 1).positive):
         return Enclosure()
-    first = _value(node, start)
-    bounds = Interval(first.low, 1.0) if first is not None else Interval(0.0, 1.0)
+    first = node(start)
+    bounds = Interval(first * (1 - 1e-13), 1.0 if start < stop else min(1.0, first * (1 + 1e-13)))
     value = node.factor.constant_value
     elasticity = None
     if value:

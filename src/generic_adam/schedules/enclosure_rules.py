@@ -118,6 +118,13 @@ def inverted(inner: Enclosure) -> Enclosure:
 def raised(inner: Enclosure, exponent: Fraction) -> Enclosure:
     """Facts about u^exponent."""
     if not inner.positive:
+        if exponent > 0 and exponent.denominator == 1 and exponent.numerator % 2 == 0:
+            largest = max(-inner.range.low, inner.range.high)
+            return Enclosure(
+                Interval(0.0, largest)
+                .mapped(lambda x: _pow(x, float(exponent)))
+                .meet(Interval(0.0, math.inf))
+            )
         if exponent > 0 and inner.range.low >= 0:
             direction = inner.direction
             return Enclosure(inner.range.mapped(lambda x: _pow(x, float(exponent))), 0, direction, None)
@@ -163,14 +170,14 @@ def applied(name: str, inner: Enclosure) -> Enclosure:
         )
         return Enclosure(image, image.sign, inner.direction, elasticity)
     if name == "abs":
-        if inner.positive or bounds.low >= 0:
-            return inner
+        if bounds.low >= 0 or bounds.high <= 0:
+            return inner if bounds.low >= 0 else negated(inner)
         return Enclosure(Interval(0.0, max(-bounds.low, bounds.high)))
     if name == "cos" and bounds.low >= 0 and bounds.high <= math.pi:
         direction = None if inner.direction is None else -inner.direction
         return Enclosure(-(bounds.mapped(lambda x: -math.cos(x))), 0, direction)
     if name in {"sin", "cos"}:
-        return Enclosure(Interval(-1.0, 1.0))
+        return Enclosure(_oscillation(math.sin if name == "sin" else math.cos, bounds))
     return Enclosure()
 
 
@@ -179,7 +186,21 @@ def _times(inner: Enclosure, bounds: Interval, factor: Callable[[float], float])
     if inner.elasticity is None or not inner.sign:
         return None
     ends = sorted(factor(end) for end in bounds.ends)
-    return inner.elasticity.times(Interval(ends[0] * (1 - 1e-14), ends[1] * (1 + 1e-14)))
+    # The factor is exactly 1 where the argument is 0; elsewhere its rounding counts.
+    low, high = (
+        end if end == 1 and 0 in bounds.ends else end * slack
+        for end, slack in zip(ends, (1 - 1e-14, 1 + 1e-14), strict=True)
+    )
+    return inner.elasticity.times(Interval(low, high))
+
+
+def _oscillation(function: Callable[[float], float], argument: Interval) -> Interval:
+    """Sin and cos move by no more than their argument does, and stay in [-1, 1]."""
+    width = argument.high - argument.low
+    if not width < 1:
+        return Interval(-1.0, 1.0)
+    middle, reach = function((argument.low + argument.high) / 2), width / 2 + 1e-15
+    return Interval(max(-1.0, middle - reach), min(1.0, middle + reach))
 
 
 def _expm1_factor(x: float) -> float:

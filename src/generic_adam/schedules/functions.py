@@ -13,7 +13,7 @@ import numpy as np
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import ZERO, Growth
-from generic_adam.schedules.nodes import Add, Constant
+from generic_adam.schedules.nodes import Add, Constant, Subtract
 from generic_adam.schedules.ratebase import GeometricBase
 from generic_adam.schedules.simplify import as_linear
 
@@ -95,10 +95,19 @@ class Function(Schedule):
         """1 - u, with the digits that the form allows to keep."""
         if self.name == "exp":
             return -Function("expm1", self.argument)
+        if self.name == "sqrt":
+            return one_minus_power(self.argument, Constant(Fraction(1, 2))) or super().one_minus()
         return super().one_minus()
 
     def __str__(self) -> str:
         return f"{self.name}({self.argument})"
+
+
+def one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
+    """1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is; None for another base."""
+    if isinstance(base, Subtract) and base.left == Constant(Fraction(1)):
+        return -Function("expm1", exponent * Function("log1p", -base.right))
+    return None
 
 
 def _growth_of_abs(inner: Growth) -> Growth:

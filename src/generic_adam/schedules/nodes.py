@@ -241,12 +241,9 @@ class Power(Binary):
 
     def one_minus(self) -> Schedule:
         """1 - u, with the digits that the form allows to keep."""
-        from generic_adam.schedules.functions import Function
+        from generic_adam.schedules.functions import one_minus_power
 
-        # 1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is.
-        if isinstance(self.left, Subtract) and self.left.left == Constant(Fraction(1)):
-            return -Function("expm1", self.right * Function("log1p", -self.left.right))
-        return super().one_minus()
+        return one_minus_power(self.left, self.right) or super().one_minus()
 
     def __str__(self) -> str:
         left, right = self._texts(5, 4)

@@ -91,7 +91,7 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
     try:
         witness = _first_violation(schedule, claim, start, start, facts)
         if witness is not None:
-            return _refuted(schedule, witness)
+            return _refuted(schedule, claim, witness, facts)
         if claim.by_form(facts):
             return Finding(Status.HOLDS, by_form_from=start)
         checked = start
@@ -99,7 +99,7 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
             end = int(min(start + size - 1, stop))
             witness = _first_violation(schedule, claim, checked, end, facts)
             if witness is not None:
-                return _refuted(schedule, witness)
+                return _refuted(schedule, claim, witness, facts)
             checked = end
             if end >= stop:
                 return Finding(Status.HOLDS, by_form_from=end + 1)
@@ -110,8 +110,9 @@ def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) 
     return _search_later(schedule, claim, checked, stop, facts)
 
 
-def _refuted(schedule: Schedule, witness: int) -> Finding:
-    if _is_rounding(schedule, witness):
+def _refuted(schedule: Schedule, claim: Claim, witness: int, facts: Enclosure) -> Finding:
+    alone = claim.violation(schedule.values(witness, witness + 1), None, facts)
+    if alone is None and _is_rounding(schedule, witness):
         note = f"the values at t = {witness - 1} and {witness} differ by no more than rounding"
         return Finding(Status.UNDECIDED, checked_to=witness - 1, note=note)
     return Finding(Status.FAILS, witness)
@@ -154,9 +155,8 @@ def _search_later(schedule: Schedule, claim: Claim, checked: int, stop: float, f
     if schedule.accepts_real_times and not has_callable(schedule):
         for t in np.unique(np.geomspace(checked, min(stop, 1e12), 200).astype(np.int64)).tolist():
             values = schedule.at([float(t), float(t + 1)])
-            if (
-                bool(np.isfinite(values).all())
-                and claim.violation(values[1:], float(values[0]), facts) is not None
-            ):
-                return Finding(Status.FAILS, int(t) + 1)
+            if claim.violation(values[1:], float(values[0]), facts) is not None:
+                finding = _refuted(schedule, claim, t + 1, facts)
+                if finding.status is Status.FAILS:
+                    return finding
     return Finding(Status.UNDECIDED, checked_to=checked)
