@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theory
+    from generic_adam.certification import certify
     from generic_adam.methods.errors import MethodError
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
     from generic_adam.theory.advice import advise
     from generic_adam.theory.bound import bound
-    from generic_adam.theory.certificate import Certificate, certify
+    from generic_adam.theory.certificate import Certificate
     from generic_adam.theory.problem import Problem
 
 __version__ = "0.1.0"
@@ -31,7 +32,7 @@ _HOME_OF_NAME = {
     "ScheduleError": "schedules",
     "advise": "theory.advice",
     "bound": "theory.bound",
-    "certify": "theory.certificate",
+    "certify": "certification",
     "parse": "schedules",
 }
 _SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theory", "torch")

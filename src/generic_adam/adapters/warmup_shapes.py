@@ -15,7 +15,7 @@ from generic_adam.adapters.curves import between, half_cosine
 from generic_adam.schedules import Schedule, as_schedule, maximum, sqrt
 
 Settings = Mapping[str, Any]
-Shape = Callable[[Clock, Settings], Schedule | None]
+Shape = Callable[[Clock, Settings], Schedule]
 
 
 def _warm_up(clock: Clock, settings: Settings, then: Schedule) -> Schedule:

@@ -1,0 +1,95 @@
+"""A method from what a LightningModule's `configure_optimizers` returns; lightning is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from generic_adam.adapters.reading import AdapterError, Reading
+
+_KEYS = {"optimizer", "lr_scheduler", "monitor"}
+_SCHEDULER_KEYS = {"scheduler", "interval", "frequency", "monitor", "strict", "name", "reduce_on_plateau"}
+
+
+def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None) -> tuple[Reading, ...]:
+    """The methods of the optimizers that `configure_optimizers` returns, in any of its forms.
+
+    Args:
+        configuration: an optimizer; a sequence of them; two lists, of optimizers and schedulers; a dictionary
+            with "optimizer" and "lr_scheduler"; or a sequence of such dictionaries.
+        steps_per_epoch: the optimizer steps of one epoch: needed where a scheduler's interval is "epoch",
+            which is Lightning's default.
+
+    Returns:
+        The readings of all optimizers, in order.
+
+    Raises:
+        AdapterError: the configuration cannot be read, or needs steps_per_epoch.
+    """
+    from generic_adam.adapters.torch import read
+
+    readings: list[Reading] = []
+    for optimizer, scheduler in _pairs(configuration):
+        chosen, every = _scheduler_and_pace(scheduler, steps_per_epoch)
+        readings += read(optimizer, chosen, steps_per_scheduler_step=every)
+    return tuple(readings)
+
+
+def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
+    """(optimizer, its scheduler or None) for each optimizer."""
+    if isinstance(configuration, Mapping):
+        unknown = set(configuration) - _KEYS
+        if unknown or "optimizer" not in configuration:
+            raise AdapterError(
+                f"a Lightning configuration has the keys {', '.join(sorted(_KEYS))}; got "
+                f"{', '.join(map(str, configuration)) or 'none'}"
+            )
+        return [(configuration["optimizer"], configuration.get("lr_scheduler"))]
+    if isinstance(configuration, Sequence) and not isinstance(configuration, str):
+        if len(configuration) == 2 and all(isinstance(part, list) for part in configuration):
+            return _matched(*configuration)
+        return [pair for part in configuration for pair in _pairs(part)]
+    return [(configuration, None)]
+
+
+def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, Any]]:
+    """Two lists: each scheduler goes with the optimizer that it was made for."""
+    pairs: list[tuple[Any, Any]] = []
+    for optimizer in optimizers:
+        own = [one for one in schedulers if getattr(_inner(one), "optimizer", None) is optimizer]
+        if len(own) > 1:
+            raise AdapterError(
+                f"{len(own)} schedulers drive one {type(optimizer).__name__}; expected at most one"
+            )
+        pairs.append((optimizer, own[0] if own else None))
+    return pairs
+
+
+def _inner(scheduler: Any) -> Any:
+    return scheduler.get("scheduler") if isinstance(scheduler, Mapping) else scheduler
+
+
+def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[Any, int]:
+    """The scheduler itself, and the optimizer steps for each of its own."""
+    if scheduler is None:
+        return None, 1
+    settings = scheduler if isinstance(scheduler, Mapping) else {"scheduler": scheduler}
+    unknown = set(settings) - _SCHEDULER_KEYS
+    if unknown or settings.get("scheduler") is None:
+        raise AdapterError(
+            f"a Lightning lr_scheduler has the keys {', '.join(sorted(_SCHEDULER_KEYS))}; got "
+            f"{', '.join(map(str, settings)) or 'none'}"
+        )
+    interval, frequency = settings.get("interval", "epoch"), settings.get("frequency", 1)
+    if interval not in {"step", "epoch"} or not isinstance(frequency, int) or frequency < 1:
+        raise AdapterError(
+            f"expected interval 'step' or 'epoch' and a frequency >= 1, got {interval!r} and {frequency!r}"
+        )
+    if interval == "step":
+        return settings["scheduler"], frequency
+    if steps_per_epoch is None:
+        raise AdapterError(
+            "the scheduler steps once an epoch (Lightning's default): expected the number of optimizer "
+            "steps in an epoch as well"
+        )
+    return settings["scheduler"], frequency * steps_per_epoch
