@@ -19,11 +19,13 @@ class Coefficient:
     Attributes:
         name: the constructor's keyword, which is also the key of its value in `param_groups`.
         below_one: whether the value must stay in [0, 1); otherwise any finite value >= 0 will do.
+        positive: whether 0 is out of range too.
         schedule_key: the key of its schedule in `param_groups`; None is stored there for a plain number.
     """
 
     name: str
     below_one: bool = False
+    positive: bool = False
     schedule_key: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,9 +55,9 @@ class Coefficient:
                 return value
             expected = f"0 <= {self.name} < 1"
         else:
-            if 0.0 <= value < math.inf:
+            if 0.0 <= value < math.inf and (value > 0.0 or not self.positive):
                 return value
-            expected = f"a finite {self.name} >= 0"
+            expected = f"a finite {self.name} {'>' if self.positive else '>='} 0"
         where = "" if t is None else f" at t = {t}"
         raise OptimizerError(f"{self.name}{where} is {value}; expected {expected}")
 

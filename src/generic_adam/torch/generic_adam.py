@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from operator import is_
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
-import torch
-from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.schedules import Schedule
-from generic_adam.torch import adam_checkpoint, kernels, overflow, tensors
+from generic_adam.torch import adam_checkpoint, kernels, options, overflow, tensors
 from generic_adam.torch.coefficients import (
     LEARNING_RATE,
     MOMENTUM,
@@ -130,7 +127,7 @@ class GenericAdam(ScheduledOptimizer):
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
         beta, theta = _separate({"beta": beta, "theta": theta, "betas": betas})
-        self._forget()
+        self._forget_snapshots()
         super().__init__(
             params,
             {
@@ -154,22 +151,21 @@ class GenericAdam(ScheduledOptimizer):
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
 
-    def _forget(self) -> None:
+    def _forget_snapshots(self) -> None:
         """Drop what is remembered between steps for speed."""
-        self._complements: dict[int, tuple[Schedule, Schedule]] = {}
         self._snapshots: dict[int, tensors.Snapshot] = {}
         self._known_states: list[dict[str, Any]] = []
 
     @classmethod
-    def from_method(cls, params: ParamsT, method: Method, **options: Unpack[Options]) -> Self:
+    def from_method(cls, params: ParamsT, method: Method, **others: Unpack[Options]) -> Self:
         """The optimizer that runs a method: its alpha, beta and theta.
 
         Args:
             params: the parameters.
             method: the three sequences.
-            **options: the constructor's other keywords.
+            **others: the constructor's other keywords.
         """
-        return cls(params, lr=method.alpha, beta=method.beta, theta=method.theta, **options)
+        return cls(params, lr=method.alpha, beta=method.beta, theta=method.theta, **others)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; `betas` is taken in place of `beta` and `theta`."""
@@ -181,12 +177,9 @@ class GenericAdam(ScheduledOptimizer):
         group = self.param_groups[-1]
         group["betas"] = (group["beta"], group["theta"])
 
-    def _check_options(self, options: Mapping[str, Any]) -> None:
-        for name in ("initial_v", "eps", "weight_decay"):
-            value = options[name]
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < math.inf:
-                raise OptimizerError(f"{name} is {value!r}; expected a finite number >= 0")
-        if options["foreach"] and options["fused"]:
+    def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
+        options.check_non_negative(options_of_group, "initial_v", "eps", "weight_decay")
+        if options_of_group["foreach"] and options_of_group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
 
     def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
@@ -229,8 +222,8 @@ class GenericAdam(ScheduledOptimizer):
         self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
         lr, beta, theta = values
-        one_minus_beta = self._complement(group["beta_schedule"], beta, t)
-        one_minus_theta = self._complement(group["theta_schedule"], theta, t)
+        one_minus_beta = self.complement(group["beta_schedule"], beta, t)
+        one_minus_theta = self.complement(group["theta_schedule"], theta, t)
         alpha, eps = lr, group["eps"]
         if group["bias_correction"]:
             # 1 - prod theta_i, by a recursion in which nothing cancels.
@@ -252,29 +245,19 @@ class GenericAdam(ScheduledOptimizer):
                 lr * group["weight_decay"],
                 max(eps, kernels.smallest(lists.second_moments[0].dtype)),
                 group["maximize"],
-                self.__dict__.get("grad_scale"),
+                self.grad_divisor,
             )
             tensors.update_bucket(bucket, step, _choose_kernel(group, bucket))
             if t % overflow.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
                 overflow.revive(lists.momenta, lists.second_moments)
-
-    def _complement(self, schedule: Schedule | None, value: float, t: int) -> float:
-        """1 - value, from the schedule's own complement where digits would cancel."""
-        if schedule is None or value < 0.5:
-            return 1.0 - value
-        known = self._complements.get(id(schedule))
-        if known is None:
-            # The schedule is kept with its complement, so that its id stays its own.
-            known = self._complements[id(schedule)] = (schedule, 1 - schedule)
-        return known[1](t)
 
     def _publish(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
         super()._publish(group, values)
         group["betas"] = values[1:]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """As the base class; the complements of schedules are made anew."""
-        self._forget()
+        """As the base class; what is remembered between steps is made anew."""
+        self._forget_snapshots()
         super().__setstate__(state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -284,15 +267,6 @@ class GenericAdam(ScheduledOptimizer):
         decoupled.
         """
         super().load_state_dict(state_dict)
-        # torch rounds state to the dtype of the parameter; the state of half-precision ones is float32.
-        saved_ids = [i for group in state_dict["param_groups"] for i in group["params"]]
-        params = [parameter for group in self.param_groups for parameter in group["params"]]
-        for saved_id, parameter in zip(saved_ids, params, strict=True):
-            dtype = tensors.state_dtype(parameter)
-            if dtype is not parameter.dtype:
-                for key, value in state_dict["state"].get(saved_id, {}).items():
-                    if isinstance(value, Tensor) and key in self.state[parameter]:
-                        self.state[parameter][key] = value.to(dtype=dtype, device=parameter.device)
 
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]] | None) -> None:
         if present is not None:

@@ -118,8 +118,8 @@ def fused(lists: Lists, step: Step) -> None:
     )
 
 
-def foreach(lists: Lists, step: Step) -> None:
-    """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
+def average(lists: Lists, step: Step) -> None:
+    """Bring m, v and the running maximum of v up to date, with multi-tensor operations."""
     params, grads, momenta, second_moments, maxima = lists
     if step.grad_scale is not None:
         torch._foreach_div_(grads, step.grad_scale)
@@ -135,24 +135,17 @@ def foreach(lists: Lists, step: Step) -> None:
     torch._foreach_add_(momenta, grads, alpha=weight)
     if maxima:
         torch._foreach_maximum_(maxima, second_moments)
-    roots = torch._foreach_sqrt(maxima or second_moments)
+
+
+def foreach(lists: Lists, step: Step) -> None:
+    """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
+    average(lists, step)
+    roots = torch._foreach_sqrt(lists.maxima or lists.second_moments)
     torch._foreach_add_(roots, step.eps)
-    torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
+    torch._foreach_addcdiv_(lists.params, lists.momenta, roots, value=-step.alpha)
 
 
 def single_tensor(lists: Lists, step: Step) -> None:
-    """One parameter after the other, in plain tensor operations."""
-    weight = -step.one_minus_beta if step.maximize else step.one_minus_beta
-    for index, (x, g, m, v) in enumerate(
-        zip(lists.params, lists.grads, lists.momenta, lists.second_moments, strict=True)
-    ):
-        if step.grad_scale is not None:
-            g.div_(step.grad_scale)
-        if step.decay:
-            x.mul_(1.0 - step.decay)
-        v.mul_(step.theta) if step.theta else v.zero_()
-        v.addcmul_(g, g, value=step.one_minus_theta)
-        m.mul_(step.beta).add_(g, alpha=weight)
-        if lists.maxima:
-            v = torch.maximum(lists.maxima[index], v, out=lists.maxima[index])  # noqa: PLW2901
-        x.addcdiv_(m, v.sqrt().add_(step.eps), value=-step.alpha)
+    """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
+    for params, grads, momenta, second_moments, *rest in zip(*(part for part in lists if part), strict=True):
+        foreach(Lists([params], [grads], [momenta], [second_moments], rest), step)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 from torch.autograd import profiler
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
@@ -14,6 +15,7 @@ from generic_adam.methods.method import ScheduleLike
 from generic_adam.schedules import Schedule, ScheduleError, parse
 from generic_adam.schedules.opaque import Opaque
 from generic_adam.torch.coefficients import Coefficient, OptimizerError
+from generic_adam.torch.tensors import state_dtype
 
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
 _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
@@ -53,10 +55,11 @@ class ScheduledOptimizer(Optimizer):
             defaults[coefficient.schedule_key] = schedule
         self._check_options(defaults)
         self._shown: dict[int, tuple[float, ...]] = {}
+        self._complements: dict[int, tuple[Schedule, Schedule]] = {}
         super().__init__(params, defaults)
 
     @abstractmethod
-    def _check_options(self, options: Mapping[str, Any]) -> None:
+    def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
         """Raise an OptimizerError where an option of a group is out of range."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -108,10 +111,25 @@ class ScheduledOptimizer(Optimizer):
                         f"{coefficient.name} follows the schedule {schedule}, but something else set it to "
                         f"{value}: give {coefficient.name} as a plain number to drive it from outside"
                     )
-            if not 0.0 <= value < 1.0:
+            if not 0.0 < value < 1.0:
                 coefficient.check(value, t)
             values.append(value)
         return tuple(values)
+
+    def complement(self, schedule: Schedule | None, value: float, t: int) -> float:
+        """1 - value, from the schedule's own complement where digits would cancel."""
+        if schedule is None or value < 0.5:
+            return 1.0 - value
+        known = self._complements.get(id(schedule))
+        if known is None:
+            # The schedule is kept with its complement, so that its id stays its own.
+            known = self._complements[id(schedule)] = (schedule, 1 - schedule)
+        return known[1](t)
+
+    @property
+    def grad_divisor(self) -> Tensor | None:
+        """What the gradients are to be divided by: the scale that a GradScaler leaves here for one step."""
+        return self.__dict__.get("grad_scale")
 
     @abstractmethod
     def _gather(self, group: dict[str, Any]) -> Any:
@@ -186,6 +204,24 @@ class ScheduledOptimizer(Optimizer):
                 group[coefficient.schedule_key] = _as_text(group[coefficient.schedule_key])
         return result
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what `state_dict` returned; schedules and numbers are then the saved ones.
+
+        Raises:
+            OptimizerError: the state is of another optimizer, or needs a callable that this one does not
+            have.
+        """
+        super().load_state_dict(state_dict)
+        # torch rounds state to the dtype of its parameter; that of half-precision parameters is float32.
+        saved_ids = [saved_id for group in state_dict["param_groups"] for saved_id in group["params"]]
+        params = [parameter for group in self.param_groups for parameter in group["params"]]
+        for saved_id, parameter in zip(saved_ids, params, strict=True):
+            dtype = state_dtype(parameter)
+            if dtype is not parameter.dtype:
+                for key, value in state_dict["state"].get(saved_id, {}).items():
+                    if isinstance(value, Tensor) and key in self.state[parameter]:
+                        self.state[parameter][key] = value.to(dtype=dtype, device=parameter.device)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a state: of a pickle, a copy, or a `state_dict` (torch's `load_state_dict` ends here)."""
         present = self.__dict__.get("param_groups")
@@ -201,7 +237,7 @@ class ScheduledOptimizer(Optimizer):
                 key = coefficient.schedule_key
                 group[key] = _from_text(group.get(key), before.get(key), coefficient.name)
         super().__setstate__(state)
-        self._shown = {}
+        self._shown, self._complements = {}, {}
         for group in self.param_groups:
             self._show(group)
 

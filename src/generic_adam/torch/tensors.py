@@ -81,18 +81,14 @@ def gather(
         gradient = parameter.grad
         if gradient is None:
             continue
-        if gradient.layout is not torch.strided:
-            raise OptimizerError(
-                f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
-                f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
-            )
+        refuse_sparse(parameter, index)
         moments = state[parameter]
         if "exp_avg" not in moments:
             moments.update(new_state(parameter, initial_v, amsgrad=amsgrad))
         row = [parameter, gradient, moments["exp_avg"], moments["exp_avg_sq"]]
         if amsgrad:
             row.append(_maximum_of(moments))
-        row = _local_and_real(row)
+        row = local_and_real(row)
         first = row[0]
         key = (first.device, first.dtype, _are_aligned(row))
         lists = buckets.setdefault(key, Lists([], [], [], [], []))
@@ -102,8 +98,18 @@ def gather(
     return [Bucket(lists, aligned) for (_, _, aligned), lists in buckets.items()]
 
 
+def refuse_sparse(parameter: Tensor, index: int) -> None:
+    """Raise an OptimizerError that says which parameter of its group has a sparse gradient."""
+    gradient = parameter.grad
+    if gradient is not None and gradient.layout is not torch.strided:
+        raise OptimizerError(
+            f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
+            f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
+        )
+
+
 class Snapshot(NamedTuple):
-    """What was found about a group that needs nothing done: all that may have changed since is asked again."""
+    """What was found about a group that needs nothing done; what may have changed since is asked again."""
 
     params: list[Tensor]
     states: list[dict[str, Any]]
@@ -127,9 +133,9 @@ def take_snapshot(
 def gather_again(params: Sequence[Tensor], snapshot: Snapshot, *, amsgrad: bool) -> list[Bucket] | None:
     """The tensors of one step of a group that has not changed in kind since the snapshot; None if it has.
 
-    This runs at every step of most networks, so it asks only what it must: whether the parameters and the tensors
-    of the state are the same objects (a state may have been moved or replaced), and whether parameters and
-    gradients still lie in memory as the state does.
+    This runs at every step of most networks, so it asks only what it must: whether the parameters and the
+    tensors of the state are the same objects (a state may have been moved or replaced), and whether
+    parameters and gradients still lie in memory as the state does.
     """
     if len(params) != len(snapshot.params) or not all(map(is_, params, snapshot.params)):
         return None
@@ -158,22 +164,24 @@ def _maximum_of(moments: dict[str, Any]) -> Tensor:
     return maximum
 
 
-def _local_and_real(row: list[Tensor]) -> list[Tensor]:
-    if _is_distributed(row[0]):
+def local_and_real(row: list[Tensor]) -> list[Tensor]:
+    """The tensors of one parameter: of a DTensor the local shards, of complex ones their real views."""
+    if is_distributed(row[0]):
         row = [_local(tensor, like=row[0]) for tensor in row]
     if row[0].is_complex():
         row = [torch.view_as_real(tensor) for tensor in row]
     return row
 
 
-def _is_distributed(tensor: Tensor) -> bool:
+def is_distributed(tensor: Tensor) -> bool:
+    """Whether a tensor is a DTensor."""
     # Importing DTensor takes a second, and where there is one, something has imported it.
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)
 
 
 def _local(tensor: Any, like: Any) -> Tensor:
-    if not _is_distributed(tensor):
+    if not is_distributed(tensor):
         raise OptimizerError(
             f"a parameter of shape {tuple(like.shape)} is a DTensor and its gradient or state is not: "
             f"expected the placements {like.placements}"

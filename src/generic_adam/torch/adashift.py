@@ -1,0 +1,146 @@
+"""AdaShift, which Generic Adam is compared with."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import ParamsT
+
+from generic_adam.methods.method import ScheduleLike
+from generic_adam.torch import options, tensors
+from generic_adam.torch.coefficients import (
+    LEARNING_RATE,
+    MOMENTUM,
+    SECOND_MOMENT,
+    Coefficient,
+    OptimizerError,
+)
+from generic_adam.torch.kernels import smallest
+from generic_adam.torch.scheduled import ScheduledOptimizer
+
+Reduction = Literal["max", "none"]
+
+
+class _Row(NamedTuple):
+    parameter: Tensor
+    gradient: Tensor
+    state: dict[str, Any]
+
+
+class AdaShift(ScheduledOptimizer):
+    r"""AdaShift: v is built from gradients n steps old, so that v_t and g_t are independent.
+
+    .. math::
+        m_t &= \sum_{i<n} \beta^i g_{t-i} \Big/ \sum_{i<n} \beta^i \\
+        v_t &= \theta v_{t-1} + (1 - \theta)\, \phi(g_{t-n}^2), \qquad v_n = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t \Big/ \Big(\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps}\Big)
+
+    where phi is the maximum over the tensor, or the identity. The first n steps only collect gradients. n and
+    the correction count the gradients of each parameter. Under a schedule of theta the correction is the
+    exact product.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the base learning rate alpha_t.
+        beta: the momentum parameter.
+        theta: the second-moment parameter.
+        keep: n, the number of gradients kept; the state of a parameter has that many times its size.
+        reduction: "max" for the maximum over each tensor, "none" for the identity.
+        eps: added to the root.
+        weight_decay: decoupled weight decay.
+        maximize: climb instead of descend.
+
+    References:
+        Zhou, Zhang, Lu, Wang, Zhang, Yu: AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
+        Methods. ICLR 2019.
+    """
+
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: ScheduleLike = 1e-3,
+        beta: ScheduleLike = 0.9,
+        theta: ScheduleLike = 0.999,
+        *,
+        keep: int = 10,
+        reduction: Reduction = "max",
+        eps: float = 1e-16,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {"lr": lr, "beta": beta, "theta": theta},
+            {
+                "keep": keep,
+                "reduction": reduction,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+            },
+        )
+
+    def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
+        options.check_non_negative(options_of_group, "eps", "weight_decay")
+        keep, reduction = options_of_group["keep"], options_of_group["reduction"]
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise OptimizerError(f"keep is {keep!r}; expected a whole number >= 1")
+        if reduction not in {"max", "none"}:
+            raise OptimizerError(f"reduction is {reduction!r}; expected 'max' or 'none'")
+
+    def _gather(self, group: dict[str, Any]) -> list[_Row]:
+        rows = []
+        for index, parameter in enumerate(group["params"]):
+            if parameter.grad is None:
+                continue
+            tensors.refuse_sparse(parameter, index)
+            if tensors.is_distributed(parameter):
+                raise OptimizerError("AdaShift needs whole tensors: sharded parameters are not supported")
+            state = self.state[parameter]
+            x, gradient = tensors.local_and_real([parameter, parameter.grad])
+            if "history" not in state:
+                state.update(_new_state(x, group["keep"], group["reduction"]))
+            rows.append(_Row(x, gradient, state))
+        return rows
+
+    def _update(self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[_Row]) -> None:
+        lr, beta, theta = values
+        keep = group["keep"]
+        one_minus_theta = self.complement(group["theta_schedule"], theta, t)
+        for row in gathered:
+            state = row.state
+            history, v = state["history"], state["second_moment"]
+            count = state["count"]
+            slot = count % keep
+            gradient = row.gradient.to(history.dtype)
+            if self.grad_divisor is not None:
+                gradient = gradient / self.grad_divisor
+            old = history[slot].square()
+            history[slot] = -gradient if group["maximize"] else gradient
+            state["count"] = count + 1
+            if count < keep:
+                continue
+            v.mul_(theta).add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
+            state["correction"] = theta * state["correction"] + one_minus_theta
+            ages = [(slot - index) % keep for index in range(keep)]
+            weights = torch.tensor([beta**age for age in ages], dtype=history.dtype, device=history.device)
+            momentum = torch.tensordot(weights / weights.sum(), history, dims=1)
+            eps = max(group["eps"], smallest(v.dtype))
+            root = (v / state["correction"]).sqrt_().add_(eps)
+            # In the precision of the state, then rounded once.
+            moved = row.parameter * (1.0 - lr * group["weight_decay"]) - momentum.div_(root).mul_(lr)
+            row.parameter.copy_(moved)
+
+
+def _new_state(parameter: Tensor, keep: int, reduction: Reduction) -> dict[str, Any]:
+    history = torch.zeros_like(parameter, dtype=tensors.state_dtype(parameter))
+    second_moment = history.new_zeros(()) if reduction == "max" else history.clone()
+    return {
+        "history": torch.stack([history] * keep),
+        "second_moment": second_moment,
+        "count": 0,
+        "correction": 0.0,
+    }
