@@ -68,7 +68,10 @@ def print_table(
     for index, heading in enumerate(headings):
         # The first column names the row: it is never broken, so that it can be found and copied.
         table.add_column(
-            heading, justify="right" if heading in right else "left", overflow="fold", no_wrap=index == 0
+            Text(heading),
+            justify="right" if heading in right else "left",
+            overflow="fold",
+            no_wrap=index == 0,
         )
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
