@@ -1,4 +1,4 @@
-"""Proposition 1: Generic Adam and Weighted AdaEMA are one algorithm, whatever the sequences are."""
+"""The equivalence proposition: Generic Adam and Weighted AdaEMA are one algorithm, whatever the sequences are."""
 
 import numpy as np
 from hypothesis import given

@@ -127,7 +127,7 @@ def power_family(
     c: float = 1.0,
     K: float = 2,
 ) -> Method:
-    r"""The family of Corollary 2: both the learning rate and 1 - theta_t are powers of t.
+    r"""The power family of the paper: both the learning rate and 1 - theta_t are powers of t.
 
     .. math:: \alpha_t = \mathrm{lr} / t^s, \qquad \beta_t = \beta, \qquad \theta_t = 1 - c / \max(t, K)^r
 

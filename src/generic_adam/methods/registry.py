@@ -49,7 +49,7 @@ ENTRIES: tuple[MethodInfo, ...] = (
         "certified_adam",
         adam_family.certified_adam,
         "Adam for 1/(1-theta) steps, then certified for ever",
-        f"{_ZOU}, Corollary 2",
+        f"{_ZOU}, corollary on powers of t",
     ),
     MethodInfo(
         "rmsprop",
@@ -87,7 +87,7 @@ ENTRIES: tuple[MethodInfo, ...] = (
         "power_family",
         adam_family.power_family,
         "alpha_t and 1 - theta_t as powers of t",
-        f"{_ZOU}, Corollary 2",
+        f"{_ZOU}, corollary on powers of t",
     ),
     MethodInfo(
         "adam_to_adaema",
@@ -99,7 +99,7 @@ ENTRIES: tuple[MethodInfo, ...] = (
         "polynomial_weights",
         adagrad_family.polynomial_weights,
         "Weighted AdaEMA with w_t = t^r",
-        f"{_ZOU}, Corollary 3",
+        f"{_ZOU}, corollary on polynomial weights",
     ),
     MethodInfo("nosadam", adagrad_family.nosadam, "Nostalgic Adam, any weights", _HUANG),
     MethodInfo("nosadam_hh", adagrad_family.nosadam_hh, "Nostalgic Adam, w_t = t^-r", _HUANG),
