@@ -1,0 +1,178 @@
+"""The paper's misprints, each with a check that computes the difference.
+
+A check prints what it finds and asserts it: a build of the site runs all of them, and shows their source and output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import generic_adam as ga
+from generic_adam.reference import generic_adam
+from generic_adam.theory.sums import ratio
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What the paper prints, what is right, and a function that shows it."""
+
+    where: str
+    printed: str
+    right: str
+    check: Callable[[], None]
+
+
+def counterexample_sign() -> None:
+    draws = np.random.default_rng(0).random(1000)
+    for sign in (+1, -1):
+        g = np.where(draws < 0.01, 1010.0, sign * 10.0)
+        for r in (0, 0.25, 0.5, 0.75, 1):
+            method = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=f"1 - {0.01 + 0.99 * r:.6g}/t^{r}")
+            path = generic_adam(method, lambda x, t: [g[t - 1]], [1.0], 1000, projection=lambda x: x.clip(-1, 1))
+            x = path.points[:, 0]
+            reached = int(np.argmax(x <= -1)) if x.min() <= -1 else None
+            told = f"x = -1 after {reached} steps" if reached else f"x stays in [{x.min():.3f}, {x.max():.0f}]"
+            print(f"1,000 steps of {sign * 10:+}x, r = {r}: {told}")
+            assert (reached is not None) == (sign > 0)
+
+
+def second_moment_bound() -> None:
+    g = 0.5  # a gradient that is 1/2 always
+    sigma = math.sqrt(g**2)  # the proofs use sigma <= G
+    as_printed, corrected = g**2, math.sqrt(g**2)
+    print(f"E g^2 = {g**2}: printed, G = {as_printed} would do, yet sigma = {sigma} is above it")
+    print(f"with E g^2 <= G^2, G = {corrected} and sigma <= G")
+    assert sigma > as_printed
+    assert sigma <= corrected
+
+
+def exponents_of_the_expectation() -> None:
+    p = 0.01  # a gradient of norm 1 with probability p, else 0
+    bounded, remark = p ** (3 / 2), p ** (4 / 3)  # (E n^(4/3))^(3/2) and (E n^(3/2))^(4/3)
+    print(f"Theorem 1 bounds (E n^(4/3))^(3/2) = {bounded:.6f}; the remark's (E n^(3/2))^(4/3) = {remark:.6f}")
+    assert remark > bounded  # so a bound on the first says nothing of the second
+
+
+def sign_in_the_last_display() -> None:
+    t = np.arange(1, 1001)
+    theta, alpha, epsilon, G = 1 - 1 / (t + 1), 1 / np.sqrt(t + 1), 1.0, 1.0
+    v = (epsilon + np.cumsum(np.ones(1000))) / (t + 1)  # g_t = 1: W_t = t + 1, V_t = epsilon + t
+    chi = alpha / np.sqrt(1 - theta)
+    left = np.sum(chi * (1 - theta) / v)
+    first, second = chi[0] * math.log1p(G**2 / epsilon), np.sum(alpha * np.sqrt(1 - theta)) / theta[0]
+    print(f"left side {left:.4f}; with the printed minus {first - second:.4f}; with plus {first + second:.4f}")
+    assert first - second < left <= first + second
+
+
+def direction_of_chi() -> None:
+    for alpha, theta in (("1", "1 - 1/(t+1)"), ("1/t", "1 - 1/(t+1)")):
+        certificate = ga.certify(ga.Method(alpha=alpha, beta=0.9, theta=theta))
+        third = certificate.conditions[2]
+        print(f"alpha_t = {alpha}: (R3) {third.status}: {third.reason}")
+        assert (third.status == "holds") == (alpha == "1/t")
+
+
+def first_theta_is_zero() -> None:
+    for theta in ("1 - 1/t", "1 - 1/max(t, 2)", "1 - 1/(t+1)"):
+        method = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=theta)
+        second = ga.certify(method).conditions[1]
+        print(f"theta_t = {theta}: theta_1 = {method.theta(1)}, condition 2 {second.status}")
+        assert (second.status == "fails") == (method.theta(1) == 0)
+
+
+def polynomial_weights() -> None:
+    for r in (0.5, 1, 1.5, 2):
+        method = ga.Method.from_weights(alpha="1/sqrt(t)", beta=0.9, weights=f"t^{r}")
+        first, second = method.theta(1), method.theta(2)
+        verdict = ga.certify(method).verdict
+        print(f"w_t = t^{r}: theta_1 = {first:.4f}, theta_2 = {second:.4f}: {verdict}")
+        assert (second < first) == (r > 1) == (verdict == "not certified")
+
+
+def bound_against_s() -> None:
+    theta = 0.999
+    ratios = [ratio(ga.Method(alpha=f"1/t^{s}", beta=0.9, theta=theta), 10**8) for s in (0, 0.25, 0.5, 0.75)]
+    print("constant theta, ratio at T = 10^8 for s = 0, 0.25, 0.5, 0.75: " + ", ".join(f"{x:.5f}" for x in ratios))
+    print("sqrt(1 - theta) / (1 - s):                                    " + ", ".join(
+        f"{math.sqrt(1 - theta) / (1 - s):.5f}" for s in (0, 0.25, 0.5, 0.75)))
+    assert ratios == sorted(ratios)
+
+
+def what_is_fixed_in_the_study_of_s() -> None:
+    def power(r: float, s: float) -> float:
+        c = 0.01 + 0.99 * r
+        rate = ga.certify(ga.Method(alpha=f"0.5/t^{s}", beta=0.9, theta=f"1 - {c:.6g}/t^{r}")).rate
+        print(f"r = {r}, s = {s}: {rate}")
+        assert rate is not None
+        return float(rate.power)
+
+    assert power(0.8, 0.4) <= power(0.8, 0.6) < power(0.8, 0.8)  # r fixed: smaller s is better
+    assert power(0.4, 0.6) > power(0.8, 0.6)  # s fixed: smaller r is worse
+
+
+def images_in_a_class() -> None:
+    print(f"60,000 images in 100 classes: {60_000 // 100} a class")
+    assert 100 * 600 == 60_000
+
+
+ERRATA: tuple[Erratum, ...] = (
+    Erratum(
+        "The counterexample (Section 5.1)",
+        "$f_t(x) = 10x$ with probability 0.99",
+        "$f_t(x) = -10x$. As printed, every setting reaches $x = -1$ at once and nothing can be compared.",
+        counterexample_sign,
+    ),
+    Erratum(
+        "Assumption (A4)",
+        r"$\mathbb{E}\|g_t\|^2 \le G$",
+        r"$\mathbb{E}\|g_t\|^2 \le G^2$: the proofs use $\sigma_t \le G$ and $G^2 + \epsilon d$.",
+        second_moment_bound,
+    ),
+    Erratum(
+        "Remark after Theorem 2",
+        r"$(\mathbb{E}\|\nabla f(x_\tau)\|^{3/2})^{4/3}$",
+        r"$(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}$, as in Theorem 1. The other is larger, and not bounded by it.",
+        exponents_of_the_expectation,
+    ),
+    Erratum(
+        "Last display of the lemma before the one on τ (supplement)",
+        r"$-\frac{1}{\theta_1}\sum_t \alpha_t\sqrt{1-\theta_t}$",
+        r"$+\frac{1}{\theta_1}\sum_t \alpha_t\sqrt{1-\theta_t}$, as in the lemma's statement.",
+        sign_in_the_last_display,
+    ),
+    Erratum(
+        "Text after (R3)",
+        r"$\chi_t$ non-decreasing",
+        r"$\chi_t$ non-increasing: that is what (R3) asks for.",
+        direction_of_chi,
+    ),
+    Erratum(
+        "AdaEMA, AdamNC, and RMSProp with c = 1",
+        r"$\theta_t = 1 - 1/t$",
+        r"$K \ge 2$ or $t + 1$ is needed: $\theta_1 = 0$ breaks condition 2, and $\theta_1$ divides $C'$.",
+        first_theta_is_zero,
+    ),
+    Erratum(
+        r"Corollary on weights $w_t = t^r$",
+        r"any $r \ge 0$",
+        r"$r \le 1$ with $W_0 = 1$: for larger $r$, $\theta_2 < \theta_1$.",
+        polynomial_weights,
+    ),
+    Erratum(
+        "Insight 2 on constant θ (Section 4)",
+        "the bound decreases in $s$",
+        "it increases in $s$, by the factor $1/(1-s)$; its best case $s = 0$ is as printed.",
+        bound_against_s,
+    ),
+    Erratum(
+        "Sensitivity of s (Section 5.1)",
+        "$s$ is fixed and smaller $r$ is faster; figures (c) and (e)",
+        "$r$ is fixed and smaller $s$ is faster; figures (c) and (f), as the caption says.",
+        what_is_fixed_in_the_study_of_s,
+    ),
+    Erratum("CIFAR-100 (supplement)", "6,000 images a class", "600", images_in_a_class),
+)

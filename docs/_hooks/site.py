@@ -1,0 +1,59 @@
+"""What the site adds to the Markdown files when it is built.
+
+- A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that tables
+  of methods, recipes and errata come from the library and cannot fall behind it.
+- `results/` (records of committed runs) and KaTeX become part of the site.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import errata_page
+import house
+import katex
+import method_pages
+import pictures
+import results_pages
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+GENERATORS: dict[str, Callable[[], str]] = {
+    **method_pages.GENERATORS,
+    **errata_page.GENERATORS,
+    **results_pages.GENERATORS,
+    **house.GENERATORS,
+}
+SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
+_MARKER = re.compile(r"^<!-- generate: ([a-z-]+) -->$", re.MULTILINE)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the typesetter, the committed results and the figures drawn for this build."""
+    for name, path in katex.katex_files().items():
+        files.append(File.generated(config, f"assets/katex/{name}", abs_src_path=os.fspath(path)))
+    for path in sorted((ROOT / "results").rglob("*")):
+        if path.suffix in SHOWN_RESULTS:
+            place = f"results/{path.relative_to(ROOT / 'results').as_posix()}"
+            files.append(File.generated(config, place, abs_src_path=os.fspath(path)))
+    for name, content in pictures.draw_all().items():
+        files.append(File.generated(config, f"pictures/{name}", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Fill in what is generated. A path `../results/` works in the repository; in the site it is `results/`."""
+
+    def fill(marker: re.Match[str]) -> str:
+        if marker[1] not in GENERATORS:
+            known = ", ".join(sorted(GENERATORS))
+            raise PluginError(f"{page.file.src_uri}: no generator {marker[1]!r}; there are {known}")
+        return GENERATORS[marker[1]]()
+
+    return _MARKER.sub(fill, markdown.replace("](../results/", "](results/"))
