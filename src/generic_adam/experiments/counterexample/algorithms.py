@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
     Attributes:
       start: t of the first step.
-      coefficients: the algorithm's schedules, one row each, one column a step.
+      values: the algorithm's schedules at each step.
       gradients: step by replicate.
       interval: where x is projected to.
       record_at: the steps that are recorded, counted from 0 at `start`.
@@ -37,7 +37,7 @@ class Block(NamedTuple):
     """
 
     start: int
-    coefficients: Floats
+    values: tuple[Floats, ...]
     gradients: Floats
     interval: tuple[float, float]
     record_at: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Algorithm(abc.ABC):
     @property
     @abc.abstractmethod
     def schedules(self) -> tuple[Schedule, ...]:
-        """The sequences whose values at t the kernel needs: one row of its coefficients each."""
+        """The sequences whose values at t the kernel needs, in its order."""
 
     @abc.abstractmethod
     def advance(self, block: Block, state: Floats) -> None:
@@ -91,9 +91,7 @@ class GenericAdam(Algorithm):
 
     def advance(self, block: Block, state: Floats) -> None:
         """Run the kernel of Algorithm 1."""
-        kernels.advance_generic_adam(
-            block.coefficients, block.gradients, state, *block.interval, *block.recording
-        )
+        kernels.advance_generic_adam(block.values, block.gradients, state, *block.interval, *block.recording)
 
     def describe(self) -> dict[str, Any]:
         """Return the three schedules as text."""
@@ -114,7 +112,7 @@ class AMSGrad(Algorithm):
 
     def advance(self, block: Block, state: Floats) -> None:
         """Run the kernel of AMSGrad."""
-        kernels.advance_amsgrad(block.coefficients, block.gradients, state, *block.interval, *block.recording)
+        kernels.advance_amsgrad(block.values, block.gradients, state, *block.interval, *block.recording)
 
     def describe(self) -> dict[str, Any]:
         """Return the three schedules as text."""
@@ -142,7 +140,7 @@ class Padam(Algorithm):
     def advance(self, block: Block, state: Floats) -> None:
         """Run the kernel of Padam."""
         kernels.advance_padam(
-            block.coefficients, block.gradients, state, *block.interval, *block.recording, self.power
+            block.values, block.gradients, state, *block.interval, *block.recording, self.power
         )
 
     def describe(self) -> dict[str, Any]:
@@ -198,7 +196,7 @@ class AdaShift(Algorithm):
         history = state[kernels.MEMORY + 2 :]
         window = np.concatenate((history, block.gradients))
         kernels.advance_adashift(
-            block.coefficients,
+            block.values,
             window,
             state,
             *block.interval,

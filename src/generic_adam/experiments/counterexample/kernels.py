@@ -5,7 +5,7 @@ lane-step then costs little more than the square root and the division in it. Ev
 fast-math, so that nothing is reordered or fused: a lane holds the same bits as the same recursion written in
 plain Python.
 
-Every `advance_*` has the same shape: coefficients (one row a schedule, one column a step), gradients
+Every `advance_*` has the same shape: values (of each schedule at each step), gradients
 (step by lane), state (one row a quantity, one column a lane), and where to record. The rows of the state
 begin with x_t, then the sum of losses $\sum f_i(x_i)$ and its compensation (Kahan), then what the algorithm
 remembers. At a recorded step t the kernel stores x_t (before the step) and the sum of losses up to and
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Values = tuple[Floats, ...]
 
 X, LOSS, CARRY, MEMORY = 0, 1, 2, 3
 """Rows of a state: the point, the sum of losses, its compensation, and the first row the algorithm owns."""
@@ -100,20 +101,21 @@ def _project(x: float, low: float, high: float) -> float:
 
 @_compiled
 def advance_generic_adam(
-    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats,
 ) -> None:  # fmt: skip
     r"""Generic Adam (Algorithm 1), projected.
 
     $v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
-    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. Rows of the coefficients: alpha, beta, 1 - beta, theta, 1
+    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. The values: alpha, beta, 1 - beta, theta, 1
     - theta.
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
+    alphas, betas, beta_rests, thetas, theta_rests = values
     recorded = 0
     for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
-        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
+        theta, theta_rest = thetas[k], theta_rests[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x
@@ -131,15 +133,16 @@ def advance_generic_adam(
 
 @_compiled
 def advance_amsgrad(
-    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats,
 ) -> None:  # fmt: skip
     r"""AMSGrad: Generic Adam with $\hat v_t = \max(\hat v_{t-1}, v_t)$ under the root."""
     x, loss, carry, m, v, v_max = state[0], state[1], state[2], state[3], state[4], state[5]
+    alphas, betas, beta_rests, thetas, theta_rests = values
     recorded = 0
     for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
-        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
+        theta, theta_rest = thetas[k], theta_rests[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x
@@ -158,7 +161,7 @@ def advance_amsgrad(
 
 @_compiled
 def advance_padam(
-    coefficients: Floats, gradients: Floats, state: Floats, low: float, high: float,
+    values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats, power: float,
 ) -> None:  # fmt: skip
     r"""Padam: AMSGrad with $\hat v_t^p$ in place of the root.
@@ -169,10 +172,11 @@ def advance_padam(
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
     v_max, root = state[5], state[6]
+    alphas, betas, beta_rests, thetas, theta_rests = values
     recorded = 0
     for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = coefficients[0, k], coefficients[1, k], coefficients[2, k]
-        theta, theta_rest = coefficients[3, k], coefficients[4, k]
+        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
+        theta, theta_rest = thetas[k], theta_rests[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x
@@ -198,7 +202,7 @@ def advance_padam(
 
 @_compiled
 def advance_adashift(
-    coefficients: Floats, window: Floats, state: Floats, low: float, high: float,
+    values: Values, window: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats, weights: Floats, theta: float, start: int,
 ) -> None:  # fmt: skip
     r"""AdaShift with n = `weights.size` gradients kept, phi the identity (there is one coordinate).
@@ -206,13 +210,14 @@ def advance_adashift(
     $m_t = \sum_{i<n} \beta^i g_{t-i} / \sum_{i<n} \beta^i$, $v_t = \theta v_{t-1} + (1-\theta) g_{t-n}^2$,
     $x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t / (1 - \theta^{t-n})})$; the first n steps only collect
     gradients. `weights` are $\beta^i / \sum \beta^i$. Row n + k of the window is g at t = start + k, so that
-    row k is g_{t-n}. Rows of the coefficients: alpha, $1 - \theta^{t-n}$.
+    row k is g_{t-n}. The values: alpha, $1 - \theta^{t-n}$.
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
+    alphas, corrections = values
     kept = weights.size
     recorded = 0
     for k in range(window.shape[0] - kept):
-        alpha, correction = coefficients[0, k], coefficients[1, k]
+        alpha, correction = alphas[k], corrections[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x

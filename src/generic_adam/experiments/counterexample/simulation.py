@@ -25,9 +25,9 @@ Floats = NDArray[np.float64]
 MAX_STEPS = 10**12
 """At two nanoseconds a lane-step one lane would need half an hour; nobody means more."""
 
-_BLOCK_STEPS = 4096
-_BLOCK_NUMBERS = 2**21  # 16 MiB of gradients or of coefficients at a time
-_NONE = np.empty((0, 0))
+_BLOCK_STEPS = 2**15
+_GRADIENT_NUMBERS = 2**19  # 4 MiB of gradients at a time
+_SCHEDULE_NUMBERS = 2**21  # 16 MiB of schedules at a time
 _CHUNK_LANES = 32  # below this the start of each inner loop begins to show
 
 
@@ -139,7 +139,7 @@ class Simulation:
         self.counts = np.zeros(shape[1:], dtype=np.int64)
         self.chunks = [Chunk(plan, part) for part in split(lanes, min(threads, len(lanes) // _CHUNK_LANES))]
         self.threads = threads
-        self.block = block or _block_steps(len(lanes), len(self.algorithms))
+        self.block = block or _block_steps(len(lanes), len(set(chain.from_iterable(self.schedules))))
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
@@ -152,34 +152,42 @@ class Simulation:
         start, stop = self.next_t, min(self.next_t + self.block, self.plan.steps + 1)
         first, last = np.searchsorted(self.times, (start, stop))
         rows, record_at = slice(first, last), self.times[first:last] - start
-        coefficients = self._coefficients(start, stop)
+        # Each distinct schedule is evaluated once, whatever the number of methods and lanes that share it.
+        distinct = set(chain.from_iterable(self.schedules))
+        values = {schedule: self._call(schedule.values, start, stop) for schedule in distinct}
         drawn = [self._call(chunk.stream.draw, start, stop - start, record_at) for chunk in self.chunks]
         running: list[Future[None]] = []
         for chunk, draw in zip(self.chunks, drawn, strict=True):
             gradients, self.counts[rows, self._columns(chunk)] = draw.result()
-            problem = self.plan.problem
-            block = Block(start, _NONE, gradients, (problem.low, problem.high), record_at, _NONE, _NONE)
-            running += [
-                self._call(self._step, place, chunk, ready, block, rows)
-                for place, ready in enumerate(coefficients)
-            ]
+            for place, schedules in enumerate(self.schedules):
+                own = [values[schedule] for schedule in schedules]
+                running.append(self._call(self._step, place, chunk, start, own, gradients, rows, record_at))
         for future in running:
             future.result()
         self._check_finite(stop)
         self.next_t = stop
 
-    def _coefficients(self, start: int, stop: int) -> list[Future[Floats]]:
-        """Evaluate each distinct schedule once, and hand every algorithm its rows."""
-        distinct = set(chain.from_iterable(self.schedules))
-        values = {schedule: self._call(schedule.values, start, stop) for schedule in distinct}
-        return [self._call(_stack, [values[row] for row in schedules]) for schedules in self.schedules]
-
     def _step(
-        self, place: int, chunk: Chunk, coefficients: Future[Floats], block: Block, rows: slice
+        self,
+        place: int,
+        chunk: Chunk,
+        start: int,
+        values: list[Future[Floats]],
+        gradients: Floats,
+        rows: slice,
+        record_at: NDArray[np.int64],
     ) -> None:
-        """Carry one method's lanes of one chunk over a block; the recording is the method's own."""
-        shape = (block.record_at.size, len(chunk.replicates))
-        block = block._replace(coefficients=coefficients.result(), x=np.empty(shape), loss=np.empty(shape))
+        """Carry one method's lanes of one chunk over a block."""
+        shape = (record_at.size, len(chunk.replicates))
+        block = Block(
+            start=start,
+            values=tuple(value.result() for value in values),
+            gradients=gradients,
+            interval=(self.plan.problem.low, self.plan.problem.high),
+            record_at=record_at,
+            x=np.empty(shape),
+            loss=np.empty(shape),
+        )
         self.algorithms[place].advance(block, chunk.states[place])
         columns = self._columns(chunk)
         self.x[place, rows, columns] = block.x
@@ -224,10 +232,6 @@ class Simulation:
             self._pool.shutdown(cancel_futures=True)
 
 
-def _stack(rows: list[Future[Floats]]) -> Floats:
-    return np.stack([row.result() for row in rows])
-
-
 def split(replicates: range, parts: int) -> Iterator[range]:
     """Cut a range into at most `parts` neighbouring ones, of sizes that are multiples of four."""
     parts = max(1, parts)
@@ -237,15 +241,17 @@ def split(replicates: range, parts: int) -> Iterator[range]:
         yield range(start, min(start + size, replicates.stop))
 
 
-def _block_steps(lanes: int, methods: int) -> int:
+def _block_steps(lanes: int, schedules: int) -> int:
     """Choose a block: long enough to hide its overhead, short enough for what it needs to fit."""
-    return max(16, min(_BLOCK_STEPS, _BLOCK_NUMBERS // lanes, _BLOCK_NUMBERS // (5 * methods)))
+    return max(16, min(_BLOCK_STEPS, _GRADIENT_NUMBERS // lanes, _SCHEDULE_NUMBERS // schedules))
 
 
 def _check_memory(plan: Plan, recorded: int) -> None:
     """Refuse a plan that cannot fit, before the machine begins to swap."""
     lanes = len(plan.replicate_range)
-    numbers = sum(algorithm.rows + 3 * recorded for algorithm in plan.algorithms) * lanes + 4 * _BLOCK_NUMBERS
+    numbers = (
+        sum(algorithm.rows + 3 * recorded for algorithm in plan.algorithms) * lanes + 4 * _SCHEDULE_NUMBERS
+    )
     needed, free = 8 * numbers, _free_memory()
     if free is not None and needed > free:
         raise ExperimentError(

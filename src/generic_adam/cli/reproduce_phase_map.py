@@ -1,0 +1,67 @@
+"""`generic-adam reproduce phase-map`: the (r, s) plane, measured against certified."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_QUICK_STEPS, _QUICK_SEEDS, _QUICK_GRID = 10**5, 8, (11, 13)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the experiment to `reproduce`."""
+    app.command("phase-map")(phase_map)
+
+
+def phase_map(
+    seeds: Annotated[int, typer.Option(help="How many independent streams of gradients a point.")] = 8,
+    steps: Annotated[str, typer.Option(help="T.")] = "1e7",
+    columns: Annotated[int, typer.Option(help="Values of r between 0 and 2.")] = 41,
+    rows: Annotated[int, typer.Option(help="Values of s between 0 and 1.2.")] = 25,
+    out: Annotated[Path, typer.Option(help="Directory for figure, records and manifest.")] = Path(
+        "runs/phase-map"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")] = False,
+    seed: Annotated[int, typer.Option(help="The run's seed.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of this machine; by default all cores.", show_default=False)
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
+) -> None:
+    """Map where Generic Adam converges on the counterexample, against where the theory says so."""
+    from generic_adam.cli.reproduce_lanes import parse_steps, run_plan
+    from generic_adam.cli.tables import answer, print_table
+    from generic_adam.experiments.phase_map import Grid, PhaseMap, write_phase_map
+    from generic_adam.experiments.records import ensure_output_directory, write_claims, write_manifest
+    from generic_adam.report.phase_map import phase_map_claims, plot_phase_map, verdicts
+
+    begun = time.perf_counter()
+    if quick:
+        steps, seeds, (columns, rows) = str(_QUICK_STEPS), _QUICK_SEEDS, _QUICK_GRID
+    grid = Grid.regular(columns, rows)
+    plan = grid.plan(parse_steps(steps), seeds, seed)
+    directory = ensure_output_directory(out)
+    run = run_plan(plan, directory, threads=threads, scheduler=scheduler, resume=resume)
+    measured, theory = PhaseMap.from_records(grid, run.records), verdicts(grid)
+    figure = plot_phase_map(measured, directory / "phase-map")
+    write_phase_map(directory / "phase-map.csv", measured, theory)
+    claims = phase_map_claims(measured, theory)
+    written = write_claims(directory, claims)
+    command = f"generic-adam reproduce phase-map --seeds {seeds} --steps {plan.steps} --seed {seed}"
+    command += f" --columns {columns} --rows {rows}"
+    settings = {key: value for key, value in plan.settings().items() if key != "methods"}
+    settings |= {"r": list(grid.r), "s": list(grid.s)} | run.timing
+    manifest = write_manifest(directory / "manifest.json", command, settings, time.perf_counter() - begun)
+    print_table(
+        ("claim", "verdict", "evidence"),
+        [(claim.sentence, answer(claim.verdict), claim.evidence) for claim in claims],
+    )
+    files = [*figure, directory / "phase-map.csv", *written, manifest]
+    typer.echo("\n".join(f"wrote {path}" for path in files))
