@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python -m generic_adam.cli.demo
+	@$(BIN)/generic-adam demo
 
 # The explorer page is tested in a real browser: found, or installed from the system's packages where that is allowed.
 browser:

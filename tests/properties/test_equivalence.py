@@ -1,4 +1,4 @@
-"""The equivalence proposition: Generic Adam and Weighted AdaEMA are one algorithm, whatever the sequences are."""
+"""The equivalence proposition: Generic Adam and Weighted AdaEMA are one algorithm, for any sequences."""
 
 import numpy as np
 from hypothesis import given

@@ -15,7 +15,11 @@ import typer
 from generic_adam.cli.errors import report_error
 
 # In the order of `generic-adam --help`. A new subcommand adds its module here.
-SUBCOMMANDS: tuple[str, ...] = ("methods", "reproduce")
+SUBCOMMANDS: tuple[str, ...] = (
+    "methods",
+    "reproduce",
+    "demo",
+)
 
 _PROGRAM = "generic-adam"
 

@@ -33,7 +33,8 @@ def _message(error: BaseException) -> str | None:
         close: Sequence[str] = getattr(error, "possibilities", None) or ()
         if close:  # typer lists close options in its own words; commands already read like this
             return f"{_first_lower(error.message)}. Did you mean {', '.join(map(repr, close))}?"
-        return _first_lower(error.format_message().rstrip("."))
+        # The message is empty where a group was called alone: its help has been printed then.
+        return _first_lower(error.format_message().rstrip(".")) or "expected a command"
     if isinstance(error, MissingExtraError) or _is_ours(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
