@@ -1,5 +1,4 @@
-"""Published training recipes with their exact values: what was run, where it is written, and for how many
-steps.
+"""Published training recipes with their exact values: what was run, where it is written, for how many steps.
 
 A recipe's learning rate is written as its source has it. Where the source counts steps from 0, so does the
 formula (t - 1); where it only says "warm-up over N steps", the rate is t/N of the peak. Sources that count
@@ -186,8 +185,8 @@ RECIPES: tuple[Recipe, ...] = (
         ),
         517_822,
         Evidence.KNOWN,
-        'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, batch 4,096); '
-        "google-research/vision_transformer: utils.py",
+        'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
+        "batch 4,096); google-research/vision_transformer: utils.py",
         (_weight_decay("0.1"), _CLIP),
     ),
     Recipe(
