@@ -29,7 +29,9 @@ class Maximum(Binary):
 
     def one_minus(self) -> Schedule:
         """1 - u, with the digits that the form allows to keep."""
-        return Minimum(self.left.one_minus(), self.right.one_minus())
+        from generic_adam.schedules import simplify
+
+        return simplify.minimum(1 - self.left, 1 - self.right)
 
     def __str__(self) -> str:
         return f"max({self.left}, {self.right})"
@@ -52,7 +54,9 @@ class Minimum(Binary):
 
     def one_minus(self) -> Schedule:
         """1 - u, with the digits that the form allows to keep."""
-        return Maximum(self.left.one_minus(), self.right.one_minus())
+        from generic_adam.schedules import simplify
+
+        return simplify.maximum(1 - self.left, 1 - self.right)
 
     def __str__(self) -> str:
         return f"min({self.left}, {self.right})"
@@ -88,7 +92,9 @@ class Join(Schedule):
 
     def one_minus(self) -> Schedule:
         """1 - u, with the digits that the form allows to keep."""
-        return Join(self.threshold, self.before.one_minus(), self.after.one_minus())
+        from generic_adam.schedules import simplify
+
+        return simplify.join(self.threshold, 1 - self.before, 1 - self.after)
 
     def __str__(self) -> str:
         return f"{bracketed(self.before, 1)} if t < {self.threshold} else {self.after}"

@@ -61,7 +61,7 @@ class Periodic(Schedule):
 
     def one_minus(self) -> Schedule:
         """1 - u, with the complement that the body carries."""
-        return Periodic(self.body.one_minus(), self.period)
+        return Periodic(1 - self.body, self.period)
 
     def __str__(self) -> str:
         return f"periodic({self.body}, {self.period})"

@@ -1,0 +1,112 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import parse
+from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.recursions import WeightShare
+from tests.schedules.expressions import positive_schedules
+
+
+def _later(start):
+    """Steps from start on, near and far."""
+    far = np.floor(np.geomspace(start, start * 1e6 + 100, 60))
+    return np.unique(np.concatenate([np.arange(start, start + 60, dtype=float), far]))
+
+
+@given(positive_schedules(), st.sampled_from([1, 2, 17, 300]))
+@settings(max_examples=400, deadline=None)
+def test_every_fact_is_true_of_the_values(schedule, start):
+    facts = enclose(schedule, start)
+    times = _later(start)
+    values = schedule.at(times)
+    finite = np.isfinite(values) & (values > 1e-300) & (values < 1e300)
+    values = values[finite]
+    assert np.all(values >= facts.range.low)
+    assert np.all(values <= facts.range.high)
+    if facts.direction == 1:
+        assert np.all(np.diff(values) >= -1e-12 * values[1:])
+    if facts.direction == -1:
+        assert np.all(np.diff(values) <= 1e-12 * values[1:])
+    if facts.direction == 0:
+        np.testing.assert_allclose(values, values[:1].repeat(values.size), rtol=1e-12)
+
+
+@given(positive_schedules(), st.sampled_from([1, 5, 40]))
+@settings(max_examples=300, deadline=None)
+def test_the_elasticity_encloses_the_slope_in_logarithms(schedule, start):
+    elasticity = enclose(schedule, start).elasticity
+    if elasticity is None:
+        return
+    times = start * np.geomspace(1, 1e4, 200)
+    with np.errstate(all="ignore"):
+        slopes = np.diff(np.log(schedule.at(times))) / np.diff(np.log(times))
+    slopes = slopes[np.isfinite(slopes)]
+    if elasticity.low is not None:
+        assert np.all(slopes >= float(elasticity.low) - 1e-6 * (1 + np.abs(slopes)))
+    if elasticity.high is not None:
+        assert np.all(slopes <= float(elasticity.high) + 1e-6 * (1 + np.abs(slopes)))
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "direction", "positive"),
+    [
+        ("1/max(t, 2)", 1, -1, True),
+        ("log(t+1)/(t+1)", 1, None, True),
+        ("log(t+1)/(t+1)", 8, -1, True),
+        ("t/(t+1)", 1, 1, True),
+        ("t^-0.4/sqrt(t^-0.8)", 1, 0, True),
+        ("t * 0.99^t", 1, None, True),
+        ("t * 0.99^t", 200, -1, True),
+        ("min(0.001, 1/t)", 1, -1, True),
+        ("1 - exp(-1/t)", 1, -1, True),
+        ("1 - theta_from_weights(t^0.5)", 1, -1, True),
+        ("1 - theta_from_weights(t)", 1, -1, True),
+        ("1 - theta_from_weights(t^2)", 1, None, True),
+        ("1 - theta_from_weights(t^2)", 5, -1, True),
+        ("1 - theta_from_weights(t^-0.5)", 1, -1, True),
+        ("bias_correction(0.999)", 1, 1, True),
+        ("1 + 0.5*sin(t)", 1, None, True),
+        ("sin(t)", 1, None, False),
+        ("t - 5", 1, 1, False),
+        ("t - 5", 6, 1, True),
+        ("1 if t < 10 else 2", 1, None, True),
+        ("1 if t < 10 else 2", 10, 0, True),
+    ],
+)
+def test_known_directions_and_signs(text, start, direction, positive):
+    facts = enclose(parse(text), start)
+    assert facts.direction == direction
+    assert facts.positive is positive
+
+
+def test_a_finite_stretch_can_know_more():
+    cosine = parse("0.5 + 0.5*cos(pi*t/1000)")
+    assert enclose(cosine, 1, 999).direction == -1
+    assert enclose(cosine, 1, 999).positive
+    assert enclose(cosine, 1).direction is None
+
+
+@pytest.mark.parametrize("power", ["0", "0.5", "1", "2", "-0.5"])
+def test_the_share_of_power_weights_times_t_is_enclosed(power):
+    share = 1 - parse(f"theta_from_weights(t^{power})" if power != "0" else "theta_from_weights(1)")
+    assert isinstance(share, WeightShare)
+    for start in (2, 50, 2000):
+        bounds = share_times_t(share, start)
+        assert bounds is not None
+        times = np.unique(np.floor(np.geomspace(start, 200_000, 300)))
+        products = times * share.at(times)
+        assert np.all(products >= bounds.low)
+        assert np.all(products <= bounds.high)
+    assert bounds.high / bounds.low < 1.1
+
+
+def test_a_step_is_enclosed_with_its_rounding():
+    difference = parse("sqrt(t + 1) - sqrt(t)")
+    t = 10**12
+    exact = 1 / (math.sqrt(t + 1) + math.sqrt(t))
+    bounds = enclose(difference, t, t).range
+    assert bounds.low <= exact <= bounds.high
