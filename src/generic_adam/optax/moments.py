@@ -61,15 +61,16 @@ def next_moments(
 
 
 def average(factor: Factor, mean: jax.Array, value: jax.Array) -> jax.Array:
-    """The moving average: factor * mean + (1 - factor) * value, also where the factor rounds to 1.
+    """The moving average: factor * mean + (1 - factor) * value, at the rate that is asked for.
 
-    In float32 a theta_t within 3e-8 of 1 rounds to 1, and the plain formula would only ever add. What
-    rounding took away is added back: for 1/2 <= theta_t <= 1 the difference 1 - theta_t of the rounded number
-    is exact, and its distance from the complement is the error.
+    In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula v
+    would forget too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the value
+    times the complement, which has all its digits. Below 1/2 that would cancel, and the plain formula serves.
     """
     decay, weight = jnp.asarray(factor.value), jnp.asarray(factor.complement)
-    lost = jnp.where(decay >= 0.5, (1 - decay) - weight, 0)
-    return decay * mean + (lost * mean + weight * value)
+    slow = decay >= 0.5
+    kept, forgotten = jnp.where(slow, 1, decay), jnp.where(slow, weight, 0)
+    return kept * mean + (weight * value - forgotten * mean)
 
 
 def held_in_range(gradient: jax.Array) -> jax.Array:

@@ -51,6 +51,8 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
     Returns:
         Its value, or None where the sum is of another form.
     """
+    if node.constant_value is not None:
+        return node.constant_value
     if isinstance(node, BiasCorrection):
         missing = node.factor.one_minus().constant_value
         return None if missing is None else -jnp.expm1(math.log1p(-missing) * moment.time)
