@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.methods import Method
+from generic_adam.methods import Method, build, names
 from generic_adam.schedules import parse
 from generic_adam.theory import lemmas
 from generic_adam.theory.bound import BoundError, bound
@@ -19,6 +19,7 @@ from generic_adam.theory.corollary import as_power_of_t
 from generic_adam.theory.problem import Problem, ProblemError
 from generic_adam.theory.product import BelowThetaPrime
 from generic_adam.theory.sums import SumError
+from generic_adam.theory.survey import survey_by_form, survey_step_by_step
 
 PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 METHOD = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
@@ -227,6 +228,32 @@ def test_theta_limit_counts_even_if_the_horizon_ends_before():
     # Of a callable only theta_T is known.
     known_to_five = Method("0.1/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1))
     assert "not above beta^2" in bound(known_to_five, PROBLEM, 3).statement
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_survey_by_form_agrees_with_one_step_by_step(name):
+    method = build(name)
+    steps = 150_000
+    seen, known = survey_step_by_step(method, steps), survey_by_form(method, steps)
+    assert known is not None
+    assert [one.t for one in known.missing] == [one.t for one in seen.missing]
+    if not seen.missing:
+        for field in ("beta", "theta_first", "theta_last", "chi_first", "C0", "alpha_last", "total"):
+            assert getattr(known, field) == pytest.approx(getattr(seen, field), rel=1e-9), field
+
+
+@pytest.mark.parametrize("name", ["certified_adam", "power_family", "nosadam_hh", "polynomial_weights"])
+def test_the_bound_at_1e15_follows_the_rate(name):
+    """From T to 100 T the bound of these methods falls as log T/sqrt T does."""
+    method = build(name)
+    early, late = (bound(method, PROBLEM, 10**k).expectation for k in (13, 15))
+    assert late / early == pytest.approx((15 / 13) / 10, rel=0.05)
+
+
+def test_what_the_form_does_not_settle_is_refused_beyond_1e8():
+    swinging = Method("0.1/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1))
+    with pytest.raises(SumError, match="step by step"):
+        bound(swinging, PROBLEM, 10**12)
 
 
 def test_long_beginnings_in_the_logarithm():

@@ -34,6 +34,7 @@ from generic_adam.schedules import (
 from generic_adam.theory.smooth_share import SmoothShare
 
 _SAMPLES = 2048
+_LATE = 1_000_000
 _OSCILLATING = frozenset({"sin", "cos"})
 _SMOOTH_PARTS = (
     Constant,
@@ -84,6 +85,13 @@ def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
     starts = [first, *cuts]
     stops = [*(cut - 1 for cut in cuts), last]
     return [Piece(a, b, _resolved(smoothed, a, b)) for a, b in zip(starts, stops, strict=True)]
+
+
+def late_value(schedule: Schedule, t: int) -> float:
+    """Return u_t without running a sum of t terms, where the schedule is smooth."""
+    if t < _LATE or schedule.accepts_real_times or not is_piecewise_smooth(schedule):
+        return schedule(t)
+    return smooth_pieces(schedule, t, t)[0].expression(t)
 
 
 def _with_smooth_shares(node: Schedule) -> Schedule:

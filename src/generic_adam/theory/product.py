@@ -7,6 +7,7 @@ import math
 from functools import cached_property
 
 from generic_adam.schedules import Function, Schedule
+from generic_adam.theory.pieces import late_value
 from generic_adam.theory.sums import partial_sum
 
 
@@ -33,9 +34,15 @@ class BelowThetaPrime:
     def count(self, theta_prime: float) -> int:
         """Return N, how many theta_j with j <= T are smaller than theta_prime."""
         missing = 1 - theta_prime
-        return bisect.bisect_left(
-            range(1, self._steps + 1), True, key=lambda t: self._complement(t) <= missing
-        )
+
+        def reached(t: int) -> bool:
+            return late_value(self._complement, t) <= missing
+
+        # N is nearly always small, and a late theta_t may be costly: double first, then halve.
+        last = 1
+        while last < self._steps and not reached(last):
+            last = min(2 * last, self._steps)
+        return bisect.bisect_left(range(1, last + 1), True, key=reached)
 
     def logarithm_and_count(self, theta_prime: float) -> tuple[float, int]:
         """Return log C1 and N."""

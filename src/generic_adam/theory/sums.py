@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from generic_adam.schedules import Schedule, sqrt
-from generic_adam.theory.pieces import Piece, is_piecewise_smooth, smooth_pieces
+from generic_adam.theory.pieces import Piece, is_piecewise_smooth, late_value, smooth_pieces
 from generic_adam.theory.quadrature import QuadratureError, integral
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def partial_sum(schedule: Schedule, steps: int) -> float:
 def ratio(method: Method, steps: int) -> float:
     r"""Return :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}\,/\,(T\alpha_T)`; condition 4: it tends to 0."""
     total = checked_horizon(steps)
-    last = method.alpha(total)
+    last = late_value(method.alpha, total)
     if not last > 0:
         raise SumError(f"alpha_T is {last} at T = {total}, expected a positive number")
     return partial_sum(weighted_steps(method), total) / (total * last)

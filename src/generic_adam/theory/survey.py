@@ -1,4 +1,8 @@
-r"""What the hypotheses (R1) to (R3) come to on the steps 1..T, by looking at every one of them."""
+r"""What the hypotheses (R1) to (R3) come to on the steps 1..T.
+
+Short horizons, and sequences given by callables, are looked at step by step. On a long horizon the form of
+the sequences answers where it can, so that T = 10^15 costs no more than T = 10^5.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.schedules import FloatArray
-from generic_adam.theory.sums import DIRECT_LIMIT, SumError, checked_horizon
+from generic_adam.schedules import FloatArray, ScheduleError
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.theory.conditions import momentum_condition, second_moment_condition, step_size_condition
+from generic_adam.theory.pieces import late_value
+from generic_adam.theory.sums import DIRECT_LIMIT, SumError, checked_horizon, partial_sum, weighted_steps
+from generic_adam.theory.verdicts import Status
 
 if TYPE_CHECKING:
     from generic_adam.methods import Method
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 
 _BLOCK = 1 << 16
+_SHORT = 100_000
 # Two values of 1 - theta_t that should be equal may differ by rounding; a fall of theta_t below this is none.
 _ROUNDING = 1e-12
 
@@ -50,8 +59,7 @@ class Survey:
       theta_first: :math:`\theta_1`.
       theta_last: :math:`\theta_T`.
       chi_first: :math:`\chi_1`.
-      C0: :math:`\max_t \chi_t / \min_{i \le t} \chi_i`.
-      C0_at: the t at which that maximum is first attained.
+      C0: :math:`\max_t \chi_t / \min_{i \le t} \chi_i`, or an upper bound for it that the form gives.
       alpha_last: :math:`\alpha_T`.
       total: :math:`\sum_t \alpha_t\sqrt{1-\theta_t}`.
       missing: the hypotheses that fail on these steps, each with its first t.
@@ -63,25 +71,72 @@ class Survey:
     theta_last: float
     chi_first: float
     C0: float
-    C0_at: int
     alpha_last: float
     total: float
     missing: tuple[Missing, ...]
 
 
 def survey(method: Method, steps: int) -> Survey:
-    """Look at every step 1..steps, in blocks that fit a cache.
+    """Survey the steps 1..steps.
 
     Args:
       method: the three sequences.
-      steps: T, at most 10^8.
+      steps: T, at most 10^15, or 10^8 where the form does not tell.
 
     Raises:
-      SumError: the horizon is not a whole number from 1 to 10^8.
+      SumError: the number of steps is no such whole number.
     """
     total = checked_horizon(steps, "the number of steps")
+    if total <= _SHORT:
+        return survey_step_by_step(method, total)
+    found = survey_by_form(method, total)
+    if found is not None:
+        return found
     if total > DIRECT_LIMIT:
-        raise SumError(f"every step is looked at up to T = 1e8, got T = {total:.3g}")
+        raise SumError(
+            f"the form of the sequences does not settle (R1) to (R3) up to T = {total:.3g}, "
+            "and step by step they are looked at up to T = 1e8"
+        )
+    return survey_step_by_step(method, total)
+
+
+def survey_by_form(method: Method, steps: int) -> Survey | None:
+    """Survey the steps by the form of the sequences; None where that leaves a hypothesis open."""
+    third, constant = step_size_condition(method, steps)
+    conditions = (momentum_condition(method, steps), second_moment_condition(method, steps), third)
+    if any(condition.status is Status.UNDECIDED for condition in conditions):
+        return None
+    complement = 1 - method.theta
+    try:
+        total = partial_sum(weighted_steps(method), steps)
+        alpha_last, complement_last = late_value(method.alpha, steps), late_value(complement, steps)
+    except (SumError, ScheduleError):
+        return None
+    complement_first = complement(1)
+    beta = method.beta.constant_value
+    return Survey(
+        steps=steps,
+        beta=enclose(method.beta, 1, steps).range.high if beta is None else beta,
+        theta_first=1 - complement_first,
+        theta_last=1 - complement_last,
+        chi_first=method.alpha(1) / math.sqrt(complement_first),
+        C0=constant.constant,
+        alpha_last=alpha_last,
+        total=total,
+        missing=tuple(
+            Missing(f"(R{condition.number})", condition.reason.rstrip("."), _step(condition.witness))
+            for condition in conditions
+            if condition.status is Status.FAILS
+        ),
+    )
+
+
+def _step(witness: int | str | None) -> int | None:
+    return witness if isinstance(witness, int) else None
+
+
+def survey_step_by_step(method: Method, total: int) -> Survey:
+    """Survey the steps by looking at every one of them, in blocks that fit a cache."""
     complement = 1 - method.theta
     walk = _Walk()
     for start in range(1, total + 1, _BLOCK):
@@ -102,7 +157,7 @@ class _Walk:
         self.beta = 0.0
         self.sums: list[float] = []
         self.least_chi = math.inf
-        self.worst, self.worst_at = 1.0, 1
+        self.worst = 1.0
         self.missing: dict[str, Missing] = {}
         self.complement_first = self.complement_last = math.nan
         self.chi_first = self.alpha_last = math.nan
@@ -116,16 +171,14 @@ class _Walk:
         self.beta = max(self.beta, float(np.max(beta)))
         if start == 1:
             self.complement_first, self.chi_first = float(complement[0]), float(chi[0])
-        self._follow_chi(start, chi)
+        self._follow_chi(chi)
         self.complement_last, self.alpha_last = float(complement[-1]), float(alpha[-1])
 
-    def _follow_chi(self, start: int, chi: FloatArray) -> None:
+    def _follow_chi(self, chi: FloatArray) -> None:
         with np.errstate(all="ignore"):
             least = np.minimum(np.minimum.accumulate(chi), self.least_chi)
             growth = np.where(least > 0, chi / least, math.inf)
-        worst = int(np.argmax(growth))
-        if growth[worst] > self.worst:
-            self.worst, self.worst_at = float(growth[worst]), start + worst
+        self.worst = max(self.worst, float(np.max(growth)))
         self.least_chi = float(least[-1])
 
     def _look_for_violations(
@@ -165,7 +218,6 @@ class _Walk:
             theta_last=1 - self.complement_last,
             chi_first=self.chi_first,
             C0=self.worst,
-            C0_at=self.worst_at,
             alpha_last=self.alpha_last,
             total=math.fsum(self.sums),
             missing=tuple(self.missing[name] for name in sorted(self.missing)),
