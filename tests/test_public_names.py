@@ -38,6 +38,11 @@ def test_type_checkers_see_the_same_names():
     assert seen == set(ga.__all__)
 
 
+def test_the_citation_has_this_version():
+    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {ga.__version__}\n" in citation
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'generic_adam' has no attribute 'certfy'"):
         _ = ga.certfy

@@ -20,7 +20,7 @@ from generic_adam.schedules.base import FloatArray
 from generic_adam.schedules.opaque import Opaque
 
 _BEGINNING = 256
-_LATE = np.unique(np.rint(np.geomspace(_BEGINNING, 1e12, 60)))
+_LATE = np.rint(np.geomspace(_BEGINNING, 1e12, 60))
 # A callable may be a table that ends with the training run, or slow: it is asked for its beginning only.
 _BEGINNING_OF_CALLABLE = 16
 
