@@ -8,7 +8,11 @@ from typing import Any
 
 import griffe
 
-_BLOCK = re.compile(r"^(?P<indent>[ \t]*)\.\. math::[ \t]*(?P<inline>[^\n]*)\n(?P<body>(?:(?P=indent)[ \t]+[^\n]*\n|[ \t]*\n)*)", re.MULTILINE)
+_BLOCK = re.compile(
+    r"^(?P<indent>[ \t]*)\.\. math::[ \t]*(?P<inline>[^\n]*)\n"
+    r"(?P<body>(?:(?P=indent)[ \t]+[^\n]*\n|[ \t]*\n)*)",
+    re.MULTILINE,
+)
 _ROLE = re.compile(r":math:`([^`]*)`")
 _REFERENCE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj):`~?([^`]*)`")
 

@@ -4,63 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-WIDTH, HEIGHT = 940, 330
-BOX = (132, 58)
-# name: (left, top, what it holds, kind)
-ROOMS: dict[str, tuple[int, int, str, str]] = {
-    "schedules": (10, 130, "a sequence, its growth", "core"),
-    "methods": (174, 130, "triples (α, β, θ)", "core"),
-    "theory": (338, 30, "verdict, rate, bound", "core"),
-    "reference": (338, 136, "the paper, in float64", "core"),
-    "torch · optax": (338, 242, "the optimizers", "extra"),
-    "adapters": (502, 136, "reads what you run", "extra"),
-    "experiments": (502, 242, "data, training, records", "extra"),
-    "report": (666, 136, "figures and pages", "extra"),
-    "cli": (798, 30, "the command", "extra"),
+WIDTH, HEIGHT = 930, 382
+# name: (left, top, width, height, what it holds, kind)
+ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
+    "schedules": (8, 155, 130, 58, "a sequence, its growth", "core"),
+    "methods": (164, 155, 126, 58, "triples (α, β, θ)", "core"),
+    "theory": (328, 20, 132, 58, "conditions, rate, bound", "core"),
+    "adapters": (328, 110, 132, 58, "reads what you run", "extra"),
+    "torch · optax": (328, 200, 132, 58, "the optimizers", "extra"),
+    "reference": (328, 290, 132, 58, "the paper, in float64", "core"),
+    "certification": (498, 65, 132, 58, "a verdict on any of it", "core"),
+    "experiments": (498, 200, 132, 58, "training, records", "extra"),
+    "report": (666, 200, 116, 58, "figures, pages", "extra"),
+    "cli": (822, 20, 100, 328, "the command", "extra"),
 }
 ARROWS: tuple[tuple[str, str], ...] = (
     ("schedules", "methods"),
     ("methods", "theory"),
-    ("methods", "reference"),
+    ("methods", "adapters"),
     ("methods", "torch · optax"),
-    ("torch · optax", "experiments"),
+    ("methods", "reference"),
     ("torch · optax", "adapters"),
-    ("theory", "report"),
+    ("theory", "certification"),
+    ("adapters", "certification"),
+    ("torch · optax", "experiments"),
+    ("certification", "report"),
     ("experiments", "report"),
-    ("adapters", "cli"),
-    ("theory", "cli"),
+    ("certification", "cli"),
     ("report", "cli"),
 )
+_TIP = 5  # what the arrow's tip needs
 
 
 def _curve(start: str, end: str) -> str:
-    """An arrow from the right side of one room to the left side of the other, or between neighbours above."""
-    left, top = ROOMS[start][0] + BOX[0], ROOMS[start][1] + BOX[1] / 2
-    right, bottom = ROOMS[end][0] - 5, ROOMS[end][1] + BOX[1] / 2
-    if right <= left:  # the room above: leave upwards
-        left, top = ROOMS[start][0] + BOX[0] * 0.8, ROOMS[start][1]
-        return f"M{left} {top} C{left} {top - 40} {right + 60} {bottom + 90} {right + 70} {bottom + BOX[1] / 2 + 5}"
-    middle = (left + right) / 2
-    return f"M{left} {top} C{middle} {top} {middle} {bottom} {right} {bottom}"
+    """An arrow from the right side of one room to the left side of another, or straight up in one column."""
+    left, top, width, height, *_ = ROOMS[start]
+    to_left, to_top, _, to_height, *_ = ROOMS[end]
+    if to_left == left:
+        middle = left + width / 2
+        return f"M{middle} {top} L{middle} {to_top + to_height + _TIP}"
+    x, y = left + width, top + height / 2
+    to_y = y if to_top <= y <= to_top + to_height and to_height > height else to_top + to_height / 2
+    middle = (x + to_left) / 2
+    return f"M{x} {y} C{middle} {y} {middle} {to_y} {to_left - _TIP} {to_y}"
 
 
 def picture() -> str:
     """The picture as inline SVG, on one line so that Markdown leaves it alone."""
+    said = (
+        "Rooms of the package and the arrows between them: schedules, methods, then theory, adapters, "
+        "optimizers, reference, then certification, experiments, report, and the command line."
+    )
+    tip = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
     parts = [
-        f'<svg class="house" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Rooms of the package and the arrows '
-        f'between them: schedules, methods, then theory, reference and optimizers, then adapters, experiments, report, cli">',
-        '<defs><marker id="house-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0L8 4L0 8z"/></marker></defs>',
+        f'<svg class="house" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">',
+        f'<defs><marker id="house-tip" {tip}><path d="M0 0L8 4L0 8z"/></marker></defs>',
     ]
     parts += [f'<path class="arrow" d="{_curve(*ends)}" marker-end="url(#house-tip)"/>' for ends in ARROWS]
-    for name, (left, top, holds, kind) in ROOMS.items():
-        middle = left + BOX[0] / 2
+    for name, (left, top, width, height, holds, kind) in ROOMS.items():
+        across, down = left + width / 2, top + height / 2
         parts.append(
-            f'<rect class="{kind}" x="{left}" y="{top}" width="{BOX[0]}" height="{BOX[1]}" rx="7"/>'
-            f'<text class="name" x="{middle}" y="{top + 25}">{name}</text>'
-            f'<text class="holds" x="{middle}" y="{top + 44}">{holds}</text>'
+            f'<rect class="{kind}" x="{left}" y="{top}" width="{width}" height="{height}" rx="7"/>'
+            f'<text class="name" x="{across}" y="{down - 4}">{name}</text>'
+            f'<text class="holds" x="{across}" y="{down + 15}">{holds}</text>'
         )
-    parts.append('<text class="key" x="10" y="318">filled: NumPy alone · outlined: an extra</text></svg>')
+    parts.append('<text class="key" x="8" y="374">filled: NumPy alone · outlined: an extra</text></svg>')
     return "".join(parts)
 
 

@@ -1,7 +1,7 @@
 """KaTeX for the site: taken once from its npm package, checked, and shipped with the pages.
 
-Nothing is fetched when a page is viewed. The package is unpacked into the user's cache folder, so that a second
-build needs neither npm nor a network.
+Nothing is fetched when a page is viewed. The package is unpacked into the user's cache folder, so that a
+second build needs neither npm nor a network.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ def katex_files() -> dict[str, Path]:
     folder = _cache_folder()
     if not folder.is_dir():
         _unpack_into(folder)
-    return {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def _cache_folder() -> Path:
@@ -68,10 +66,14 @@ def _unpack_into(folder: Path) -> None:
 def _download(folder: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
-        raise PluginError(f"npm was not found: the site takes its formulas' typesetter, katex@{VERSION}, from there")
+        raise PluginError(
+            f"npm was not found: the site takes its formulas' typesetter, katex@{VERSION}, from there"
+        )
     command = [npm, "pack", f"katex@{VERSION}", "--silent"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     archive = folder / f"katex-{VERSION}.tgz"
     if done.returncode != 0 or not archive.is_file():
-        raise PluginError(f"npm could not fetch katex@{VERSION}: {done.stderr.strip() or 'no package was written'}")
+        raise PluginError(
+            f"npm could not fetch katex@{VERSION}: {done.stderr.strip() or 'no package was written'}"
+        )
     return archive

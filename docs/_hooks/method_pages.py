@@ -9,6 +9,7 @@ from generic_adam.methods.registry import ENTRIES, MethodInfo
 from generic_adam.theory.certificate import Certificate
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
+BOXES = {"certified": "success", "not certified": "failure", "undecided": "question"}
 
 
 def badge(verdict: str) -> str:
@@ -63,7 +64,7 @@ def _section(entry: MethodInfo) -> str:
         f"    - condition {condition.number} **{condition.status}**: {condition.reason}"
         for condition in certificate.conditions
     )
-    kind = {"certified": "success", "not certified": "failure", "undecided": "question"}[str(certificate.verdict)]
+    kind = BOXES[str(certificate.verdict)]
     return "\n".join(
         [
             f"### {entry.name} {{ #{entry.name} }}",

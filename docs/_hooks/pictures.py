@@ -20,11 +20,12 @@ def memory() -> Figure:
     axes = figure.subplots()
     now = 1000
     t = np.arange(1, now + 1)
-    for label, theta in (("θ = 0.9", 0.9), ("θ = 0.99", 0.99), (r"$\theta_t = 1 - 1/\max(t, 2)$", "1 - 1/max(t, 2)")):
+    cases = {"θ = 0.9": 0.9, "θ = 0.99": 0.99, r"$\theta_t = 1 - 1/\max(t, 2)$": "1 - 1/max(t, 2)"}
+    for label, theta in cases.items():
         values = ga.Method(alpha=1, beta=0, theta=theta).theta.values(1, now + 1)
         later = np.concatenate([np.cumprod(values[::-1])[::-1][1:], [1.0]])
         axes.plot(t, (1 - values) * later, label=label)
-    axes.set(xlabel="step i of the gradient", ylabel="weight of $g_i^2$ in $v_{1000}$", yscale="log", ylim=(1e-6, 1))
+    axes.set(yscale="log", ylim=(1e-6, 1), xlabel="step i", ylabel="weight of $g_i^2$ in $v_{1000}$")
     axes.legend()
     return figure
 

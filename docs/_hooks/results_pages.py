@@ -17,12 +17,8 @@ def committed_runs() -> str:
     lines = ["| run | command | seconds | machine |", "|---|---|---|---|"]
     for path in sorted(RESULTS.rglob("manifest.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        machine = record.get("machine", {})
-        place = ", ".join(
-            str(part)
-            for part in (machine.get("processor"), f"{machine.get('cores')} cores" if machine.get("cores") else None)
-            if part
-        )
+        machine = record["machine"]
+        place = f"{machine['processor']}, {machine['cores']} cores"
         name = path.parent.relative_to(RESULTS).as_posix()
         lines.append(f"| {name} | `{record['command']}` | {record['seconds']:,} | {place} |")
     return "\n".join(lines) if len(lines) > 2 else "No run is committed yet."
@@ -33,10 +29,14 @@ def claims_of(folder: Path) -> str:
     return claims_table(read_claims(folder))
 
 
+def _name(folder: Path) -> str:
+    return folder.relative_to(RESULTS).as_posix().replace("/", "-")
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "committed-runs": committed_runs,
     **{
-        f"claims-{path.parent.relative_to(RESULTS).as_posix().replace('/', '-')}": partial(claims_of, path.parent)
+        f"claims-{_name(path.parent)}": partial(claims_of, path.parent)
         for path in sorted(RESULTS.rglob("claims.json"))
     },
 }

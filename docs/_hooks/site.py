@@ -1,7 +1,7 @@
 """What the site adds to the Markdown files when it is built.
 
-- A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that tables
-  of methods, recipes and errata come from the library and cannot fall behind it.
+- A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
+  tables of methods, recipes and errata come from the library and cannot fall behind it.
 - `results/` (records of committed runs) and KaTeX become part of the site.
 """
 
@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Fill in what is generated. A path `../results/` works in the repository; in the site it is `results/`."""
+    """Fill in what is generated; a path `../results/`, right in the repository, is `results/` in the site."""
 
     def fill(marker: re.Match[str]) -> str:
         if marker[1] not in GENERATORS:
