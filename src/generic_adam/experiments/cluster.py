@@ -51,7 +51,7 @@ def simulate_on_cluster(
             f"no Dask scheduler answers at {address!r} within {CONNECT_SECONDS} s, expected tcp://HOST:PORT "
             f"({' '.join(str(error).split())[:120]})"
         ) from error
-    with closing(client):
+    with closing(client), client.as_current():
         return _gather(client, plan, chunks, progress)
 
 

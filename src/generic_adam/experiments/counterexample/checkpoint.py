@@ -48,7 +48,8 @@ def restore(path: str | os.PathLike[str], simulation: Simulation) -> None:
       ExperimentError: no such file, a damaged one, or the checkpoint of another plan.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # np.load on a path would leave the file open when it is damaged.
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         found = str(arrays["plan"])
     except FileNotFoundError:
@@ -77,7 +78,7 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 def _fingerprint(simulation: Simulation) -> str:
     settings = simulation.plan.settings() | {"format": _FORMAT, "recorded": simulation.times.size}
-    return json.dumps(settings, sort_keys=True)
+    return json.dumps(settings)
 
 
 def _first_difference(found: str, expected: str) -> str:
