@@ -75,7 +75,7 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
     Raises:
         MethodError: the horizon is not a whole number from 1 to 10^15.
     """
-    if isinstance(steps, bool) or steps != math.floor(steps) or not 1 <= steps <= LONGEST_HORIZON:
+    if isinstance(steps, bool) or not 1 <= steps <= LONGEST_HORIZON or steps != math.floor(steps):
         raise MethodError(
             f"horizon: expected a whole number of steps from 1 to {LONGEST_HORIZON:.0e}, got {steps}"
         )
