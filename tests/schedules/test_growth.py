@@ -77,19 +77,15 @@ def test_what_is_not_known_is_not_guessed(text):
 def test_growth_agrees_with_the_values_far_out(schedule):
     """Log u_t less the log of the scale function: the coefficient, up to slow corrections."""
     growth = schedule.growth
-    if growth is None or not math.isfinite(growth.high) or growth.low < 1e-300:
+    # A geometric part takes over late and leaves the range of floats early: its growth is tested by the table above.
+    if growth is None or "^t" in str(schedule) or not math.isfinite(growth.high) or growth.low < 1e-300:
         return
-    # A geometric part leaves the range of floats early.
-    for t in (1e3,) if "^t" in str(schedule) else (1e3, 1e12):
-        value = float(schedule.at([t])[0])
-        if not 1e-290 < value < 1e290:
-            return
-        scale = t * growth.rho.log + float(growth.power) * math.log(t)
-        scale += float(growth.log) * math.log(math.log(t))
-        scale += float(growth.loglog) * math.log(math.log(math.log(t)))
-        # Additive constants inside logarithms fade as slowly as 1/log t, hence the allowance of a few units.
-        slack = 3.0 if t > 1e6 else 9.0
-        assert math.log(growth.low) - slack <= math.log(value) - scale <= math.log(growth.high) + slack
+    t = 1e12
+    value = float(schedule.at([t])[0])
+    scale = float(growth.power) * math.log(t) + float(growth.log) * math.log(math.log(t))
+    scale += float(growth.loglog) * math.log(math.log(math.log(t)))
+    # Constants inside logarithms fade as slowly as 1/log t, hence the allowance.
+    assert math.log(growth.low) - 3 <= math.log(value) - scale <= math.log(growth.high) + 3
 
 
 def test_partial_sums_follow_the_rules_of_the_scale():
