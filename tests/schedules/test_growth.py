@@ -77,7 +77,7 @@ def test_what_is_not_known_is_not_guessed(text):
 def test_growth_agrees_with_the_values_far_out(schedule):
     """Log u_t less the log of the scale function: the coefficient, up to slow corrections."""
     growth = schedule.growth
-    # A geometric part takes over late and leaves the range of floats early: its growth is tested by the table above.
+    # A geometric part takes over late and leaves the range of floats early: the table above tests it.
     if growth is None or "^t" in str(schedule) or not math.isfinite(growth.high) or growth.low < 1e-300:
         return
     t = 1e12
