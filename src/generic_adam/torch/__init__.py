@@ -10,6 +10,19 @@ from generic_adam.torch.amsgrad import AMSGrad  # noqa: E402
 from generic_adam.torch.coefficients import OptimizerError  # noqa: E402
 from generic_adam.torch.generic_adam import GenericAdam  # noqa: E402
 from generic_adam.torch.padam import Padam  # noqa: E402
+from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR  # noqa: E402
+from generic_adam.torch.watch import Watch  # noqa: E402
 from generic_adam.torch.weighted_adaema import WeightedAdaEMA  # noqa: E402
 
-__all__ = ["AMSGrad", "AdaShift", "AdaUSM", "GenericAdam", "OptimizerError", "Padam", "WeightedAdaEMA"]
+__all__ = [
+    "AMSGrad",
+    "AdaShift",
+    "AdaUSM",
+    "GenericAdam",
+    "OptimizerError",
+    "Padam",
+    "ScheduleFactor",
+    "ScheduleLR",
+    "Watch",
+    "WeightedAdaEMA",
+]

@@ -1,0 +1,259 @@
+r"""Watch a run: what the theory speaks of, measured every so many steps while training.
+
+The matrix :math:`\Gamma_t = \sqrt{v_t}/\alpha_t - \sqrt{v_{t-1}}/\alpha_{t-1}` is what AMSGrad, AdamNC and
+NosAdam keep from being negative, and what the sufficient condition does not need.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor
+
+from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.torch.live import Live, live, second_moments, steps_done
+
+# Quantiles need a sort; this many coordinates, evenly spread, are enough for them.
+_SAMPLED_COORDINATES = 1 << 15
+
+
+class ScalarWriter(Protocol):
+    """What Watch needs of a TensorBoard SummaryWriter."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
+        """Record one number."""
+
+
+@dataclass(frozen=True)
+class WatchRecord:
+    r"""What was seen at one step, for one parameter group; nan where a number does not exist.
+
+    Attributes:
+        step: t.
+        group: the index of the parameter group.
+        alpha: alpha_t, with the bias correction in it.
+        beta: beta_t.
+        theta: theta_t.
+        chi: alpha_t / sqrt(1 - theta_t), the sequence of condition 3.
+        ratio: sum alpha_i sqrt(1 - theta_i) / (n alpha_t) over the n steps watched: condition 4's, if watched
+            from t = 1.
+        negative_gamma: the share of coordinates where Gamma_t is negative.
+        step_size_low: the 5 % quantile of alpha_t / sqrt(v_t) over the coordinates.
+        step_size_median: its median.
+        step_size_high: its 95 % quantile.
+        gradient_norm: the Euclidean norm of the gradient, as it stood in `.grad`.
+        update_norm: the Euclidean norm of x_{t+1} - x_t.
+    """
+
+    step: int
+    group: int
+    alpha: float
+    beta: float
+    theta: float
+    chi: float
+    ratio: float
+    negative_gamma: float
+    step_size_low: float
+    step_size_median: float
+    step_size_high: float
+    gradient_norm: float
+    update_norm: float
+
+
+COLUMNS = tuple(field.name for field in fields(WatchRecord))
+
+
+class Watch:
+    """Records what an optimizer does, every so many steps, until it is detached.
+
+    It sits on the optimizer's step hooks: between two records it adds up one number a group, and after
+    `detach` nothing is left of it. Sharded parameters are seen by their local shard.
+
+    Args:
+        optimizer: a GenericAdam, or torch's Adam, AdamW, RMSprop or Adagrad.
+        every: the steps between records.
+        csv: a file to write to, one line a record, flushed at once; it must not exist yet.
+        tensorboard: a SummaryWriter, or anything with its `add_scalar`.
+
+    Attributes:
+        records: what was seen so far.
+
+    Raises:
+        OptimizerError: the optimizer cannot be watched, or an argument is wrong.
+
+    Examples:
+        >>> x = torch.nn.Parameter(torch.ones(3))
+        >>> optimizer = torch.optim.Adam([x], lr=0.1)
+        >>> with Watch(optimizer, every=10) as watch:
+        ...     for _ in range(20):
+        ...         optimizer.zero_grad()
+        ...         x.square().sum().backward()
+        ...         optimizer.step()
+        >>> [record.step for record in watch.records]
+        [10, 20]
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        every: int = 100,
+        *,
+        csv: str | os.PathLike[str] | None = None,
+        tensorboard: ScalarWriter | None = None,
+    ) -> None:
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
+        self.records: list[WatchRecord] = []
+        self.every = every
+        self._look = live(optimizer)
+        self._tensorboard = tensorboard
+        self._file = None if csv is None else _create(csv)
+        self._t = steps_done(optimizer)
+        self._seen = 0
+        self._sums: list[float] = []
+        self._alphas: list[float] = []
+        self._before: list[_Before] | None = None
+        self._handles = [
+            optimizer.register_step_pre_hook(self._before_step),
+            optimizer.register_step_post_hook(self._after_step),
+        ]
+
+    def detach(self) -> None:
+        """Take the hooks off the optimizer and close the file; the records stay."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._before = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if (self._t + 1) % self.every == 0:
+            self._before = [_Before(optimizer, group, self._look) for group in optimizer.param_groups]
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        groups = optimizer.param_groups
+        before, self._before = self._before, None
+        counted = groups[0].get("step")
+        if counted is None:
+            # torch keeps t in tensors; reading one at every step would wait for the device it is on.
+            counted = self._t + 1 if before is None else steps_done(optimizer)
+        if counted == self._t:
+            return  # a gradient scaler had the step skipped
+        self._t = counted
+        self._seen += 1
+        while len(self._sums) < len(groups):
+            self._sums.append(0.0)
+            self._alphas.append(math.nan)
+        for index, group in enumerate(groups):
+            alpha, beta, theta = self._look.coefficients(group, self._t)
+            self._sums[index] += alpha * math.sqrt(1 - theta)
+            if before is not None and index < len(before):
+                seen = (alpha, beta, theta, self._sums[index] / (self._seen * alpha) if alpha else math.nan)
+                self._record(
+                    index, seen, before[index].compare(optimizer, self._t, alpha, self._alphas[index])
+                )
+            self._alphas[index] = alpha
+
+    def _record(
+        self, group: int, seen: tuple[float, float, float, float], measured: tuple[float, ...]
+    ) -> None:
+        alpha, beta, theta, ratio = seen
+        chi = alpha / math.sqrt(1 - theta) if theta < 1 else math.nan
+        record = WatchRecord(self._t, group, alpha, beta, theta, chi, ratio, *measured)
+        self.records.append(record)
+        if self._file is not None:
+            self._file.write(",".join(map(repr, astuple(record))) + "\n")
+            self._file.flush()
+        if self._tensorboard is not None:
+            for name in COLUMNS[2:]:
+                self._tensorboard.add_scalar(f"watch/group {group}/{name}", getattr(record, name), self._t)
+
+
+class _Before:
+    """Copies of a group's parameters and second moments, taken before a step that is recorded."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], look: Live) -> None:
+        self.group, self.look = group, look
+        self.parameters = [p for p in group["params"] if p.requires_grad]
+        self.points = [p.detach().clone() for p in self.parameters]
+        self.moments = {p: v.clone() for p, v in second_moments(optimizer, group, look).items()}
+
+    @torch.no_grad()
+    def compare(
+        self, optimizer: torch.optim.Optimizer, t: int, alpha: float, alpha_before: float
+    ) -> tuple[float, ...]:
+        """The measured columns of a record: from `negative_gamma` to `update_norm`."""
+        after = {
+            p: v for p, v in second_moments(optimizer, self.group, self.look).items() if p.grad is not None
+        }
+        moved = [p.detach() - old for p, old in zip(self.parameters, self.points, strict=True)]
+        scale = self.look.moment_scale(t)
+        return (
+            self._negative_share(after, t, alpha, alpha_before),
+            *_step_sizes(after.values(), alpha, scale),
+            _norm(p.grad for p in self.parameters if p.grad is not None),
+            _norm(moved),
+        )
+
+    def _negative_share(
+        self, after: dict[Tensor, Tensor], t: int, alpha: float, alpha_before: float
+    ) -> float:
+        """The share of coordinates with sqrt(v_t) / alpha_t < sqrt(v_{t-1}) / alpha_{t-1}."""
+        shared = [p for p in after if p in self.moments]
+        if not shared or not (alpha > 0 and alpha_before > 0):
+            return math.nan
+        # Squared, and with one factor for both sides, so that nothing small has to be divided.
+        factor = (alpha_before / alpha) ** 2 * self.look.moment_scale(t) / self.look.moment_scale(t - 1)
+        negative = sum((after[p] * factor < self.moments[p]).count_nonzero() for p in shared)
+        return int(negative) / sum(after[p].numel() for p in shared)
+
+
+def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[float, float, float]:
+    """Quantiles 5 %, 50 % and 95 % of alpha_t / sqrt(v_t) over evenly spread coordinates."""
+    flat = [v.reshape(-1) for v in moments]
+    total = sum(v.numel() for v in flat)
+    if total == 0:
+        return math.nan, math.nan, math.nan
+    stride = max(1, total // _SAMPLED_COORDINATES)
+    sample = torch.cat([v[::stride].float() for v in flat])
+    # v and the step size go in opposite directions: the low quantile of one is the high quantile of the
+    # other.
+    points = torch.tensor([0.95, 0.5, 0.05], dtype=sample.dtype, device=sample.device)
+    low, median, high = (torch.quantile(sample, points) * scale).sqrt().tolist()
+    return tuple(alpha / root if root > 0 else math.inf for root in (low, median, high))  # type: ignore[return-value]
+
+
+def _norm(tensors: Iterable[Tensor]) -> float:
+    parts = [torch.linalg.vector_norm(tensor, dtype=_accumulator(tensor)) for tensor in tensors]
+    return float(torch.linalg.vector_norm(torch.stack(parts))) if parts else math.nan
+
+
+def _accumulator(tensor: Tensor) -> torch.dtype | None:
+    """Norms of half-precision tensors are added up in float32."""
+    return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else None
+
+
+def _create(path: str | os.PathLike[str]) -> Any:
+    try:
+        file = Path(path).open("x", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by detach
+    except FileExistsError:
+        raise OptimizerError(f"{os.fspath(path)} exists already; expected the name of a new file") from None
+    except OSError as error:
+        raise OptimizerError(f"{os.fspath(path)} cannot be written: {error.strerror}") from error
+    file.write(",".join(COLUMNS) + "\n")
+    file.flush()
+    return file
