@@ -129,6 +129,16 @@ class Schedule(ABC):
     def _growth(self) -> Growth | None:
         """The order of growth from those of the parts."""
 
+    @cached_property
+    def complement(self) -> Schedule:
+        """1 - u, made once: theta carries its complement and what is known of it."""
+        return self.one_minus()
+
+    @cached_property
+    def known_facts(self) -> dict[tuple[int, float], Any]:
+        """What `enclose` has found out about u_t on stretches of t; empty at first."""
+        return {}
+
     def one_minus(self) -> Schedule:
         """1 - u, rearranged so that no digits cancel where the form allows it."""
         from generic_adam.schedules.nodes import Constant, Subtract

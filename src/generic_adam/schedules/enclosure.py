@@ -38,6 +38,14 @@ from generic_adam.schedules.simplify import as_linear
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
     """Facts that hold for u_t at every t with start <= t <= stop."""
+    stretch = (start, stop)
+    known = schedule.known_facts
+    if stretch not in known:
+        known[stretch] = _found(schedule, start, stop)
+    return known[stretch]
+
+
+def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     found = _by_form(schedule, start, stop)
     direction = found.direction
     sign = found.sign or found.range.sign
@@ -191,7 +199,7 @@ def _(node: WeightShare, start: int, stop: float) -> Enclosure:
 
 @_by_form.register
 def _(node: WeightedTheta, start: int, stop: float) -> Enclosure:
-    share = enclose(node.one_minus(), start, stop)
+    share = enclose(node.complement, start, stop)
     return summed(Enclosure(point(1.0), 1, 0, FLAT), negated(share))
 
 
@@ -199,7 +207,7 @@ def _(node: WeightedTheta, start: int, stop: float) -> Enclosure:
 def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
     # It rises to at most 1; for a constant factor t u'/u = y/(e^y - 1) with y = -t log(factor).
     factor = enclose(node.factor, 1)
-    if not (factor.range.low >= 0 and enclose(node.factor.one_minus(), 1).positive):
+    if not (factor.range.low >= 0 and enclose(node.factor.complement, 1).positive):
         return Enclosure()
     first = node(start)
     bounds = Interval(first * (1 - 1e-13), 1.0 if start < stop else min(1.0, first * (1 + 1e-13)))

@@ -245,7 +245,7 @@ class BiasCorrection(Schedule):
 
     @cached_property
     def _log_product(self) -> Recursion:
-        complement = self.factor.one_minus()
+        complement = self.factor.complement
 
         def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
             missing = np.broadcast_to(np.asarray(complement._evaluate(times)), times.shape)
@@ -262,10 +262,10 @@ class BiasCorrection(Schedule):
 
         return Recursion(0.0, _RECURSION_BLOCK, advance)
 
-    @property
+    @cached_property
     def _constant_log(self) -> float | None:
         """Log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
-        missing = self.factor.one_minus().constant_value
+        missing = self.factor.complement.constant_value
         if missing is None:
             return None
         return math.log1p(-missing) if missing < 1 else -math.inf
@@ -283,7 +283,7 @@ class BiasCorrection(Schedule):
 
     def _growth(self) -> Growth | None:
         # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
-        missing = self.factor.one_minus().growth
+        missing = self.factor.complement.growth
         if missing is None or missing.sign <= 0:
             return None
         sums = missing.partial_sums()

@@ -81,7 +81,7 @@ def subtract(left: Schedule, right: Schedule) -> Schedule:
     if collected is not None:
         return collected
     if left == Constant(Fraction(1)):
-        return right.one_minus()
+        return right.complement
     if left == Constant(Fraction(0)):
         return negate(right)
     return left if right == Constant(Fraction(0)) else Subtract(left, right)
