@@ -1,0 +1,214 @@
+"""Trainer's arguments against the real transformers, and a real Trainer that trains with GenericAdam."""
+
+import os
+import types
+
+import numpy as np
+import pytest
+import torch
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip("transformers")
+
+from generic_adam import certify  # noqa: E402
+from generic_adam.adapters import AdapterError  # noqa: E402
+from generic_adam.adapters.torch import read  # noqa: E402
+from generic_adam.adapters.trainer import read_training_arguments  # noqa: E402
+from generic_adam.methods import Method, adam  # noqa: E402
+from generic_adam.schedules import Opaque  # noqa: E402
+from generic_adam.torch import GenericAdam, ScheduleLR, Watch  # noqa: E402
+
+TOTAL, WARM_UP, BASE = 700, 90, 3e-4
+
+SHAPES = {
+    "constant": {},
+    "constant_with_warmup": {},
+    "linear": {},
+    "cosine": {},
+    "cosine_with_restarts": {"num_cycles": 3},
+    "polynomial": {"power": 2.0, "lr_end": 1e-6},
+    "inverse_sqrt": {},
+    "cosine_with_min_lr": {"min_lr": 3e-5},
+    "cosine_warmup_with_min_lr": {"min_lr_rate": 0.1, "warmup_lr_rate": 0.01},
+    "warmup_stable_decay": {"num_decay_steps": 200, "decay_type": "1-sqrt", "min_lr_ratio": 0.05},
+}
+
+
+def arguments(tmp_path, **changes):
+    settings = {
+        "output_dir": str(tmp_path),
+        "max_steps": TOTAL,
+        "warmup_steps": WARM_UP,
+        "learning_rate": BASE,
+        "report_to": [],
+        "use_cpu": True,
+    }
+    return transformers.TrainingArguments(**settings | changes)
+
+
+def real_rates(kind, settings, steps, warm_up=WARM_UP):
+    """What transformers' own scheduler makes of it, over more steps than the run has."""
+    optimizer = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=BASE)
+    scheduler = transformers.get_scheduler(
+        kind,
+        optimizer,
+        num_warmup_steps=warm_up,
+        num_training_steps=TOTAL,
+        scheduler_specific_kwargs=dict(settings),
+    )
+    readings = read(optimizer, scheduler)
+    rates = []
+    for _ in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return np.array(rates), readings[0].method.alpha.values(1, steps + 1)
+
+
+def corrected(rates, beta=0.9, theta=0.999):
+    t = np.arange(1, len(rates) + 1)
+    return rates * np.sqrt(1 - theta**t) / (1 - beta**t)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_shape_is_what_transformers_does(kind, tmp_path):
+    settings = SHAPES[kind]
+    rates, live = real_rates(kind, settings, 2 * TOTAL)
+    reading = read_training_arguments(
+        arguments(tmp_path, lr_scheduler_type=kind, lr_scheduler_kwargs=settings)
+    )
+    assert reading.horizon == TOTAL
+    expected = corrected(rates)
+    alpha = reading.method.alpha
+    assert not isinstance(alpha, Opaque)
+    assert alpha.order is not None or kind == "cosine"  # touches 0 again and again
+    np.testing.assert_allclose(alpha.values(1, 2 * TOTAL + 1), expected, rtol=1e-9, atol=1e-14 * BASE)
+    # the same scheduler, read live: transformers' LambdaLR is known by its function
+    np.testing.assert_allclose(live, expected, rtol=1e-9, atol=1e-14 * BASE)
+
+
+@pytest.mark.parametrize("warm_up", [0, 1, 0.1, 0.33])
+def test_warm_up_is_counted_as_trainer_counts(warm_up, tmp_path):
+    given = arguments(tmp_path, warmup_steps=warm_up, lr_scheduler_type="linear")
+    steps = given.get_warmup_steps(TOTAL)
+    rates, _ = real_rates("linear", {}, TOTAL, steps)
+    alpha = read_training_arguments(given).method.alpha
+    np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-9)
+
+
+def test_restarts_begin_where_rounding_puts_them(tmp_path):
+    for cycles in (1, 3, 7, 49):
+        settings = {"num_cycles": cycles}
+        rates, _ = real_rates("cosine_with_restarts", settings, TOTAL)
+        given = arguments(tmp_path, lr_scheduler_type="cosine_with_restarts", lr_scheduler_kwargs=settings)
+        alpha = read_training_arguments(given).method.alpha
+        np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-8, atol=1e-12 * BASE)
+
+
+def test_optimizers_by_name(tmp_path):
+    adamw = read_training_arguments(
+        arguments(tmp_path, lr_scheduler_type="constant", adam_beta1=0.8, adam_beta2=0.95, weight_decay=0.1)
+    )
+    assert adamw.method == adam(lr=BASE, beta=0.8, theta=0.95)
+    assert any("decay of 0.1" in sentence for sentence in adamw.outside)
+    assert any("clipped to norm 1" in sentence for sentence in adamw.outside)
+    adafactor = read_training_arguments(arguments(tmp_path, optim="adafactor", lr_scheduler_type="constant"))
+    assert adafactor.method == Method(BASE, 0, "1 - t^-0.8")
+    rmsprop = read_training_arguments(
+        arguments(tmp_path, optim="rmsprop", optim_args="alpha=0.95", lr_scheduler_type="constant")
+    )
+    assert rmsprop.method == Method(BASE, 0, 0.95)
+    adagrad = read_training_arguments(arguments(tmp_path, optim="adagrad", lr_scheduler_type="constant"))
+    assert adagrad.method.alpha(8) == pytest.approx(BASE / 3)
+
+
+def test_trainers_own_adafactor_decays_as_read():
+    x = torch.nn.Parameter(torch.ones(3))
+    optimizer = transformers.Adafactor(
+        [x], lr=0.01, scale_parameter=False, relative_step=False, clip_threshold=1e9
+    )
+    v = np.zeros(3)
+    for t in range(1, 30):
+        g = np.sin(np.arange(1.0, 4.0) * t)
+        x.grad = torch.tensor(g, dtype=torch.float32)
+        before = x.detach().double().numpy().copy()
+        optimizer.step()
+        v = (1 - t**-0.8) * v + t**-0.8 * g**2
+        np.testing.assert_allclose(x.detach().numpy(), before - 0.01 * g / np.sqrt(v), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optim": "sgd"}, "optim 'sgd' is no Generic Adam"),
+        ({"optim": "lion_32bit"}, "optim 'lion_32bit' is no Generic Adam"),
+        ({"optim": "rmsprop", "optim_args": "momentum=0.9"}, "RMSprop with momentum"),
+        ({"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "steps"}, "depends on the data"),
+        ({"max_steps": -1}, "the number of steps is not known"),
+        ({"lr_scheduler_type": "warmup_stable_decay"}, "do not fit 'warmup_stable_decay'"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(changes, message, tmp_path):
+    with pytest.raises(AdapterError, match=message) as caught:
+        read_training_arguments(arguments(tmp_path, **changes))
+    assert "\n" not in str(caught.value)
+
+
+def test_attributes_are_enough_and_missing_ones_are_named():
+    plain = types.SimpleNamespace(optim="adamw_torch", lr_scheduler_type="linear", max_steps=100)
+    with pytest.raises(AdapterError, match="has no attribute 'learning_rate'"):
+        read_training_arguments(plain)
+    plain = types.SimpleNamespace(
+        optim="adamw_torch", lr_scheduler_type="linear", max_steps=100, learning_rate=1e-3, warmup_steps=0,
+        warmup_ratio=0.1, adam_beta1=0.9, adam_beta2=0.999, adam_epsilon=1e-8, weight_decay=0.0,
+    )  # fmt: skip
+    assert certify(plain).verdict == "not certified"
+    assert read_training_arguments(plain).method.alpha(1) == 0
+    assert read_training_arguments(plain).method.alpha(11) > 0
+
+
+def test_certify_takes_the_arguments_and_their_horizon(tmp_path):
+    certificate = certify(arguments(tmp_path, lr_scheduler_type="inverse_sqrt"))
+    assert certificate[0].certificate.horizon.steps == TOTAL
+    longer = certify(arguments(tmp_path, max_steps=-1, num_train_epochs=3), horizon=5_000)
+    assert longer[0].reading.horizon == 5_000
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        tokens = torch.arange(8) * (index + 1) % 16
+        return {"input_ids": tokens, "labels": tokens}
+
+
+def test_trainer_trains_with_generic_adam(tmp_path):
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=16, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0
+    )
+    model = transformers.GPT2LMHeadModel(config)
+    method = Method(alpha="0.01 * min(1, sqrt(8/t))", beta=0.9, theta="max(0.99, 1 - 1/t)")
+    # Trainer always steps a scheduler, so the learning rate comes from one; theta_t is the optimizer's own.
+    optimizer = GenericAdam(model.parameters(), beta=method.beta, theta=method.theta)
+    scheduler = ScheduleLR(optimizer, method.alpha)
+    given = arguments(
+        tmp_path, max_steps=12, warmup_steps=0, per_device_train_batch_size=8, disable_tqdm=True
+    )
+    trainer = transformers.Trainer(
+        model=model, args=given, train_dataset=Rows(), optimizers=(optimizer, scheduler)
+    )
+    before = [p.detach().clone() for p in model.parameters()]
+    with Watch(optimizer, every=4) as watch:
+        result = trainer.train()
+    assert result.global_step == 12
+    assert optimizer.param_groups[0]["step"] == 12
+    assert optimizer.param_groups[0]["lr"] == method.alpha(13)  # set for the next step
+    assert [(record.step, record.alpha) for record in watch.records] == [
+        (t, method.alpha(t)) for t in (4, 8, 12)
+    ]
+    assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+    certificate = certify(optimizer, scheduler)
+    assert certificate.verdict == "certified"
+    assert certificate[0].reading.method == method
