@@ -1,0 +1,220 @@
+"""The transformation under JAX's and Optax's own transformations."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import orbax.checkpoint
+import pytest
+
+from generic_adam import reference
+from generic_adam.methods import Method
+from generic_adam.optax import as_optax_schedule, generic_adam, padam, scale_by_generic_adam
+
+METHOD = Method("0.1/sqrt(t)", 0.9, "theta_from_weights(t^0.5)")
+PARAMS = {"weight": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "bias": jnp.array([0.1, -0.3])}
+
+
+def loss(params: Any) -> jax.Array:
+    return jnp.sum((params["weight"] @ jnp.array([1.0, 2.0]) + params["bias"]) ** 2)
+
+
+def run(
+    solver: optax.GradientTransformation, steps: int, params: Any = PARAMS, state: Any = None
+) -> tuple[Any, Any]:
+    state = solver.init(params) if state is None else state
+
+    @jax.jit
+    def step(params: Any, state: Any) -> tuple[Any, Any]:
+        updates, state = solver.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    for _ in range(steps):
+        params, state = step(params, state)
+    return params, state
+
+
+def assert_same(first: Any, second: Any, tolerance: float = 1e-6) -> None:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance), first, second)
+
+
+def test_jit_scan_and_plain_calls_agree() -> None:
+    solver = generic_adam(METHOD, bias_correction=True)
+    plain, state = PARAMS, solver.init(PARAMS)
+    for _ in range(5):
+        updates, state = solver.update(jax.grad(loss)(plain), state, plain)
+        plain = optax.apply_updates(plain, updates)
+    jitted, _ = run(solver, 5)
+
+    def step(carry: tuple, _: None) -> tuple[tuple, None]:
+        params, state = carry
+        updates, state = solver.update(jax.grad(loss)(params), state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+    (scanned, _), _ = jax.lax.scan(step, (PARAMS, solver.init(PARAMS)), length=5)
+    assert_same(plain, jitted)
+    assert_same(plain, scanned)
+
+
+def test_vmap_runs_independent_problems() -> None:
+    solver = generic_adam(METHOD)
+    gradients = jnp.array([[[1.0, -2.0], [3.0, 0.0]], [[0.5, 0.0], [1.0, 1.0]], [[2.0, 2.0], [-1.0, 0.5]]])
+
+    def two_steps(both: jax.Array) -> jax.Array:
+        state = solver.init(both[0])
+        first, state = solver.update(both[0], state)
+        return first + solver.update(both[1], state)[0]
+
+    np.testing.assert_allclose(
+        jax.vmap(two_steps)(gradients), [two_steps(both) for both in gradients], rtol=1e-6
+    )
+
+
+@pytest.mark.usefixtures("x64")
+def test_grad_through_updates_is_the_derivative() -> None:
+    """d x_3 / d(start, learning rate) through two updates, against central differences."""
+
+    def last(x: jax.Array, rate: jax.Array) -> jax.Array:
+        solver = generic_adam(rate, 0.9, "1 - 1/(t+1)")
+        state = solver.init(x)
+        for _ in range(2):
+            updates, state = solver.update(jnp.sin(x), state, x)
+            x = x + updates
+        return jnp.sum(x**2)
+
+    x, rate, h = jnp.array([1.0, -0.4]), jnp.array(0.1), 1e-6
+    by_start, by_rate = jax.jit(jax.grad(last, argnums=(0, 1)))(x, rate)
+    assert float(by_rate) == pytest.approx(float((last(x, rate + h) - last(x, rate - h)) / (2 * h)), rel=1e-7)
+    for i, unit in enumerate(jnp.eye(2) * h):
+        assert float(by_start[i]) == pytest.approx(
+            float((last(x + unit, rate) - last(x - unit, rate)) / (2 * h)), rel=1e-7
+        )
+
+
+@pytest.mark.parametrize("make", [generic_adam, padam])
+def test_grad_is_finite_where_v_is_zero(make: Any) -> None:
+    solver = make(0.1, 0.9, "1 - 1/t", initial_v=0.0)
+
+    def moved(gradient: jax.Array) -> jax.Array:
+        return jnp.sum(solver.update(gradient, solver.init(gradient))[0])
+
+    assert np.isfinite(jax.grad(moved)(jnp.array([0.0, 1.0]))).all()
+
+
+def test_chain_with_clipping_and_weight_decay() -> None:
+    solver = optax.chain(
+        optax.clip_by_global_norm(1.0),
+        scale_by_generic_adam(0.9, "1 - 1/max(t, 2)"),
+        optax.add_decayed_weights(0.1),
+        optax.scale_by_learning_rate(0.01),
+    )
+    gradient = jax.tree.map(lambda p: 100 * jnp.ones_like(p), PARAMS)
+    updates, _ = solver.update(gradient, solver.init(PARAMS), PARAMS)
+    # After clipping g = 1/sqrt(6) for each of the six; m_1 = 0.1 g, v_1 = (1e-8 + g^2)/2.
+    direction = 0.1 / np.sqrt(6) / np.sqrt((1e-8 + 1 / 6) / 2)
+    assert_same(updates, jax.tree.map(lambda p: -0.01 * (direction + 0.1 * p), PARAMS))
+
+
+def test_masked_leaves_pass_through() -> None:
+    solver = optax.masked(generic_adam(METHOD), {"weight": True, "bias": False})
+    state = solver.init(PARAMS)
+    updates, state = jax.jit(solver.update)(PARAMS, state)
+    assert_same(updates["bias"], PARAMS["bias"])
+    alone = generic_adam(METHOD)
+    assert_same(updates["weight"], alone.update(PARAMS["weight"], alone.init(PARAMS["weight"]))[0])
+    assert len(jax.tree.leaves(optax.tree.get(state, "mu"))) == 1
+
+
+def test_multi_transform_gives_each_label_its_method() -> None:
+    parts = {"a": generic_adam(METHOD), "b": generic_adam(1.0, 0.0, "1 - 1/(t+1)^0.5")}
+    both, _ = run(optax.multi_transform(parts, {"weight": "a", "bias": "b"}), 3)
+    only_a, _ = run(
+        optax.multi_transform({"a": parts["a"], "b": parts["a"]}, {"weight": "a", "bias": "b"}), 1
+    )
+    first_a, _ = run(parts["a"], 1)
+    assert_same(only_a, first_a)
+    assert not np.allclose(both["bias"], run(parts["a"], 3)[0]["bias"])
+
+
+def test_inject_hyperparams_takes_numbers_text_and_schedules() -> None:
+    expected, _ = run(generic_adam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", bias_correction=True), 4)
+    as_functions = optax.inject_hyperparams(generic_adam)(
+        as_optax_schedule("0.1/sqrt(t)"),
+        beta=0.9,
+        theta=as_optax_schedule("1 - 1/(t+1)"),
+        bias_correction=True,
+    )
+    params, state = run(as_functions, 4)
+    assert_same(params, expected)
+    assert float(state.hyperparams["theta"]) == pytest.approx(1 - 1 / 5)
+    as_text = optax.inject_hyperparams(generic_adam)(
+        "0.1/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)", bias_correction=True
+    )
+    assert_same(run(as_text, 4)[0], expected)
+
+
+def test_an_injected_number_can_be_changed_on_the_way() -> None:
+    solver = optax.inject_hyperparams(generic_adam)(0.1, beta=0.9, theta="1 - 1/(t+1)")
+    params, state = run(solver, 2)
+    state.hyperparams["method_or_alpha"] = jnp.array(0.0)
+    assert_same(run(solver, 1, params, state)[0], params, 0)
+
+
+def test_accumulation_and_finiteness_wrappers() -> None:
+    for dtype in (jnp.float32, jnp.bfloat16):
+        params = optax.tree.cast(PARAMS, dtype)
+        every_other = optax.MultiSteps(generic_adam(METHOD), every_k_schedule=2)
+        once, _ = run(generic_adam(METHOD), 1, params)
+        assert_same(run(every_other, 1, params)[0], params, 0)
+        assert_same(run(every_other, 2, params)[0], once, 1e-2 if dtype == jnp.bfloat16 else 1e-6)
+    guarded = optax.apply_if_finite(generic_adam(METHOD), max_consecutive_errors=3)
+    bad = jax.tree.map(lambda p: p * jnp.nan, PARAMS)
+    updates, _ = guarded.update(bad, guarded.init(PARAMS), PARAMS)
+    assert_same(updates, jax.tree.map(jnp.zeros_like, PARAMS), 0)
+
+
+@pytest.mark.parametrize("theta", ["theta_from_weights(t^0.5)", "1 - 1/(t+1)"])
+def test_an_orbax_checkpoint_resumes_bit_for_bit(tmp_path: Path, theta: str) -> None:
+    solver = generic_adam("0.1/sqrt(t)", 0.9, theta, bias_correction=True)
+    params, state = run(solver, 3)
+    with orbax.checkpoint.StandardCheckpointer() as saver:
+        saver.save(tmp_path / "run", {"params": params, "state": state})
+    with orbax.checkpoint.StandardCheckpointer() as loader:
+        loaded = loader.restore(tmp_path / "run", {"params": PARAMS, "state": solver.init(PARAMS)})
+    assert_same(loaded, {"params": params, "state": state}, 0)
+    assert_same(run(solver, 2, **loaded), run(solver, 2, params, state), 0)
+
+
+def test_the_state_is_found_by_name_and_counts_from_zero() -> None:
+    solver = optax.chain(optax.identity(), generic_adam(METHOD))
+    state = solver.init(PARAMS)
+    assert int(optax.tree.get(state, "count")) == 0
+    assert_same(optax.tree.get(state, "nu"), jax.tree.map(lambda p: jnp.full_like(p, 1e-8), PARAMS), 0)
+    _, state = run(solver, 3)
+    assert int(optax.tree.get(state, "count")) == 3
+
+
+def test_complex_parameters_follow_the_modulus() -> None:
+    """v averages abs(g)^2, so that turning g by a phase turns the update by the same phase."""
+    solver = generic_adam(0.1, 0.9, "1 - 1/(t+1)")
+    g, phase = jnp.array([1.0 + 2.0j, -3.0 + 0.0j]), jnp.exp(0.7j)
+    updates, state = solver.update(g, solver.init(g))
+    assert state.nu.dtype == jnp.float32
+    np.testing.assert_allclose(solver.update(g * phase, solver.init(g))[0], updates * phase, rtol=1e-6)
+    real = solver.update(jnp.array([-3.0]), solver.init(jnp.array([0.0])))[0]
+    np.testing.assert_allclose(updates[1], real[0], rtol=1e-6)
+
+
+def test_a_tree_follows_the_reference_in_single_precision() -> None:
+    params, _ = run(generic_adam(METHOD, eps=0), 50)
+
+    def gradient(x: np.ndarray, _t: int) -> np.ndarray:
+        residual = x[:4].reshape(2, 2) @ [1.0, 2.0] + x[4:]
+        return np.concatenate([np.outer(2 * residual, [1.0, 2.0]).ravel(), 2 * residual])
+
+    start = np.concatenate([np.asarray(PARAMS["weight"]).ravel(), np.asarray(PARAMS["bias"])])
+    last = reference.generic_adam(METHOD, gradient, start, 50).points[-1]
+    np.testing.assert_allclose(np.concatenate([params["weight"].ravel(), params["bias"]]), last, atol=2e-5)
