@@ -1,0 +1,45 @@
+"""The gallery says of each recipe what the certificate, the sums and the advice say."""
+
+import pytest
+
+from generic_adam.methods.recipes import recipe, recipe_names
+from generic_adam.theory.certificate import certify
+from generic_adam.theory.gallery import exhibit
+from generic_adam.theory.sums import ratio
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_an_exhibit_is_put_together_from_the_theory(name):
+    one = exhibit(recipe(name))
+    assert one.certificate.verdict == "not certified"
+    assert one.ratio == ratio(one.recipe.method, one.recipe.horizon)
+    assert one.certificate.horizon is not None
+    assert one.certificate.horizon.steps == one.recipe.horizon
+    assert one.certificate.horizon.ratios[-1] == (one.recipe.horizon, one.ratio)
+    if name == "bert":  # a learning rate of 0 has no nearby repair
+        assert one.nearest is None
+        return
+    assert one.nearest is not None
+    assert certify(one.nearest.method).verdict == "certified"
+
+
+def test_the_nearest_change_of_palm_is_its_first_step():
+    nearest = exhibit(recipe("palm")).nearest
+    assert nearest is not None
+    assert (nearest.first_step, nearest.last_step) == (1, 1)
+    assert str(nearest.rate) == "T^(-2/5)"
+
+
+def test_the_transformer_keeps_its_own_steps_until_theta_is_1_minus_1_over_t():
+    nearest = exhibit(recipe("transformer")).nearest
+    assert nearest is not None
+    assert nearest.first_step == 51  # 1/(1 - 0.98) = 50
+    assert str(nearest.rate) == "T^(-1/2) log T"
+
+
+def test_plain_types_come_out():
+    import json
+
+    for name in ("bert", "t5"):
+        entry = exhibit(recipe(name)).to_dict()
+        assert json.loads(json.dumps(entry, allow_nan=False)) == entry
