@@ -18,7 +18,7 @@ SOLVERS = {
     "theta 0.9": generic_adam(0.1, 0.9, 0.9),
     "without eps": generic_adam(0.1, 0.9, "1 - 1/t", initial_v=0.0, eps=0.0),
     "padam": padam(0.1, 0.9, 0.999, initial_v=0.0),
-    "adashift": adashift(0.1, kept=2),
+    "adashift": adashift(0.1, keep=2),
 }
 
 
@@ -133,8 +133,8 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
             "alpha: expected one number, got an array",
         ),
         (lambda: scale_by_generic_adam(0.9, 2.0), MethodError, "theta: expected 0 <= theta_t < 1"),
-        (lambda: padam(0.1, 0.9, 0.9, power=0.75), TransformationError, "power is 0.75; expected"),
-        (lambda: adashift(0.1, kept=0), TransformationError, "kept is 0; expected"),
+        (lambda: padam(0.1, 0.9, 0.9, partial=0.75), TransformationError, "partial is 0.75; expected"),
+        (lambda: adashift(0.1, keep=0), TransformationError, "keep is 0; expected"),
         (lambda: adashift(0.1, theta=1.0), TransformationError, "theta is 1.0; expected"),
         (
             lambda: generic_adam(0.1, 0.9, 0.9).init({"n": jnp.arange(3)}),

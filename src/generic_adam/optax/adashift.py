@@ -1,6 +1,6 @@
 r"""AdaShift: v_t from gradients that are n steps old, so that v_t and g_t are independent."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ from generic_adam.optax.schedule import as_optax_schedule
 from generic_adam.optax.transform import DEFAULT_EPS
 from generic_adam.optax.trees import first_moments, map_leaves
 from generic_adam.schedules import as_schedule, bias_correction
+
+Reduction = Literal["max", "none"]
 
 
 class AdaShiftState(NamedTuple):
@@ -39,8 +41,8 @@ def adashift(
     beta: float = 0.9,
     theta: float = 0.999,
     *,
-    kept: int = 10,
-    reduce_by_max: bool = True,
+    keep: int = 10,
+    reduction: Reduction = "max",
     eps: ArrayLike = DEFAULT_EPS,
 ) -> optax.GradientTransformation:
     r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
@@ -56,8 +58,8 @@ def adashift(
         alpha: the base learning rate alpha_t: a number, a text, a schedule or a callable of t.
         beta: the weight of a gradient against the next newer one, 0 <= beta < 1.
         theta: the second-moment parameter, 0 <= theta < 1.
-        kept: n, the number of gradients kept; each costs the memory of the parameters.
-        reduce_by_max: phi is the maximum over each leaf; False for the identity.
+        keep: n, the number of gradients kept; each costs the memory of the parameters.
+        reduction: phi, "max" for the maximum over each leaf, "none" for the identity.
         eps: added to the root.
 
     Returns:
@@ -67,8 +69,10 @@ def adashift(
         Zhou, Zhang, Lu, Wang, Zhang, Yu, "AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
         Methods", ICLR 2019
     """
-    if kept < 1:
-        raise TransformationError(f"kept is {kept}; expected a whole number >= 1")
+    if keep < 1:
+        raise TransformationError(f"keep is {keep}; expected a whole number >= 1")
+    if reduction not in get_args(Reduction):
+        raise TransformationError(f'reduction is {reduction!r}; expected "max" or "none"')
     for name, value in (("beta", beta), ("theta", theta)):
         if not 0 <= value < 1:
             raise TransformationError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
@@ -76,17 +80,17 @@ def adashift(
     running = RunningSchedules({"alpha": as_coefficient("alpha", alpha)})
     decay = Factor(theta, (1 - as_schedule(theta))(1))
     correction = as_optax_schedule(bias_correction(theta))
-    powers = beta ** np.arange(kept - 1, -1, -1.0)
+    powers = beta ** np.arange(keep - 1, -1, -1.0)
     weights = powers / powers.sum()
 
     def phi(squares: jax.Array) -> jax.Array:
-        return jnp.max(squares) if reduce_by_max and squares.size else squares
+        return jnp.max(squares) if reduction == "max" and squares.size else squares
 
     def init(params: optax.Params) -> AdaShiftState:
         zeros = first_moments(params, None)
         return AdaShiftState(
             count=jnp.zeros([], jnp.int32),
-            kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (kept, *p.shape)), zeros),
+            kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (keep, *p.shape)), zeros),
             nu=jax.tree.map(lambda p: jnp.zeros_like(phi(squared(p))), zeros),
             sums=running.start(),
         )
@@ -96,8 +100,8 @@ def adashift(
     ) -> tuple[optax.Updates, AdaShiftState]:
         del params
         numbers, sums = running.advance(state.count, state.sums)
-        collecting = state.count < kept
-        corrected = jnp.where(collecting, 1, correction(state.count - kept))
+        collecting = state.count < keep
+        corrected = jnp.where(collecting, 1, correction(state.count - keep))
 
         def move(gradient: jax.Array, past: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
             g = held_in_range(gradient.astype(past.dtype))

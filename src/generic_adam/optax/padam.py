@@ -39,7 +39,7 @@ def padam(
     beta: CoefficientLike | None = None,
     theta: CoefficientLike | None = None,
     *,
-    power: float = 0.125,
+    partial: float = 0.125,
     initial_v: ArrayLike = DEFAULT_INITIAL_V,
     eps: ArrayLike = DEFAULT_EPS,
     mu_dtype: DTypeLike | None = None,
@@ -57,7 +57,7 @@ def padam(
         method_or_alpha: a method, or the base learning rate alpha_t.
         beta: the momentum parameter beta_t; not with a method.
         theta: the second-moment parameter theta_t; not with a method.
-        power: p, 0 < p <= 1/2; its authors use 1/8.
+        partial: p, 0 < p <= 1/2; its authors use 1/8.
         initial_v: v_0.
         eps: added to the power.
         mu_dtype: the dtype of m; None for that of the parameters, at least float32.
@@ -69,8 +69,8 @@ def padam(
         Chen, Zhou, Tang, Yang, Cao, Gu, "Closing the Generalization Gap of Adaptive Gradient Methods in
         Training Deep Neural Networks", IJCAI 2020
     """
-    if not 0 < power <= 0.5:
-        raise TransformationError(f"power is {power}; expected 0 < power <= 1/2")
+    if not 0 < partial <= 0.5:
+        raise TransformationError(f"partial is {partial}; expected 0 < partial <= 1/2")
     check_not_negative("initial_v", initial_v)
     check_not_negative("eps", eps)
     alpha, beta, theta = sequences(method_or_alpha, beta, theta)
@@ -95,7 +95,7 @@ def padam(
         def move(gradient: jax.Array, m: jax.Array, v: jax.Array, v_max: jax.Array) -> tuple[jax.Array, ...]:
             new_m, new_v = next_moments(gradient, m, v, decays)
             new_max = jnp.maximum(v_max.astype(new_v.dtype), new_v)
-            direction = quotient(new_m, power_of(new_max, power) + jnp.asarray(eps, new_v.dtype))
+            direction = quotient(new_m, power_of(new_max, partial) + jnp.asarray(eps, new_v.dtype))
             moved = narrowed(-jnp.asarray(numbers["alpha"], new_v.dtype) * direction, gradient.dtype)
             return moved, new_m.astype(m.dtype), new_v.astype(v.dtype), new_max.astype(v.dtype)
 
