@@ -1,0 +1,29 @@
+"""``generic-adam report``: one page to read, print or send from what a run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``report``."""
+    app.command("report")(report)
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="What an experiment, a check or a watched run wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page's file; report.html in the directory by default.", show_default=False),
+    ] = None,
+) -> None:
+    """Turn an output directory into one self-contained HTML page."""
+    from generic_adam.extras import require
+
+    require("matplotlib")
+    from generic_adam.report.page import write_report
+
+    typer.echo(f"wrote {write_report(directory, out)}")

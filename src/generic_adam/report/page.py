@@ -1,0 +1,238 @@
+"""One self-contained HTML page from an output directory: figures, claims, certificates, how to run it again.
+
+Everything is inside the file: figures as data, style as text, no script, nothing fetched. It reads on a
+screen, light or dark, and on paper.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from generic_adam import __version__
+from generic_adam.experiments.records import atomic_write
+from generic_adam.report.contents import REPORT_NAME, Contents, Table, read_contents
+from generic_adam.report.style import figure_bytes
+from generic_adam.report.watch import draw_watch
+
+_TONES: Final = {
+    "certified": "good",
+    "supported": "good",
+    "holds": "good",
+    "not certified": "bad",
+    "contradicted": "bad",
+    "fails": "bad",
+}
+_TYPES: Final = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
+    """Write the page of an output directory.
+
+    Args:
+        directory: what an experiment, a check or a watched run left behind.
+        out: the page's file; `report.html` in the directory if None.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        ReportError: the directory cannot be reported on.
+        OutputError: the page cannot be written.
+    """
+    contents = read_contents(directory)
+    page = render(contents)
+    path = contents.directory / REPORT_NAME if out is None else Path(out)
+    with atomic_write(path) as stream:
+        stream.write(page)
+    return path
+
+
+def render(contents: Contents) -> str:
+    """Return the page as HTML."""
+    title = contents.directory.resolve().name.replace("-", " ").replace("_", " ").capitalize()
+    style = resources.files("generic_adam.report").joinpath("page.css").read_text(encoding="utf-8")
+    sections = (
+        _figures(contents),
+        _claims(contents),
+        *map(_table, contents.tables),
+        _certificates(contents.certificates),
+        _bounds(contents.bounds),
+        _reproduce(contents.manifest),
+        _files(contents),
+    )
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{style}</style></head><body>",
+            f"<header><h1>{escape(title)}</h1>{_headline(contents.manifest)}</header>",
+            *filter(None, sections),
+            f"<footer>generic-adam {escape(__version__)}</footer></body></html>",
+            "",
+        ]
+    )
+
+
+def _headline(manifest: Mapping[str, Any]) -> str:
+    machine = manifest.get("machine") or {}
+    facts = [
+        f"finished {manifest['finished']}" if "finished" in manifest else "",
+        f"{manifest['seconds']:,} seconds" if isinstance(manifest.get("seconds"), int | float) else "",
+        str(machine.get("processor") or ""),
+        f"{machine['cores']} cores" if machine.get("cores") else "",
+    ]
+    command = f"<pre>{escape(str(manifest['command']))}</pre>" if "command" in manifest else ""
+    return f'{command}<p class="soft">{escape(" · ".join(filter(None, facts)))}</p>'
+
+
+def badge(word: str) -> str:
+    """Return a verdict as a label whose colour repeats, and never replaces, its word."""
+    return f'<span class="badge {_TONES.get(word, "open")}">{escape(word)}</span>'
+
+
+def _figures(contents: Contents) -> str:
+    shown = [(path.relative_to(contents.directory).as_posix(), _embedded(path)) for path in contents.figures]
+    for path in contents.watched:
+        drawn = base64.b64encode(figure_bytes(draw_watch(path), "svg")).decode()
+        shown.append((path.relative_to(contents.directory).as_posix(), f"data:image/svg+xml;base64,{drawn}"))
+    if not shown:
+        return ""
+    parts = [
+        f'<figure><img alt="{escape(name)}" src="{data}"><figcaption>{escape(name)}</figcaption></figure>'
+        for name, data in shown
+    ]
+    return "<section><h2>Figures</h2>" + "".join(parts) + "</section>"
+
+
+def _embedded(path: Path) -> str:
+    return f"data:{_TYPES[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _claims(contents: Contents) -> str:
+    if not contents.claims:
+        return ""
+    rows = [
+        (escape(c.sentence), escape(c.source), badge(str(c.verdict)), escape(c.evidence))
+        for c in contents.claims
+    ]
+    return (
+        "<section><h2>Claims</h2>"
+        + _html_table(("claim", "source", "verdict", "evidence"), rows)
+        + "</section>"
+    )
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    rows = [[badge(cell) if cell in _TONES else escape(cell) for cell in row] for row in table.rows]
+    return f"<section><h2>{escape(table.title)}</h2>{_html_table(table.header, rows)}</section>"
+
+
+def _certificates(certificates: Mapping[str, Mapping[str, Any]]) -> str:
+    if not certificates:
+        return ""
+    rows = [
+        (
+            escape(label),
+            *(f"<code>{escape(str(data['method'][name]))}</code>" for name in ("alpha", "beta", "theta")),
+            badge(str(data["verdict"])),
+            f"<code>{escape(str(data.get('rate') or '–'))}</code>",
+        )
+        for label, data in certificates.items()
+    ]
+    table = _html_table(("method", "α_t", "β_t", "θ_t", "verdict", "rate"), rows)
+    # Few are shown with their reasons at once; of many, those that are not certified.
+    few = len(certificates) <= 4
+    parts = [
+        _reasons(label, data, is_open=few or data["verdict"] != "certified")
+        for label, data in certificates.items()
+    ]
+    return f"<section><h2>Certificates</h2>{table}<h3>Reasons</h3>{''.join(parts)}</section>"
+
+
+def _reasons(label: str, data: Mapping[str, Any], *, is_open: bool) -> str:
+    conditions = "".join(
+        f"<li>{badge(str(c['status']))} condition {c['number']}: {escape(str(c['reason']))}</li>"
+        for c in data["conditions"]
+    )
+    return (
+        f'<details class="certificate"{" open" if is_open else ""}>'
+        f"<summary>{escape(label)} {badge(str(data['verdict']))}</summary><ul>{conditions}</ul></details>"
+    )
+
+
+def _bounds(bounds: Mapping[str, Mapping[str, Any]]) -> str:
+    parts = []
+    for name, data in bounds.items():
+        numbers = {
+            "T": data["steps"],
+            "B(T)": data["expectation"],
+            "B(T)/δ": data.get("value"),
+            "δ": data.get("delta"),
+        }
+        numbers |= data["constants"] or {}
+        rows = [(escape(key), _number(value)) for key, value in numbers.items()]
+        statement = escape(str(data.get("statement", "")))
+        parts.append(f"<h3>{escape(name)}</h3><p>{statement}</p>{_html_table(('constant', 'value'), rows)}")
+    return "<section><h2>Bounds</h2>" + "".join(parts) + "</section>" if parts else ""
+
+
+def _reproduce(manifest: Mapping[str, Any]) -> str:
+    if not manifest:
+        return ""
+    command = f"<pre>{escape(str(manifest.get('command', '')))}</pre>"
+    versions = manifest.get("versions") or {}
+    listed = escape(", ".join(f"{name} {version}" for name, version in versions.items()))
+    settings = escape(json.dumps(manifest.get("settings", {}), indent=2, ensure_ascii=False))
+    return (
+        f'<section><h2>Run it again</h2>{command}<p class="soft">{listed}</p>'
+        f"<details><summary>Settings</summary><pre>{settings}</pre></details></section>"
+    )
+
+
+def _files(contents: Contents) -> str:
+    rows = [
+        (
+            f"<code>{escape(path.relative_to(contents.directory).as_posix())}</code>",
+            f"{path.stat().st_size:,}",
+        )
+        for path in contents.files
+    ]
+    return "<section><h2>Files</h2>" + _html_table(("file", "bytes"), rows) + "</section>"
+
+
+def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table; its cells are HTML already. A column of numbers only is set flush right."""
+    body = [tuple(row) for row in rows]
+    columns = tuple(header)
+    numeric = [all(_looks_numeric(row[i]) for row in body if i < len(row)) for i in range(len(columns))]
+    kinds = [' class="number"' if flag else "" for flag in numeric]
+    head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, columns, strict=True))
+    lines = [
+        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=False)) + "</tr>"
+        for row in body
+    ]
+    body_html = "".join(lines)
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body_html}</tbody></table></div>'
+    )
+
+
+def _looks_numeric(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "").replace("−", "-"))
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: Any) -> str:
+    return escape(f"{value:.6g}" if isinstance(value, float) else str(value))

@@ -1,0 +1,174 @@
+"""The report page: what it finds in a directory, that it is whole in one file, and that it trusts no text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+import generic_adam as ga
+from generic_adam.cli.app import run
+from generic_adam.experiments.records import Claim, OutputError, write_claims, write_json, write_manifest
+from generic_adam.report.contents import ReportError, read_contents
+from generic_adam.report.page import render, write_report
+from generic_adam.report.style import save_figure
+
+CERTIFIED = ga.methods.certified_adam()
+PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+WATCH_HEADER = (
+    "step,group,alpha,beta,theta,chi,ratio,negative_gamma,step_size_low,step_size_median,step_size_high,"
+    "gradient_norm,update_norm\n"
+)
+
+
+class Balance(HTMLParser):
+    """Collects addresses and checks that every element that is opened is closed."""
+
+    VOID = frozenset({"meta", "img", "br", "link", "input", "hr"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.text: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-experiment"
+    folder.mkdir()
+    methods = {
+        "certified": {"alpha": "0.5/sqrt(t)", "beta": "0.9", "theta": "1 - 1/max(t, 2)"},
+        "constant": {"algorithm": "Generic Adam", "alpha": "0.5", "beta": "0.9", "theta": "0.99"},
+        "other": {"algorithm": "AMSGrad", "alpha": "0.5", "beta": "0.9", "theta": "0.99"},
+    }
+    write_manifest(folder / "manifest.json", "generic-adam reproduce x --seeds 3", {"methods": methods}, 12.5)
+    write_claims(folder, [Claim("Larger r is faster.", "Figure 1", "supported", "5 of 5 seeds")])
+    figure = Figure()
+    figure.subplots().plot([1, 2], [2, 1])
+    save_figure(figure, folder / "curves")
+    (folder / "outcomes.md").write_text("| method | x |\n|---|---|\n| a \\| b | −0.5 |\n", encoding="utf-8")
+    return folder
+
+
+def text_of(page: str) -> str:
+    return " ".join(Balance(page).text)
+
+
+def test_everything_in_the_directory_is_on_the_page(experiment: Path) -> None:
+    page = write_report(experiment).read_text(encoding="utf-8")
+    text = text_of(page)
+    assert "generic-adam reproduce x --seeds 3" in text
+    assert "12.5 seconds" in text
+    assert "Larger r is faster." in text
+    assert "5 of 5 seeds" in text
+    assert "a | b" in text
+    svg = (experiment / "curves.svg").read_bytes()
+    assert base64.b64encode(svg).decode() in page
+    assert page.count("<img ") == 1  # the PNG beside the SVG is not shown twice
+
+
+def test_certificates_are_those_of_the_manifests_methods(experiment: Path) -> None:
+    contents = read_contents(experiment)
+    assert (
+        contents.certificates["certified"]
+        == ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).to_dict()
+    )
+    assert contents.certificates["constant"]["verdict"] == "not certified"
+    assert "other" not in contents.certificates  # AMSGrad is another algorithm: the theorem is silent
+    assert "T^(-1/2) log T" in text_of(render(contents))
+
+
+def test_the_page_is_self_contained(experiment: Path) -> None:
+    page = write_report(experiment).read_text(encoding="utf-8")
+    assert all(address.startswith("data:") for address in Balance(page).addresses)
+    assert "<script" not in page
+    assert not re.search(r"@import|url\(", page.split("</style>")[0])
+
+
+def test_a_certificate_a_bound_and_a_watched_run_are_known_by_what_they_are(tmp_path: Path) -> None:
+    write_json(tmp_path / "verdict.json", ga.certify(CERTIFIED).to_dict())
+    bound = ga.bound(CERTIFIED, PROBLEM, steps=1000)
+    write_json(tmp_path / "limits.json", bound.to_dict())
+    rows = "".join(f"{t},0,{0.1 / t},0.9,0.9,1.0,{1 / t},0.5,0.1,0.2,0.3,1.0,0.01\n" for t in range(1, 20))
+    (tmp_path / "seen.csv").write_text(WATCH_HEADER + rows, encoding="utf-8")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    contents = read_contents(tmp_path)
+    assert list(contents.certificates) == ["verdict"]
+    assert list(contents.bounds) == ["limits"]
+    assert [path.name for path in contents.watched] == ["seen.csv"]
+    page = render(contents)
+    text = text_of(page)
+    assert f"{bound.expectation:.6g}" in text
+    assert page.count("data:image/svg+xml") == 1
+
+
+def test_text_from_files_is_never_markup(experiment: Path) -> None:
+    hostile = '<script>alert("x")</script>'
+    write_claims(experiment, [Claim(hostile, hostile, "unclear", hostile)])
+    (experiment / "outcomes.md").write_text(f"| {hostile} |\n|---|\n| {hostile} |\n", encoding="utf-8")
+    write_manifest(experiment / "manifest.json", hostile, {"methods": {}, hostile: hostile}, 1.0)
+    (experiment / "<b>.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    page = write_report(experiment).read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert hostile in text_of(page)
+
+
+def test_what_cannot_be_reported_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="no such directory"):
+        write_report(tmp_path / "missing")
+    (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
+    with pytest.raises(ReportError, match="nothing to report in"):
+        write_report(tmp_path)
+    (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ReportError, match=r"manifest\.json: not JSON"):
+        write_report(tmp_path)
+    (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "claims.json").write_text('[{"sentence": 1}]', encoding="utf-8")
+    with pytest.raises(OutputError, match="not a list of claims"):
+        write_report(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["claims.json", "manifest.json", "notes.txt"]
+
+
+def test_a_second_report_replaces_the_first_and_does_not_show_it(experiment: Path) -> None:
+    first = write_report(experiment).read_bytes()
+    assert write_report(experiment).read_bytes() == first
+
+
+def test_the_command_says_where_the_page_is(
+    experiment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "page.html"
+    assert run(["report", str(experiment), "--out", str(out)]) == 0
+    assert str(out) in capsys.readouterr().out
+    assert "Larger r is faster." in out.read_text(encoding="utf-8")
+    assert run(["report", str(tmp_path / "missing")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_manifest_of_another_shape_is_shown_and_not_trusted(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"command": "x", "seconds": "soon", "settings": {"methods": ["adam"]}}), encoding="utf-8"
+    )
+    contents = read_contents(tmp_path)
+    assert contents.certificates == {}
+    assert "x" in text_of(render(contents))
