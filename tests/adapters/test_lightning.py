@@ -1,0 +1,71 @@
+"""Every form that `configure_optimizers` may return, and the pace at which Lightning steps its schedulers."""
+
+import pytest
+import torch
+from torch.optim.lr_scheduler import ExponentialLR, StepLR
+
+from generic_adam.adapters import AdapterError
+from generic_adam.adapters.lightning import read_configuration
+from generic_adam.adapters.torch import read
+
+
+def adam(lr=0.1):
+    return torch.optim.Adam([torch.zeros(2, requires_grad=True)], lr=lr)
+
+
+def test_every_form_is_read():
+    one, two = adam(), adam(0.2)
+    slow, fast = ExponentialLR(one, 0.9), {"scheduler": ExponentialLR(two, 0.8), "interval": "step"}
+    first, second = read(one, slow, steps_per_scheduler_step=7), read(two, fast["scheduler"])
+    plain = read(one)
+    forms = [
+        (one, plain),
+        ([one], plain),
+        ({"optimizer": one}, plain),
+        ({"optimizer": one, "lr_scheduler": slow}, first),
+        ({"optimizer": two, "lr_scheduler": fast, "monitor": "loss"}, second),
+        (([one, two], [fast, slow]), first + second),
+        (
+            ({"optimizer": one, "lr_scheduler": slow}, {"optimizer": two, "lr_scheduler": fast}),
+            first + second,
+        ),
+        ([two, {"optimizer": one}], read(two) + plain),
+    ]
+    for configuration, expected in forms:
+        assert read_configuration(configuration, steps_per_epoch=7) == expected
+
+
+def test_frequency_and_interval_set_the_pace():
+    optimizer = adam()
+    scheduler = StepLR(optimizer, 2, 0.5)
+
+    def pace(**settings):
+        configuration = {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
+        (reading,) = read_configuration(configuration, steps_per_epoch=10)
+        rates = reading.method.alpha / read(optimizer)[0].method.alpha
+        return next(t for t in range(1, 200) if rates(t) < 0.9) - 1
+
+    assert pace(interval="step") == 2
+    assert pace(interval="step", frequency=3) == 6
+    assert pace() == 20
+    assert pace(interval="epoch", frequency=2) == 40
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        (lambda o, s: {"optimizer": o, "lr_scheduler": s}, "the number of optimizer steps in an epoch"),
+        (lambda o, s: {"optimiser": o}, "has the keys lr_scheduler, monitor, optimizer; got optimiser"),
+        (lambda o, s: {"optimizer": o, "lr_scheduler": {"schedule": s}}, "got schedule"),
+        (lambda o, s: {"optimizer": o, "lr_scheduler": {"scheduler": s, "interval": "batch"}}, "'batch'"),
+        (lambda o, s: {"optimizer": o, "lr_scheduler": {"scheduler": s, "frequency": 0}}, "and 0"),
+        (lambda o, s: ([o], [s, ExponentialLR(o, 0.5)]), "2 schedulers drive one Adam"),
+        (lambda o, s: {"optimizer": "adam"}, "expected a torch optimizer, got str"),
+        (lambda o, s: "adam", "expected a torch optimizer, got str"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(configuration, message):
+    optimizer = adam()
+    with pytest.raises(AdapterError, match=message) as caught:
+        read_configuration(configuration(optimizer, ExponentialLR(optimizer, 0.9)))
+    assert "\n" not in str(caught.value)
