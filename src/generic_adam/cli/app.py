@@ -16,6 +16,9 @@ from generic_adam.cli.errors import report_error
 
 # In the order of `generic-adam --help`. A new subcommand adds its module here.
 SUBCOMMANDS: tuple[str, ...] = (
+    "check",
+    "bound",
+    "advise",
     "methods",
     "recipes",
     "reproduce",
