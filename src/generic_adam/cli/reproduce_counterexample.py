@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from generic_adam.cli.reproduce_lanes import Run
     from generic_adam.experiments.counterexample import Plan
 
-_QUICK_STEPS, _QUICK_SEEDS = 10**6, 20
+_QUICK_STEPS, _QUICK_SEEDS = 500_000, 20
 
 
 def register(app: typer.Typer) -> None:

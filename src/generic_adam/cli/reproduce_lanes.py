@@ -130,6 +130,7 @@ def _progress(plan: Plan) -> Iterator[Callable[[int], None]]:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
+    console = make_console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("steps", total=plan.steps)
         yield lambda done: bar.update(task, completed=done)

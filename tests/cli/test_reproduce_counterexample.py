@@ -1,0 +1,165 @@
+"""`reproduce counterexample` and `reproduce phase-map`: what they write, and one line for bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from generic_adam.cli import reproduce_lanes
+from generic_adam.cli.app import run
+from generic_adam.experiments.counterexample import ExperimentError, Plan, simulation
+from generic_adam.experiments.counterexample import run as simulation_run
+from generic_adam.experiments.counterexample.figure import figure_methods
+from generic_adam.experiments.records import read_claims
+
+SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1"]
+FILES = {
+    "counterexample.svg", "counterexample.png", "outcomes.md", "records.csv", "outcomes.csv", "claims.json",
+    "claims.md", "manifest.json",
+}  # fmt: skip
+
+
+def reproduce(*arguments: str | Path) -> int:
+    return run(["reproduce", *map(str, arguments)])
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    printed = capsys.readouterr()
+    assert "Who converges here" in printed.out
+    assert "not certified" in printed.out
+    assert str(tmp_path / "counterexample.svg") in printed.out
+    assert "compiling took" in printed.err
+
+    rows = read_rows(tmp_path / "records.csv")
+    assert {row["method"] for row in rows} > set(figure_methods())
+    assert all(float(row["x_q10"]) <= float(row["x_q50"]) <= float(row["x_q90"]) for row in rows)
+    outcomes = read_rows(tmp_path / "outcomes.csv")
+    assert len(outcomes) == 16 * 4
+    assert len(read_claims(tmp_path)) == 12
+    manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["settings"]["lane_steps"] == 16 * 4 * 3000
+    assert manifest["settings"]["problem"]["common_slope"] == -10.0
+
+
+def test_the_command_in_the_manifest_repeats_the_run(tmp_path: Path) -> None:
+    settings = ["--form", "deterministic", "--no-peers", "--seed", "5", "--steps", "500", "--seeds", "2"]
+    assert reproduce("counterexample", *settings, "--out", tmp_path / "a") == 0
+    command = json.loads((tmp_path / "a" / "manifest.json").read_text(encoding="utf-8"))["command"]
+    assert run([*command.split()[1:], "--out", str(tmp_path / "b")]) == 0
+    for name in ("records.csv", "outcomes.csv", "claims.json", "counterexample.svg", "counterexample.png"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--steps", "300", "--seeds", "2", "--columns", "3", "--rows", "3"]
+    assert reproduce("phase-map", *small, "--out", tmp_path) == 0
+    names = {"phase-map.svg", "phase-map.png", "phase-map.csv", "claims.json", "claims.md", "manifest.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    rows = read_rows(tmp_path / "phase-map.csv")
+    assert [row["theory"] for row in rows].count("certified") == 1
+    assert "not necessary" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--steps", "0"], "--steps is '0'"),
+        (["--steps", "-5"], "--steps is '-5'"),
+        (["--steps", "1e30"], "1e+12"),
+        (["--steps", "1e999999"], "--steps is '1e999999'"),
+        (["--steps", "1.5"], "--steps is '1.5'"),
+        (["--steps", "ten"], "--steps is 'ten'"),
+        (["--steps", "nan"], "--steps is 'nan'"),
+        (["--seeds", "0"], "expected at least one"),
+        (["--seeds", "1000000000000"], "GiB of memory"),
+        (["--seed", "-1"], "seed is -1"),
+        (["--form", "wavy"], "form is 'wavy'"),
+        (["--threads", "-1"], "threads is -1"),
+        (["--resume"], "no checkpoint"),
+        (["--resume", "--scheduler", "tcp://127.0.0.1:9"], "--resume"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert reproduce("counterexample", *SMALL, *arguments, "--out", tmp_path) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("generic-adam: ")
+    assert words in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_directory_is_one_line_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert reproduce("counterexample", "--steps", "1e12", "--out", tmp_path / "file") == 2
+    assert "expected a directory" in capsys.readouterr().err
+    assert reproduce("counterexample", "--steps", "1e12", "--out", "/proc/nowhere") == 2
+    assert "cannot write to /proc/nowhere" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_leaves_no_half_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_resumes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reproduce("counterexample", *SMALL, "--out", tmp_path / "whole") == 0
+    with monkeypatch.context() as patch:
+        # Ctrl-C as early as it can come: it is noted, and the run stops after its first block.
+        patch.setattr(simulation_run, "_held_back_interrupt", pressed_at_once)
+        patch.setattr(simulation, "_block_steps", lambda *sizes: 500)
+        assert reproduce("counterexample", *SMALL, "--out", tmp_path / "halved") == 130
+    message = capsys.readouterr().err
+    assert "stopped before t = 501" in message
+    assert [path.name for path in (tmp_path / "halved").iterdir()] == ["checkpoint.npz"]
+    assert reproduce("counterexample", *SMALL, "--resume", "--out", tmp_path / "halved") == 0
+    for name in ("records.csv", "outcomes.csv", "claims.json"):
+        assert (tmp_path / "halved" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@contextmanager
+def pressed_at_once() -> Iterator[threading.Event]:
+    pressed = threading.Event()
+    pressed.set()
+    yield pressed
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"), [("1e7", 10**7), ("10000000", 10**7), ("2.5e3", 2500), ("1E3", 1000)]
+)
+def test_steps_are_read_exactly(text: str, steps: int) -> None:
+    assert reproduce_lanes.parse_steps(text) == steps
+
+
+def test_steps_that_are_no_number_are_an_error() -> None:
+    with pytest.raises(ExperimentError, match="whole number"):
+        reproduce_lanes.parse_steps("1e7 steps")
+
+
+def test_a_plan_counts_its_lane_steps() -> None:
+    assert Plan(figure_methods(), 10**7, 100).lane_steps == 10**10

@@ -1,0 +1,98 @@
+"""Claims are read off the lanes: the three verdicts, on lanes made by hand and on simulated ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan, simulate
+from generic_adam.experiments.counterexample.claims import claims
+from generic_adam.experiments.counterexample.figure import PANELS, figure_methods, path_theta
+from generic_adam.experiments.records import Claim
+from generic_adam.schedules import parse
+
+TIMES = np.array([10**5, 10**6, 10**7])
+SEEDS = 20
+# What the paper says: the end point and the average regret of each curve.
+AS_CLAIMED = {
+    "(a) r = 0": (1.0, 0.40),
+    "(a) r = 0.25": (0.99, 0.40),
+    "(a) r = 0.5": (-0.5, 0.20),
+    "(a) r = 0.75": (-0.99, 0.03),
+    "(a) r = 1": (-0.99, 0.02),
+    "(b) r = 0": (1.0, 0.40),
+    "(b) r = 0.25": (-0.95, 0.10),
+    "(c) s = 0.4": (-0.9, 0.06),
+    "(c) s = 0.6": (-0.7, 0.15),
+    "(c) s = 0.8": (0.8, 0.36),
+}
+
+
+def lanes(ends: dict[str, tuple[float, float]]) -> LaneRecords:
+    values = np.array([ends[label] for label in figure_methods()])
+    shape = (len(ends), TIMES.size, SEEDS)
+    x = np.broadcast_to(values[:, :1, np.newaxis], shape).copy()
+    regret = np.broadcast_to(values[:, 1:, np.newaxis], shape).copy()
+    return LaneRecords(TIMES, tuple(figure_methods()), range(SEEDS), x, regret)
+
+
+@pytest.fixture(scope="module")
+def printed() -> LaneRecords:
+    return simulate(Plan(figure_methods(), 10_000, SEEDS, Counterexample(as_printed=True)))
+
+
+def find(found: list[Claim], words: str) -> Claim:
+    (claim,) = [claim for claim in found if words in claim.sentence]
+    return claim
+
+
+def test_lanes_as_the_paper_claims_support_it(printed: LaneRecords) -> None:
+    found = claims(lanes(AS_CLAIMED), printed)
+    verdicts = {claim.sentence: claim.verdict for claim in found}
+    against = [sentence for sentence, verdict in verdicts.items() if verdict != "supported"]
+    # Two sentences are misprints, and lanes that behave as claimed contradict them.
+    assert against == [find(found, "so printed").sentence, find(found, "as printed").sentence]
+    assert all(verdicts[sentence] == "contradicted" for sentence in against)
+
+
+@pytest.mark.parametrize(
+    ("label", "end", "words", "verdict"),
+    [
+        ("(a) r = 0.5", (0.95, 0.2), "For r = 0.5", "contradicted"),
+        ("(a) r = 0.5", (0.5, 0.2), "For r = 0.5", "unclear"),
+        ("(a) r = 0", (-0.5, 0.2), "For r = 0 it", "contradicted"),
+        ("(b) r = 0.25", (1.0, 0.1), "r = 0.25 is convergent", "contradicted"),
+        ("(a) r = 0.5", (-0.5, 0.025), "slower when r decreases", "unclear"),
+        ("(c) s = 0.4", (-0.9, 0.2), "smaller s is faster", "unclear"),
+    ],
+)
+def test_other_lanes_change_the_verdict(
+    printed: LaneRecords, label: str, end: tuple[float, float], words: str, verdict: str
+) -> None:
+    found = claims(lanes(AS_CLAIMED | {label: end}), printed)
+    assert find(found, words).verdict == verdict
+
+
+@pytest.mark.parametrize(("dissenting", "verdict"), [(1, "supported"), (2, "unclear")])
+def test_one_seed_in_twenty_may_dissent(printed: LaneRecords, dissenting: int, verdict: str) -> None:
+    records = lanes(AS_CLAIMED)
+    x = records.x.copy()
+    x[records.index("(a) r = 1"), -1, :dissenting] = 0.5
+    claim = find(claims(replace(records, x=x), printed), "For r = 1 ")
+    assert claim.verdict == verdict
+    assert f"{SEEDS - dissenting} of {SEEDS} seeds" in claim.evidence
+
+
+def test_the_figure_has_the_papers_ten_curves() -> None:
+    assert [panel.letters for panel in PANELS] == ["ad", "be", "cf"]
+    assert [len(panel.curves) for panel in PANELS] == [5, 2, 3]
+    methods = figure_methods()
+    for r in (0, 0.25, 0.5, 0.75, 1):
+        method = methods[f"(a) r = {r:g}"]
+        for t in (1, 7, 10**7):
+            assert method.at(t) == pytest.approx((0.5 / t**0.5, 0.9, 1 - (0.01 + 0.99 * r) / t**r), rel=1e-14)
+    assert methods["(c) s = 0.6"].at(9) == pytest.approx((0.5 / 9**0.6, 0.9, 1 - 0.802 / 9**0.8), rel=1e-14)
+    assert methods["(b) r = 0.25"].theta(16) == pytest.approx(1 - 0.01 / 2, rel=1e-15)
+    assert parse(path_theta(0))(5) == 0.99
