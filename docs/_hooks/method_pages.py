@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import generic_adam as ga
+from generic_adam.methods.recipes import RECIPES
 from generic_adam.methods.registry import ENTRIES, MethodInfo
 from generic_adam.theory.certificate import Certificate
+from generic_adam.theory.gallery import Exhibit, exhibit
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
 BOXES = {"certified": "success", "not certified": "failure", "undecided": "question"}
@@ -60,10 +62,6 @@ def method_sections() -> str:
 def _section(entry: MethodInfo) -> str:
     certificate = ga.certify(entry.build())
     arguments = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
-    reasons = "\n".join(
-        f"    - condition {condition.number} **{condition.status}**: {condition.reason}"
-        for condition in certificate.conditions
-    )
     kind = BOXES[str(certificate.verdict)]
     return "\n".join(
         [
@@ -76,10 +74,17 @@ def _section(entry: MethodInfo) -> str:
             "```",
             "",
             f'??? {kind} "{_headline(certificate)}"',
-            reasons,
+            _reasons(certificate),
             "",
             f"<small>{entry.citation}</small>",
         ]
+    )
+
+
+def _reasons(certificate: Certificate) -> str:
+    return "\n".join(
+        f"    - condition {condition.number} **{condition.status}**: {condition.reason}"
+        for condition in certificate.conditions
     )
 
 
@@ -90,7 +95,51 @@ def _headline(certificate: Certificate) -> str:
     return f"{certificate.verdict}" + (f": condition {first.number} {first.status}" if first else "")
 
 
+def recipes_gallery() -> str:
+    """One line a published recipe, then a section each: the source, every condition, what is not covered."""
+    exhibits = [exhibit(recipe) for recipe in RECIPES]
+    header = ("recipe", "steps", "verdict", "first failing", "ratio", "order", "nearest certified change")
+    lines = [row(*header), row("---", "--:", "---", "---", "--:", "---", "---")]
+    lines += [_recipe_row(one) for one in exhibits]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(_recipe_section(one) for one in exhibits)
+
+
+def _recipe_row(one: Exhibit) -> str:
+    failing, order = one.first_failing, one.certificate.ratio_order
+    return row(
+        f"[{one.recipe.title}](#{one.recipe.name})",
+        f"{one.recipe.horizon:,}",
+        badge(str(one.certificate.verdict)),
+        "–" if failing is None else f"condition {failing.number}",
+        f"{one.ratio:.3g}",
+        "–" if order is None else "constant" if str(order) == "1" else f"`{order}`",
+        "–" if one.nearest is None else f"{one.nearest.changes} (rate `{one.nearest.rate}`)",
+    )
+
+
+def _recipe_section(one: Exhibit) -> str:
+    recipe, method = one.recipe, one.recipe.method
+    told = {"read": "read there", "known": "widely reported; the original text was not at hand"}
+    lines = [
+        f"### {recipe.title} {{ #{recipe.name} }}",
+        "",
+        f"{recipe.horizon:,} steps. Source: {recipe.source} ({told[str(recipe.evidence)]}).",
+        "",
+        "```text",
+        f"alpha_t = {method.alpha}",
+        f"beta_t  = {method.beta}",
+        f"theta_t = {method.theta}",
+        "```",
+        "",
+        f'??? {BOXES[str(one.certificate.verdict)]} "{_headline(one.certificate)}"',
+        _reasons(one.certificate),
+    ]
+    lines += [f"    - not covered by the theorem: {sentence}." for sentence in recipe.outside]
+    return "\n".join(lines)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "methods-table": methods_table,
     "method-sections": method_sections,
+    "recipes": recipes_gallery,
 }
