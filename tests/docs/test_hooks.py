@@ -1,0 +1,107 @@
+"""What the build generates: each erratum's check, formulas of docstrings, the typesetter's checksum."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+from mkdocs.exceptions import PluginError
+
+HOOKS = Path(__file__).parents[2] / "docs" / "_hooks"
+
+
+@pytest.fixture(autouse=True)
+def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HOOKS))
+
+
+def test_every_erratum_is_shown_by_its_check() -> None:
+    from errata import ERRATA
+    from errata_page import output_of
+
+    assert len(ERRATA) == 10
+    outputs = [output_of(erratum) for erratum in ERRATA]
+    assert all(outputs)
+
+
+def test_a_check_that_no_longer_shows_its_erratum_stops_the_build() -> None:
+    from errata import Erratum
+    from errata_page import output_of
+
+    def wrong() -> None:
+        print("what was found")
+        assert 1 + 1 == 3
+
+    with pytest.raises(PluginError, match="'somewhere' fails: what was found"):
+        output_of(Erratum("somewhere", "a", "b", wrong))
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("the rate :math:`T^{-1/2}` holds", "the rate $T^{-1/2}$ holds"),
+        ("see :func:`generic_adam.certify`", "see `generic_adam.certify`"),
+        (".. math:: a = b\n\nnext", "\n$$\na = b\n$$\n\nnext"),
+        (
+            "  .. math::\n\n      a &= b \\\\\n      c &= d\n\n  next",
+            "\n  $$\n  \\begin{aligned} a &= b \\\\ c &= d \\end{aligned}\n  $$\n\n  next",
+        ),
+    ],
+)
+def test_formulas_of_docstrings_become_what_katex_reads(written: str, shown: str) -> None:
+    from docstring_math import as_markdown
+
+    assert as_markdown(written) == shown
+
+
+def package(folder: Path, content: bytes) -> Path:
+    archive = folder / "package.tgz"
+    with tarfile.open(archive, "w:gz") as stream:
+        for name in ("package/dist/katex.min.js", "package/dist/contrib/other.js", "package/../../evil.js"):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            stream.addfile(member, io.BytesIO(content))
+    return archive
+
+
+def test_the_typesetter_is_unpacked_only_if_its_checksum_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import katex
+
+    archive = package(tmp_path, b"var katex;")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(katex, "_download", lambda _: archive)
+    with pytest.raises(PluginError, match="checksum"):
+        katex.katex_files()
+    assert not any((tmp_path / "cache").rglob("*.js"))
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    monkeypatch.setattr(katex, "INTEGRITY", digest)
+    assert list(katex.katex_files()) == ["katex.min.js"]
+    assert not list(tmp_path.rglob("evil.js"))
+
+
+def test_without_npm_the_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import katex
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(PluginError, match="npm was not found"):
+        katex.katex_files()
+
+
+def test_every_arrow_of_the_picture_is_one_that_imports_may_take() -> None:
+    from house import ARROWS, ROOMS
+
+    from tests.test_import_arrows import ARROWS as ALLOWED
+
+    for start, end in ARROWS:
+        for giver in start.split(" · "):
+            for taker in end.split(" · "):
+                assert giver in ALLOWED[taker], (giver, taker)
+    drawn = {name for room in ROOMS for name in room.split(" · ")}
+    assert drawn == ALLOWED.keys() - {"extras"}
