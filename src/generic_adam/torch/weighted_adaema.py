@@ -65,7 +65,6 @@ class WeightedAdaEMA(GenericAdam):
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        self._initial_weight = initial_weight
         super().__init__(
             params,
             lr,
@@ -81,11 +80,15 @@ class WeightedAdaEMA(GenericAdam):
         )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with options of their own; `weights` and `initial_weight` are taken for `theta`."""
-        if isinstance(param_group, dict) and "weights" in param_group:
-            rest = {k: v for k, v in param_group.items() if k not in {"weights", "initial_weight"}}
-            initial_weight = param_group.get("initial_weight", self._initial_weight)
-            param_group = {**rest, "theta": _theta(param_group["weights"], initial_weight)}
+        """Add parameters; a group's own `weights`, with `initial_weight` (1 if not given), make its theta."""
+        if isinstance(param_group, dict) and ("weights" in param_group or "initial_weight" in param_group):
+            if "weights" not in param_group or "theta" in param_group or "betas" in param_group:
+                raise OptimizerError(
+                    "a group's initial_weight goes with weights, and weights stand for theta"
+                )
+            rest = {key: v for key, v in param_group.items() if key not in {"weights", "initial_weight"}}
+            theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
+            param_group = {**rest, "theta": theta}
         super().add_param_group(param_group)
 
     @classmethod

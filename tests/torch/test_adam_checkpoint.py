@@ -1,0 +1,81 @@
+"""Training that began with torch.optim.Adam goes on with Generic Adam."""
+
+import copy
+
+import pytest
+import torch
+
+from generic_adam.torch import GenericAdam, OptimizerError
+from generic_adam.torch.adam_checkpoint import _one_minus_power
+
+
+def parameters(dtype: torch.dtype = torch.float64) -> list[torch.nn.Parameter]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.nn.Parameter(torch.randn(4, generator=generator, dtype=dtype)) for _ in range(2)]
+
+
+def steps(optimizer: torch.optim.Optimizer, params: list[torch.nn.Parameter], first: int, count: int) -> None:
+    for t in range(first, first + count):
+        for x in params:
+            x.grad = torch.cos(x.detach() * t)
+        optimizer.step()
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("fused", [None, True])
+@pytest.mark.parametrize(("torch_class", "weight_decay"), [(torch.optim.Adam, 0.0), (torch.optim.AdamW, 0.1)])
+def test_it_continues_as_adam_would(
+    *, torch_class: type, weight_decay: float, fused: bool | None, amsgrad: bool
+) -> None:
+    theirs = parameters()
+    options = {"lr": 0.02, "betas": (0.8, 0.95), "weight_decay": weight_decay, "amsgrad": amsgrad}
+    adam = torch_class(theirs, fused=fused, **options)
+    steps(adam, theirs, 1, 25)
+    ours = [torch.nn.Parameter(x.detach().clone()) for x in theirs]
+    # lr, betas, eps, weight_decay and amsgrad are the saved ones, whatever the constructor had.
+    optimizer = GenericAdam(ours, lr=9.0, bias_correction=True, initial_v=0.0)
+    optimizer.load_state_dict(copy.deepcopy(adam.state_dict()))
+    assert optimizer.param_groups[0]["step"] == 25
+    steps(adam, theirs, 26, 100)
+    steps(optimizer, ours, 26, 100)
+    for x, y in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-11, atol=0)
+
+
+def test_schedules_stay_and_t_goes_on() -> None:
+    theirs = parameters()
+    adam = torch.optim.Adam(theirs, lr=0.02)
+    steps(adam, theirs, 1, 25)
+    optimizer = GenericAdam(theirs, lr="0.1/sqrt(t)", theta="max(0.999, 1 - 1/t)")
+    optimizer.load_state_dict(copy.deepcopy(adam.state_dict()))
+    steps(optimizer, theirs, 26, 1)
+    group = optimizer.param_groups[0]
+    assert group["lr"] == pytest.approx(0.1 / 26**0.5)
+    assert group["eps"] == 1e-8
+    assert optimizer.state_dict()["param_groups"][0]["theta_schedule"] == "max(0.999, 1 - 1 / t)"
+    assert all("step" not in moments for moments in optimizer.state.values())
+
+
+def test_a_new_adam_without_steps() -> None:
+    params = parameters()
+    optimizer = GenericAdam(params, bias_correction=True)
+    optimizer.load_state_dict(torch.optim.Adam(params, lr=0.3, betas=(0.0, 0.9)).state_dict())
+    assert optimizer.param_groups[0]["step"] == 0
+    assert optimizer.param_groups[0]["bias_corrections"] == (0.0, 0.0)
+    assert optimizer.param_groups[0]["lr"] == 0.3
+
+
+def test_l2_weight_decay_is_refused() -> None:
+    params = parameters()
+    adam = torch.optim.Adam(params, weight_decay=0.1)
+    optimizer = GenericAdam(params, lr=0.5)
+    with pytest.raises(OptimizerError, match=r"the saved weight_decay 0.1 was added to the gradient \(L2\)"):
+        optimizer.load_state_dict(adam.state_dict())
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_one_minus_power_does_not_cancel() -> None:
+    assert _one_minus_power(0.0, 0) == 0.0
+    assert _one_minus_power(0.0, 3) == 1.0
+    assert _one_minus_power(0.5, 2) == 0.75
+    assert _one_minus_power(1 - 2.0**-40, 1) == pytest.approx(2.0**-40, rel=1e-12)

@@ -1,0 +1,296 @@
+"""Generic Adam as a torch optimizer among others: groups, schedulers, hooks, closures, layouts."""
+
+import numpy as np
+import pytest
+import torch
+from torch.optim.lr_scheduler import ExponentialLR, OneCycleLR, StepLR
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from generic_adam import reference
+from generic_adam.methods import Method
+from generic_adam.torch import GenericAdam, OptimizerError, WeightedAdaEMA
+
+PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
+
+
+def parameter(*shape: int, dtype: torch.dtype = torch.float64) -> torch.nn.Parameter:
+    return torch.nn.Parameter(torch.linspace(-1, 1, int(np.prod(shape)), dtype=dtype).reshape(shape))
+
+
+def steps(optimizer: torch.optim.Optimizer, params: list[torch.nn.Parameter], first: int, count: int) -> None:
+    for t in range(first, first + count):
+        for x in params:
+            x.grad = torch.cos(x.detach() * t)
+        optimizer.step()
+
+
+def expected(
+    start: torch.Tensor, method: Method, count: int, initial_v: float = 1e-8, first: int = 1
+) -> np.ndarray:
+    """The reference on the same gradients; `first` is the t of its first step."""
+
+    def gradient(x: np.ndarray, t: int) -> np.ndarray:
+        return np.cos(x * (t + first - 1))
+
+    return reference.generic_adam(method, gradient, start.detach().numpy(), count, initial_v).points[-1]
+
+
+# --- what the groups show ---
+
+
+def test_scheduled_values_show_in_the_groups() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr="1/t", beta="0.9^t", theta="1 - 1/(t+1)")
+    group = optimizer.param_groups[0]
+    assert (group["lr"], group["beta"], group["theta"]) == (1.0, 0.9, 0.5)
+    for t in range(1, 5):
+        steps(optimizer, [x], t, 1)
+        values = (group["lr"], group["beta"], group["theta"])
+        assert values == pytest.approx((1 / t, 0.9**t, 1 - 1 / (t + 1)), rel=1e-15)
+        assert group["betas"] == values[1:]
+        assert group["step"] == t
+
+
+def test_text_schedule_callable_and_method_are_the_same() -> None:
+    method = Method(alpha="0.1/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)")
+    makers = [
+        lambda x: GenericAdam([x], lr="0.1/sqrt(t)", beta="0.9", theta="1 - 1/(t+1)"),
+        lambda x: GenericAdam([x], lr=method.alpha, beta=method.beta, theta=method.theta),
+        lambda x: GenericAdam([x], lr=lambda t: 0.1 / t**0.5, beta=0.9, theta=lambda t: 1 - 1 / (t + 1)),
+        lambda x: GenericAdam([x], lr="0.1/sqrt(t)", betas=(0.9, "1 - 1/(t+1)")),
+        lambda x: GenericAdam.from_method([x], method),
+        lambda x: WeightedAdaEMA([x], lr="0.1/sqrt(t)", beta=0.9, weights=1.0),
+    ]
+    for make in makers:
+        x = parameter(5)
+        steps(make(x), [x], 1, 60)
+        np.testing.assert_allclose(
+            x.detach().numpy(), expected(parameter(5), method, 60), rtol=1e-11, atol=1e-13
+        )
+
+
+def test_groups_have_their_own_schedules() -> None:
+    first, second, third = parameter(4), parameter(4), parameter(4)
+    optimizer = GenericAdam(
+        [
+            {"params": [first]},
+            {"params": [second], "lr": "0.2/t", "betas": (0.5, 0.9)},
+            {"params": [third], "theta": "1 - 1/(t+1)", "initial_v": 1.0},
+        ],
+        lr=0.01,
+    )
+    steps(optimizer, [first, second, third], 1, 40)
+    for x, method, initial_v in (
+        (first, Method(alpha=0.01, beta=0.9, theta=0.999), 1e-8),
+        (second, Method(alpha="0.2/t", beta=0.5, theta=0.9), 1e-8),
+        (third, Method(alpha=0.01, beta=0.9, theta="1 - 1/(t+1)"), 1.0),
+    ):
+        np.testing.assert_allclose(
+            x.detach().numpy(), expected(parameter(4), method, 40, initial_v), rtol=1e-11, atol=1e-13
+        )
+
+
+def test_a_group_added_later_starts_at_the_present_t() -> None:
+    early, late = parameter(4), parameter(4)
+    optimizer = GenericAdam([early], lr="0.1/t", theta="1 - 1/(t+1)")
+    steps(optimizer, [early], 1, 10)
+    optimizer.add_param_group({"params": late})
+    steps(optimizer, [early, late], 11, 10)
+    shifted = Method(alpha="0.1/(t+10)", beta=0.9, theta="1 - 1/(t+11)")
+    np.testing.assert_allclose(
+        late.detach().numpy(), expected(parameter(4), shifted, 10, first=11), rtol=1e-11
+    )
+    assert [group["step"] for group in optimizer.param_groups] == [20, 20]
+
+
+# --- driven from outside ---
+
+
+def test_a_plain_lr_is_driven_by_torchs_schedulers() -> None:
+    ours, theirs = parameter(4), parameter(4)
+    optimizer = GenericAdam([ours], lr=0.1, eps=1e-8, initial_v=0.0, bias_correction=True)
+    peer = torch.optim.Adam([theirs], lr=0.1)
+    for make in (lambda o: StepLR(o, 3, 0.5), lambda o: ExponentialLR(o, 0.9)):
+        schedulers = [make(optimizer), make(peer)]
+        for t in range(1, 12):
+            for x, one, scheduler in ((ours, optimizer, schedulers[0]), (theirs, peer, schedulers[1])):
+                steps(one, [x], t, 1)
+                scheduler.step()
+    torch.testing.assert_close(ours.detach(), theirs.detach(), rtol=1e-12, atol=0)
+    assert optimizer.param_groups[0]["lr"] == peer.param_groups[0]["lr"] < 0.1
+
+
+def test_one_cycle_drives_beta_through_betas() -> None:
+    ours, theirs = parameter(4), parameter(4)
+    optimizer = GenericAdam([ours], lr=0.1, theta=0.99, eps=1e-8, initial_v=0.0)
+    cycle = OneCycleLR(optimizer, max_lr=0.1, total_steps=20)
+    peer = torch.optim.Adam([theirs], lr=0.1, betas=(0.9, 0.99))
+    peer_cycle = OneCycleLR(peer, max_lr=0.1, total_steps=20)
+    for t in range(1, 15):
+        assert optimizer.param_groups[0]["betas"] == peer.param_groups[0]["betas"]
+        steps(optimizer, [ours], t, 1)
+        assert optimizer.param_groups[0]["beta"] == peer.param_groups[0]["betas"][0]
+        cycle.step()
+        steps(peer, [theirs], t, 1)
+        peer_cycle.step()
+
+
+def test_writing_beta_or_theta_takes_effect() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1, betas=(0.9, 0.99))
+    steps(optimizer, [x], 1, 2)
+    group = optimizer.param_groups[0]
+    group["theta"] = 0.5
+    steps(optimizer, [x], 3, 1)
+    assert group["betas"] == (0.9, 0.5)
+    group["betas"] = (0.3, 0.6)
+    steps(optimizer, [x], 4, 1)
+    assert (group["beta"], group["theta"]) == (0.3, 0.6)
+    group["betas"], group["theta"] = (0.1, 0.2), 0.7
+    with pytest.raises(OptimizerError, match="set one of them"):
+        steps(optimizer, [x], 5, 1)
+
+
+def test_a_scheduled_lr_and_a_scheduler_are_an_error() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr="0.1/sqrt(t)")
+    scheduler = ExponentialLR(optimizer, 0.5)
+    steps(optimizer, [x], 1, 1)
+    scheduler.step()
+    before = x.detach().clone()
+    with pytest.raises(
+        OptimizerError, match=r"lr follows the schedule .*, but something else set it to 0.05"
+    ):
+        steps(optimizer, [x], 2, 1)
+    assert torch.equal(x, before)
+
+
+def test_a_scheduled_lr_of_zero_freezes_and_can_be_put_back() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr="0.1/sqrt(t)", weight_decay=0.1)
+    steps(optimizer, [x], 1, 3)
+    group, before = optimizer.param_groups[0], x.detach().clone()
+    lr, group["lr"] = group["lr"], 0.0
+    steps(optimizer, [x], 4, 2)
+    assert torch.equal(x, before)
+    group["lr"] = lr
+    steps(optimizer, [x], 6, 1)
+    assert group["lr"] == pytest.approx(0.1 / 6**0.5)
+
+
+# --- the protocol of torch.optim ---
+
+
+def test_a_closure_is_evaluated_with_gradients_once_and_its_loss_returned() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1)
+    calls = []
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = x.square().sum()
+        loss.backward()
+        calls.append(torch.is_grad_enabled())
+        return loss
+
+    with torch.no_grad():
+        loss = optimizer.step(closure)
+    assert calls == [True]
+    assert loss.item() == pytest.approx(parameter(3).square().sum().item())
+    assert x.requires_grad
+    assert x.is_leaf
+
+
+def test_hooks_run_in_torchs_order_and_can_be_removed() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1)
+    seen: list[object] = []
+    handles = [
+        register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append(("global pre", args))),
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", o is optimizer))),
+        optimizer.register_step_post_hook(
+            lambda o, args, kwargs: seen.append(("post", o.param_groups[0]["step"]))
+        ),
+        register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append(("global post", args))),
+    ]
+    steps(optimizer, [x], 1, 1)
+    assert seen == [("global pre", (optimizer,)), ("pre", True), ("post", 1), ("global post", (optimizer,))]
+    for handle in handles:
+        handle.remove()
+    steps(optimizer, [x], 2, 1)
+    assert len(seen) == 4
+
+
+def test_a_pre_hook_may_change_the_arguments() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1)
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: "from the hook"), {}))
+    x.grad = torch.ones_like(x)
+    assert optimizer.step() == "from the hook"
+
+
+def test_the_profiler_sees_the_step() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1)
+    with torch.autograd.profiler.profile() as profile:
+        steps(optimizer, [x], 1, 1)
+    assert "Optimizer.step#GenericAdam.step" in {event.name for event in profile.function_events}
+
+
+def test_parameters_without_gradients_are_left_alone_and_time_goes_on() -> None:
+    used, idle = parameter(3), parameter(3)
+    optimizer = GenericAdam([used, idle], lr="0.1/t")
+    steps(optimizer, [used], 1, 3)
+    assert torch.equal(idle, parameter(3))
+    assert idle not in optimizer.state
+    steps(optimizer, [used, idle], 4, 1)
+    assert optimizer.param_groups[0]["lr"] == 0.1 / 4
+    assert not torch.equal(idle, parameter(3))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_maximize_is_minimising_the_negative(path: str) -> None:
+    up, down = parameter(4), parameter(4)
+    climber = GenericAdam([up], lr=0.1, maximize=True, weight_decay=0.1, **PATHS[path])
+    descender = GenericAdam([down], lr=0.1, weight_decay=0.1, **PATHS[path])
+    for t in range(1, 20):
+        up.grad = torch.cos(up.detach() * t)
+        down.grad = -torch.cos(down.detach() * t)
+        climber.step()
+        descender.step()
+    assert torch.equal(up, down)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_complex_parameter_is_a_pair_of_real_ones(path: str) -> None:
+    pair = parameter(4, 2)
+    number = torch.nn.Parameter(torch.view_as_complex(pair.detach().clone()))
+    options = {"lr": "0.1/sqrt(t)", "theta": "1 - 1/(t+1)", "amsgrad": True, **PATHS[path]}
+    one, other = GenericAdam([pair], **options), GenericAdam([number], **options)
+    for t in range(1, 20):
+        pair.grad = torch.cos(pair.detach() * t)
+        number.grad = torch.view_as_complex(torch.cos(torch.view_as_real(number.detach()) * t))
+        one.step()
+        other.step()
+    torch.testing.assert_close(torch.view_as_real(number.detach()), pair.detach(), rtol=1e-14, atol=0)
+
+
+def test_a_misspelt_option_of_from_method_is_an_error() -> None:
+    with pytest.raises(TypeError, match="epsilon"):
+        GenericAdam.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9), epsilon=1e-8)
+    with pytest.raises(OptimizerError, match=r"use GenericAdam\.from_method"):
+        WeightedAdaEMA.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9))
+
+
+def test_weighted_groups() -> None:
+    x, y = parameter(4), parameter(4)
+    optimizer = WeightedAdaEMA(
+        [{"params": [x]}, {"params": [y], "weights": "t", "initial_weight": 3}], lr=0.1
+    )
+    steps(optimizer, [x, y], 1, 20)
+    trajectory = reference.weighted_adaema(
+        0.1, 0.9, "t", lambda z, t: np.cos(z * t), parameter(4).detach().numpy(), 20, initial=3.0
+    )
+    np.testing.assert_allclose(y.detach().numpy(), trajectory.points[-1], rtol=1e-11)
+    with pytest.raises(OptimizerError, match="weights stand for theta"):
+        optimizer.add_param_group({"params": [parameter(2)], "weights": "t", "theta": 0.9})

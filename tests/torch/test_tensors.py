@@ -1,0 +1,167 @@
+"""Layouts, replaced tensors and moved state: what lies in memory never changes what is computed."""
+
+import pytest
+import torch
+
+from generic_adam.torch import GenericAdam
+
+PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
+OPTIONS = {"lr": "0.1/sqrt(t)", "theta": "1 - 1/(t+1)"}
+
+
+def tensor(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def gradient(x: torch.Tensor, t: int) -> torch.Tensor:
+    return torch.cos(x.detach() * t).contiguous()
+
+
+def steps(optimizer: GenericAdam, x: torch.nn.Parameter, first: int, count: int) -> None:
+    for t in range(first, first + count):
+        x.grad = gradient(x, t)
+        optimizer.step()
+
+
+@pytest.fixture
+def straight() -> torch.Tensor:
+    """A 2x3x4x5 parameter after 20 plain steps."""
+    x = torch.nn.Parameter(tensor(2, 3, 4, 5))
+    steps(GenericAdam([x], **OPTIONS), x, 1, 20)
+    return x.detach()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_gradient_laid_out_differently(path: str, straight: torch.Tensor) -> None:
+    # torch's own fused kernel takes such a gradient in the wrong order, without a word.
+    x = torch.nn.Parameter(tensor(2, 3, 4, 5))
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    for t in range(1, 21):
+        g = gradient(x, t)
+        x.grad = (
+            g.to(memory_format=torch.channels_last)
+            if t % 2
+            else g.transpose(0, 3).contiguous().transpose(0, 3)
+        )
+        optimizer.step()
+    torch.testing.assert_close(x.detach(), straight, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_parameter_in_channels_last(path: str, straight: torch.Tensor) -> None:
+    x = torch.nn.Parameter(tensor(2, 3, 4, 5).to(memory_format=torch.channels_last))
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    for t in range(1, 21):
+        x.grad = gradient(x, t).to(memory_format=torch.channels_last if t % 3 else torch.contiguous_format)
+        optimizer.step()
+    torch.testing.assert_close(x.detach().contiguous(), straight, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_parameter_converted_on_the_way(path: str, straight: torch.Tensor) -> None:
+    x = torch.nn.Parameter(tensor(2, 3, 4, 5))
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    steps(optimizer, x, 1, 7)
+    x.data = x.data.to(memory_format=torch.channels_last)
+    steps(optimizer, x, 8, 7)
+    x.data = x.data.contiguous()
+    steps(optimizer, x, 15, 6)
+    torch.testing.assert_close(x.detach(), straight, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_parameter_that_is_a_part_of_a_larger_tensor(path: str, straight: torch.Tensor) -> None:
+    whole = torch.zeros(2, 3, 4, 10, dtype=torch.float64)
+    x = torch.nn.Parameter(whole[..., ::2])
+    x.data.copy_(tensor(2, 3, 4, 5))
+    assert not x.is_contiguous()
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    steps(optimizer, x, 1, 20)
+    torch.testing.assert_close(x.detach(), straight, rtol=1e-12, atol=0)
+    assert not whole[..., 1::2].any()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_state_that_was_moved_away_and_back(path: str, straight: torch.Tensor) -> None:
+    x = torch.nn.Parameter(tensor(2, 3, 4, 5))
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    steps(optimizer, x, 1, 10)
+    # As programs do that keep the state elsewhere between steps.
+    for key, moment in optimizer.state[x].items():
+        optimizer.state[x][key] = moment.clone()
+    steps(optimizer, x, 11, 5)
+    optimizer.state[x] = {key: moment.clone() for key, moment in optimizer.state[x].items()}
+    steps(optimizer, x, 16, 5)
+    torch.testing.assert_close(x.detach(), straight, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("clear", [lambda o, x: o.state.clear(), lambda o, x: o.state.pop(x)])
+def test_state_that_was_cleared_starts_again(clear: object) -> None:
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+    optimizer, fresh = GenericAdam([x], lr=0.1), GenericAdam([y], lr=0.1)
+    steps(optimizer, x, 1, 5)
+    clear(optimizer, x)
+    with torch.no_grad():
+        x.copy_(y)
+    steps(optimizer, x, 1, 5)
+    steps(fresh, y, 1, 5)
+    assert torch.equal(x, y)
+
+
+def test_data_that_was_swapped_is_what_moves() -> None:
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+    one, other = GenericAdam([x], lr=0.1), GenericAdam([y], lr=0.1)
+    steps(one, x, 1, 3)
+    steps(other, y, 1, 3)
+    kept = x.data
+    x.data = x.data.clone()
+    steps(one, x, 4, 3)
+    steps(other, y, 4, 3)
+    assert torch.equal(x, y)
+    assert not torch.equal(kept, x)
+
+
+def test_a_replaced_parameter_is_the_one_that_moves() -> None:
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 3)
+    optimizer.param_groups[0]["params"][0] = y
+    before = x.detach().clone()
+    steps(optimizer, y, 4, 1)
+    assert torch.equal(x, before)
+    assert not torch.equal(y, tensor(4))
+
+
+def test_groups_of_mixed_dtypes() -> None:
+    params = [
+        torch.nn.Parameter(tensor(4).to(dtype)) for dtype in (torch.float32, torch.float64, torch.bfloat16)
+    ]
+    optimizer = GenericAdam(params, lr=0.1)
+    alone = [torch.nn.Parameter(x.detach().clone()) for x in params]
+    optimizers = [GenericAdam([x], lr=0.1) for x in alone]
+    for t in range(1, 6):
+        for x, y, one in zip(params, alone, optimizers, strict=True):
+            x.grad = gradient(x, t)
+            y.grad = gradient(y, t)
+            one.step()
+        optimizer.step()
+    assert all(torch.equal(x, y) for x, y in zip(params, alone, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_no_large_temporary_on_the_fused_path(dtype: torch.dtype) -> None:
+    x = torch.nn.Parameter(torch.randn(2_000_000).to(dtype))
+    x.grad = torch.randn(2_000_000).to(dtype)
+    optimizer = GenericAdam([x], lr="0.1/sqrt(t)", theta="1 - 1/(t+1)")
+    optimizer.step()
+    # With the look for overflowed second moments among the steps.
+    optimizer.param_groups[0]["step"] = 1022
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
+        optimizer.step()
+        optimizer.step()
+    allocations = [
+        event.self_cpu_memory_usage for event in profile.events() if event.name.startswith("aten::")
+    ]
+    assert max(allocations) <= 2**20
