@@ -1,10 +1,15 @@
 """A missing extra is one line that names it."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+import generic_adam
 from generic_adam.extras import MissingExtraError, missing_extra, require
 
 # The finder of installed modules, but blind to some: as if they were not installed.
@@ -86,6 +91,34 @@ def test_the_library_part_works_with_numpy_alone():
         everything_else, "import generic_adam as ga; print(ga.certify(ga.methods.certified_adam()).verdict)"
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "certified\n", "")
+
+
+def third_party_imports():
+    """Top-level modules that some file of the package imports and that come with neither Python nor the package."""
+    for path in Path(generic_adam.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module.partition(".")[0]
+
+
+def test_every_import_is_brought_by_an_extra_that_lists_it():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    listed = {
+        extra: {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
+        for extra, requirements in project["optional-dependencies"].items()
+    }
+    distribution = {"sklearn": "scikit-learn", "distributed": "dask", "mkdocs": "mkdocs-material"}
+    foreign = set(third_party_imports()) - sys.stdlib_module_names - {"generic_adam", "numpy"}
+    assert {"torch", "typer", "jax"} <= foreign
+    for module in foreign:
+        error = missing_extra(module)
+        assert error is not None, f"{module} is imported, and no extra brings it"
+        extra = str(error).rpartition("[")[2].rstrip(']"')
+        assert distribution.get(module, module) in listed[extra]
 
 
 def test_missing_extra_is_an_import_error():

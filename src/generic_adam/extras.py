@@ -10,6 +10,8 @@ _EXTRA_OF_MODULE = {
     "optax": "optax",
     "dask": "experiments",
     "distributed": "experiments",
+    "filelock": "experiments",
+    "cycler": "experiments",
     "matplotlib": "experiments",
     "numba": "experiments",
     "sklearn": "experiments",
