@@ -94,7 +94,7 @@ def test_the_library_part_works_with_numpy_alone():
 
 
 def third_party_imports():
-    """Top-level modules that some file of the package imports and that come with neither Python nor the package."""
+    """The top-level names of every module that some file of the package imports."""
     for path in Path(generic_adam.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
