@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generic_adam.cli.method_options import NamedMethod, with_method
+from generic_adam.cli.method_options import MethodOptionError, NamedMethod, with_method
 
 if TYPE_CHECKING:
     from generic_adam.theory.advice import Advice
@@ -47,17 +48,25 @@ def register(app: typer.Typer) -> None:
         factored: Annotated[
             bool, typer.Option("--factored", help="Factored second moments in use: are they covered?")
         ] = False,
+        plot: Annotated[
+            Path | None,
+            typer.Option("--plot", help="Draw the certificate against t into this .svg, .png or .pdf file."),
+        ] = None,
+        against: Annotated[
+            list[str] | None,
+            typer.Option("--against", help="With --plot: another method of the catalogue. Can be repeated."),
+        ] = None,
     ) -> None:
         """Decide the sufficient condition: exit code 0 certified, 1 not, 3 undecided, 2 bad input."""
         from generic_adam.theory.advice import advise
         from generic_adam.theory.certificate import certify
-        from generic_adam.theory.criteria import all_criteria
 
         steps = whole_steps(horizon)
         certificate = certify(named.method, horizon=steps)
         advice = advise(named.method)[:1]
-        others = all_criteria(named.method, steps) if criteria else ()
+        others = other_theorems(named, steps) if criteria else ()
         outside = not_covered(weight_decay=weight_decay, clip=clip, factored=factored)
+        draw_plot(named, against or (), steps, plot)
         if as_json:
             print_as_json(certificate, advice, others, outside)
         else:
@@ -72,6 +81,34 @@ def whole_steps(horizon: float | None) -> int | None:
     if horizon is None:
         return None
     return checked_horizon(int(horizon) if horizon.is_integer() else horizon, "--horizon")  # type: ignore[arg-type]
+
+
+def other_theorems(named: NamedMethod, steps: int | None) -> tuple["Criterion", ...]:
+    """What the further theorems say; imported only when asked for."""
+    from generic_adam.theory.criteria import all_criteria
+
+    return all_criteria(named.method, steps)
+
+
+def draw_plot(named: NamedMethod, against: Sequence[str], steps: int | None, path: Path | None) -> None:
+    """Draw chi_t, the ratio of condition 4 and the bound for the method and those it is compared with."""
+    if path is None:
+        if against:
+            raise MethodOptionError("--against goes with --plot FILE")
+        return
+    from generic_adam.extras import require
+
+    require("matplotlib")
+    from generic_adam.cli.tables import make_console
+    from generic_adam.methods import build
+    from generic_adam.report.check_plot import LONGEST, draw_check
+    from generic_adam.report.style import check_figure_path, write_figure
+
+    check_figure_path(path)
+    methods = {named.label: named.method} | {name: build(name) for name in against}
+    with make_console(stderr=True).status("drawing"):
+        write_figure(draw_check(methods, min(steps or 10**6, LONGEST)), path)
+    typer.echo(f"wrote {path}", err=True)
 
 
 def exit_code(certificate: "Certificate", outside: Sequence[str]) -> int:

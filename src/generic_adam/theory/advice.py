@@ -20,7 +20,7 @@ from generic_adam.theory.repairs import STAGES, Candidate, applied
 from generic_adam.theory.sums import checked_horizon
 from generic_adam.theory.verdicts import Status, Verdict
 
-_COMPARED = 1 << 17
+_COMPARED = 1 << 13
 _SAME = 1e-12
 _MOST_ADVICE = 3
 
@@ -139,10 +139,10 @@ def _distance(advice: Advice) -> tuple[float, int, int, tuple[Fraction, Fraction
 
 
 def _tuned(method: Method, steps: int) -> Iterator[Advice]:
-    r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t there was.
+    r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t so far.
 
-    For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The bound
-    at T is then O(1/sqrt T).
+    For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
+    bound at T is then O(1/sqrt T).
     """
     if steps < 2 or not method.beta.is_constant:
         return
