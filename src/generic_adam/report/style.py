@@ -153,13 +153,23 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     Raises:
         OutputError: the ending is not svg, png or pdf, or the file cannot be written.
     """
+    path = check_figure_path(path)
+    content = figure_bytes(figure, path.suffix[1:])
+    with atomic_write(path, "wb") as stream:
+        stream.write(content)
+    return path
+
+
+def check_figure_path(path: str | Path) -> Path:
+    """Return the path if its ending names a format, before anything is drawn for it.
+
+    Raises:
+        OutputError: the ending is not svg, png or pdf.
+    """
     path = Path(path)
     if path.suffix[1:] not in _METADATA:
         endings = ", ".join(f".{ending}" for ending in _METADATA)
         raise OutputError(f"cannot write {path}: a figure's file ends in one of {endings}")
-    content = figure_bytes(figure, path.suffix[1:])
-    with atomic_write(path, "wb") as stream:
-        stream.write(content)
     return path
 
 
