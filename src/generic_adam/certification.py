@@ -20,14 +20,21 @@ _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
 
 @dataclass(frozen=True)
 class ReadCertificate:
-    """A certificate with the reading it is about."""
+    """A certificate with the reading it is about.
+
+    Attributes:
+        reading: the method as it was read, and what its optimizer does beside.
+        certificate: what is known of the method alone.
+    """
 
     reading: Reading
     certificate: Certificate
 
     @property
     def verdict(self) -> Verdict:
-        """The certificate's verdict."""
+        """The certificate's; at best undecided where the optimizer does what the theorem does not cover."""
+        if self.reading.outside and self.certificate.verdict is Verdict.CERTIFIED:
+            return Verdict.UNDECIDED
         return self.certificate.verdict
 
     def explain(self) -> str:
@@ -36,14 +43,21 @@ class ReadCertificate:
         heading = f"{self.reading.source}, parameter group{'s' if ',' in groups else ''} {groups}"
         lines = [heading, self.certificate.explain()]
         lines += [f"  not covered: {sentence}." for sentence in self.reading.outside]
+        lines += [f"  note: {sentence}." for sentence in self.reading.notes]
+        if self.verdict is not self.certificate.verdict:
+            lines.append(
+                f"verdict on the optimizer: {self.verdict}, as it does what the theorem does not cover"
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate's dictionary with "source", "groups" and "not_covered" added."""
+        """The certificate's dictionary, with the verdict on the optimizer and what belongs to the reading."""
         return self.certificate.to_dict() | {
+            "verdict": str(self.verdict),
             "source": self.reading.source,
             "groups": list(self.reading.groups),
             "not_covered": list(self.reading.outside),
+            "notes": list(self.reading.notes),
         }
 
 

@@ -1,4 +1,4 @@
-"""What is read off torch's optimizers is what they do: the same steps as Algorithm 1 with the method that was read."""
+"""What is read off torch's optimizers is what they do: the same steps as Algorithm 1 with that method."""
 
 import numpy as np
 import pytest
@@ -141,6 +141,14 @@ def test_what_the_theorem_does_not_cover_is_said():
         assert word in sentence
     (decoupled,) = read(torch.optim.AdamW(weights()))
     assert "decoupled weight decay of 0.01" in decoupled.outside[1]
+    assert "v_0 = 0 and eps = 1e-10" in read(torch.optim.Adagrad(weights()))[0].outside[0]
+    # an eps that rounding swallows is a remark; one that it does not is outside
+    (ours,) = read(GenericAdam(weights()))
+    assert ours.outside == ()
+    assert "rounding" in ours.notes[0]
+    assert read(GenericAdam(weights(), eps=0))[0].notes == ()
+    assert "eps = 1e-06" in read(GenericAdam(weights(), eps=1e-6))[0].outside[0]
+    assert "v_0 = 0" in read(GenericAdam(weights(), initial_v=0))[0].outside[0]
 
 
 def test_groups_that_agree_are_one_reading():
@@ -190,4 +198,4 @@ def test_tensor_rates_and_forgotten_schedulers():
     optimizer = torch.optim.Adam(weights(), lr=torch.tensor(0.5))
     assert read(optimizer)[0].method.alpha(10**6) == pytest.approx(0.5)
     torch_lr.StepLR(optimizer, 10)
-    assert "a scheduler has touched" in read(optimizer)[0].outside[-1]
+    assert "a scheduler has touched" in read(optimizer)[0].notes[-1]

@@ -164,7 +164,7 @@ def test_no_closed_form_means_the_scheduler_itself(name, every):
     (read,) = scheduled_rates(scheduler, optimizer, Clock(every))
     assert isinstance(read.rate, Opaque)
     assert read.rate.growth is None
-    assert "no known closed form" in read.outside[0]
+    assert "no known closed form" in read.notes[0]
     ours = read.rate.values(1, 801)
     assert [dict(group) for group in optimizer.param_groups] == before
     real, betas = real_run(optimizer, scheduler, 800, every)
@@ -224,7 +224,7 @@ def test_plateau_is_known_by_its_bounds_only():
     optimizer = adam(lr=0.1)
     scheduler = torch_lr.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, eps=1e-4)
     (read,) = scheduled_rates(scheduler, optimizer, Clock())
-    assert "depends on the data" in read.outside[0]
+    assert "depends on the data" in read.notes[0]
     growth = read.rate.growth
     for _ in range(100):  # the worst data there are
         scheduler.step(1.0)

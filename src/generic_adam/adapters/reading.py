@@ -21,7 +21,9 @@ class Reading:
         source: where it was read, such as "AdamW with CosineAnnealingLR".
         groups: the indices of the parameter groups it holds for.
         horizon: the number of steps after which the run ends, where the source says so.
-        outside: what the optimizer does that the theorem does not cover, one sentence each.
+        outside: what the optimizer does that the theorem does not cover, one sentence each: with any of it,
+            no certificate of the method is one of the optimizer.
+        notes: how it was read, and what is there but of no weight.
     """
 
     method: Method
@@ -29,6 +31,7 @@ class Reading:
     groups: tuple[int, ...] = (0,)
     horizon: int | None = None
     outside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def merge_equal(readings: Sequence[Reading]) -> tuple[Reading, ...]:

@@ -46,8 +46,9 @@ def read(
     source = type(optimizer).__name__ + (f" with {type(scheduler).__name__}" if scheduler is not None else "")
     readings = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
-        method, outside = reader(group, rate.rate, rate.beta)
-        readings.append(Reading(method, source, (index,), rate.horizon, (*outside, *rate.outside)))
+        found = reader(group, rate.rate, rate.beta)
+        notes = (*found.notes, *rate.notes)
+        readings.append(Reading(found.method, source, (index,), rate.horizon, found.outside, notes))
     return merge_equal(readings)
 
 
@@ -56,7 +57,7 @@ def _unscheduled(group: dict[str, Any]) -> Rates:
     if "initial_lr" not in group:
         return Rates(rate)
     return Rates(
-        rate, outside=("a scheduler has touched this learning rate; it is read as constant without it",)
+        rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",)
     )
 
 

@@ -7,6 +7,7 @@ together with what the optimizer does that the theorem does not cover.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,13 +28,24 @@ from generic_adam.schedules import (
 from generic_adam.torch.generic_adam import GenericAdam
 
 Group = Mapping[str, Any]
-Described = tuple[Method, list[str]]
-Reader = Callable[[Group, Schedule, Schedule | None], Described]
+Reader = Callable[[Group, Schedule, Schedule | None], "Described"]
+
+# An eps below this share of sqrt(v_0) is lost when it is added in float32.
+_ROUNDING = 2.0**-24
+
+
+@dataclass(frozen=True)
+class Described:
+    """A method, what its optimizer does outside the theorem, and remarks."""
+
+    method: Method
+    outside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_adam(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
     """Adam: alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
-    outside = [_added_epsilon(group)]
+    outside = [start_and_epsilon(0.0, group["eps"])]
     if group["amsgrad"]:
         outside.append(
             "amsgrad=True: the certificate is for the method without the maximum; with it, a regret bound is "
@@ -43,12 +55,10 @@ def read_adam(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
         outside.append(_decoupled(group) if group.get("decoupled_weight_decay") else _in_gradient(group))
     theta = float(group["betas"][1])
     if beta is None:
-        return adam(lr=rate, beta=float(group["betas"][0]), theta=theta), outside
-    outside.append(
-        "beta_t moves; the bias correction is torch's, with the power beta_t^t in place of the product"
-    )
+        return Described(adam(lr=rate, beta=float(group["betas"][0]), theta=theta), tuple(outside))
+    note = "beta_t moves; the bias correction is torch's, with the power beta_t^t in place of the product"
     alpha = rate * sqrt(bias_correction(theta)) / _torch_correction(beta)
-    return Method(alpha, beta, theta), outside
+    return Described(Method(alpha, beta, theta), tuple(outside), (note,))
 
 
 def read_rmsprop(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
@@ -63,24 +73,19 @@ def read_rmsprop(group: Group, rate: Schedule, beta: Schedule | None) -> Describ
             "RMSprop with centered=True is outside: it divides by the deviation from the mean gradient, "
             "which can be 0 where v_t is not; expected centered=False"
         )
-    outside = [_added_epsilon(group)]
+    outside = [start_and_epsilon(0.0, group["eps"])]
     if group["weight_decay"]:
         outside.append(_in_gradient(group))
-    return Method(rate, 0, float(group["alpha"])), outside
+    return Described(Method(rate, 0, float(group["alpha"])), tuple(outside))
 
 
 def read_adagrad(group: Group, rate: Schedule, _beta: Schedule | None) -> Described:
     """Adagrad: the sum of squares is (t + 1) v_t for theta_t = 1 - 1/(t + 1), alpha_t = lr_t/sqrt(t + 1)."""
-    outside = []
+    outside, notes = _start(float(group["initial_accumulator_value"]), float(group["eps"]))
     if group["weight_decay"]:
         outside.append(_in_gradient(group))
-    start = float(group["initial_accumulator_value"])
-    outside.append(
-        f"eps = {group['eps']:g} is added to the root; v_0 is initial_accumulator_value = {start:g}"
-        + ("" if start > 0 else ", where the theorem wants it positive")
-    )
     decayed = rate / (1 + (t - 1) * as_schedule(float(group["lr_decay"])))
-    return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), outside
+    return Described(Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), tuple(outside), tuple(notes))
 
 
 def read_adafactor(group: Group, rate: Schedule, _beta: Schedule | None) -> Described:
@@ -97,14 +102,12 @@ def read_adafactor(group: Group, rate: Schedule, _beta: Schedule | None) -> Desc
     if group["weight_decay"]:
         outside.append(_decoupled(group))
     theta = 1 - t ** as_schedule(float(group["beta2_decay"]))
-    return Method(minimum(rate, 1 / sqrt(t)), 0, theta), outside
+    return Described(Method(minimum(rate, 1 / sqrt(t)), 0, theta), tuple(outside))
 
 
 def read_generic_adam(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
     """GenericAdam: its own sequences; those given as numbers may be driven by the scheduler."""
-    outside = []
-    if group["eps"]:
-        outside.append(_added_epsilon(group))
+    outside, notes = _start(float(group["initial_v"]), float(group["eps"]))
     if group["amsgrad"]:
         outside.append("amsgrad=True: the certificate is for the method without the maximum")
     if group["weight_decay"]:
@@ -115,7 +118,7 @@ def read_generic_adam(group: Group, rate: Schedule, beta: Schedule | None) -> De
         theta=group["theta_schedule"] or float(group["theta"]),
         bias_correction=group["bias_correction"],
     )
-    return method, outside
+    return Described(method, tuple(outside), tuple(notes))
 
 
 READERS: dict[type, Reader] = {
@@ -173,8 +176,16 @@ def _torch_correction(beta: Schedule) -> Schedule:
     return Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
 
 
-def _added_epsilon(group: Group) -> str:
-    return f"eps = {group['eps']:g} is added to sqrt(v_t); the theorem has it in v_0 instead"
+def start_and_epsilon(start: float, epsilon: float) -> str:
+    """How the optimizer keeps v away from 0, against how the theorem does."""
+    return f"v_0 = {start:g} and eps = {epsilon:g} is added to sqrt(v_t); the theorem has v_0 > 0 and adds nothing"
+
+
+def _start(start: float, epsilon: float) -> tuple[list[str], list[str]]:
+    """The same, as something outside the theorem or, where eps is lost in rounding, as a remark."""
+    if start > 0 and epsilon <= _ROUNDING * start**0.5:
+        return [], [f"eps = {epsilon:g} is added to sqrt(v_t), at the level of rounding"] if epsilon else []
+    return [start_and_epsilon(start, epsilon)], []
 
 
 def _decoupled(group: Group) -> str:

@@ -36,13 +36,13 @@ class Rates:
         rate: lr_t.
         beta: beta_t where the scheduler moves it, else None.
         horizon: the step after which the scheduler refuses to go on, if it does.
-        outside: what has to be said about it.
+        notes: what has to be said about it.
     """
 
     rate: Schedule
     beta: Schedule | None = None
     horizon: int | None = None
-    outside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, clock: Clock) -> list[Rates]:
@@ -144,7 +144,7 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, ta
         Opaque(ReplayedSequence(replay, group, clock, momentum=True), f"{name}, momentum")
         if _moves_beta(replay, group)
         else None,
-        outside=(said,),
+        notes=(said,),
     )
 
 
@@ -191,7 +191,7 @@ def _on_plateau(scheduler: Any, group: int) -> Rates:
         "ReduceLROnPlateau depends on the data: its rate is evaluated here as if no plateau came; what is "
         f"decided for every t rests only on {lowest:.3g} <= lr <= {now:.3g}"
     )
-    return Rates(Bounded(Opaque(_Held(now), name), lowest, now), outside=(said,))
+    return Rates(Bounded(Opaque(_Held(now), name), lowest, now), notes=(said,))
 
 
 @dataclass(frozen=True)

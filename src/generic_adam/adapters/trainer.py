@@ -129,12 +129,16 @@ def _method(arguments: Any, optimizer: str, rate: Schedule) -> tuple[Method, lis
     raise AdapterError(f"optim {optimizer!r} is no Generic Adam that can be read; expected one of {names}")
 
 
+def _start_and_epsilon(epsilon: float) -> str:
+    return f"v_0 = 0 and eps = {epsilon:g} is added to sqrt(v_t); the theorem has v_0 > 0 and adds nothing"
+
+
 def _adamw(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     epsilon, decay = (
         float(_attribute(arguments, "adam_epsilon")),
         float(_attribute(arguments, "weight_decay")),
     )
-    outside = [f"eps = {epsilon:g} is added to sqrt(v_t); the theorem has it in v_0 instead"]
+    outside = [_start_and_epsilon(epsilon)]
     if decay:
         outside.append(f"decoupled weight decay of {decay:g}: the theorem has no such term")
     beta, theta = float(_attribute(arguments, "adam_beta1")), float(_attribute(arguments, "adam_beta2"))
@@ -163,7 +167,9 @@ def _optimizer_settings(arguments: Any) -> dict[str, str]:
 def _adagrad(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     settings = _optimizer_settings(arguments)
     decayed = rate / (1 + (t - 1) * as_schedule(float(settings.get("lr_decay", 0.0))))
-    return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), ["eps is added to the root"]
+    return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), [
+        _start_and_epsilon(float(settings.get("eps", 1e-10)))
+    ]
 
 
 def _rmsprop(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
@@ -174,7 +180,9 @@ def _rmsprop(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
         "yes",
     }:
         raise AdapterError("RMSprop with momentum or centered=True is outside Generic Adam; expected neither")
-    return Method(rate, 0, float(settings.get("alpha", 0.99))), ["eps is added to sqrt(v_t)"]
+    return Method(rate, 0, float(settings.get("alpha", 0.99))), [
+        _start_and_epsilon(float(settings.get("eps", 1e-8)))
+    ]
 
 
 _OTHERS: dict[str, Callable[[Any, Schedule], tuple[Method, list[str]]]] = {
