@@ -20,7 +20,7 @@ from generic_adam.experiments.counterexample import (
     simulate,
 )
 from generic_adam.experiments.counterexample.lane_records import record_times
-from generic_adam.experiments.counterexample.simulation import split
+from generic_adam.experiments.counterexample.simulation import Simulation, split
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule
 
@@ -71,6 +71,19 @@ def test_lanes_follow_the_reference_for_fractional_powers(r: float) -> None:
     gradients = gradients_of(problem, 2000, 0, 0)
     path = reference.generic_adam(method, lambda x, t: gradients[t - 1], 1.0, 2000, 1e-8, clip)
     np.testing.assert_allclose(records.x[0, :, 0], path.points[records.times - 1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "theta", ["1 - 0.2575/t^0.25", "0.99", "1 - (1 - 0.5/t^0.5)", "theta_from_weights(t)"]
+)
+def test_shared_schedules_have_the_bits_of_their_values(theta: str) -> None:
+    method = Method(alpha="0.5/t^0.3", beta="1 - 0.5/t^0.1", theta=theta)
+    twin = Method(alpha="1 - 1/(t + 1)", beta="0.5/t^0.1", theta="1 - 1/(t + 2)")
+    simulation = Simulation(Plan({"m": method, "twin": twin}, 5000))
+    evaluated = simulation._evaluate(3, 4000)
+    assert {schedule for rows in simulation.schedules for schedule in rows} == set(evaluated)
+    for schedule, values in evaluated.items():
+        assert values.result().tobytes() == schedule.values(3, 4000).tobytes(), schedule
 
 
 def peer_by_hand(label: str, gradients: np.ndarray) -> list[float]:

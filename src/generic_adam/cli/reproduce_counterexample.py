@@ -63,7 +63,7 @@ def counterexample(
         figure_methods() | (peer_methods() if peers else {}),
         steps=parse_steps(steps),
         replicates=seeds,
-        problem=Counterexample(form=form, as_printed=as_printed),  # type: ignore[arg-type]
+        problem=Counterexample(form=form, as_printed=as_printed),
         seed=seed,
     )
     directory = ensure_output_directory(out)

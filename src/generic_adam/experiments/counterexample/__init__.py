@@ -8,9 +8,9 @@ from generic_adam.experiments.counterexample.algorithms import (
     Padam,
 )
 from generic_adam.experiments.counterexample.lane_records import LaneRecords
+from generic_adam.experiments.counterexample.plan import Plan
 from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError, Form
 from generic_adam.experiments.counterexample.run import InterruptedRun, compile_kernels, simulate
-from generic_adam.experiments.counterexample.simulation import Plan
 from generic_adam.experiments.counterexample.streams import gradients_of
 
 __all__ = [

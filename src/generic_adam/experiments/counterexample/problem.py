@@ -48,7 +48,7 @@ class Counterexample:
       as_printed: run the paper's misprint: both slopes of one sign.
     """
 
-    form: Form = Form.STOCHASTIC
+    form: Form | str = Form.STOCHASTIC
     rare_slope: float = 1010.0
     common_slope: float = -10.0
     probability: float = 0.01

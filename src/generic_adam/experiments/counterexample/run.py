@@ -19,8 +19,9 @@ from generic_adam.experiments.counterexample.algorithms import (
     Padam,
 )
 from generic_adam.experiments.counterexample.lane_records import LaneRecords
+from generic_adam.experiments.counterexample.plan import Plan
 from generic_adam.experiments.counterexample.problem import Counterexample, Form
-from generic_adam.experiments.counterexample.simulation import Plan, Simulation
+from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,88 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.experiments.counterexample import kernels
-from generic_adam.experiments.counterexample.algorithms import Algorithm, Block, as_algorithm
+from generic_adam.experiments.counterexample.algorithms import Block
 from generic_adam.experiments.counterexample.lane_records import LaneRecords, record_times
-from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError
+from generic_adam.experiments.counterexample.plan import Plan
+from generic_adam.experiments.counterexample.problem import ExperimentError
 from generic_adam.experiments.counterexample.streams import GradientStream
-from generic_adam.methods import Method
+from generic_adam.schedules import Constant, Schedule, Subtract
 
 Floats = NDArray[np.float64]
-
-MAX_STEPS = 10**12
-"""At two nanoseconds a lane-step one lane would need half an hour; nobody means more."""
 
 _BLOCK_STEPS = 2**15
 _GRADIENT_NUMBERS = 2**19  # 4 MiB of gradients at a time
 _SCHEDULE_NUMBERS = 2**21  # 16 MiB of schedules at a time
 _CHUNK_LANES = 32  # below this the start of each inner loop begins to show
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is simulated; two plans that are equal end in the same bits.
-
-    Args:
-      methods: label to `Method` or peer (`AMSGrad`, `Padam`, `AdaShift`).
-      problem: the counterexample.
-      steps: T.
-      replicates: a number (from 0 on) or a range: each is an independent stream of gradients.
-      seed: the run's seed.
-      epsilon: v_0.
-    """
-
-    methods: Mapping[str, Method | Algorithm]
-    steps: int
-    replicates: int | range = 1
-    problem: Counterexample = field(default_factory=Counterexample)
-    seed: int = 0
-    epsilon: float = 1e-8
-
-    def __post_init__(self) -> None:
-        """Check the numbers before anything is allocated."""
-        if not self.methods:
-            raise ExperimentError("there is no method to simulate, expected at least one")
-        if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
-            raise ExperimentError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
-        if isinstance(self.replicates, int):
-            object.__setattr__(self, "replicates", range(self.replicates))
-        lanes = self.replicate_range
-        if len(lanes) < 1 or lanes.start < 0 or lanes.step != 1:
-            raise ExperimentError(
-                f"replicates is {self.replicates}, expected at least one, numbered from 0 on"
-            )
-        if not 0 <= self.epsilon < math.inf:
-            raise ExperimentError(f"epsilon is {self.epsilon}, expected a finite number of at least 0")
-
-    @property
-    def replicate_range(self) -> range:
-        """The replicates as a range."""
-        return self.replicates if isinstance(self.replicates, range) else range(self.replicates)
-
-    @property
-    def algorithms(self) -> list[Algorithm]:
-        """The methods as algorithms, in order."""
-        return [as_algorithm(method) for method in self.methods.values()]
-
-    @property
-    def lane_steps(self) -> int:
-        """How many single steps of single lanes the plan asks for."""
-        return self.steps * len(self.methods) * len(self.replicate_range)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the plan as plain types, for a manifest or a checkpoint."""
-        lanes = self.replicate_range
-        return {
-            "methods": {
-                label: algorithm.describe()
-                for label, algorithm in zip(self.methods, self.algorithms, strict=True)
-            },
-            "problem": self.problem.settings(),
-            "steps": self.steps,
-            "replicates": [lanes.start, lanes.stop],
-            "seed": self.seed,
-            "epsilon": self.epsilon,
-        }
 
 
 class Chunk:
@@ -152,9 +82,7 @@ class Simulation:
         start, stop = self.next_t, min(self.next_t + self.block, self.plan.steps + 1)
         first, last = np.searchsorted(self.times, (start, stop))
         rows, record_at = slice(first, last), self.times[first:last] - start
-        # Each distinct schedule is evaluated once, whatever the number of methods and lanes that share it.
-        distinct = set(chain.from_iterable(self.schedules))
-        values = {schedule: self._call(schedule.values, start, stop) for schedule in distinct}
+        values = self._evaluate(start, stop)
         drawn = [self._call(chunk.stream.draw, start, stop - start, record_at) for chunk in self.chunks]
         running: list[Future[None]] = []
         for chunk, draw in zip(self.chunks, drawn, strict=True):
@@ -166,6 +94,22 @@ class Simulation:
             future.result()
         self._check_finite(stop)
         self.next_t = stop
+
+    def _evaluate(self, start: int, stop: int) -> dict[Schedule, Future[Floats]]:
+        """Evaluate each distinct schedule once, whatever the number of methods and lanes that share it.
+
+        theta is nearly always written as 1 - c/t^r, and its complement is needed too: one power and one
+        subtraction give both, with the bits that `values` would give.
+        """
+        distinct = set(chain.from_iterable(self.schedules))
+        pairs = {whole: part for whole in distinct if (part := _one_minus_what(whole)) in distinct}
+        values = {one: self._call(one.values, start, stop) for one in distinct if one not in pairs}
+        for whole, part in pairs.items():
+            if part in values:
+                values[whole] = self._call(_complement, values[part])
+            else:  # 1 - (1 - u): rare, and no reason to order the evaluation
+                values[whole] = self._call(whole.values, start, stop)
+        return values
 
     def _step(
         self,
@@ -230,6 +174,19 @@ class Simulation:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+def _one_minus_what(schedule: Schedule) -> Schedule | None:
+    """Return u if the schedule is written 1 - u."""
+    match schedule:
+        case Subtract(Constant(value=1), part):
+            return part
+        case _:
+            return None
+
+
+def _complement(part: Future[Floats]) -> Floats:
+    return 1.0 - part.result()
 
 
 def split(replicates: range, parts: int) -> Iterator[range]:
