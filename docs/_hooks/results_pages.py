@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from method_pages import row
+
 from generic_adam.experiments.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
+NAMED_VERSIONS = ("numpy", "torch", "jax")
 
 
 def committed_runs() -> str:
@@ -29,11 +33,44 @@ def claims_of(folder: Path) -> str:
     return claims_table(read_claims(folder))
 
 
+def benchmarks() -> str:
+    """A section a benchmark: its command, its table, the machine and how busy it was."""
+    sections = [_benchmark(path) for path in sorted((RESULTS / "benchmarks").glob("*.json"))]
+    return "\n\n".join(sections) or "No benchmark is committed yet."
+
+
+def _benchmark(path: Path) -> str:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    columns = list(record["rows"][0])
+    lines = [
+        f"### {path.stem.replace('-', ' ').replace('_', ' ').capitalize()}",
+        "",
+        f"```bash\n{record['command']}\n```",
+        "",
+        row(*map(_plain, columns)),
+        row(*("---" if column == columns[0] else "--:" for column in columns)),
+        *(row(*(_plain(str(cell)) for cell in one.values())) for one in record["rows"]),
+        "",
+    ]
+    machine, versions = record["machine"], record["versions"]
+    facts = [f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"]
+    if load := record.get("load_average"):
+        facts.append(f"load average {load[0]:.1f} when it ended")
+    facts.append(", ".join(f"{name} {versions[name]}" for name in NAMED_VERSIONS if name in versions))
+    return "\n".join([*lines, f"<small>{'; '.join(facts)}</small>"])
+
+
+def _plain(text: str) -> str:
+    """Text whose stars, bars and underlines Markdown leaves as they are."""
+    return re.sub(r"([*_|`\\])", r"\\\1", text)
+
+
 def _name(folder: Path) -> str:
     return folder.relative_to(RESULTS).as_posix().replace("/", "-")
 
 
 GENERATORS: dict[str, Callable[[], str]] = {
+    "benchmarks": benchmarks,
     "committed-runs": committed_runs,
     **{
         f"claims-{_name(path.parent)}": partial(claims_of, path.parent)
