@@ -154,9 +154,8 @@ def certify(subject: Any, *arguments: Any, **keywords: Any) -> Certificate | Opt
     Args:
         subject: a Method; or a torch optimizer (with its scheduler next), a pair (optimizer, scheduler), a
             Lightning configuration, or transformers.TrainingArguments.
-        *arguments: for a Method those of `generic_adam.theory.certificate.certify`: horizon, problem.
-        Otherwise those
-            of `certify_optimizer`: scheduler, horizon, problem.
+        *arguments: for a Method those of `generic_adam.theory.certificate.certify`: horizon, problem;
+            otherwise those of `certify_optimizer`: scheduler, horizon, problem.
         **keywords: the same by name, all checked by those functions.
 
     Returns:
