@@ -35,6 +35,14 @@ def test_every_form_is_read():
         assert read_configuration(configuration, steps_per_epoch=7) == expected
 
 
+def test_an_uneven_frequency_is_refused():
+    # a real run with epochs of 5 batches steps after batches 2, 4, 7, 9, ...: no even pace
+    optimizer = adam()
+    scheduler = {"scheduler": ExponentialLR(optimizer, 0.5), "interval": "step", "frequency": 2}
+    with pytest.raises(AdapterError, match="an epoch has 5 steps"):
+        read_configuration({"optimizer": optimizer, "lr_scheduler": scheduler}, steps_per_epoch=5)
+
+
 def test_frequency_and_interval_set_the_pace():
     optimizer = adam()
     scheduler = StepLR(optimizer, 2, 0.5)
@@ -46,7 +54,7 @@ def test_frequency_and_interval_set_the_pace():
         return next(t for t in range(1, 200) if rates(t) < 0.9) - 1
 
     assert pace(interval="step") == 2
-    assert pace(interval="step", frequency=3) == 6
+    assert pace(interval="step", frequency=5) == 10
     assert pace() == 20
     assert pace(interval="epoch", frequency=2) == 40
 
@@ -59,6 +67,13 @@ def test_frequency_and_interval_set_the_pace():
         (lambda o, s: {"optimizer": o, "lr_scheduler": {"schedule": s}}, "got schedule"),
         (lambda o, s: {"optimizer": o, "lr_scheduler": {"scheduler": s, "interval": "batch"}}, "'batch'"),
         (lambda o, s: {"optimizer": o, "lr_scheduler": {"scheduler": s, "frequency": 0}}, "and 0"),
+        (
+            lambda o, s: {
+                "optimizer": o,
+                "lr_scheduler": {"scheduler": s, "interval": "step", "frequency": 2},
+            },
+            "an epoch is not given",
+        ),
         (lambda o, s: ([o], [s, ExponentialLR(o, 0.5)]), "2 schedulers drive one Adam"),
         (lambda o, s: {"optimizer": "adam"}, "expected a torch optimizer, got str"),
         (lambda o, s: "adam", "expected a torch optimizer, got str"),
@@ -69,3 +84,47 @@ def test_what_cannot_be_read_is_one_line(configuration, message):
     with pytest.raises(AdapterError, match=message) as caught:
         read_configuration(configuration(optimizer, ExponentialLR(optimizer, 0.9)))
     assert "\n" not in str(caught.value)
+
+
+# Lightning's own use of torch, and its remarks on small data sets
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning", "ignore::DeprecationWarning")
+def test_a_real_lightning_run_has_the_rates_that_were_read(tmp_path):
+    lightning = pytest.importorskip("pytorch_lightning")
+
+    class Line(lightning.LightningModule):
+        def __init__(self, interval):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+            self.interval = interval
+            self.rates = []
+
+        def training_step(self, batch, _index):
+            self.rates.append(self.optimizers().param_groups[0]["lr"])
+            return self.layer(batch).square().mean()
+
+        def configure_optimizers(self):
+            optimizer = torch.optim.Adam(self.parameters(), lr=0.1)
+            scheduler = {
+                "scheduler": ExponentialLR(optimizer, 0.5),
+                "interval": self.interval,
+                "frequency": 2,
+            }
+            return {"optimizer": optimizer, "lr_scheduler": scheduler}
+
+    rows = torch.utils.data.DataLoader(torch.ones(24, 3), batch_size=4)
+    for interval in ("step", "epoch"):
+        module = Line(interval)
+        trainer = lightning.Trainer(
+            max_epochs=6,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=tmp_path,
+        )
+        trainer.fit(module, rows)
+        (reading,) = read_configuration(module.configure_optimizers(), steps_per_epoch=6)
+        corrected = read(torch.optim.Adam(module.parameters(), lr=1.0))[0].method.alpha
+        ours = (reading.method.alpha / corrected).values(1, 37)
+        assert ours == pytest.approx(module.rates, rel=1e-12)

@@ -18,7 +18,8 @@ def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None
         configuration: an optimizer; a sequence of them; two lists, of optimizers and schedulers; a dictionary
             with "optimizer" and "lr_scheduler"; or a sequence of such dictionaries.
         steps_per_epoch: the optimizer steps of one epoch: needed where a scheduler's interval is "epoch",
-            which is Lightning's default.
+            which is Lightning's default, or where its frequency is above 1. Batches count as steps: gradients
+            are taken not to be accumulated.
 
     Returns:
         The readings of all optimizers, in order.
@@ -86,6 +87,7 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
             f"expected interval 'step' or 'epoch' and a frequency >= 1, got {interval!r} and {frequency!r}"
         )
     if interval == "step":
+        _check_even(frequency, steps_per_epoch)
         return settings["scheduler"], frequency
     if steps_per_epoch is None:
         raise AdapterError(
@@ -93,3 +95,13 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
             "steps in an epoch as well"
         )
     return settings["scheduler"], frequency * steps_per_epoch
+
+
+def _check_even(frequency: int, steps_per_epoch: int | None) -> None:
+    """Lightning counts batches for `frequency` anew in each epoch: the pace is even only if it divides one."""
+    if frequency > 1 and (steps_per_epoch is None or steps_per_epoch % frequency):
+        length = "is not given" if steps_per_epoch is None else f"has {steps_per_epoch} steps"
+        raise AdapterError(
+            f"Lightning counts a frequency of {frequency} steps anew in each epoch, and an epoch {length}; "
+            "expected steps in an epoch that it divides"
+        )

@@ -178,7 +178,8 @@ def _torch_correction(beta: Schedule) -> Schedule:
 
 def start_and_epsilon(start: float, epsilon: float) -> str:
     """How the optimizer keeps v away from 0, against how the theorem does."""
-    return f"v_0 = {start:g} and eps = {epsilon:g} is added to sqrt(v_t); the theorem has v_0 > 0 and adds nothing"
+    added = f"v_0 = {start:g} and eps = {epsilon:g} is added to sqrt(v_t)"
+    return f"{added}; the theorem has v_0 > 0 and adds nothing"
 
 
 def _start(start: float, epsilon: float) -> tuple[list[str], list[str]]:
