@@ -162,6 +162,7 @@ def test_numbers_text_arrays_and_bounds_are_taken() -> None:
     assert float(as_optax_schedule(Bounded(parse("1/t"), 0.0, 1.0))(1)) == 0.5
     assert jax.vmap(as_optax_schedule("t^2"))(jnp.arange(3)).tolist() == [1, 4, 9]
     assert as_optax_schedule("1/t") == as_optax_schedule(parse("1/t"))
+    assert as_optax_schedule(as_optax_schedule("1/t")) == as_optax_schedule("1/t")
 
 
 def test_a_callable_is_traced_or_refused_in_one_line() -> None:

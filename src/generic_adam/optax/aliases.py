@@ -38,8 +38,9 @@ def generic_adam(
         beta: the momentum parameter beta_t; not with a method.
         theta: the second-moment parameter theta_t; not with a method.
         initial_v: v_0, which the paper calls epsilon.
-        eps: added to the root. The paper has none; 1e-16 only keeps 0/0 away, and changes no update by more
-            than its rounding while sqrt(v_t) is above 1e-9 (float32) or 1e-1 (float64): 0 is exact.
+        eps: added to the root. The paper has none, and with 0 the recursion is the paper's: a coordinate with
+            v_t = 0 does not move. The default is there for float32, where g^2 underflows for abs(g) < 1e-22;
+            it is below the rounding error of sqrt(v_t) wherever sqrt(v_t) > 2e-9.
         bias_correction: use alpha_t sqrt(1 - prod theta_i) / (1 - prod beta_i) with the exact products.
         mu_dtype: the dtype of m; None for that of the parameters, at least float32.
 
@@ -47,8 +48,9 @@ def generic_adam(
         A :class:`optax.GradientTransformation`.
 
     Raises:
-        TransformationError: beta or theta is missing or given twice; initial_v or eps is negative.
-        MethodError: a sequence cannot be read or leaves its range.
+        TransformationError: beta or theta is missing or given twice, a sequence cannot be read, or initial_v
+            or eps is negative.
+        MethodError: a sequence leaves its range.
 
     Examples:
         >>> import generic_adam as ga, jax, optax
@@ -78,7 +80,7 @@ def sequences(
         return method_or_alpha.alpha, method_or_alpha.beta, method_or_alpha.theta
     if beta is None or theta is None:
         missing = " and ".join(name for name, value in (("beta", beta), ("theta", theta)) if value is None)
-        raise TransformationError(f"{missing} is missing; expected a method, or alpha, beta and theta")
+        raise TransformationError(f"expected a method, or alpha, beta and theta; got no {missing}")
     return (
         as_coefficient("alpha", method_or_alpha),
         as_coefficient("beta", beta),

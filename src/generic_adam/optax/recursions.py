@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from generic_adam.optax.expressions import Moment, Number, Recursion, evaluate, moment_after
+from generic_adam.optax.expressions import Moment, Number, Recursion, evaluate
 from generic_adam.schedules import (
     BiasCorrection,
     FloatArray,
@@ -51,15 +51,13 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
     Returns:
         Its value, or None where the sum is of another form.
     """
-    if node.constant_value is not None:
-        return node.constant_value
-    if isinstance(node, BiasCorrection):
-        missing = node.factor.one_minus().constant_value
-        return None if missing is None else -jnp.expm1(math.log1p(-missing) * moment.time)
-    log_rho, rest = split_geometric(node.weights)
-    weight = rest.constant_value
-    if weight is None:
+    if not has_closed_form(node):
         return None
+    if isinstance(node, BiasCorrection):
+        missing = node.factor.one_minus()(1)
+        return -jnp.expm1(math.log1p(-missing) * moment.time) if missing < 1 else 1.0
+    log_rho, rest = split_geometric(node.weights)
+    weight = rest(1)
     if log_rho == 0:
         share = weight / (float(node.initial) + weight * moment.time)
     else:
@@ -71,8 +69,10 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
 
 
 def has_closed_form(node: Recursion) -> bool:
-    """Whether `closed_form` knows the value, at any moment."""
-    return closed_form(node, moment_after(0)) is not None
+    """Whether `closed_form` knows the value."""
+    if isinstance(node, BiasCorrection):
+        return node.factor.one_minus().is_constant
+    return split_geometric(node.weights)[1].is_constant
 
 
 def from_table(node: Recursion, moment: Moment) -> Number:

@@ -29,7 +29,7 @@ class OptaxSchedule:
         return jnp.broadcast_to(value, moment.time.shape)
 
 
-def as_optax_schedule(schedule: ScheduleLike) -> OptaxSchedule:
+def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
     r"""A function of Optax's count that JAX can trace, equal to the schedule.
 
     Optax counts the steps taken, from 0; schedules here count t = 1, 2, 3, ...: the function returns
@@ -47,7 +47,7 @@ def as_optax_schedule(schedule: ScheduleLike) -> OptaxSchedule:
     the value is nan rather than a guess. `generic_adam` has no such limit: it carries the sums in its state.
 
     Args:
-        schedule: a number, a text, a schedule, or a callable of t.
+        schedule: a number, a text, a schedule, or a callable of t; the result of this function is itself.
 
     Returns:
         A function of count, a whole number or an array of them.
@@ -60,4 +60,4 @@ def as_optax_schedule(schedule: ScheduleLike) -> OptaxSchedule:
         >>> float(learning_rate(3))
         0.25
     """
-    return OptaxSchedule(as_schedule(schedule))
+    return schedule if isinstance(schedule, OptaxSchedule) else OptaxSchedule(as_schedule(schedule))
