@@ -22,6 +22,7 @@ SUBCOMMANDS: tuple[str, ...] = (
     "methods",
     "recipes",
     "reproduce",
+    "data",
     "report",
     "demo",
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import distributed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,14 @@ class Group:
         for batch in order.split(batch_size):
             if len(batch) >= self.size:
                 yield batch.tensor_split(self.size)[self.rank], len(batch)
+
+    def from_first(self, make: Callable[[], T]) -> T:
+        """What `make` gives on the first process, on all of them: they need not see the same disk."""
+        if self.size == 1:
+            return make()
+        shared = [make() if self.is_first else None]
+        distributed.broadcast_object_list(shared)
+        return shared[0]  # pyright: ignore[reportReturnType]
 
     def mean(self, value: torch.Tensor) -> torch.Tensor:
         """The mean of a tensor over the processes."""

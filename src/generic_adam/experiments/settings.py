@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+BATCH_SIZE: Final = 64
+"""The paper's."""
 
 
 class SettingsError(ValueError):
@@ -69,7 +72,7 @@ class RunSettings:
     optimizer: OptimizerSettings
     seed: int
     epochs: int
-    batch_size: int = 64
+    batch_size: int = BATCH_SIZE
     bf16: bool = False
 
     def __post_init__(self) -> None:

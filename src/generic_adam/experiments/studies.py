@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from generic_adam.experiments.settings import OptimizerSettings, RunSettings, SettingsError
+from generic_adam.methods import Method
 
 BASE_RATE: Final = "0.001/sqrt(t)"
 """alpha_t of all seven methods in the paper's Figures 2 and 3."""
@@ -35,6 +36,7 @@ class Study:
         dataset: "mnist" or "cifar100"; "digits" when quick.
         epochs: of the paper.
         alpha: alpha_t of its methods.
+        figure: of the paper.
         epsilons: values of v_0 that are compared; the paper does not state its own.
     """
 
@@ -45,14 +47,15 @@ class Study:
     dataset: str
     epochs: int
     alpha: str
+    figure: str
     epsilons: tuple[float, ...] = (1e-8, 1e-4)
 
 
 STUDIES: Final = {
     study.name: study
     for study in (
-        Study("lenet", "LeNet on MNIST", "lenet", 1, "mnist", 100, BASE_RATE),
-        Study("resnet18", "ResNet-18 on CIFAR-100", "resnet18", 64, "cifar100", 100, BASE_RATE),
+        Study("lenet", "LeNet on MNIST", "lenet", 1, "mnist", 100, BASE_RATE, "Figure 2"),
+        Study("resnet18", "ResNet-18 on CIFAR-100", "resnet18", 64, "cifar100", 100, BASE_RATE, "Figure 3"),
         Study(
             "resnet18-large-lr",
             "ResNet-18 on CIFAR-100, larger learning rate",
@@ -61,6 +64,7 @@ STUDIES: Final = {
             "cifar100",
             100,
             LARGE_RATE,
+            "Figure 4",
         ),
     )
 }
@@ -91,6 +95,31 @@ def paper_methods(alpha: str, epsilon: float) -> tuple[OptimizerSettings, ...]:
     rmsprop = OptimizerSettings("RMSProp", "generic-adam", alpha, "0", "1 - 1/t", FORGOTTEN)
     amsgrad = OptimizerSettings("AMSGrad", "generic-adam", alpha, "0.9", "0.999", epsilon, amsgrad=True)
     return (*path, rmsprop, amsgrad)
+
+
+COMMON_RATE: Final = 0.001
+"""The learning rate with which Adam is mostly used, and that of the comparison of costs."""
+
+TORCH_EPSILON: Final = 1e-8
+"""torch's default in Adam's denominator; its square is v_0 of the certified methods it is compared with."""
+
+
+def cost_methods(certified: Sequence[tuple[str, Method]]) -> tuple[OptimizerSettings, ...]:
+    """Adam as people use it, with a constant learning rate and with cosine decay, and its replacements.
+
+    Args:
+        certified: labels and methods to compare with it.
+    """
+    adam = OptimizerSettings(
+        "Adam, constant rate", "torch-adam", f"{COMMON_RATE}", "0.9", "0.999", TORCH_EPSILON
+    )
+    replacements = tuple(
+        OptimizerSettings(
+            label, "generic-adam", str(method.alpha), str(method.beta), str(method.theta), TORCH_EPSILON**2
+        )
+        for label, method in certified
+    )
+    return (adam, replace(adam, label="Adam, cosine decay", cosine=True), *replacements)
 
 
 def path_theta(fraction: float) -> str:

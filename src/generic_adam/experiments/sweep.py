@@ -12,16 +12,20 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from generic_adam.experiments.data import Dataset, load
-from generic_adam.experiments.settings import RunSettings
+from generic_adam.experiments.distributed import ALONE, Group
+from generic_adam.experiments.settings import RunSettings, SettingsError
+from generic_adam.experiments.training import EpochRecord
+
+CONNECT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -38,27 +42,23 @@ class Advance:
 
     Attributes:
         job: whose run.
-        epoch: epochs finished.
-        train_loss: of the last of them.
-        test_accuracy: after it.
+        record: of the last epoch.
         images_per_second: while training; None if the epoch had been run before.
         complaints: a line for each damaged checkpoint that was passed over.
     """
 
     job: Job
-    epoch: int
-    train_loss: float
-    test_accuracy: float
+    record: EpochRecord
     images_per_second: float | None
     complaints: tuple[str, ...]
 
 
-class Pool(Protocol):
-    """What the sweep needs of an executor; `concurrent.futures` and Dask's client both have it."""
+@dataclass(frozen=True)
+class Pool:
+    """Where tasks run: `submit` gives futures, `completed` iterates over them as they finish."""
 
-    def submit(self, function: Callable[..., Advance], /, *arguments: object) -> Future[Advance]:
-        """Run the function elsewhere."""
-        ...
+    submit: Callable[..., Any]
+    completed: Callable[[Sequence[Any]], Iterable[Any]]
 
 
 def run_sweep(
@@ -68,7 +68,6 @@ def run_sweep(
     data: str | None,
     device: str = "cpu",
     on_advance: Callable[[Advance, float], None] | None = None,
-    completed: Callable[[Sequence[Future[Advance]]], Iterator[Future[Advance]]] = as_completed,
 ) -> None:
     """Run all jobs to their last epoch.
 
@@ -77,8 +76,7 @@ def run_sweep(
         pool: where tasks run.
         data: directory of the data sets, or None for the default places.
         device: "cpu" or "cuda".
-        on_advance: called after each epoch of each run with the seconds that are left, as estimated.
-        completed: iterates over futures as they finish; Dask has its own.
+        on_advance: called after each epoch of each run, with an estimate of the seconds that are left.
     """
     for job in jobs:
         job.directory.mkdir(parents=True, exist_ok=True)
@@ -87,44 +85,45 @@ def run_sweep(
         futures = [
             pool.submit(advance, job, epoch, data, device) for job in jobs if job.settings.epochs >= epoch
         ]
+        waiting = len(futures)
+        later = sum(max(job.settings.epochs - epoch, 0) for job in jobs)
         try:
-            for future in completed(futures):
-                done = future.result()
+            for future in pool.completed(futures):
+                done: Advance = future.result()
+                waiting -= 1
                 fresh += done.images_per_second is not None
                 if on_advance is not None:
-                    left = sum(max(job.settings.epochs - epoch, 0) for job in jobs) + sum(
-                        not other.done() for other in futures
-                    )
                     pace = (time.perf_counter() - started) / fresh if fresh else 0.0
-                    on_advance(done, left * pace)
+                    on_advance(done, (waiting + later) * pace)
         finally:
             for future in futures:
                 future.cancel()
 
 
-def advance(job: Job, epoch: int, data: str | None, device: str) -> Advance:
+def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = ALONE) -> Advance:
     """Bring one run to the end of `epoch`; nothing happens if it is there already."""
+    import torch
+
     from generic_adam.experiments import checkpoint, training
 
+    # One thread: several runs side by side use the cores better than one run across them, and the order of
+    # additions is fixed. Denormal numbers are slow and mean nothing here.
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
     speeds: list[float] = []
-    with checkpoint.exclusive(job.directory):
+    with checkpoint.exclusive(job.directory) if group.is_first else nullcontext():
         result = training.train(
             job.settings,
             _dataset(job.settings.dataset, data),
             job.directory,
             until=epoch,
             device=device,
+            group=group,
             on_epoch=lambda progress: speeds.append(progress.images_per_second),
         )
-    last = result.records[-1]
-    return Advance(
-        job,
-        last.epoch,
-        last.train_loss,
-        last.test_accuracy,
-        speeds[-1] if speeds else None,
-        result.complaints,
-    )
+    # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
+    record = result.records[min(epoch, len(result.records)) - 1]
+    return Advance(job, record, speeds[-1] if speeds else None, result.complaints)
 
 
 @lru_cache(maxsize=1)
@@ -134,26 +133,59 @@ def _dataset(name: str, directory: str | None) -> Dataset:
 
 
 @contextmanager
-def local_pool(workers: int) -> Iterator[Executor]:
-    """Single-threaded worker processes on this machine, which end when this process does, however it ends."""
+def local_pool(workers: int) -> Iterator[Pool]:
+    """Worker processes on this machine, which end when this process does, however it ends."""
+    if workers < 1:
+        raise SettingsError(f"jobs {workers}: expected a positive whole number")
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_prepare_worker) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_die_with_parent) as executor:
         try:
-            yield pool
+            yield Pool(executor.submit, as_completed)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _prepare_worker() -> None:
-    """One thread, no denormal numbers (they are slow and mean nothing here), and no life of its own."""
-    import torch
-
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the parent decides; a Ctrl-C must not break off a checkpoint
+def _die_with_parent() -> None:
+    """Tie a worker to the process that started it, and leave Ctrl-C to that process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it must not break off a checkpoint
     if sys.platform == "linux":
         # Without this a killed parent would leave workers that go on writing into the directory.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+@contextmanager
+def dask_pool(address: str) -> Iterator[Pool]:
+    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
+
+    Args:
+        address: of the scheduler, "tcp://HOST:PORT".
+    """
+    from distributed import Client
+    from distributed import as_completed as dask_as_completed
+
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise SettingsError(
+            f"no Dask scheduler answers at {address!r}, expected tcp://HOST:PORT ({reason})"
+        ) from error
+    with closing(client), client.as_current():
+
+        def submit(function: Callable[..., Advance], *arguments: object) -> object:
+            # Not pure: what a task does depends on the checkpoint that it finds.
+            return client.submit(function, *arguments, pure=False)
+
+        yield Pool(submit, dask_as_completed)
+
+
+def group_pool(group: Group) -> Pool:
+    """This process itself, one task after the other, together with the other processes of its group."""
+
+    def submit(function: Callable[..., Advance], *arguments: object) -> Future[Advance]:
+        future: Future[Advance] = Future()
+        future.set_result(function(*arguments, group))
+        return future
+
+    return Pool(submit, iter)

@@ -112,7 +112,7 @@ def train(
     generator = torch.Generator().manual_seed(settings.seed)
     records: list[EpochRecord] = []
 
-    restored = checkpoint.load_latest(directory)
+    restored = group.from_first(lambda: checkpoint.load_latest(directory))
     if (state := restored.state) is not None:
         if state["fingerprint"] != settings.fingerprint():
             raise checkpoint.CheckpointError(

@@ -1,0 +1,137 @@
+"""Checkpoints: whole or passed over, never half-read."""
+
+import contextlib
+import pickle
+import resource
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from generic_adam.experiments import checkpoint
+from generic_adam.experiments.checkpoint import CheckpointError
+from generic_adam.experiments.records import OutputError
+
+
+def state(epoch: int) -> dict:
+    return {"epoch": epoch, "weights": torch.arange(1000.0) + epoch, "records": [(epoch, 0.5)]}
+
+
+def test_the_newest_state_comes_back(tmp_path):
+    for epoch in (1, 2, 3):
+        checkpoint.save(tmp_path, epoch, state(epoch))
+    restored = checkpoint.load_latest(tmp_path)
+    assert restored.complaints == ()
+    assert restored.state["epoch"] == 3
+    assert torch.equal(restored.state["weights"], torch.arange(1000.0) + 3)
+
+
+def test_the_newest_two_are_kept_and_nothing_else(tmp_path):
+    for epoch in range(1, 6):
+        checkpoint.save(tmp_path, epoch, state(epoch))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint-000004.pt",
+        "checkpoint-000005.pt",
+    ]
+
+
+def test_an_empty_directory_has_no_state(tmp_path):
+    assert checkpoint.load_latest(tmp_path) == checkpoint.Restored(None, ())
+
+
+def flip_a_bit(raw: bytes) -> bytes:
+    middle = len(raw) // 2
+    return raw[:middle] + bytes([raw[middle] ^ 1]) + raw[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda raw: raw[:-1], "truncated"),
+        (lambda raw: raw[: len(raw) // 2], "truncated"),
+        (lambda raw: raw[:10], "bad first line"),
+        (lambda raw: b"", "bad first line"),
+        (lambda raw: raw + b"x", "truncated or grown"),
+        (flip_a_bit, "SHA-256 does not match"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, damage, complaint):
+    checkpoint.save(tmp_path, 1, state(1))
+    newest = checkpoint.save(tmp_path, 2, state(2))
+    newest.write_bytes(damage(newest.read_bytes()))
+    restored = checkpoint.load_latest(tmp_path)
+    assert restored.state["epoch"] == 1
+    (line,) = restored.complaints
+    assert str(newest) in line
+    assert complaint in line
+
+
+def test_two_damaged_checkpoints_are_two_complaints(tmp_path):
+    for epoch in (1, 2):
+        path = checkpoint.save(tmp_path, epoch, state(epoch))
+        path.write_bytes(flip_a_bit(path.read_bytes()))
+    restored = checkpoint.load_latest(tmp_path)
+    assert restored.state is None
+    assert len(restored.complaints) == 2
+
+
+class Evil:
+    def __reduce__(self):
+        return (pytest.fail, ("code from a checkpoint was run",))
+
+
+def test_a_checkpoint_cannot_run_code(tmp_path):
+    path = tmp_path / "checkpoint-000001.pt"
+    checkpoint.save(tmp_path, 1, {"x": Evil()})
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        checkpoint.load(path)
+    payload = pickle.dumps(Evil())
+    header = path.read_bytes().split(b"\n")[0]
+    path.write_bytes(header + b"\n" + payload)
+    with pytest.raises(CheckpointError, match="truncated or grown"):
+        checkpoint.load(path)
+
+
+@contextlib.contextmanager
+def files_no_larger_than(size: int):
+    """The system refuses to let a file grow beyond this, as it does on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_checkpoint_that_does_not_fit_leaves_the_ones_before_it(tmp_path):
+    checkpoint.save(tmp_path, 1, state(1))
+    with (
+        files_no_larger_than(1024),
+        pytest.raises(OutputError, match=r"cannot write .*checkpoint-000002\.pt"),
+    ):
+        checkpoint.save(tmp_path, 2, state(2))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
+    assert checkpoint.load_latest(tmp_path).state["epoch"] == 1
+
+
+HOLD = """
+import sys, pathlib
+from generic_adam.experiments import checkpoint
+with checkpoint.exclusive(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(OutputError, match="is in use by another process"), checkpoint.exclusive(tmp_path):
+            pass
+        holder.kill()
+    with checkpoint.exclusive(tmp_path):  # kill -9 leaves no stale lock
+        pass

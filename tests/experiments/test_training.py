@@ -1,0 +1,222 @@
+"""The training loop: against a loop written out here, and against itself when interrupted."""
+
+import math
+import resource
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+from generic_adam.experiments import checkpoint, networks
+from generic_adam.experiments.checkpoint import CheckpointError
+from generic_adam.experiments.data import Dataset, load
+from generic_adam.experiments.optimizers import build_optimizer
+from generic_adam.experiments.settings import OptimizerSettings, RunSettings, SettingsError
+from generic_adam.experiments.studies import paper_methods
+from generic_adam.experiments.training import EpochRecord, read_records, train, write_records
+
+ADAM = OptimizerSettings("Adam", "torch-adam", "0.001", "0.9", "0.999")
+R_HALF = paper_methods("0.01/sqrt(t)", 1e-8)[2]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def few() -> Dataset:
+    """A few of the digits, so that an epoch takes a fraction of a second."""
+    digits = load("digits")
+    return Dataset(
+        "digits",
+        digits.train_images[:200],
+        digits.train_labels[:200],
+        digits.test_images[:60],
+        digits.test_labels[:60],
+        classes=10,
+    )
+
+
+def run(optimizer=R_HALF, **changes) -> RunSettings:
+    return replace(RunSettings("lenet", 1, "digits", optimizer, seed=5, epochs=4), **changes)
+
+
+def weights(directory) -> dict:
+    return checkpoint.load_latest(directory).state["network"]
+
+
+def test_it_is_the_ordinary_loop(few, tmp_path):
+    """torch's Adam and a cosine over the run, in a loop as a tutorial has it, in the other memory format."""
+    settings = run(replace(ADAM, cosine=True), epochs=2)
+    records = train(settings, few, tmp_path).records
+
+    network = networks.build("lenet", channels=1, classes=10, width=1, seed=5)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2 * 4)
+    mean, deviation = few.train_images.mean(), few.train_images.std()
+    images = torch.tensor((few.train_images[..., 0] - mean) / deviation, dtype=torch.float32)[:, None]
+    labels = torch.tensor(few.train_labels).long()
+    test_images = torch.tensor((few.test_images[..., 0] - mean) / deviation, dtype=torch.float32)[:, None]
+    test_labels = torch.tensor(few.test_labels).long()
+    generator = torch.Generator().manual_seed(5)
+    for record in records:
+        losses = []
+        for indices in torch.randperm(200, generator=generator).split(64):
+            loss = F.cross_entropy(network(images[indices]), labels[indices])
+            losses += [loss.item()] * len(indices)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+        logits = network(test_images)
+        assert record.train_loss == pytest.approx(np.mean(losses), rel=1e-4)
+        assert record.test_loss == pytest.approx(F.cross_entropy(logits, test_labels).item(), rel=1e-3)
+        assert record.test_accuracy == pytest.approx(
+            (logits.argmax(1) == test_labels).float().mean().item(), abs=0.02
+        )
+    for mine, theirs in zip(weights(tmp_path).values(), network.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs.detach(), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", [R_HALF, replace(ADAM, cosine=True)], ids=["generic", "torch, cosine"])
+@pytest.mark.parametrize("network", ["lenet", "resnet18"])
+def test_an_interrupted_run_ends_with_the_same_bits(few, tmp_path, optimizer, network):
+    few = replace(few, train_images=few.train_images[:70], train_labels=few.train_labels[:70])
+    settings = run(optimizer, network=network, width=2, epochs=3, batch_size=32)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for directory in (whole, parts):
+        directory.mkdir()
+    train(settings, few, whole)
+    for epoch in (1, 2, 3):
+        train(settings, few, parts, until=epoch)
+    assert (whole / "records.csv").read_bytes() == (parts / "records.csv").read_bytes()
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(parts)[name]), name
+
+
+def test_a_corrupt_checkpoint_costs_an_epoch_and_no_bits(few, tmp_path):
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    for directory in (whole, damaged):
+        directory.mkdir()
+    train(run(), few, whole)
+    train(run(), few, damaged, until=3)
+    newest = damaged / "checkpoint-000003.pt"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    epochs = []
+    result = train(run(), few, damaged, on_epoch=lambda progress: epochs.append(progress.record.epoch))
+    assert epochs == [3, 4], "it goes on from the checkpoint before"
+    (complaint,) = result.complaints
+    assert str(newest) in complaint
+    assert (whole / "records.csv").read_bytes() == (damaged / "records.csv").read_bytes()
+
+
+def test_a_finished_run_is_left_alone_and_can_be_made_longer(few, tmp_path):
+    first = train(run(epochs=2), few, tmp_path).records
+    again = train(run(epochs=2), few, tmp_path, on_epoch=lambda _: pytest.fail("trained again"))
+    longer = train(run(epochs=3), few, tmp_path)
+    assert again.records == first
+    assert longer.records[:2] == first
+    assert len(longer.records) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run(seed=6),
+        run(ADAM),
+        run(replace(R_HALF, epsilon=1e-4)),
+        run(replace(ADAM, cosine=True)),
+        run(batch_size=32),
+    ],
+)
+def test_a_directory_of_another_run_is_refused(few, tmp_path, other):
+    train(run(epochs=1), few, tmp_path)
+    with pytest.raises(CheckpointError, match="holds a run with other settings"):
+        train(other, few, tmp_path)
+
+
+def test_a_planned_cosine_cannot_be_made_longer():
+    cosine = run(replace(ADAM, cosine=True))
+    assert cosine.fingerprint() != replace(cosine, epochs=5).fingerprint()
+    assert run().fingerprint() == replace(run(), epochs=5).fingerprint()
+
+
+def test_methods_of_a_seed_share_weights_and_batches(few, tmp_path):
+    """With a step of nothing all methods measure the same losses, batch for batch."""
+    losses = []
+    for index, method in enumerate(paper_methods("1e-30/sqrt(t)", 1e-8)):
+        directory = tmp_path / str(index)
+        directory.mkdir()
+        losses.append(train(run(method, epochs=2), few, directory).records)
+    assert len(losses) == 7
+    assert all(records == losses[0] for records in losses)
+
+
+def test_a_loss_that_is_no_number_ends_the_run_with_its_record(few, tmp_path):
+    result = train(run(replace(R_HALF, alpha="1e30"), epochs=4), few, tmp_path)
+    assert len(result.records) == 1
+    assert not math.isfinite(result.records[0].train_loss)
+    (row,) = read_records(tmp_path / "records.csv")
+    assert not math.isfinite(row.train_loss)
+
+
+def test_bfloat16_is_close_to_float32(few, tmp_path):
+    losses = {}
+    for bf16 in (False, True):
+        directory = tmp_path / str(bf16)
+        directory.mkdir()
+        losses[bf16] = train(run(bf16=bf16, epochs=1), few, directory).records[0].train_loss
+    assert losses[True] == pytest.approx(losses[False], rel=0.02)
+    assert losses[True] != losses[False]
+
+
+def test_memory_stays_flat_over_epochs(few, tmp_path):
+    peaks = []
+    train(
+        run(epochs=12),
+        few,
+        tmp_path,
+        on_epoch=lambda _: peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss),
+    )
+    assert peaks[-1] - peaks[3] < 4096, f"KiB, epoch by epoch: {peaks}"
+
+
+def test_records_read_back_bit_for_bit(tmp_path):
+    records = [EpochRecord(1, 0.1 + 0.2, 1 / 3, 0.5), EpochRecord(2, 1e-300, math.pi, 1.0)]
+    write_records(tmp_path / "records.csv", records)
+    assert read_records(tmp_path / "records.csv") == records
+
+
+def test_generic_adam_gets_v0_and_theta_of_the_paper():
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer, scheduler = build_optimizer(paper_methods("0.001/sqrt(t)", 1e-4)[4], [parameter], 10)
+    assert scheduler is None
+    for gradient in (3.0, 4.0):
+        parameter.grad = torch.tensor([gradient])
+        optimizer.step()
+    # r = 1: theta_1 = 0, so v_1 = g_1^2, and theta_2 = 1/2, so v_2 is the mean of the squares.
+    step1, step2 = 0.001 * 0.3 / 3, 0.001 / math.sqrt(2) * (0.9 * 0.3 + 0.1 * 4) / math.sqrt(12.5)
+    assert parameter.item() == pytest.approx(-step1 - step2, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: run(epochs=0), "epochs 0: expected a positive"),
+        (lambda: run(width=0), "width 0: expected a positive"),
+        (lambda: replace(R_HALF, cosine=True), "cosine decay goes with torch-adam"),
+        (lambda: replace(ADAM, family="sgd"), "no optimizer family 'sgd'"),
+        (lambda: replace(ADAM, epsilon=-1.0), "epsilon -1.0: expected"),
+        (lambda: replace(ADAM, epsilon=math.nan), "epsilon nan: expected"),
+        (lambda: build_optimizer(replace(ADAM, alpha="1/t"), [torch.zeros(1)], 1), "takes a number"),
+    ],
+)
+def test_bad_settings_are_one_line(make, message):
+    with pytest.raises(SettingsError, match=message):
+        make()
