@@ -109,7 +109,7 @@ class AdaShift(ScheduledOptimizer):
     def _update(self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[_Row]) -> None:
         lr, beta, theta = values
         keep = group["keep"]
-        one_minus_theta = self.complement(group["theta_schedule"], theta, t)
+        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
         for row in gathered:
             state = row.state
             history, v = state["history"], state["second_moment"]

@@ -127,7 +127,6 @@ class GenericAdam(ScheduledOptimizer):
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
         beta, theta = _separate({"beta": beta, "theta": theta, "betas": betas})
-        self._forget_snapshots()
         super().__init__(
             params,
             {
@@ -151,8 +150,8 @@ class GenericAdam(ScheduledOptimizer):
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
 
-    def _forget_snapshots(self) -> None:
-        """Drop what is remembered between steps for speed."""
+    def _forget(self) -> None:
+        super()._forget()
         self._snapshots: dict[int, tensors.Snapshot] = {}
         self._known_states: list[dict[str, Any]] = []
 
@@ -208,7 +207,7 @@ class GenericAdam(ScheduledOptimizer):
 
     def _settle_betas(self, group: dict[str, Any]) -> None:
         """Something wrote to `betas`, or to `beta` or `theta`: the written one counts."""
-        _, *shown = self._shown[id(group)]
+        _, *shown = self._shown_by(group)
         if tuple(group["betas"]) == tuple(shown):
             return
         if (group["beta"], group["theta"]) != tuple(shown):
@@ -222,8 +221,8 @@ class GenericAdam(ScheduledOptimizer):
         self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
         lr, beta, theta = values
-        one_minus_beta = self.complement(group["beta_schedule"], beta, t)
-        one_minus_theta = self.complement(group["theta_schedule"], theta, t)
+        one_minus_beta = self.complement(group, MOMENTUM, beta, t)
+        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
         alpha, eps = lr, group["eps"]
         if group["bias_correction"]:
             # 1 - prod theta_i, by a recursion in which nothing cancels.
@@ -251,14 +250,9 @@ class GenericAdam(ScheduledOptimizer):
             if t % overflow.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
                 overflow.revive(lists.momenta, lists.second_moments)
 
-    def _publish(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
-        super()._publish(group, values)
+    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
+        super()._publish(group, t, values)
         group["betas"] = values[1:]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """As the base class; what is remembered between steps is made anew."""
-        self._forget_snapshots()
-        super().__setstate__(state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state of this class, or of torch.optim.Adam or AdamW.

@@ -83,8 +83,8 @@ class Padam(ScheduledOptimizer):
     ) -> None:
         lr, beta, theta = values
         partial = group["partial"]
-        one_minus_beta = self.complement(group["beta_schedule"], beta, t)
-        one_minus_theta = self.complement(group["theta_schedule"], theta, t)
+        one_minus_beta = self.complement(group, MOMENTUM, beta, t)
+        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
 
         def kernel(lists: Lists, step: Step) -> None:
             average(lists, step)

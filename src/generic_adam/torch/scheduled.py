@@ -36,8 +36,8 @@ class ScheduledOptimizer(Optimizer):
     it; something else that writes to it as well is an error, except that a learning rate of 0 freezes the
     weights for one step (which is how torch.distributed.checkpoint asks for the state of a new optimizer).
 
-    A `state_dict` holds schedules as text. A callable has no text: its place is kept, and loading needs an
-    optimizer that was built with the callable.
+    Groups and `state_dict` hold schedules as text. A callable has no text: its place is kept, and loading
+    needs an optimizer that was built with the callable.
     """
 
     # The learning rate is the first.
@@ -52,11 +52,17 @@ class ScheduledOptimizer(Optimizer):
         for coefficient in self.coefficients:
             value, schedule = coefficient.read(scheduled[coefficient.name])
             defaults[coefficient.name] = value
-            defaults[coefficient.schedule_key] = schedule
+            defaults[coefficient.schedule_key] = _as_text(schedule)
         self._check_options(defaults)
-        self._shown: dict[int, tuple[float, ...]] = {}
-        self._complements: dict[int, tuple[Schedule, Schedule]] = {}
+        self._forget()
         super().__init__(params, defaults)
+
+    def _forget(self) -> None:
+        """Start anew with what is remembered between steps and not part of the state."""
+        # What each group showed after which step, to notice when something else writes to it.
+        self._shown: dict[int, tuple[int, tuple[float, ...]]] = {}
+        self._schedules: dict[str, Schedule] = {}
+        self._complements: dict[Schedule, Schedule] = {}
 
     @abstractmethod
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
@@ -73,14 +79,14 @@ class ScheduledOptimizer(Optimizer):
         group = dict(param_group)
         self._refuse_misspelt(group)
         for coefficient in self.coefficients:
-            if coefficient.name in group:
+            # A group taken from another optimizer has its value beside its schedule, and keeps both.
+            if coefficient.name in group and group.get(coefficient.schedule_key) is None:
                 value, schedule = coefficient.read(group[coefficient.name])
                 group[coefficient.name] = value
-                group[coefficient.schedule_key] = schedule
+                group[coefficient.schedule_key] = _as_text(schedule)
         group["step"] = self.param_groups[0]["step"] if self.param_groups else 0
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
-        self._show(group)
 
     def _refuse_misspelt(self, group: Mapping[str, Any]) -> None:
         known = [*self.defaults, *_KEYS_OF_TORCH]
@@ -93,22 +99,19 @@ class ScheduledOptimizer(Optimizer):
             if near:
                 raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")
 
-    def _show(self, group: Mapping[str, Any]) -> None:
-        """Remember what the group shows, to notice when something else writes to it."""
-        self._shown[id(group)] = tuple(group[coefficient.name] for coefficient in self.coefficients)
-
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         """This step's coefficients, in the order of `coefficients`; all in range."""
+        shown = self._shown_by(group)
         values = []
-        for coefficient, shown in zip(self.coefficients, self._shown[id(group)], strict=True):
+        for coefficient, before in zip(self.coefficients, shown, strict=True):
             value = group[coefficient.name]
-            schedule = group[coefficient.schedule_key]
-            if schedule is not None:
-                if value == shown:
-                    value = schedule(t)
+            source = group[coefficient.schedule_key]
+            if source is not None:
+                if value == before:
+                    value = self._schedule(source, coefficient.name)(t)
                 elif value != 0.0 or coefficient.name != "lr":
                     raise OptimizerError(
-                        f"{coefficient.name} follows the schedule {schedule}, but something else set it to "
+                        f"{coefficient.name} follows the schedule {source}, but something else set it to "
                         f"{value}: give {coefficient.name} as a plain number to drive it from outside"
                     )
             if not 0.0 < value < 1.0:
@@ -116,15 +119,45 @@ class ScheduledOptimizer(Optimizer):
             values.append(value)
         return tuple(values)
 
-    def complement(self, schedule: Schedule | None, value: float, t: int) -> float:
+    def _shown_by(self, group: Mapping[str, Any]) -> tuple[float, ...]:
+        """The values that the group showed after its last step.
+
+        A group whose count of steps has changed since was loaded as a whole (ZeroRedundancyOptimizer does so
+        without calling load_state_dict), and shows what it was saved with.
+        """
+        known = self._shown.get(id(group))
+        if known is None or known[0] != group["step"]:
+            values = tuple(group[coefficient.name] for coefficient in self.coefficients)
+            known = self._shown[id(group)] = (group["step"], values)
+        return known[1]
+
+    def _schedule(self, source: str | Schedule, name: str) -> Schedule:
+        """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
+        if isinstance(source, Schedule):
+            return source
+        schedule = self._schedules.get(source)
+        if schedule is None:
+            if source.startswith(_CALLABLE):
+                raise OptimizerError(
+                    f"the saved {name} was the Python {source}, which a state_dict cannot hold: "
+                    "build the optimizer with it"
+                )
+            try:
+                schedule = self._schedules[source] = parse(source)
+            except ScheduleError as error:
+                raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
+        return schedule
+
+    def complement(self, group: Mapping[str, Any], coefficient: Coefficient, value: float, t: int) -> float:
         """1 - value, from the schedule's own complement where digits would cancel."""
-        if schedule is None or value < 0.5:
+        source = group[coefficient.schedule_key]
+        if source is None or value < 0.5:
             return 1.0 - value
-        known = self._complements.get(id(schedule))
-        if known is None:
-            # The schedule is kept with its complement, so that its id stays its own.
-            known = self._complements[id(schedule)] = (schedule, 1 - schedule)
-        return known[1](t)
+        schedule = self._schedule(source, coefficient.name)
+        complement = self._complements.get(schedule)
+        if complement is None:
+            complement = self._complements[schedule] = 1 - schedule
+        return complement(t)
 
     @property
     def grad_divisor(self) -> Tensor | None:
@@ -181,27 +214,31 @@ class ScheduledOptimizer(Optimizer):
             prepared = [(self._values(group, t), self._gather(group)) for group in groups]
             for group, (values, gathered) in zip(groups, prepared, strict=True):
                 self._update(group, t, values, gathered)
-                group["step"] = t
-                self._publish(group, values)
+                self._publish(group, t, values)
         finally:
             torch._C._set_grad_enabled(grad_was_enabled)
         return loss
 
     _step_with_hooks = Optimizer.profile_hook_step(_step)
 
-    def _publish(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
-        """Show this step's values in the group; a frozen learning rate stays as it was put."""
-        frozen = group["lr"] == 0.0 and group["lr_schedule"] is not None and values[0] == 0.0
+    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
+        """Show this step's values in the group."""
+        group["step"] = t
+        lr_before = self._shown[id(group)][1][0]
+        frozen = values[0] == 0.0 and group["lr"] == 0.0 and group["lr_schedule"] is not None
         for coefficient, value in zip(self.coefficients, values, strict=True):
             group[coefficient.name] = value
-        self._shown[id(group)] = (self._shown[id(group)][0], *values[1:]) if frozen else values
+        # A learning rate that was set to 0 may be put back to what it was.
+        self._shown[id(group)] = (t, (lr_before, *values[1:]) if frozen else values)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in plain types, which ``torch.load(weights_only=True)`` reads: schedules are text."""
+        """The state in plain types, which ``torch.load(weights_only=True)`` reads."""
         result = super().state_dict()
         for group in result["param_groups"]:
             for coefficient in self.coefficients:
-                group[coefficient.schedule_key] = _as_text(group[coefficient.schedule_key])
+                source = group[coefficient.schedule_key]
+                if isinstance(source, Schedule):
+                    group[coefficient.schedule_key] = _CALLABLE + str(source)
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -225,6 +262,7 @@ class ScheduledOptimizer(Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a state: of a pickle, a copy, or a `state_dict` (torch's `load_state_dict` ends here)."""
         present = self.__dict__.get("param_groups")
+        self._forget()
         self._translate(state, present)
         for index, group in enumerate(state["param_groups"]):
             missing = [key for key in self.__dict__.get("defaults", ()) if key not in group]
@@ -232,40 +270,23 @@ class ScheduledOptimizer(Optimizer):
                 raise OptimizerError(
                     f"the state_dict is not one of {type(self).__name__}: it has no {missing[0]!r}"
                 )
-            before = present[index] if present is not None else group
             for coefficient in self.coefficients:
                 key = coefficient.schedule_key
-                group[key] = _from_text(group.get(key), before.get(key), coefficient.name)
+                if present is not None and str(group[key]).startswith(_CALLABLE):
+                    group[key] = present[index][key] or group[key]
+                if group[key] is not None:
+                    # An error now, while nothing has been taken over.
+                    self._schedule(group[key], coefficient.name)
         super().__setstate__(state)
-        self._shown, self._complements = {}, {}
-        for group in self.param_groups:
-            self._show(group)
 
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]] | None) -> None:
         """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""
 
 
-def _as_text(schedule: Schedule | None) -> str | None:
-    if schedule is None:
-        return None
-    return _CALLABLE + str(schedule) if _is_opaque(schedule) else str(schedule)
+def _as_text(schedule: Schedule | None) -> str | Schedule | None:
+    """What a group keeps of a schedule: its text, which every program can save, or itself if it has none."""
+    return schedule if schedule is None or _is_opaque(schedule) else str(schedule)
 
 
 def _is_opaque(schedule: Schedule) -> bool:
     return isinstance(schedule, Opaque) or any(map(_is_opaque, schedule.children))
-
-
-def _from_text(saved: Schedule | str | None, present: Schedule | None, name: str) -> Schedule | None:
-    if not isinstance(saved, str):
-        return saved
-    if saved.startswith(_CALLABLE):
-        if present is None:
-            raise OptimizerError(
-                f"the saved {name} was the Python {saved}, which a state_dict cannot hold: "
-                "build the optimizer with it"
-            )
-        return present
-    try:
-        return parse(saved)
-    except ScheduleError as error:
-        raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
