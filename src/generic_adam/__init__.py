@@ -1,7 +1,8 @@
 """Does my Adam converge, how fast, and what is the smallest change that makes it?
 
     >>> import generic_adam as ga
-    >>> ga.certify(ga.methods.certified_adam(lr=1e-3)).verdict
+    >>> str(ga.certify(ga.methods.certified_adam(lr=1e-3)).verdict)
+    'certified'
 
 Names are imported when they are first used: ``import generic_adam`` costs nothing, and needs NumPy only.
 """

@@ -89,6 +89,7 @@ class GenericAdam(ScheduledOptimizer):
         OptimizerError: an argument is out of range, or two of them contradict each other.
 
     Examples:
+        >>> import torch
         >>> x = torch.nn.Parameter(torch.tensor([3.0]))
         >>> optimizer = GenericAdam([x], lr="0.5/sqrt(t)", theta="1 - 1/max(t, 2)")
         >>> for _ in range(100):

@@ -1,0 +1,29 @@
+"""The examples in docstrings are true: every one is run."""
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+import generic_adam
+
+ROOT = Path(generic_adam.__file__).parent
+WITH_EXAMPLES = sorted(path for path in ROOT.rglob("*.py") if ">>>" in path.read_text(encoding="utf-8"))
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_there_are_examples():
+    assert len(WITH_EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=module_name)
+def test_examples_are_true(path):
+    module = importlib.import_module(module_name(path))
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert result.attempted > 0
+    assert result.failed == 0
