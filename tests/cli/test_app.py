@@ -146,6 +146,13 @@ def test_a_reader_that_leaves_early_is_met_with_silence(arguments):
     assert process.wait(timeout=60) == 1
 
 
+def test_a_terminal_without_greek_letters_is_no_error():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*COMMAND, "methods"], capture_output=True, env=environment, check=True)
+    assert b"?_t" in done.stdout
+    assert done.stderr == b""
+
+
 def output_on_a_terminal(arguments, environment):
     ours, theirs = pty.openpty()
     with subprocess.Popen(

@@ -1,5 +1,6 @@
 """The command ``generic-adam``: thin wrappers, one file a subcommand."""
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MissingExtraError as error:
         print(f"generic-adam: {error}", file=sys.stderr)
         return 2
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal without Greek letters shows "?", not a traceback
     from generic_adam.cli.app import run
 
     return run(sys.argv[1:] if arguments is None else list(arguments))
