@@ -13,6 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+import generic_adam as ga
 from generic_adam.cli.app import run
 
 
@@ -131,7 +132,7 @@ def test_dragging_the_dot_moves_r_and_s(page: Chrome) -> None:
     page.execute_script(
         """
         const plane = document.getElementById("explorer-plane");
-        const at = new DOMPoint(46, 14).matrixTransform(plane.getScreenCTM());
+        const at = new DOMPoint(58, 14).matrixTransform(plane.getScreenCTM());
         const press = { clientX: at.x, clientY: at.y, pointerId: 1, bubbles: true };
         plane.setPointerCapture = () => {};
         plane.dispatchEvent(new PointerEvent("pointerdown", press));
@@ -152,6 +153,17 @@ def test_a_million_steps_reach_the_right_end_with_a_certificate_and_the_wrong_on
     assert yours < -0.5
     assert constant > 0.5
     assert float(page.find_element(By.ID, "explorer-ratio").get_attribute("data-value") or "nan") < 0.02
+
+
+def test_the_comparison_says_why_constant_theta_is_not_certified(page: Chrome) -> None:
+    type_into(page, "theta", "0.999")
+    told = text(page, "comparison")
+    certificate = ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.999))
+    failing = certificate.first_failing
+    assert failing is not None
+    assert told.startswith(f"Not certified, condition {failing.number}:")
+    limit = float(told.split(" = ")[1].split(",")[0])
+    assert limit == pytest.approx(2 * 0.001**0.5, rel=1e-5)  # sqrt(1 - theta) / (1 - s)
 
 
 def test_a_choice_that_cannot_run_says_so(page: Chrome) -> None:

@@ -78,12 +78,14 @@ def test_a_run_follows_algorithm_one(explorer: Chrome, choice: dict[str, float])
 
 
 def test_a_million_steps_take_well_under_a_second(explorer: Chrome) -> None:
-    milliseconds = explorer.execute_script(
+    times = explorer.execute_script(
         """
-        const start = performance.now();
-        Simulation.simulate({ r: 0.8, s: 0.6, c: 1, K: 2, eta: 0.5, beta: 0.9, epsilon: 1e-8, seed: 1,
-                              steps: 1000000, records: 420 });
-        return performance.now() - start;
+        const choice = { r: 0.8, s: 0.6, c: 1, K: 2, eta: 0.5, beta: 0.9, epsilon: 1e-8, seed: 1 };
+        return Array.from({ length: 5 }, () => {
+          const start = performance.now();
+          Simulation.simulate({ ...choice, steps: 1000000, records: 420 });
+          return performance.now() - start;
+        });
         """
     )
-    assert milliseconds < 1000, f"{milliseconds:.0f} ms"
+    assert min(times) < 700, times  # the least of five: the machine may be busy with other tests

@@ -80,6 +80,8 @@
     }
     plane.show(state.r, state.s, certificate.verdict === "certified");
     showVerdict(certificate);
+    const failing = PowerFamily.certify(constantTheta()).conditions.find(({ status }) => status === "fails");
+    Notation.write(find("comparison"), `Not certified, condition ${failing.number}: ${failing.reason}`);
     find("python").textContent = Lines.python(state);
     find("command").textContent = Lines.commandLine(state);
     background.request(

@@ -5,7 +5,7 @@
  * for the current choice that a pointer can drag. The sliders do the same for a keyboard.
  */
 var Plane = (() => {
-  const SIZE = { width: 440, height: 320, left: 46, right: 14, top: 14, bottom: 42 };
+  const SIZE = { width: 440, height: 320, left: 58, right: 14, top: 14, bottom: 42 };
   const MAX_R = 2.2;
   const MAX_S = 1.2;
   const LEVELS = [0, 0.1, 0.2, 0.3, 0.4];
