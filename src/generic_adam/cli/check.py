@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generic_adam.cli.method_options import MethodOptionError, NamedMethod, with_method
+from generic_adam.cli.method_options import MethodOptionError, NamedMethod, with_methods
 
 if TYPE_CHECKING:
     from generic_adam.theory.advice import Advice
@@ -28,9 +29,9 @@ def register(app: typer.Typer) -> None:
     """Add the subcommand to the application."""
 
     @app.command("check")
-    @with_method
+    @with_methods
     def check(  # pyright: ignore[reportUnusedFunction]
-        named: NamedMethod,
+        named: tuple[NamedMethod, ...],
         horizon: Annotated[
             float | None, typer.Option("--horizon", help="Also read the conditions for this many steps.")
         ] = None,
@@ -58,20 +59,79 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         """Decide the sufficient condition: exit code 0 certified, 1 not, 3 undecided, 2 bad input."""
-        from generic_adam.theory.advice import advise
-        from generic_adam.theory.certificate import certify
-
         steps = whole_steps(horizon)
-        certificate = certify(named.method, horizon=steps)
-        advice = advise(named.method)[:1]
-        others = other_theorems(named, steps) if criteria else ()
-        outside = not_covered(weight_decay=weight_decay, clip=clip, factored=factored)
+        beside = not_covered(weight_decay=weight_decay, clip=clip, factored=factored)
+        answers = [find_answer(one, steps or one.horizon, beside, criteria=criteria) for one in named]
         draw_plot(named, against or (), steps, plot)
         if as_json:
-            print_as_json(certificate, advice, others, outside)
+            print_as_json(answers)
         else:
-            print_for_people(named.label, certificate, advice, others, outside, explain=explain)
-        raise typer.Exit(exit_code(certificate, outside))
+            for number, one in enumerate(answers):
+                print_for_people(one, explain=explain, apart=number > 0)
+        raise typer.Exit(worst(answers).exit_code)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of one method.
+
+    Attributes:
+        named: the method.
+        certificate: what the sufficient condition says about it.
+        advice: the nearest certified change.
+        criteria: what other theorems say, where they were asked.
+        outside: what is in use that the theorem does not cover.
+    """
+
+    named: NamedMethod
+    certificate: "Certificate"
+    advice: Sequence["Advice"]
+    criteria: Sequence["Criterion"]
+    outside: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        """The certificate's, at best undecided with what the theorem does not cover."""
+        found = str(self.certificate.verdict)
+        return "undecided" if found == "certified" and self.outside else found
+
+    @property
+    def exit_code(self) -> int:
+        """0 certified, 1 not certified, 3 undecided."""
+        return EXIT_CODES[self.verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types: the certificate's keys and a few more."""
+        content: dict[str, Any] = {
+            **self.certificate.to_dict(),
+            "verdict": self.verdict,
+            "label": self.named.label,
+            "advice": [one.to_dict() for one in self.advice],
+            "not_covered": list(self.outside),
+            "notes": list(self.named.notes),
+        }
+        if self.criteria:
+            content["criteria"] = [criterion.to_dict() for criterion in self.criteria]
+        return content
+
+
+def find_answer(named: NamedMethod, steps: int | None, beside: Sequence[str], *, criteria: bool) -> Answer:
+    """Decide one method."""
+    from generic_adam.theory.advice import advise
+    from generic_adam.theory.certificate import certify
+
+    return Answer(
+        named,
+        certify(named.method, horizon=steps),
+        advise(named.method)[:1],
+        other_theorems(named, steps) if criteria else (),
+        (*named.outside, *beside),
+    )
+
+
+def worst(answers: Sequence[Answer]) -> Answer:
+    """The answer that decides for all: not certified before undecided before certified."""
+    return min(answers, key=lambda one: (NOT_CERTIFIED, UNDECIDED, CERTIFIED).index(one.exit_code))
 
 
 def whole_steps(horizon: float | None) -> int | None:
@@ -90,8 +150,10 @@ def other_theorems(named: NamedMethod, steps: int | None) -> tuple["Criterion", 
     return all_criteria(named.method, steps)
 
 
-def draw_plot(named: NamedMethod, against: Sequence[str], steps: int | None, path: Path | None) -> None:
-    """Draw chi_t, the ratio of condition 4 and the bound for the method and those it is compared with."""
+def draw_plot(
+    named: Sequence[NamedMethod], against: Sequence[str], steps: int | None, path: Path | None
+) -> None:
+    """Draw chi_t, the ratio of condition 4 and the bound for the methods and those they are compared with."""
     if path is None:
         if against:
             raise MethodOptionError("--against goes with --plot FILE")
@@ -105,16 +167,10 @@ def draw_plot(named: NamedMethod, against: Sequence[str], steps: int | None, pat
     from generic_adam.report.style import check_figure_path, write_figure
 
     check_figure_path(path)
-    methods = {named.label: named.method} | {name: build(name) for name in against}
+    methods = {one.label: one.method for one in named} | {name: build(name) for name in against}
     with make_console(stderr=True).status("drawing"):
         write_figure(draw_check(methods, min(steps or 10**6, LONGEST)), path)
     typer.echo(f"wrote {path}", err=True)
-
-
-def exit_code(certificate: "Certificate", outside: Sequence[str]) -> int:
-    """The verdict as an exit code; what the theorem does not cover is at best undecided."""
-    code = EXIT_CODES[str(certificate.verdict)]
-    return UNDECIDED if code == CERTIFIED and outside else code
 
 
 def not_covered(*, weight_decay: float, clip: float | None, factored: bool) -> tuple[str, ...]:
@@ -129,43 +185,30 @@ def not_covered(*, weight_decay: float, clip: float | None, factored: bool) -> t
     return tuple(found)
 
 
-def print_as_json(
-    certificate: "Certificate",
-    advice: Sequence["Advice"],
-    criteria: Sequence["Criterion"],
-    outside: Sequence[str],
-) -> None:
-    """The certificate as JSON, with the nearest advice and, where asked for, the other theorems."""
+def print_as_json(answers: Sequence[Answer]) -> None:
+    """The answer as JSON: that of the worst where there are several, and all of them in "parts"."""
     from generic_adam.cli.tables import print_json
 
-    content: dict[str, Any] = {
-        **certificate.to_dict(),
-        "advice": [one.to_dict() for one in advice],
-        "not_covered": list(outside),
-    }
-    if criteria:
-        content["criteria"] = [criterion.to_dict() for criterion in criteria]
+    content = worst(answers).to_dict()
+    if len(answers) > 1:
+        content["parts"] = [one.to_dict() for one in answers]
     print_json(content)
 
 
-def print_for_people(
-    label: str,
-    certificate: "Certificate",
-    advice: Sequence["Advice"],
-    criteria: Sequence["Criterion"],
-    outside: Sequence[str],
-    *,
-    explain: bool,
-) -> None:
+def print_for_people(found: Answer, *, explain: bool, apart: bool) -> None:
     """The answer in a few lines: the verdict, the conditions, the floor, the nearest certified change."""
     from rich.text import Text
 
     from generic_adam.cli.tables import answer, make_console
 
+    certificate = found.certificate
     console = make_console()
-    verdict = str(certificate.verdict)
-    meaning = _MEANING[verdict].format(rate=certificate.rate)
-    console.print(Text.assemble(f"{label}: ", answer(verdict), f" ({meaning})"))
+    if apart:
+        console.print()
+    meaning = _MEANING[found.verdict].format(rate=certificate.rate)
+    if found.verdict != certificate.verdict:
+        meaning = f"certified as a method, with rate {certificate.rate}; what it comes with is not covered"
+    console.print(Text.assemble(f"{found.named.label}: ", answer(found.verdict), f" ({meaning})"))
     method = certificate.method
     console.print(Text(f"  α_t = {method.alpha}   β_t = {method.beta}   θ_t = {method.theta}"))
     for condition in certificate.conditions:
@@ -174,24 +217,27 @@ def print_for_people(
         console.print(Text.assemble(f"  {condition.number} ", status, f" {condition.reason}"))
     for line in (
         *floor_lines(certificate),
-        *advice_lines(advice),
-        *(f"not covered: {one}" for one in outside),
+        *advice_lines(found.advice),
+        *(f"not covered: {one}" for one in found.outside),
+        *(f"note: {one}" for one in found.named.notes),
     ):
         console.print(Text(f"  {line}"))
     if certificate.horizon is not None:
         console.print(Text("\n".join(certificate.horizon.lines())))
     if explain:
         console.print(Text("\n" + certificate.explain()))
-    if criteria:
-        print_criteria(criteria)
+    if found.criteria:
+        print_criteria(found.criteria)
 
 
 def floor_lines(certificate: "Certificate") -> Iterator[str]:
-    """For constant theta: the height of the floor that the bound cannot fall below (the corollary)."""
+    """Where the ratio of condition 4 has a positive limit: the floor that Theorem 1's bound tends to."""
+    witness = certificate.conditions[3].witness
     complement = (1 - certificate.method.theta).constant_value
-    if complement is not None and certificate.rate is None:
+    if complement is not None and isinstance(witness, str) and witness.startswith("ratio -> "):
+        limit, root = witness.removeprefix("ratio -> "), math.sqrt(complement)
         yield (
-            f"floor: Theorem 1's bound never falls below C' sqrt(1-θ) = {math.sqrt(complement):.4g} C', "
+            f"floor: Theorem 1's bound tends to no less than {limit} C' (sqrt(1-θ) = {root:.4g}), "
             "however long the run"
         )
 

@@ -1,4 +1,4 @@
-"""How a method is given on the command line: by its name in the catalogue, or by its three sequences.
+"""How a method is given on the command line: by name, by its three sequences, as a recipe, or by a function.
 
 ``check``, ``bound`` and ``advise`` share these options; :func:`with_method` adds them to a command.
 """
@@ -46,6 +46,37 @@ _OPTIONS: Mapping[str, Any] = {
     ],
 }
 
+# Other sources of a method: each stands alone.
+_SOURCES: Mapping[str, Any] = {
+    "recipe": Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            help="A published recipe (see `generic-adam recipes`).",
+            rich_help_panel=_PANEL,
+            metavar="NAME",
+        ),
+    ],
+    "reference": Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Your function, called without arguments: it returns an optimizer, or that and a scheduler.",
+            rich_help_panel=_PANEL,
+            metavar="MODULE:FUNCTION",
+        ),
+    ],
+    "steps_per_scheduler_step": Annotated[
+        int | None,
+        typer.Option(
+            "--steps-per-scheduler-step",
+            help="With --from: optimizer steps for each scheduler.step(), such as an epoch's.",
+            rich_help_panel=_PANEL,
+            metavar="N",
+        ),
+    ],
+}
+
 
 class MethodOptionError(ValueError):
     """The options do not name one method; the message is one line."""
@@ -53,18 +84,46 @@ class MethodOptionError(ValueError):
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """A method and what the command line called it."""
+    """A method and what the command line called it.
+
+    Attributes:
+        label: what to call it.
+        method: the three sequences.
+        outside: what it comes with that the theorem does not cover.
+        notes: remarks on where it is from.
+        horizon: the number of steps it is meant for, where that is known.
+    """
 
     label: str
     method: "Method"
+    outside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    horizon: int | None = None
 
 
 def with_method(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the method's options; it receives the method as its argument ``named``."""
+
+    def single(**arguments: Any) -> None:
+        found = arguments.pop("named")
+        if len(found) > 1:
+            groups = "; ".join(one.label for one in found)
+            raise MethodOptionError(
+                f"the optimizer has parameter groups that differ ({groups}); expected one method"
+            )
+        command(named=found[0], **arguments)
+
+    functools.update_wrapper(single, command)
+    return with_methods(single)
+
+
+def with_methods(command: Callable[..., None]) -> Callable[..., None]:
+    """As :func:`with_method`, for a command that takes several: an optimizer's groups may differ."""
     own = inspect.signature(command)
+    options = {**_OPTIONS, **_SOURCES}
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OPTIONS.items()
+        for name, annotation in options.items()
     ]
     rest = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -74,14 +133,42 @@ def with_method(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in _OPTIONS}
-        command(named=read_method(given), **arguments)
+        given = {name: arguments.pop(name) for name in options}
+        command(named=read_methods(given, arguments.get("horizon")), **arguments)
 
     parameters = [*shared, *rest]
     # What typer reads: the signature with the shared options in front.
     wrapped.__signature__ = own.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     wrapped.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
     return wrapped
+
+
+def read_methods(given: Mapping[str, Any], horizon: float | None = None) -> tuple[NamedMethod, ...]:
+    """The methods that the options mean: several only where an optimizer's parameter groups differ.
+
+    Args:
+        given: the options by name, None where absent.
+        horizon: the number of steps on the command line, for arguments that need one.
+
+    Raises:
+        MethodOptionError: no method, or options that contradict each other.
+        AdapterError: the function or what it returns cannot be read.
+    """
+    from generic_adam.cli.method_sources import from_function, from_recipe
+
+    named = [name for name in _OPTIONS if given.get(name) is not None]
+    sources = [name for name in ("recipe", "reference") if given.get(name) is not None]
+    flags = {"recipe": "--recipe", "reference": "--from"}
+    if len(sources) > 1 or (sources and named):
+        raise MethodOptionError(f"{flags[sources[0]]} stands alone: it says all about the method")
+    if given.get("steps_per_scheduler_step") is not None and sources != ["reference"]:
+        raise MethodOptionError("--steps-per-scheduler-step goes with --from")
+    if sources == ["recipe"]:
+        return (from_recipe(given["recipe"]),)
+    if sources == ["reference"]:
+        steps = int(horizon) if horizon is not None and horizon >= 1 and horizon == int(horizon) else None
+        return from_function(given["reference"], given["steps_per_scheduler_step"], steps)
+    return (read_method(given),)
 
 
 def read_method(given: Mapping[str, Any]) -> NamedMethod:
@@ -99,7 +186,7 @@ def read_method(given: Mapping[str, Any]) -> NamedMethod:
     """
     from generic_adam.methods import Method, build, info
 
-    chosen = {name: value for name, value in given.items() if value is not None and name != "name"}
+    chosen = {name: given[name] for name in _OPTIONS if name != "name" and given.get(name) is not None}
     values = {name: _value(value) for name, value in chosen.items()}
     if given["name"] is not None:
         if "alpha" in values:

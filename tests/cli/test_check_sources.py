@@ -1,0 +1,149 @@
+"""`generic-adam check --from` and `--recipe`: exit codes that guard a pipeline, one line for bad input."""
+
+import json
+import sys
+
+import pytest
+
+from generic_adam.cli import main
+
+SCRIPT = """
+import torch
+from torch.optim import lr_scheduler
+from generic_adam.torch import GenericAdam, ScheduleLR
+
+def weights():
+    return [torch.zeros(2, requires_grad=True)]
+
+def plain():
+    return torch.optim.Adam(weights())
+
+def repaired():
+    optimizer = GenericAdam(weights(), lr=1.0, theta="max(0.999, 1 - 1/t)")
+    return optimizer, ScheduleLR(optimizer, "0.001 * min(1, sqrt(1000/t))")
+
+def decayed():
+    return GenericAdam(weights(), lr="0.1/sqrt(t)", theta="1 - 1/max(t, 2)", weight_decay=0.1)
+
+def opaque():
+    optimizer = torch.optim.Adagrad(weights(), initial_accumulator_value=0.1)
+    return optimizer, lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k) ** 0.5)
+
+def groups():
+    return GenericAdam([
+        {"params": weights(), "lr": "0.1/sqrt(t)", "theta": "1 - 1/max(t, 2)"},
+        {"params": weights(), "lr": 0.1, "theta": 0.9},
+    ])
+
+def lightning():
+    optimizer = torch.optim.Adam(weights())
+    return {"optimizer": optimizer, "lr_scheduler": lr_scheduler.StepLR(optimizer, 3)}
+
+def mismatched():
+    return torch.optim.Adam(weights()), lr_scheduler.StepLR(torch.optim.Adam(weights()), 3)
+
+def sgd():
+    return torch.optim.SGD(weights(), lr=0.1)
+
+def raises():
+    raise KeyError("no such\\nfile")
+
+def nothing():
+    return None
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "guarded_script.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    yield
+    sys.modules.pop("guarded_script", None)
+
+
+def check(capsys, *arguments):
+    code = main(["check", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("function", "code"), [("plain", 1), ("repaired", 0), ("decayed", 3), ("opaque", 3), ("groups", 1)]
+)
+def test_exit_codes_guard_a_pipeline(function, code, project, capsys):
+    assert check(capsys, "--from", f"guarded_script:{function}")[0] == code
+
+
+def test_what_is_printed(project, capsys):
+    _, out, _ = check(capsys, "--from", "guarded_script:repaired")
+    assert "GenericAdam with ScheduleLR, parameter group 0: certified" in out
+    assert "T^(-1/2) log T" in out
+    _, out, _ = check(capsys, "--from", "guarded_script:decayed")
+    assert "undecided (certified as a method" in out
+    assert "not covered: decoupled weight decay of 0.1" in out
+    _, out, _ = check(capsys, "--from", "guarded_script:opaque", "--horizon", "500")
+    assert "at T = 500" in out
+    assert "which proves nothing" in out
+
+
+def test_json_of_groups_that_differ(project, capsys):
+    code, out, _ = check(capsys, "--from", "guarded_script:groups", "--json")
+    data = json.loads(out)
+    assert code == 1
+    assert data["verdict"] == "not certified"
+    assert [part["verdict"] for part in data["parts"]] == ["certified", "not certified"]
+    assert data["method"]["theta"] == "0.9"
+
+
+def test_an_epochs_scheduler_needs_its_length(project, capsys):
+    code, _, err = check(capsys, "--from", "guarded_script:lightning")
+    assert code == 2
+    assert "steps in an epoch" in err
+    code, out, _ = check(
+        capsys, "--from", "guarded_script:lightning", "--steps-per-scheduler-step", "100", "--json"
+    )
+    assert code == 1
+    assert "periodic(0.1^(1/300 - 1/300 * t), 300)" in json.loads(out)["method"]["alpha"]
+
+
+def test_recipes_come_with_their_horizon(capsys):
+    code, out, _ = check(capsys, "--recipe", "t5", "--json")
+    data = json.loads(out)
+    assert code == 1
+    assert data["horizon"]["steps"] == 524_288
+    assert data["conditions"][1]["witness"] == 1
+    assert len(data["not_covered"]) == 3
+    assert check(capsys, "--recipe", "t5", "--horizon", "1000", "--json")[1].count('"steps": 1000') == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from", "guarded_script"], "expected package.module:function"),
+        (["--from", "no_such_script:f"], "no module named 'no_such_script'"),
+        (["--from", "guarded_script:raises"], "guarded_script:raises raised KeyError"),
+        (["--from", "guarded_script:nothing"], "cannot read a NoneType"),
+        (["--from", "guarded_script:sgd"], "SGD is not a Generic Adam"),
+        (["--from", "guarded_script:mismatched"], "StepLR belongs to another optimizer"),
+        (["--from", "guarded_script:plain", "--recipe", "t5"], "stands alone"),
+        (["adam", "--from", "guarded_script:plain"], "--from stands alone"),
+        (["--recipe", "t5", "--lr", "0.1"], "--recipe stands alone"),
+        (["adam", "--steps-per-scheduler-step", "3"], "goes with --from"),
+        (["--from", "guarded_script:plain", "--steps-per-scheduler-step", "0"], "steps_per_scheduler_step"),
+        (["--recipe", "t6"], "no recipe is called 't6'; expected one of transformer"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments, message, project, capsys):
+    code, out, err = check(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_bound_and_advise_take_the_same_sources(project, capsys):
+    assert main(["advise", "--from", "guarded_script:plain"]) == 0
+    assert "max(0.999, 1 - 1/t)" in capsys.readouterr().out
+    assert main(["advise", "--from", "guarded_script:groups"]) == 2
+    assert "parameter groups that differ" in capsys.readouterr().err
+    assert main(["advise", "--recipe", "palm"]) == 0
