@@ -68,6 +68,13 @@ def test_the_update_does_not_depend_on_the_scale(scale: float) -> None:
     assert float(updates[0, 0]) == pytest.approx(0.1, rel=1e-5)
 
 
+def test_a_direction_too_large_for_float16_stays_finite() -> None:
+    """m / sqrt(v) grows like (0.99 / sqrt(1/2))^t once the gradient is gone: beyond 65,504 after 40 steps."""
+    gradients = jnp.zeros((60, 1), jnp.float16).at[0].set(1.0)
+    updates, _ = trajectory(scale_by_generic_adam(0.99, 0.5, initial_v=0.0), gradients)
+    assert float(updates[-1, 0]) == 65_504
+
+
 def test_a_million_steps_without_gradient_after_one_with() -> None:
     """With theta = 0.9 v decays below the smallest number; m / eps, slower with beta = 0.99, stays finite."""
     for beta in (0.5, 0.99):
