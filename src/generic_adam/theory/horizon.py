@@ -93,6 +93,8 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
     from generic_adam.theory.bound import bound
 
     expectation = bound(method, problem, steps=last).expectation
+    if not math.isfinite(expectation):  # too large for a double: as good as none, and JSON could not hold it
+        return reading
     return HorizonReading(last, conditions, reading.C0, reading.ratios, expectation)
 
 
