@@ -3,6 +3,7 @@
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
   tables of methods, recipes and errata come from the library and cannot fall behind it.
 - `results/` (records of committed runs) and KaTeX become part of the site.
+- A public name that no API page shows stops the build.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import house
 import katex
 import method_pages
 import pictures
+import public_names
 import results_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -45,6 +47,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, content in pictures.draw_all().items():
         files.append(File.generated(config, f"pictures/{name}", content=content))
     return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Stop a build that leaves a public name undocumented."""
+    if missing := public_names.undocumented(Path(config.site_dir)):
+        raise PluginError(f"public names without documentation: {', '.join(missing)}")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import re
 import subprocess
 import zlib
@@ -13,14 +11,6 @@ import pytest
 from selenium.webdriver import Chrome
 
 ROOT = Path(__file__).parents[2]
-PUBLIC_PACKAGES = (
-    "generic_adam",
-    "generic_adam.schedules",
-    "generic_adam.methods",
-    "generic_adam.adapters",
-    "generic_adam.torch",
-    "generic_adam.optax",
-)
 
 
 def test_the_strict_build_passes(site_build: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -28,45 +18,16 @@ def test_the_strict_build_passes(site_build: tuple[Path, subprocess.CompletedPro
     assert done.returncode == 0, done.stdout
 
 
-def public_names() -> list[tuple[str, str, object]]:
-    names = []
-    for package in PUBLIC_PACKAGES:
-        module = importlib.import_module(package)
-        names += [(package, name, getattr(module, name)) for name in module.__all__]
-    return names
+def test_no_public_name_is_undocumented(site: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_hooks"))
+    from public_names import inventory, undocumented
 
-
-def inventory(site: Path) -> set[str]:
-    """The names that the API pages document, from the inventory that mkdocstrings writes."""
-    content = (site / "objects.inv").read_bytes()
-    body = content.split(b"\n", 4)[4]
-    return {line.split(" ")[0] for line in zlib.decompress(body).decode().splitlines() if line}
-
-
-def test_no_public_name_is_undocumented(site: Path) -> None:
-    documented = inventory(site)
-    missing = []
-    for package, name, value in public_names():
-        places = {f"{package}.{name}"}
-        if inspect.isclass(value) or inspect.isfunction(value):
-            places.add(f"{value.__module__}.{value.__qualname__}")
-        if inspect.ismodule(value):
-            places.add(value.__name__)
-            if value.__name__ == "generic_adam.theory":  # documented module by module
-                places.add("generic_adam.theory.certificate")
-        if not places & documented:
-            missing.append(f"{package}.{name}")
-    assert missing == []
-
-
-def test_every_public_class_and_function_has_a_docstring() -> None:
-    bare = [
-        f"{package}.{name}"
-        for package, name, value in public_names()
-        if (inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value))
-        and not (value.__doc__ or "").strip()
-    ]
-    assert bare == []
+    assert undocumented(site) == []
+    # The check can fail: without one line of the inventory, that name is missing.
+    lines = (f"{name} py:function 1 api.html#$ -" for name in inventory(site) if "certify" not in name)
+    packed = zlib.compress("\n".join(lines).encode())
+    (tmp_path / "objects.inv").write_bytes(b"#\n#\n#\n#\n" + packed)
+    assert "generic_adam.certify" in undocumented(tmp_path)
 
 
 def pages(site: Path) -> list[Path]:

@@ -117,6 +117,7 @@ ENTRIES: tuple[MethodInfo, ...] = (
         "JMLR 21, 2020",
     ),
 )
+"""Every method of the catalogue, in the order in which it is listed."""
 
 _BY_NAME = {entry.name: entry for entry in ENTRIES}
 

@@ -17,6 +17,7 @@ from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import Growth
 
 FloatArray = npt.NDArray[np.float64]
+"""A NumPy array of float64, what blocks of values are."""
 ScalarFunction = Callable[[float], float]
 
 # Blocks of this many t stay in the first-level caches: a chain of array operations does not wait for memory.

@@ -16,6 +16,7 @@ from generic_adam.schedules.periodic import Periodic
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta
 
 t = Time()
+"""The time itself, t = 1, 2, 3, ...: expressions are built from it, as in `0.5 / sqrt(t)`."""
 
 
 def as_schedule(value: object) -> Schedule:
