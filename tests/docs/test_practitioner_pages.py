@@ -1,0 +1,45 @@
+"""The Python of the practitioner's pages runs as printed, and prints what the comments say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PRINTED = re.compile(r"^print\(.*\)\s+# (.+)$", re.MULTILINE)
+
+
+def blocks(page):
+    return re.findall(
+        r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("page", ["check-your-optimizer.md", "watch.md"])
+def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in blocks(page):
+        exec(compile(block, page, "exec"), scope)
+        shown = capsys.readouterr().out
+        for promised in PRINTED.findall(block):
+            if not promised.startswith("every condition"):
+                assert promised in shown
+    assert blocks(page)
+
+
+def test_the_watch_page_names_every_column():
+    from generic_adam.torch.watch import COLUMNS
+
+    text = (DOCS / "watch.md").read_text(encoding="utf-8")
+    for column in COLUMNS:
+        assert column in text or column.removeprefix("step_size") in text
+
+
+def test_the_workflow_is_valid_yaml():
+    import yaml
+
+    text = (DOCS / "check-your-optimizer.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    steps = yaml.safe_load(workflow)["jobs"]["check"]["steps"]
+    assert any("generic-adam check --from train:configure" in step.get("run", "") for step in steps)
