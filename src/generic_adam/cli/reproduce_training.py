@@ -317,7 +317,7 @@ def _write(
     width = "" if study.network == "lenet" else f", width {study.width}"
     network = "LeNet" if study.network == "lenet" else "ResNet-18"
     title = f"{network}{width}, {data}, {study.epochs} epochs"
-    title += ": what the guarantee costs" if plan.is_cost else f" ({study.figure} of the paper)"
+    title += ": what the guarantee costs" if plan.is_cost else f" (as in {study.figure} of the paper)"
     files = [
         *plot_study(curves, title, directory / plan.name),
         write_study(directory / "records.csv", curves),

@@ -64,11 +64,11 @@ def epsilons(curves: Sequence[Curve]) -> list[float]:
 
 def methods(curves: Sequence[Curve], epsilon: float | None) -> dict[str, list[Curve]]:
     """The curves of each method for one v_0, those that forget it included, seeds together."""
-    found: dict[str, list[Curve]] = {}
+    found: dict[str, list[Curve]] = {curve.method: [] for curve in curves}  # in the order of the study
     for curve in curves:
         if epsilon is None or curve.epsilon in {None, epsilon}:
-            found.setdefault(curve.method, []).append(curve)
-    return found
+            found[curve.method].append(curve)
+    return {method: runs for method, runs in found.items() if runs}
 
 
 def at_epoch(curves: Sequence[Curve], measure: str, epoch: int) -> float:

@@ -61,7 +61,13 @@ def plot_study(curves: Sequence[Curve], title: str, stem: Path) -> tuple[Path, P
 
 
 def _draw(panel: Axes, by_method: dict[str, list[Curve]], measure: str) -> None:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import (
+        FuncFormatter,
+        LogLocator,
+        MaxNLocator,
+        NullFormatter,
+        PercentFormatter,
+    )
 
     for label, curves in by_method.items():
         length = min(len(curve.records) for curve in curves)
@@ -74,9 +80,14 @@ def _draw(panel: Axes, by_method: dict[str, list[Curve]], measure: str) -> None:
             lows, highs = [min(v) for v in values], [max(v) for v in values]
             panel.fill_between(epochs, lows, highs, color=colour, alpha=0.18, lw=0)
     panel.set_title(_NAMES[measure])
-    if measure != "test_accuracy":
-        panel.set_yscale("log")
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if measure == "test_accuracy":
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+    else:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _power(value: float) -> str:
