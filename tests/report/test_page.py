@@ -97,6 +97,28 @@ def test_certificates_are_those_of_the_manifests_methods(experiment: Path) -> No
     assert "T^(-1/2) log T" in text_of(render(contents))
 
 
+def test_a_list_of_methods_is_read_like_a_table_of_them(tmp_path: Path) -> None:
+    line = {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "1 - 1/(t+1)", "epsilon": 1e-8}
+    methods = [
+        line | {"label": "r = 1", "family": "generic-adam", "amsgrad": False},
+        line | {"label": "AMSGrad", "family": "generic-adam", "amsgrad": True},
+        line | {"label": "torch's Adam", "family": "torch-adam"},
+    ]
+    write_manifest(tmp_path / "manifest.json", "generic-adam reproduce lenet", {"methods": methods}, 1.0)
+    contents = read_contents(tmp_path)
+    assert list(contents.certificates) == ["r = 1"]
+    assert contents.certificates["r = 1"]["verdict"] == "certified"
+
+
+def test_folders_below_are_counted_and_not_listed(experiment: Path) -> None:
+    for seed in range(3):
+        (experiment / "runs" / f"seed-{seed}").mkdir(parents=True)
+        (experiment / "runs" / f"seed-{seed}" / "records.csv").write_text("a\n1\n", encoding="utf-8")
+    text = text_of(write_report(experiment).read_text(encoding="utf-8"))
+    assert "runs/ 3 12" in text
+    assert "seed-1" not in text
+
+
 def test_the_page_is_self_contained(experiment: Path) -> None:
     page = write_report(experiment).read_text(encoding="utf-8")
     assert all(address.startswith("data:") for address in Balance(page).addresses)

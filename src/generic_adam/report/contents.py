@@ -23,6 +23,7 @@ WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gam
 """The columns that make a CSV the record of a watched run."""
 
 _TABLE_ROWS: Final = 60
+_SEQUENCES: Final = ("alpha", "beta", "theta")
 
 
 class ReportError(ValueError):
@@ -157,17 +158,25 @@ def _certificates(manifest: Any, documents: Mapping[Path, Any]) -> dict[str, Map
 
 
 def _methods_in(manifest: Any) -> dict[str, dict[str, str]]:
-    """Return the Generic Adam methods among a manifest's settings, as their three texts."""
+    """Return the Generic Adam methods among a manifest's settings, as their three texts, by label."""
     settings = manifest.get("settings") if isinstance(manifest, dict) else None
     methods = settings.get("methods") if isinstance(settings, dict) else None
-    names = ("alpha", "beta", "theta")
+    if isinstance(methods, dict):
+        entries = list(methods.items())
+    else:
+        listed = methods if isinstance(methods, list) else []
+        entries = [(entry.get("label"), entry) for entry in listed if isinstance(entry, dict)]
     return {
-        str(label): {name: str(entry[name]) for name in names}
-        for label, entry in (methods.items() if isinstance(methods, dict) else ())
-        if isinstance(entry, dict)
-        and entry.keys() >= set(names)
-        and entry.get("algorithm", "Generic Adam") == "Generic Adam"
+        str(label): {name: str(entry[name]) for name in _SEQUENCES}
+        for label, entry in entries
+        if isinstance(entry, dict) and entry.keys() >= set(_SEQUENCES) and _is_generic_adam(entry)
     }
+
+
+def _is_generic_adam(entry: Mapping[str, Any]) -> bool:
+    """Whether the theorem speaks of this line; AMSGrad and torch's own Adam are other algorithms."""
+    named = str(entry.get("algorithm", entry.get("family", "Generic Adam")))
+    return named.lower().replace("-", " ") == "generic adam" and not entry.get("amsgrad")
 
 
 def _read_table(path: Path) -> Table:

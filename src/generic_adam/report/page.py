@@ -199,14 +199,16 @@ def _reproduce(manifest: Mapping[str, Any]) -> str:
 
 
 def _files(contents: Contents) -> str:
+    """List the directory's own files one by one, and each folder below it as one line."""
+    sizes: dict[str, list[int]] = {}
+    for path in contents.files:
+        first, *deeper = path.relative_to(contents.directory).parts
+        sizes.setdefault(f"{first}/" if deeper else first, []).append(path.stat().st_size)
     rows = [
-        (
-            f"<code>{escape(path.relative_to(contents.directory).as_posix())}</code>",
-            f"{path.stat().st_size:,}",
-        )
-        for path in contents.files
+        (f"<code>{escape(name)}</code>", f"{len(all_sizes):,}", f"{sum(all_sizes):,}")
+        for name, all_sizes in sizes.items()
     ]
-    return "<section><h2>Files</h2>" + _html_table(("file", "bytes"), rows) + "</section>"
+    return "<section><h2>Files</h2>" + _html_table(("name", "files", "bytes"), rows) + "</section>"
 
 
 def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
