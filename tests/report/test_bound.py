@@ -47,7 +47,7 @@ def test_bounds_are_those_of_theorem_1():
 
 
 def test_the_command_writes_everything(tmp_path, capsys):
-    code = main(["reproduce", "bound", "--steps", "1100", "--seeds", "3", "--out", str(tmp_path)])
+    code = main(["reproduce", "bound", "--steps", "220", "--seeds", "3", "--out", str(tmp_path)])
     assert code == 0
     assert {path.name for path in tmp_path.iterdir()} == {
         "bound.svg",

@@ -33,6 +33,7 @@ NOT_CERTIFIED = {
     "nosadam-hh, r = 1": methods.nosadam_hh(r=1),
     "geometric alpha": Method("0.1*0.99^t", 0.9, "1 - 1/(t+1)"),
     "s = 1": Method("0.1/t", 0.9, "1 - 1/(t+1)"),
+    "linear to zero": Method("0.001*max(0, 1 - t/10000)", 0.9, 0.999),
     "beta to 1": Method("0.1/sqrt(t)", "1 - 1/(t+1)", "1 - 1/(t+1)"),
     "constant alpha, theta to 1": Method(0.001, 0.9, "1 - 1/max(t,2)"),
 }

@@ -121,6 +121,8 @@ def corrected(lr, beta, theta):
 def test_defossez_wants_their_step_size_and_a_horizon():
     theirs = corrected(0.001, 0.9, 0.999)
     assert statuses(defossez(theirs, 10_000)) == ["holds"] * 5
+    for horizon in (None, 9, 10_000):
+        assert [one.number for one in defossez(theirs, horizon).conditions] == [1, 2, 3, 4, 5]
     assert defossez(theirs, 10_000).verdict is Verdict.CERTIFIED
     assert defossez(theirs).verdict is Verdict.UNDECIDED
     assert defossez(theirs, 9).conditions[4].status is Status.FAILS  # N must exceed 9

@@ -167,7 +167,9 @@ def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
     alpha = candidate.method.alpha
     first = alpha(1)
     growth = alpha.growth
-    if first <= 0 or (growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1):
+    vanishes = growth is not None and growth.is_zero
+    slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1
+    if first <= 0 or (slow and not vanishes):
         return
     floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
     yield candidate.changed(f"alpha_t no smaller than {floor}", alpha=maximum(alpha, floor))

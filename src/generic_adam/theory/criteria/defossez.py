@@ -146,7 +146,7 @@ def _step_size(method: Method, steps: int | None) -> Condition:
     if steps is None or steps > last:
         return Condition(4, Status.UNDECIDED, f"{asked}; it is on t = 1..{last:,}")
     return Condition(
-        2, Status.HOLDS, f"alpha_t = {scale[0]:.6g} sqrt(1 - theta^t) for every t up to {last:,}"
+        4, Status.HOLDS, f"alpha_t = {scale[0]:.6g} sqrt(1 - theta^t) for every t up to {last:,}"
     )
 
 
@@ -154,7 +154,7 @@ def _long_enough(method: Method, steps: int | None) -> Condition:
     beta = method.beta.constant_value
     if steps is None or beta is None:
         return Condition(
-            3, Status.UNDECIDED, "the number of steps N must exceed beta/(1 - beta); none is given"
+            5, Status.UNDECIDED, "the number of steps N must exceed beta/(1 - beta); none is given"
         )
     least = beta / (1 - beta)
     if steps > least:
