@@ -33,7 +33,7 @@ def demo(
         title="Does it converge, and how fast?",
     )
     print("Not certified means that the sufficient condition is not met. It does not mean that it diverges.")
-    make_console().print("\nThe counterexample on which Adam fails, 10^6 steps, 20 seeds:", style="bold")
+    make_console().print("\nThe counterexample on which Adam fails, a small run of it:", style="bold")
     counterexample(quick=True, out=out)
 
 
