@@ -85,7 +85,7 @@ def test_blocks_continue_the_stream_and_count_up_to_each_record(form: str) -> No
     problem = Counterexample(form=form, probability=0.3, period=5)
     whole, counts = GradientStream(problem, 0, range(7)).draw(1, 60, np.array([0, 25, 59]))
     stream = GradientStream(problem, 0, range(7))
-    parts = [stream.draw(1, 26, NOTHING)[0], stream.draw(27, 34, NOTHING)[0]]
+    parts = [stream.draw(1, 26, NOTHING)[0].copy(), stream.draw(27, 34, NOTHING)[0].copy()]
     assert np.array_equal(np.concatenate(parts), whole)
     for row, t in enumerate((1, 26, 60)):
         assert np.array_equal(counts[row], (whole[:t] == 1010).sum(axis=0))

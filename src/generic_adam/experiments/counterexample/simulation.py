@@ -58,7 +58,7 @@ class Simulation:
             raise ExperimentError(f"threads is {threads}, expected at least 1")
         self.plan = plan
         self.algorithms = plan.algorithms
-        self.schedules = [algorithm.schedules for algorithm in self.algorithms]
+        self._list_schedules()
         self.times = record_times(plan.steps)
         self.next_t = 1
         lanes = plan.replicate_range
@@ -69,8 +69,22 @@ class Simulation:
         self.counts = np.zeros(shape[1:], dtype=np.int64)
         self.chunks = [Chunk(plan, part) for part in split(lanes, min(threads, len(lanes) // _CHUNK_LANES))]
         self.threads = threads
-        self.block = block or _block_steps(len(lanes), len(set(chain.from_iterable(self.schedules))))
+        self.block = block or _block_steps(len(lanes), len(self.schedules))
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def _list_schedules(self) -> None:
+        """Number the distinct schedules, so that no block has to compare expressions again."""
+        wanted = [algorithm.schedules for algorithm in self.algorithms]
+        places = {
+            schedule: place for place, schedule in enumerate(dict.fromkeys(chain.from_iterable(wanted)))
+        }
+        self.schedules = list(places)
+        self._rows_of = [[places[schedule] for schedule in schedules] for schedules in wanted]
+        parts = {place: _one_minus_what(schedule) for schedule, place in places.items()}
+        self._part_of = {place: places[part] for place, part in parts.items() if part in places}
+        self._order = sorted(
+            range(len(places)), key=self._part_of.__contains__
+        )  # what others are made from first
 
     @property
     def is_finished(self) -> bool:
@@ -87,29 +101,28 @@ class Simulation:
         running: list[Future[None]] = []
         for chunk, draw in zip(self.chunks, drawn, strict=True):
             gradients, self.counts[rows, self._columns(chunk)] = draw.result()
-            for place, schedules in enumerate(self.schedules):
-                own = [values[schedule] for schedule in schedules]
+            for place, rows_of_method in enumerate(self._rows_of):
+                own = [values[row] for row in rows_of_method]
                 running.append(self._call(self._step, place, chunk, start, own, gradients, rows, record_at))
         for future in running:
             future.result()
         self._check_finite(stop)
         self.next_t = stop
 
-    def _evaluate(self, start: int, stop: int) -> dict[Schedule, Future[Floats]]:
+    def _evaluate(self, start: int, stop: int) -> list[Future[Floats]]:
         """Evaluate each distinct schedule once, whatever the number of methods and lanes that share it.
 
         theta is nearly always written as 1 - c/t^r, and its complement is needed too: one power and one
         subtraction give both, with the bits that `values` would give.
         """
-        distinct = set(chain.from_iterable(self.schedules))
-        pairs = {whole: part for whole in distinct if (part := _one_minus_what(whole)) in distinct}
-        values = {one: self._call(one.values, start, stop) for one in distinct if one not in pairs}
-        for whole, part in pairs.items():
-            if part in values:
-                values[whole] = self._call(_complement, values[part])
-            else:  # 1 - (1 - u): rare, and no reason to order the evaluation
-                values[whole] = self._call(whole.values, start, stop)
-        return values
+        found: dict[int, Future[Floats]] = {}
+        for place in self._order:
+            part = self._part_of.get(place)
+            if part in found:
+                found[place] = self._call(_complement, found[part])
+            else:
+                found[place] = self._call(self.schedules[place].values, start, stop)
+        return [found[place] for place in range(len(self.schedules))]
 
     def _step(
         self,

@@ -46,6 +46,7 @@ class GradientStream:
         self.problem = problem
         self.words = initial_words(seed, replicates)
         self.counts = np.zeros(len(replicates), dtype=np.int64)
+        self._room = np.empty((0, len(replicates)))
 
     def draw(
         self, start: int, steps: int, record_at: NDArray[np.int64]
@@ -58,10 +59,13 @@ class GradientStream:
           record_at: rows up to which, themselves included, the rare slopes are counted.
 
         Returns:
-          The gradients (step by replicate), and the counts (recorded row by replicate).
+          The gradients (step by replicate), valid until the next call, and the counts (recorded row by
+          replicate).
         """
         rare, common = self.problem.slopes
-        gradients = np.empty((steps, self.counts.size))
+        if len(self._room) < steps:  # fresh memory for every block would cost as much as drawing
+            self._room = np.empty((steps, self.counts.size))
+        gradients = self._room[:steps]
         counts_at = np.empty((record_at.size, self.counts.size), dtype=np.int64)
         if self.problem.form is Form.DETERMINISTIC:
             period = self.problem.period
@@ -80,4 +84,4 @@ def gradients_of(problem: Counterexample, steps: int, seed: int, replicate: int)
     """Return g_1, ..., g_steps of one replicate, as every simulation with this seed meets them."""
     stream = GradientStream(problem, seed, range(replicate, replicate + 1))
     gradients, _ = stream.draw(1, steps, np.empty(0, dtype=np.int64))
-    return gradients[:, 0]
+    return gradients[:, 0].copy()
