@@ -72,6 +72,18 @@ def test_vmap_runs_independent_problems() -> None:
     np.testing.assert_allclose(jax.jit(jax.vmap(two_steps))(gradients), one_by_one, rtol=1e-6)
 
 
+def test_vmap_sweeps_over_learning_rates() -> None:
+    def last(rate: jax.Array) -> jax.Array:
+        solver = generic_adam(rate, 0.9, "1 - 1/(t+1)")
+        x = jnp.array([1.0, -3.0])
+        return x + solver.update(x, solver.init(x))[0]
+
+    rates = jnp.array([0.1, 0.2, 0.4])
+    moved = jax.jit(jax.vmap(last))(rates) - jnp.array([1.0, -3.0])
+    # m_1 = 0.1 g and v_1 = (1e-8 + g^2)/2: every coordinate moves by 0.1 sqrt(2) of its learning rate.
+    np.testing.assert_allclose(moved, -np.outer(rates, [1.0, -1.0]) * 0.1 * np.sqrt(2), rtol=1e-5)
+
+
 @pytest.mark.usefixtures("x64")
 def test_grad_through_updates_is_the_derivative() -> None:
     """d x_3 / d(start, learning rate) through two updates, against central differences."""

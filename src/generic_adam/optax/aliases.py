@@ -23,7 +23,7 @@ def generic_adam(
     r"""Generic Adam (Algorithm 1), for any sequences alpha_t, beta_t, theta_t, exactly.
 
     .. math::
-        v_t &= \theta_t v_{t-1} + (1 - \theta_t) |g_t|^2, \qquad v_0 = \text{initial_v} \\
+        v_t &= \theta_t v_{t-1} + (1 - \theta_t) |g_t|^2, \qquad v_0 = \text{initial\_v} \\
         m_t &= \beta_t m_{t-1} + (1 - \beta_t) g_t, \qquad m_0 = 0 \\
         x_{t+1} &= x_t - \alpha_t m_t / (\sqrt{v_t} + \text{eps})
 
