@@ -4,8 +4,7 @@ The ordinary loop is what a tutorial shows: a Dataset that transforms one image 
 (bytes to float, scale, standardise), a shuffling DataLoader with worker processes, torch.optim.Adam as it
 comes, ``loss.item()`` for the running mean. Ours holds the images in memory as bytes, standardises whole
 batches, keeps tensors in channels-last order and steps with GenericAdam. Both train LeNet on the same images
-with the same batch size and one thread, in turn, several times; the best of each counts, and the ratio is what
-matters.
+with the same batch size and one thread, in turn, several times; the best of each counts.
 
     python benchmarks/training.py [--data DIR] [--images N] [--rounds N] [--workers N ...] [--json FILE]
 """

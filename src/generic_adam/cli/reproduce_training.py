@@ -335,11 +335,8 @@ def _write(
 
 def _print_table(study: Study, curves: list[Curve]) -> None:
     from generic_adam.cli.tables import print_table
-    from generic_adam.report.training import final_rows
+    from generic_adam.report.training import final_headings, final_rows
 
-    print_table(
-        ("v_0", "method", "training loss", "test accuracy", "test loss"),
-        final_rows(curves),
-        title=f"After epoch {study.epochs}",
-        right=("v_0", "training loss", "test accuracy", "test loss"),
-    )
+    headings = final_headings(curves)
+    right = [heading for heading in headings if heading != "method"]
+    print_table(headings, final_rows(curves), title=f"After epoch {study.epochs}", right=right)

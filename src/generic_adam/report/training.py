@@ -96,15 +96,21 @@ def _power(value: float) -> str:
     return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{value:g}"
 
 
-def final_rows(curves: Sequence[Curve]) -> list[tuple[str, str, str, str, str]]:
-    """What each method reached: v_0, its label, and the three measures after the last epoch."""
+def final_headings(curves: Sequence[Curve]) -> tuple[str, ...]:
+    """The columns of `final_rows`; v_0 is one of them if it tells the curves apart."""
+    return (*(("v_0",) if epsilons(curves) else ()), "method", *(_NAMES[measure] for measure in MEASURES))
+
+
+def final_rows(curves: Sequence[Curve]) -> list[tuple[str, ...]]:
+    """What each method reached: the three measures after the last epoch, mean and deviation over seeds."""
     epoch = common_epochs(curves)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for epsilon in epsilons(curves) or [None]:
         for label, runs in methods(curves, epsilon).items():
             numbers = tuple(_number(runs, measure, epoch) for measure in MEASURES)
-            forgets = epsilon is None or all(run.epsilon is None for run in runs)
-            rows.append(("any" if forgets else f"{epsilon:g}", label, *numbers))
+            forgets = all(run.epsilon is None for run in runs)
+            start = () if epsilon is None else ("any" if forgets else f"{epsilon:g}",)
+            rows.append((*start, label, *numbers))
     return list(dict.fromkeys(rows))
 
 
@@ -119,9 +125,7 @@ def _number(runs: Sequence[Curve], measure: str, epoch: int) -> str:
 
 def final_table(curves: Sequence[Curve]) -> str:
     """`final_rows` as a Markdown table."""
-    lines = [
-        "| v_0 | method | training loss | test accuracy | test loss |",
-        "|---|---|---:|---:|---:|",
-    ]
+    headings = final_headings(curves)
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * (len(headings) - 3) + "---:|" * 3]
     lines += ["| " + " | ".join(row) + " |" for row in final_rows(curves)]
     return "\n".join(lines) + "\n"

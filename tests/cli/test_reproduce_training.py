@@ -1,0 +1,107 @@
+"""The studies of networks and the data sets, through the command line."""
+
+import json
+
+import pytest
+
+from generic_adam.cli.app import run
+from generic_adam.experiments import checkpoint
+from generic_adam.experiments.data.fetch import SOURCES
+from generic_adam.experiments.records import read_claims
+from generic_adam.experiments.study_records import read_study
+from tests.experiments.small_mnist import write_small_mnist
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> str:
+    return str(write_small_mnist(tmp_path_factory.mktemp("data"), train=64, test=20))
+
+
+def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, capfd):
+    out = tmp_path / "study"
+    arguments = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--data", data, "--out", str(out)]
+    assert run([*arguments, "--epsilon", "1e-4", "--tensorboard"]) == 0
+    first = capfd.readouterr()
+    assert "epsilon-0.0001/r-0.5/seed-0: epoch 1/1, loss " in first.err
+    assert "images/s" in first.err
+    assert "After epoch 1" in first.out
+    names = {path.name for path in out.iterdir()}
+    assert names >= {
+        "lenet.svg",
+        "lenet.png",
+        "records.csv",
+        "final.md",
+        "claims.json",
+        "claims.md",
+        "manifest.json",
+    }
+    curves = read_study(out / "records.csv")
+    assert [curve.method for curve in curves] == [
+        *("r = 0", "r = 0.25", "r = 0.5", "r = 0.75", "r = 1", "RMSProp", "AMSGrad")
+    ]
+    assert len(read_claims(out)) == 6
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["command"] == "generic-adam reproduce lenet --epochs 1 --seeds 1 --epsilon 0.0001"
+    assert len(manifest["settings"]["methods"]) == 7
+    assert len(list((out / "tensorboard").rglob("events*"))) == 7
+
+    before = (out / "records.csv").read_bytes()
+    assert run([*arguments, "--epsilon", "1e-4"]) == 0
+    assert "images/s" not in capfd.readouterr().err, "nothing was left to train"
+    assert (out / "records.csv").read_bytes() == before
+
+    with checkpoint.exclusive(out):
+        assert run([*arguments, "--epsilon", "1e-4"]) == 2
+    assert "is in use by another process" in capfd.readouterr().err
+
+
+def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
+    out = tmp_path / "cost"
+    assert (
+        run(["reproduce", "lenet-cost", "--epochs", "2", "--jobs", "1", "--data", data, "--out", str(out)])
+        == 0
+    )
+    assert [curve.method for curve in read_study(out / "records.csv")] == [
+        "Adam, constant rate",
+        "Adam, cosine decay",
+        "certified Adam",
+        "certified Adam, K = 10000",
+        "tuned to T",
+    ]
+    adam, _, certified, longer, _ = (curve.records for curve in read_study(out / "records.csv"))
+    # An epoch is one step: until t = 1,000 the certified method is Adam, up to rounding and epsilon's place.
+    assert certified[0].train_loss == adam[0].train_loss
+    for method in (certified, longer):
+        assert method[1].test_loss == pytest.approx(adam[1].test_loss, rel=1e-4)
+    assert not (out / "claims.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "resnet18"], "get it with `generic-adam data fetch cifar100`"),
+        (["reproduce", "lenet", "--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
+        (["reproduce", "resnet18", "--blocks", "3"], "--blocks '3': expected usual or paper"),
+        (["reproduce", "lenet", "--quick", "--epochs", "0"], "epochs 0: expected a positive whole number"),
+        (["reproduce", "lenet", "--quick", "--seeds", "0"], "seeds 0: expected a positive whole number"),
+        (["reproduce", "lenet", "--quick", "--epsilon", "-1"], "epsilon -1.0: expected a number >= 0"),
+        (["reproduce", "lenet", "--quick", "--jobs", "0"], "jobs 0: expected a positive whole number"),
+        (["data", "fetch", "imagenet"], "expected one of cifar100, mnist"),
+        (["data", "fetch", "mnist", "--mirror", "ftp://x"], "begins with http"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments, message, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("GENERIC_ADAM_DATA", raising=False)
+    assert run(arguments) == 2
+    error = capfd.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_checksums_are_whole():
+    for source in SOURCES.values():
+        for file in source.files:
+            assert len(bytes.fromhex(file.sha256)) == 32
+            assert file.size > 0
