@@ -51,7 +51,8 @@ def plot_phase_map(phase_map: PhaseMap, stem: str | Path) -> tuple[Path, Path]:
                 r, s, phase_map.average_regret, cmap="viridis_r", norm=LogNorm(), shading="nearest",
                 rasterized=True,
             )  # fmt: skip
-            figure.colorbar(pays, ax=right, label="median R(T)/T")
+            scale = figure.colorbar(pays, ax=right, label="median R(T)/T", format="{x:.2g}")
+            scale.ax.yaxis.set_minor_formatter("{x:.2g}")
             for axes in (left, right):
                 _outline(axes)
             left.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")

@@ -101,9 +101,13 @@ def _order(records: LaneRecords, sentence: str, source: str, labels: Sequence[st
     rising = np.diff(regrets, axis=0) > 0
     agree, opposite = np.asarray(rising.all(axis=0)), np.asarray((~rising).all(axis=0))
     medians = ", ".join(f"{label}: {np.median(regrets[i]):.4f}" for i, label in enumerate(labels))
+    pairs = ", ".join(
+        f"{first} before {second} in {int(pair.sum())}"
+        for first, second, pair in zip(labels, labels[1:], rising, strict=False)
+    )
     evidence = (
-        f"at T = {_steps(records)}: R(T)/T in this order in {_count(agree)}, reversed in {_count(opposite)}; "
-        f"medians {medians}"
+        f"at T = {_steps(records)}: R(T)/T in this order in {_count(agree)} ({pairs}), "
+        f"reversed in {int(opposite.sum())}; medians {medians}"
     )
     return Claim(sentence, source, _judge(agree, opposite), evidence)
 
