@@ -20,7 +20,7 @@ from generic_adam.torch.coefficients import OptimizerError
 from generic_adam.torch.live import Live, live, second_moments, steps_done
 
 # Quantiles need a sort; this many coordinates, evenly spread, are enough for them.
-_SAMPLED_COORDINATES = 1 << 15
+_SAMPLED_COORDINATES = 1 << 13
 
 
 class ScalarWriter(Protocol):
