@@ -13,7 +13,27 @@ from method_pages import row
 from generic_adam.experiments.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
+DOCS = RESULTS.parent / "docs"
+EXPERIMENTS = (
+    ("the counterexample, 10⁷ steps", "counterexample", "reproduction-counterexample.md"),
+    ("which (r, s) reach the right end", "phase-map", "reproduction-counterexample.md"),
+    ("LeNet on MNIST", "lenet", "reproduction-training.md"),
+    ("ResNet-18 on CIFAR-100", "resnet18", "reproduction-training.md"),
+    ("ResNet-18 with the larger step size", "resnet18-large-lr", "reproduction-training.md"),
+    ("what the guarantee costs on LeNet", "lenet-cost", "reproduction-training.md"),
+    ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-training.md"),
+    ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
+)
 NAMED_VERSIONS = ("numpy", "torch", "jax")
+
+
+def experiments() -> str:
+    """One line an experiment: its command, and the page about it once that is written."""
+    lines = [row("experiment", "command", "page"), row(*["---"] * 3)]
+    for name, command, page in EXPERIMENTS:
+        is_there = page.startswith("#") or (DOCS / page).is_file()
+        lines.append(row(name, f"`generic-adam reproduce {command}`", f"[read]({page})" if is_there else "–"))
+    return "\n".join(lines)
 
 
 def committed_runs() -> str:
@@ -72,6 +92,7 @@ def _name(folder: Path) -> str:
 GENERATORS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "committed-runs": committed_runs,
+    "experiments": experiments,
     **{
         f"claims-{_name(path.parent)}": partial(claims_of, path.parent)
         for path in sorted(RESULTS.rglob("claims.json"))

@@ -3,6 +3,7 @@
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
   tables of methods, recipes and errata come from the library and cannot fall behind it.
 - `results/` (records of committed runs) and KaTeX become part of the site.
+- Pages on single experiments and benchmarks find their place in the navigation by their names.
 - A public name that no API page shows stops the build.
 """
 
@@ -32,8 +33,19 @@ GENERATORS: dict[str, Callable[[], str]] = {
     **results_pages.GENERATORS,
     **house.GENERATORS,
 }
+SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _MARKER = re.compile(r"^<!-- generate: ([a-z-]+) -->$", re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Put `reproduction-*.md` and `performance-*.md` below the page whose name they begin with."""
+    for section in config.nav or ():
+        for pages in section.values():
+            first = pages[0] if isinstance(pages, list) else None
+            if isinstance(first, str) and (stem := first.removesuffix(".md")) in SECTIONS_OF_MANY:
+                found = sorted(path.name for path in Path(config.docs_dir).glob(f"{stem}-*.md"))
+                pages.extend(name for name in found if name not in pages)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
