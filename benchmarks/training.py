@@ -6,13 +6,12 @@ comes, ``loss.item()`` for the running mean. Ours holds the images in memory as 
 batches, keeps tensors in channels-last order and steps with GenericAdam. Both train LeNet on the same images
 with the same batch size and one thread, in turn, several times; the best of each counts.
 
-    python benchmarks/training.py [--data DIR] [--images N] [--rounds N] [--workers N ...] [--json FILE]
+    python benchmarks/training.py [--data DIR] [--images N] [--rounds N] [--workers N ...]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import tempfile
 import time
@@ -20,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from machine import publish
 from torch.nn import functional as F  # noqa: N812 - the name everyone knows
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from generic_adam.experiments import networks
 from generic_adam.experiments.data import DataError, Dataset, load
-from generic_adam.experiments.records import describe_machine, write_json
 from generic_adam.experiments.settings import BATCH_SIZE, RunSettings
 from generic_adam.experiments.studies import BASE_RATE, paper_methods
 from generic_adam.experiments.training import Progress, train
@@ -105,8 +104,8 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=12_800)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 2], help="of the DataLoader")
-    parser.add_argument("--json", type=Path, help="write the record there")
     options = parser.parse_args()
+    begun = time.perf_counter()
 
     torch.set_num_threads(1)
     try:
@@ -124,26 +123,27 @@ def main() -> None:
         ours = max(ours, speed)
 
     best = max(ordinary.values())
-    machine = describe_machine()
-    print(f"LeNet, {len(dataset.train_labels):,} images of {dataset.name}, batch {BATCH_SIZE}, one thread")
-    print(f"{machine['processor']}, {machine['cores']} cores, torch {torch.__version__}\n")
-    for workers, speed in ordinary.items():
-        print(f"{f'DataLoader, {workers} workers, torch.optim.Adam':45}{speed:10,.0f} images/s")
-    print(f"{'this project, GenericAdam (r = 1)':45}{ours:10,.0f} images/s")
-    verdict = "met" if ours >= TARGET * best else "MISSED"
-    print(f"{'ratio to the best ordinary loop':45}{ours / best:10.2f}  (target {TARGET}: {verdict})")
-    print(f"{'peak memory, last epoch minus first':45}{(memory[-1] - memory[0]) / 1024:10.1f} MiB")
-    if options.json is not None:
-        record = {
-            "command": f"python benchmarks/training.py --images {options.images} --rounds {options.rounds}",
-            "ordinary_images_per_second": {str(k): round(v) for k, v in ordinary.items()},
-            "our_images_per_second": round(ours),
-            "ratio": round(ours / best, 3),
-            "memory_kib": memory,
-            "machine": machine,
-            "torch": torch.__version__,
-        }
-        write_json(options.json, json.loads(json.dumps(record)))
+    rows = [
+        (f"DataLoader, {workers} workers, torch.optim.Adam", f"{speed:,.0f}", f"{speed / best:.2f}")
+        for workers, speed in ordinary.items()
+    ]
+    rows.append(("this project, GenericAdam with r = 1", f"{ours:,.0f}", f"{ours / best:.2f}"))
+    arguments = f"--images {options.images} --rounds {options.rounds}"
+    publish(
+        "training",
+        ("LeNet, one thread", "images a second", "ratio"),
+        rows,
+        command=f"python benchmarks/training.py {arguments}",
+        seconds=time.perf_counter() - begun,
+        settings={
+            "data": dataset.name,
+            "images": len(dataset.train_labels),
+            "batch_size": BATCH_SIZE,
+            "target_ratio": TARGET,
+            "peak_memory_kib_by_epoch": memory,
+        },
+    )
+    print(f"ratio {ours / best:.2f}, target {TARGET}: {'met' if ours >= TARGET * best else 'MISSED'}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
         "lenet.svg",
         "lenet.png",
         "records.csv",
-        "final.md",
+        "outcomes.md",
         "claims.json",
         "claims.md",
         "manifest.json",
@@ -49,6 +49,8 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     assert run([*arguments, "--epsilon", "1e-4"]) == 0
     assert "images/s" not in capfd.readouterr().err, "nothing was left to train"
     assert (out / "records.csv").read_bytes() == before
+    again = json.loads((out / "manifest.json").read_text())
+    assert again["seconds"] > manifest["seconds"] > 0, "the time of all commands counts"
 
     with checkpoint.exclusive(out):
         assert run([*arguments, "--epsilon", "1e-4"]) == 2

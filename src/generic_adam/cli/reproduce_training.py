@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from generic_adam.experiments.sweep import Advance, Job, Pool
     from generic_adam.methods import Method
 
+_ELAPSED = "elapsed.json"
 _LONG_HOLD = 10_000  # K; 1/(1 - theta) = 1,000 is the smallest
 _HELP = {
     "lenet": "Figure 2: LeNet on MNIST, seven methods.",
@@ -51,6 +53,9 @@ def _command(name: str) -> Callable[..., None]:
             list[float] | None,
             typer.Option(help="v_0; may be given several times.", show_default="1e-8 and 1e-4"),
         ] = None,
+        corrected: Annotated[
+            bool, typer.Option("--corrected", help="Also Kingma and Ba's Adam: v_0 = 0 and bias correction.")
+        ] = False,
         device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
         jobs: Annotated[
             int | None, typer.Option(help="Processes; by default one a core.", show_default=False)
@@ -77,7 +82,18 @@ def _command(name: str) -> Callable[..., None]:
         ] = False,
     ) -> None:
         plan = _Plan(
-            name, epochs, seeds, width, blocks, tuple(epsilon or ()), device, jobs, scheduler, bf16, quick
+            name,
+            epochs,
+            seeds,
+            width,
+            blocks,
+            tuple(epsilon or ()),
+            corrected,
+            device,
+            jobs,
+            scheduler,
+            bf16,
+            quick,
         )
         run_study(plan, out or Path("runs") / name, data, tensorboard=tensorboard)
 
@@ -94,6 +110,7 @@ class _Plan:
     width: int | None
     blocks: str
     epsilons: tuple[float, ...]
+    corrected: bool
     device: str
     jobs: int | None
     scheduler: str | None
@@ -132,16 +149,19 @@ class _Plan:
         if study.network != "lenet":
             parts.append(f"--width {study.width} --blocks {self.blocks}")
         if not self.is_cost:
-            parts += [f"--epsilon {epsilon:g}" for epsilon in study.epsilons]
+            parts += [f"--epsilon {epsilon:g}" for epsilon in study.epsilons] + [
+                "--corrected"
+            ] * self.corrected
         return " ".join(parts + ["--bf16"] * self.bf16 + ["--quick"] * self.quick)
 
 
 def run_study(plan: _Plan, out: Path, data: Path | None, *, tensorboard: bool) -> None:
     """Run a study, or what is left of it, and write its figure, records, claims, table and manifest."""
+    from generic_adam.cli.training_progress import show_progress
     from generic_adam.experiments.checkpoint import exclusive
     from generic_adam.experiments.data import load
     from generic_adam.experiments.distributed import process_group
-    from generic_adam.experiments.records import ensure_output_directory
+    from generic_adam.experiments.records import ensure_output_directory, write_json
     from generic_adam.experiments.study_records import collect
     from generic_adam.experiments.sweep import run_sweep
 
@@ -156,27 +176,48 @@ def run_study(plan: _Plan, out: Path, data: Path | None, *, tensorboard: bool) -
             with _pool(plan, group) as pool:
                 run_sweep(jobs, pool, data=place, device=plan.device)
             return
+        earlier = _elapsed(directory)
         with (
             exclusive(directory),
             _pool(plan, group) as pool,
-            _progress(jobs, directory, tensorboard) as tell,
+            show_progress(jobs, directory, tensorboard=tensorboard) as tell,
         ):
-            run_sweep(jobs, pool, data=place, device=plan.device, on_advance=tell)
+
+            def on_advance(done: Advance, seconds_left: float) -> None:
+                tell(done, seconds_left)
+                write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
+
+            run_sweep(jobs, pool, data=place, device=plan.device, on_advance=on_advance)
     curves = collect(jobs, compare_epsilons=not plan.is_cost)
-    files = _write(plan, study, directory, jobs, curves, time.perf_counter() - begun)
+    files = _write(plan, study, directory, jobs, curves, _elapsed(directory))
     _print_table(study, curves)
     typer.echo("\n".join(f"wrote {path}" for path in files))
 
 
+def _elapsed(directory: Path) -> float:
+    """Seconds that commands have spent on this study so far; a manifest counts them all."""
+    try:
+        return float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0  # only the manifest's time is lost with it
+
+
 def _jobs(plan: _Plan, study: Study, directory: Path, images: int) -> list[Job]:
     from generic_adam.experiments.settings import BATCH_SIZE
-    from generic_adam.experiments.studies import cost_methods, paper_methods, run_folder, runs_of
+    from generic_adam.experiments.studies import (
+        corrected_adam,
+        cost_methods,
+        paper_methods,
+        run_folder,
+        runs_of,
+    )
     from generic_adam.experiments.sweep import Job
 
     if plan.is_cost:
         lists = [cost_methods(_certified(study.epochs * -(-images // BATCH_SIZE)))]
     else:
         lists = [paper_methods(study.alpha, epsilon) for epsilon in study.epsilons]
+        lists += [(corrected_adam(study.alpha),)] if plan.corrected else []
     runs = dict.fromkeys(
         run
         for methods in lists
@@ -221,86 +262,6 @@ def _pool(plan: _Plan, group: Group) -> Iterator[Pool]:
             yield pool
 
 
-@contextmanager
-def _progress(
-    jobs: list[Job], directory: Path, tensorboard: bool
-) -> Iterator[Callable[[Advance, float], None]]:
-    """A line after each epoch of each run, or bars on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from generic_adam.cli.tables import make_console
-    from generic_adam.experiments.studies import run_folder
-
-    console = make_console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[now]}"),
-    )
-    bars = Progress(*columns, console=console, disable=not console.is_terminal)
-    tasks = {
-        job.directory: bars.add_task(str(run_folder(job.settings)), total=job.settings.epochs, now="")
-        for job in jobs
-    }
-    with bars, _tensorboard(directory, tensorboard) as log:
-
-        def tell(done: Advance, seconds_left: float) -> None:
-            for complaint in done.complaints:
-                console.print(f"warning: {complaint}; the checkpoint before it is used")
-            speed = (
-                "done before" if done.images_per_second is None else f"{done.images_per_second:,.0f} images/s"
-            )
-            now = (
-                f"loss {done.record.train_loss:.4f}, accuracy {done.record.test_accuracy:.2%}, {speed}, "
-                f"{_duration(seconds_left)} left"
-            )
-            bars.update(tasks[done.job.directory], completed=done.record.epoch, now=now)
-            if done.images_per_second is not None:
-                log(done)
-                if not console.is_terminal:
-                    settings = done.job.settings
-                    console.print(
-                        f"{run_folder(settings)}: epoch {done.record.epoch}/{settings.epochs}, {now}"
-                    )
-
-        yield tell
-
-
-@contextmanager
-def _tensorboard(directory: Path, wanted: bool) -> Iterator[Callable[[Advance], None]]:
-    """A function that logs an epoch; it does nothing unless wanted."""
-    if not wanted:
-        yield lambda _done: None
-        return
-    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
-
-    from generic_adam.experiments.studies import run_folder
-    from generic_adam.experiments.study_records import MEASURES
-
-    writers: dict[Path, SummaryWriter] = {}
-
-    def log(done: Advance) -> None:
-        folder = directory / "tensorboard" / run_folder(done.job.settings)
-        writer = writers.setdefault(folder, SummaryWriter(str(folder)))
-        for measure in MEASURES:
-            writer.add_scalar(measure, getattr(done.record, measure), done.record.epoch)
-        writer.flush()
-
-    try:
-        yield log
-    finally:
-        for writer in writers.values():
-            writer.close()
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
-
-
 def _write(
     plan: _Plan, study: Study, directory: Path, jobs: list[Job], curves: list[Curve], seconds: float
 ) -> list[Path]:
@@ -322,9 +283,9 @@ def _write(
         *plot_study(curves, title, directory / plan.name),
         write_study(directory / "records.csv", curves),
     ]
-    with atomic_write(directory / "final.md") as file:
+    with atomic_write(directory / "outcomes.md") as file:
         file.write(final_table(curves))
-    files.append(directory / "final.md")
+    files.append(directory / "outcomes.md")
     if not plan.is_cost:
         files += write_claims(directory, study_claims(curves, f"Section 5.2, {study.figure}"))
     settings = asdict(study) | {"seeds": plan.seeds, "device": plan.device, "bf16": plan.bf16}

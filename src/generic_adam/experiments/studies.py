@@ -21,7 +21,10 @@ PATH_FRACTIONS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 FORGOTTEN: Final = 0.0
-"""v_0 of a method with theta_1 = 0: the first step wipes it out, so one run serves every epsilon."""
+"""v_0 of a method on which epsilon has no effect; one run serves every epsilon.
+
+So it is with theta_1 = 0, where the first step wipes v_0 out, and with Kingma and Ba's Adam, where it is 0.
+"""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,18 @@ def paper_methods(alpha: str, epsilon: float) -> tuple[OptimizerSettings, ...]:
     rmsprop = OptimizerSettings("RMSProp", "generic-adam", alpha, "0", "1 - 1/t", FORGOTTEN)
     amsgrad = OptimizerSettings("AMSGrad", "generic-adam", alpha, "0.9", "0.999", epsilon, amsgrad=True)
     return (*path, rmsprop, amsgrad)
+
+
+def corrected_adam(alpha: str) -> OptimizerSettings:
+    """Kingma and Ba's Adam at the same rate: r = 0, but v_0 = 0, and with their bias correction.
+
+    It shows how much of a difference between r = 0 and the rest is the correction's and v_0's, not theta's.
+
+    Args:
+        alpha: the base learning rate, as text.
+    """
+    corrected = f"({alpha}) * sqrt(bias_correction(0.999)) / bias_correction(0.9)"
+    return OptimizerSettings("Adam, corrected", "generic-adam", corrected, "0.9", "0.999", FORGOTTEN)
 
 
 COMMON_RATE: Final = 0.001
