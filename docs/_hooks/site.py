@@ -35,7 +35,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 }
 SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
-_MARKER = re.compile(r"^<!-- generate: ([a-z-]+) -->$", re.MULTILINE)
+_MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> None:
