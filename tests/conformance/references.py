@@ -122,7 +122,9 @@ def adashift(
             theta_product *= theta(t)
             numerator = sum(beta(t) ** i * gradients[t - 1 - i] for i in range(keep))
             m = numerator / sum(beta(t) ** i for i in range(keep))
-            x = x * (1 - lr(t) * weight_decay) - lr(t) * m / (np.sqrt(v / (1 - theta_product)) + eps)
+            # A coordinate without an old gradient stays.
+            quotient = np.where(v == 0, 0.0, m / (np.sqrt(v / (1 - theta_product)) + eps))
+            x = x * (1 - lr(t) * weight_decay) - lr(t) * quotient
         points.append(x)
     return np.array(points)
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from generic_adam.torch import AMSGrad, GenericAdam
 from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
@@ -49,6 +51,22 @@ def test_zeros_and_extremes(info: OptimizerInfo, arguments: Mapping[str, Any], d
     for moments in optimizer.state[x].values():
         if isinstance(moments, torch.Tensor):
             assert not torch.isnan(moments).any()
+
+
+# Up to half the largest float32: the difference of two gradients is then finite too.
+FINITE = st.floats(width=32, allow_nan=False, min_value=-(2.0**127), max_value=2.0**127)
+
+
+@pytest.mark.parametrize(("info", "arguments"), CASES)
+@settings(max_examples=25)
+@given(gradients=st.lists(st.lists(FINITE, min_size=3, max_size=3), min_size=1, max_size=15))
+def test_any_finite_gradients(
+    info: OptimizerInfo, arguments: Mapping[str, Any], gradients: list[list[float]]
+) -> None:
+    x = torch.nn.Parameter(torch.tensor([1.0, -2.0, 0.0]))
+    optimizer = info.constructor([x], **arguments)
+    steps(optimizer, x, [torch.tensor(g) for g in gradients])
+    assert_finite_parameters(x)
 
 
 @pytest.mark.parametrize(("info", "arguments"), CASES)

@@ -1,4 +1,4 @@
-"""Two processes are one: DDP, FSDP2, ZeRO and distributed checkpoints give the trajectory of a single process."""
+"""Two processes are one: DDP, FSDP2, ZeRO and distributed checkpoints follow a single process."""
 
 import os
 import socket

@@ -9,6 +9,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from generic_adam import reference
 from generic_adam.methods import Method
 from generic_adam.torch import GenericAdam, OptimizerError, WeightedAdaEMA
+from generic_adam.torch.generic_adam import _refuse_capture
 
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
 
@@ -280,6 +281,12 @@ def test_a_misspelt_option_of_from_method_is_an_error() -> None:
         GenericAdam.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9), epsilon=1e-8)
     with pytest.raises(OptimizerError, match=r"use GenericAdam\.from_method"):
         WeightedAdaEMA.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9))
+
+
+def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    with pytest.raises(OptimizerError, match="capturing is not supported"):
+        _refuse_capture()
 
 
 def test_weighted_groups() -> None:

@@ -34,7 +34,7 @@ def batch(t: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, first: int, count: int) -> None:
-    """Steps on this process's part of each batch; the mean over the processes is the loss of the whole batch."""
+    """Steps on this process's part of each batch; the mean over the processes is the whole batch's loss."""
     rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     for t in range(first, first + count):
         optimizer.zero_grad()
@@ -156,7 +156,7 @@ def main(rank: int, world: int, port: int, directory: Path, checks: list[str]) -
         try:
             globals()[name](directory)
             outcome = "passed"
-        except Exception:
+        except Exception:  # noqa: BLE001  (whatever it is, the test shows it)
             outcome = traceback.format_exc()
         (directory / f"{name}.{rank}").write_text(outcome)
         if outcome != "passed" and world > 1:

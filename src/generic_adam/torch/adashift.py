@@ -40,6 +40,9 @@ class AdaShift(ScheduledOptimizer):
     the correction count the gradients of each parameter. Under a schedule of theta the correction is the
     exact product.
 
+    Nothing ties v_t to the present gradient, so the quotient has no bound: where v_t is still 0 a coordinate
+    stays where it is, and the quotient is cut at the root of the largest number of its type.
+
     Args:
         params: the parameters, or groups of them.
         lr: the base learning rate alpha_t.
@@ -123,15 +126,18 @@ class AdaShift(ScheduledOptimizer):
             state["count"] = count + 1
             if count < keep:
                 continue
-            v.mul_(theta).add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
+            # 0 * inf would be nan where v has overflowed.
+            v = v.mul_(theta) if theta else v.zero_()
+            v.add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
             state["correction"] = theta * state["correction"] + one_minus_theta
             ages = [(slot - index) % keep for index in range(keep)]
             weights = torch.tensor([beta**age for age in ages], dtype=history.dtype, device=history.device)
             momentum = torch.tensordot(weights / weights.sum(), history, dims=1)
-            eps = max(group["eps"], smallest(v.dtype))
-            root = (v / state["correction"]).sqrt_().add_(eps)
+            root = (v / state["correction"]).sqrt_().add_(max(group["eps"], smallest(v.dtype)))
+            limit = torch.finfo(v.dtype).max ** 0.5
+            quotient = momentum.div_(root).clamp_(-limit, limit).masked_fill_(v == 0, 0.0)
             # In the precision of the state, then rounded once.
-            moved = row.parameter * (1.0 - lr * group["weight_decay"]) - momentum.div_(root).mul_(lr)
+            moved = row.parameter * (1.0 - lr * group["weight_decay"]) - quotient.mul_(lr)
             row.parameter.copy_(moved)
 
 

@@ -1,5 +1,6 @@
 """AdaUSM, which Generic Adam is compared with."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -90,6 +91,8 @@ class AdaUSM(ScheduledOptimizer):
         weight_sum = past + weight
         group["weight_sum"] = weight_sum
 
+        root_of_t = math.sqrt(t)
+
         def kernel(lists: Lists, step: Step) -> None:
             for x, g, m, mean in zip(
                 lists.params, lists.grads, lists.momenta, lists.second_moments, strict=True
@@ -105,7 +108,9 @@ class AdaUSM(ScheduledOptimizer):
                     x.sub_(m, alpha=interpolation)
                 m.mul_(momentum)
                 m.addcdiv_(
-                    g, (mean * t).sqrt_().add_(step.eps), value=step.alpha if step.maximize else -step.alpha
+                    g,
+                    mean.sqrt().mul_(root_of_t).add_(step.eps),
+                    value=step.alpha if step.maximize else -step.alpha,
                 )
                 x.add_(m, alpha=1.0 + interpolation)
 

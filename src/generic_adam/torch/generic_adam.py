@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from operator import is_
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
+import torch
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.methods.method import Method, ScheduleLike
@@ -233,19 +234,13 @@ class GenericAdam(ScheduledOptimizer):
             group["bias_corrections"] = (beta_correction, theta_correction)
             root = math.sqrt(theta_correction)
             alpha, eps = lr * root / beta_correction, eps * root
+        decay, maximize, grad_scale = lr * group["weight_decay"], group["maximize"], self.grad_divisor
         for bucket in gathered:
             lists = bucket.lists
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
+            added = max(eps, kernels.smallest(lists.second_moments[0].dtype))
             step = Step(
-                alpha,
-                beta,
-                theta,
-                one_minus_beta,
-                one_minus_theta,
-                lr * group["weight_decay"],
-                max(eps, kernels.smallest(lists.second_moments[0].dtype)),
-                group["maximize"],
-                self.grad_divisor,
+                alpha, beta, theta, one_minus_beta, one_minus_theta, decay, added, maximize, grad_scale
             )
             tensors.update_bucket(bucket, step, _choose_kernel(group, bucket))
             if t % overflow.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
@@ -285,11 +280,20 @@ def _separate(options: Mapping[str, Any]) -> tuple[Any, Any]:
 def _choose_kernel(group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
     """The fused kernel where it applies and nothing else was asked for."""
     wants_fused, wants_foreach = group["fused"], group["foreach"]
+    device = bucket.lists.params[0].device
+    if device.type == "cuda":
+        _refuse_capture()
     if wants_fused or (wants_fused is None and wants_foreach is None):
-        device = bucket.lists.params[0].device
         supported = kernels.has_fused(device)
         if supported and bucket.aligned:
             return kernels.fused
         if wants_fused and not supported:
             raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device.type!r}")
     return kernels.single_tensor if wants_foreach is False else kernels.foreach
+
+
+def _refuse_capture() -> None:
+    if torch.cuda.is_current_stream_capturing():
+        raise OptimizerError(
+            "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
+        )

@@ -62,7 +62,7 @@ class ScheduledOptimizer(Optimizer):
         # What each group showed after which step, to notice when something else writes to it.
         self._shown: dict[int, tuple[int, tuple[float, ...]]] = {}
         self._schedules: dict[str, Schedule] = {}
-        self._complements: dict[Schedule, Schedule] = {}
+        self._complements: dict[str | Schedule, Schedule] = {}
 
     @abstractmethod
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
@@ -153,10 +153,9 @@ class ScheduledOptimizer(Optimizer):
         source = group[coefficient.schedule_key]
         if source is None or value < 0.5:
             return 1.0 - value
-        schedule = self._schedule(source, coefficient.name)
-        complement = self._complements.get(schedule)
+        complement = self._complements.get(source)
         if complement is None:
-            complement = self._complements[schedule] = 1 - schedule
+            complement = self._complements[source] = 1 - self._schedule(source, coefficient.name)
         return complement(t)
 
     @property

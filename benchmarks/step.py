@@ -1,0 +1,108 @@
+"""One optimizer step in PyTorch, against torch.optim.Adam in its three forms and the memory's bandwidth.
+
+All candidates step the same float32 parameters with the same gradients, and are timed in turn; the ratio of
+the best times, against torch's fused Adam, is what counts. A step reads parameter, gradient, m and v and
+writes parameter, m and v: seven streams. The last row is the time that seven streams take at the speed of a
+copy, which has two, measured in the same run.
+
+    python benchmarks/step.py
+
+Targets, against torch's fused Adam: at most 0.5 on LeNet, at most 1.0 on ResNet-18 and on one large tensor.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import torch
+from machine import best_seconds, publish
+
+from generic_adam.experiments.networks.lenet import LeNet
+from generic_adam.experiments.networks.resnet import ResNet18
+from generic_adam.torch import GenericAdam
+
+PEER = "torch Adam, fused"
+SCHEDULES = {"lr": "1e-9/sqrt(t)", "theta": "1 - 1/max(t, 2)"}
+CANDIDATES: dict[str, Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]] = {
+    "torch Adam": lambda params: torch.optim.Adam(params, lr=1e-9),
+    "torch Adam, foreach": lambda params: torch.optim.Adam(params, lr=1e-9, foreach=True),
+    PEER: lambda params: torch.optim.Adam(params, lr=1e-9, fused=True),
+    "GenericAdam, constants": lambda params: GenericAdam(params, lr=1e-9),
+    "GenericAdam, scheduled": lambda params: GenericAdam(params, **SCHEDULES),
+    "GenericAdam, scheduled, corrected": lambda params: GenericAdam(
+        params, **SCHEDULES, bias_correction=True
+    ),
+    "GenericAdam, scheduled, foreach": lambda params: GenericAdam(params, **SCHEDULES, foreach=True),
+}
+LIMIT = "seven streams at the speed of a copy"
+STREAMS, STREAMS_OF_A_COPY = 7, 2
+
+
+def problems() -> dict[str, tuple[list[torch.Size], int, int]]:
+    """The shapes of the parameters, how many steps make one timing, and how many timings are made."""
+    lenet = [parameter.shape for parameter in LeNet().parameters()]
+    resnet = [parameter.shape for parameter in ResNet18().parameters()]
+    return {
+        f"LeNet, {len(lenet)} tensors": (lenet, 10, 500),
+        f"ResNet-18, {len(resnet)} tensors": (resnet, 1, 40),
+        "one of 25 million": ([torch.Size([25_000_000])], 1, 15),
+    }
+
+
+def measure(shapes: list[torch.Size], calls: int, rounds: int) -> dict[str, float]:
+    """Seconds of one step by candidate, and of the seven streams."""
+    generator = torch.Generator().manual_seed(0)
+    params = [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in shapes]
+    for parameter in params:
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+    steps: dict[str, Callable[[], object]] = {name: make(params).step for name, make in CANDIDATES.items()}
+    source = torch.randn(sum(parameter.numel() for parameter in params), generator=generator)
+    target = torch.empty_like(source)
+    steps[LIMIT] = lambda: target.copy_(source)
+    best = best_seconds(steps, rounds=rounds, calls=calls)
+    best[LIMIT] *= STREAMS / STREAMS_OF_A_COPY
+    return best
+
+
+def cell(seconds: float, peer: float) -> str:
+    """A time with its ratio."""
+    shown = f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+    return f"{shown} ({seconds / peer:.2f})"
+
+
+def main() -> None:
+    """Measure, print and keep the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--threads", type=int, default=torch.get_num_threads(), help="threads that torch uses"
+    )
+    threads = parser.parse_args().threads
+    torch.set_num_threads(threads)
+    begin = time.perf_counter()
+    chosen = problems()
+    times = {problem: measure(*sizes) for problem, sizes in chosen.items()}
+    rows = [
+        (name, *(cell(times[problem][name], times[problem][PEER]) for problem in times))
+        for name in (*CANDIDATES, LIMIT)
+    ]
+    publish(
+        "step",
+        ("one step", *times),
+        rows,
+        command=f"python benchmarks/step.py --threads {threads}",
+        seconds=time.perf_counter() - begin,
+        settings={
+            "threads": threads,
+            "parameters": {
+                problem: sum(map(torch.Size.numel, sizes[0])) for problem, sizes in chosen.items()
+            },
+            "timings": {problem: sizes[2] for problem, sizes in chosen.items()},
+            "in brackets": f"against {PEER}",
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
