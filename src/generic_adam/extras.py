@@ -15,6 +15,7 @@ _EXTRA_OF_MODULE = {
     "matplotlib": "experiments",
     "numba": "experiments",
     "sklearn": "experiments",
+    "tensorboard": "experiments",
     "mkdocs": "docs",
 }
 
