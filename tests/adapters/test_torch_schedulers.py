@@ -76,6 +76,9 @@ CLOSED = {
             torch_lr.MultiStepLR(o, [500], 0.1),
         ]
     ),
+    "ChainedScheduler, warm-up and cosine": lambda o: torch_lr.ChainedScheduler(
+        [torch_lr.LinearLR(o, 0.01, 1.0, 120), torch_lr.CosineAnnealingLR(o, 250)]
+    ),
     "ScheduleLR": lambda o: ScheduleLR(o, "0.5 / sqrt(t) if t < 300 else max(0.001, 1/t)"),
     "LambdaLR of a schedule": lambda o: torch_lr.LambdaLR(o, ScheduleFactor("1 / sqrt(t)")),
 }

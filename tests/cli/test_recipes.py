@@ -30,7 +30,6 @@ def test_json_is_plain_and_complete(capsys):
     assert [entry["name"] for entry in entries] == list(recipe_names())
     bert = entries[1]
     assert bert["first_failing"] == 3
-    assert bert["nearest_change"] is None
     assert bert["ratio"] == ratio(recipe("bert").method, 1_000_000)
     assert bert["certificate"]["conditions"][2]["witness"] == 1
 

@@ -8,6 +8,7 @@ guess.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from torch.optim import lr_scheduler as torch_lr
 
 from generic_adam.adapters.clock import Clock
-from generic_adam.adapters.curves import scaled
+from generic_adam.adapters.curves import half_cosine, scaled
 from generic_adam.adapters.follow import follow
 from generic_adam.adapters.reading import AdapterError
 from generic_adam.adapters.torch_lambdas import lambda_rate
@@ -111,15 +112,35 @@ def _phase(child: Any, group: int, clock: Clock) -> Schedule | None:
 def _chained(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
     """ChainedScheduler: the product, where every part multiplies the rate it finds."""
     children = scheduler._schedulers
-    if any(type(child) not in FACTORS for child in children):
-        return None
     result = as_schedule(base_rate(children[0], group))
     for child in children:
-        factor = FACTORS[type(child)](child, clock)
+        factor = _factor_in_chain(child, children, clock)
         if factor is None:
             return None
         result = result * factor
     return result
+
+
+def _factor_in_chain(child: Any, children: Sequence[Any], clock: Clock) -> Schedule | None:
+    if type(child) in FACTORS:
+        return FACTORS[type(child)](child, clock)
+    # A cosine to 0 multiplies too, until it starts again from 0 after T_max by adding: from there on the
+    # product is right only where all other parts have come back to a factor of 1.
+    others = [other for other in children if other is not child]
+    if (
+        type(child) is torch_lr.CosineAnnealingLR
+        and child.eta_min == 0
+        and all(_is_warm_up(other, child.T_max) for other in others)
+    ):
+        return clock.repeating(2 * child.T_max, lambda k: half_cosine(k, child.T_max))
+    return None
+
+
+def _is_warm_up(scheduler: Any, steps: int) -> bool:
+    """Whether the scheduler's factor is 1 from some step before `steps` on."""
+    kind = type(scheduler)
+    returns = kind is torch_lr.ConstantLR or (kind is torch_lr.LinearLR and scheduler.end_factor == 1)
+    return returns and 1 <= scheduler.total_iters <= steps
 
 
 def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, taken: int) -> Rates:
