@@ -187,7 +187,11 @@ def run_study(plan: _Plan, out: Path, data: Path | None, *, tensorboard: bool) -
                 tell(done, seconds_left)
                 write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
 
-            run_sweep(jobs, pool, data=place, device=plan.device, on_advance=on_advance)
+            try:
+                run_sweep(jobs, pool, data=place, device=plan.device, on_advance=on_advance)
+            except KeyboardInterrupt:
+                typer.echo("stopped; the same command goes on from the last checkpoints", err=True)
+                raise
     curves = collect(jobs, compare_epsilons=not plan.is_cost)
     files = _write(plan, study, directory, jobs, curves, _elapsed(directory))
     _print_table(study, curves)

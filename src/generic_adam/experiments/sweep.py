@@ -142,7 +142,11 @@ def local_pool(workers: int) -> Iterator[Pool]:
         try:
             yield Pool(executor.submit, as_completed)
         except BaseException:
+            # Ctrl-C, or a task that failed: to wait for epochs under way would look like hanging, and what
+            # they have done so far is repeated from the last checkpoint anyway.
             executor.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
 
 
