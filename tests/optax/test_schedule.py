@@ -8,7 +8,7 @@ import pytest
 
 from generic_adam import methods
 from generic_adam.optax import as_optax_schedule
-from generic_adam.schedules import Bounded, Schedule, ScheduleError, as_schedule, parse
+from generic_adam.schedules import Bounded, Opaque, Schedule, ScheduleError, as_schedule, parse
 
 STEPS = 100_000
 TEXTS = [
@@ -22,6 +22,7 @@ TEXTS = [
     "abs(sin(t/100)) + cos(t)^2",
     "min(t^-0.5, t * 40000^-1.5)",
     "log(1 + 1/t) / (t - 0.5)^2 - t^3",
+    "2 - exp(-sqrt(t)) * -log(t + 1)",
     "periodic(0.1/sqrt(t), 1000)",
     "periodic(bias_correction(1 - 1/(t+1)), 1000)",
     "bias_correction(0.999)",
@@ -87,6 +88,23 @@ def test_keeps_six_digits_in_single_precision() -> None:
     assert {
         name: error for name, error in errors({x: parse(x) for x in texts}, 1e-30).items() if not error < 2e-6
     } == {}
+
+
+def test_every_kind_of_node_is_among_these() -> None:
+    """So that a node added to the schedules cannot be forgotten here."""
+
+    def kinds(node: Schedule) -> set[type]:
+        return {type(node)}.union(*map(kinds, node.children))
+
+    def final(kind: type[Schedule]) -> set[type]:
+        below = kind.__subclasses__()
+        return set().union(*map(final, below)) if below else {kind}
+
+    tested = set().union(
+        *(kinds(s) for s in [*map(parse, TEXTS), *CATALOGUE.values(), *COMPLEMENTS.values()])
+    )
+    ours = {kind for kind in final(Schedule) if kind.__module__.startswith("generic_adam.schedules")}
+    assert ours - tested <= {Bounded, Opaque}  # which have tests of their own below
 
 
 @pytest.mark.usefixtures("x64")
