@@ -124,7 +124,7 @@ def test_manifest_names_what_a_repetition_needs(tmp_path: Path) -> None:
     assert read["seconds"] == 1.235
     assert {"python", "numpy"} <= set(read["versions"])
     assert read["machine"]["cores"] == os.cpu_count()
-    assert "not-installed" not in read["versions"]
+    assert read["load_average"] is None or len(read["load_average"]) == 3
 
 
 def test_json_refuses_what_json_cannot_hold(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def ensure_output_directory(path: str | os.PathLike[str]) -> Path:
 
 
 def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Describe a run so that it can be repeated: command, settings, versions, machine, time.
+    """Describe a run so that it can be repeated: command, settings, versions, machine, time, load.
 
     Args:
       command: what a person types to repeat the run.
@@ -152,6 +152,7 @@ def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[
         "finished": now.isoformat(timespec="seconds"),
         "versions": _versions(),
         "machine": describe_machine(),
+        "load_average": _load_average(),
     }
 
 
@@ -188,6 +189,14 @@ def describe_machine() -> dict[str, Any]:
         "memory_gib": _memory_gib(),
         "system": f"{platform.system()} {platform.release()}",
     }
+
+
+def _load_average() -> list[float] | None:
+    """Return how many processes wanted a core over 1, 5 and 15 minutes: without it a time says little."""
+    try:
+        return [round(load, 2) for load in os.getloadavg()]
+    except (AttributeError, OSError):  # not every system counts
+        return None
 
 
 def _processor_name() -> str:
