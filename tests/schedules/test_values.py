@@ -120,3 +120,10 @@ def test_what_is_no_schedule_is_refused(bad):
 def test_a_division_by_zero_names_the_step():
     with pytest.raises(ScheduleError, match="t = 5"):
         parse("1/(t - 5)")(5)
+
+
+@pytest.mark.parametrize("step", [0, -3, 0.5])
+def test_time_starts_at_one(step):
+    # A library that counts from 0 would otherwise be off by one without a sign of it.
+    with pytest.raises(ScheduleError, match="starts at t = 1"):
+        parse("1/sqrt(t)")(step)

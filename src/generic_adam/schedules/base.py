@@ -43,6 +43,8 @@ class Schedule(ABC):
 
     def __call__(self, t: float) -> float:
         """u_t for one t >= 1."""
+        if t < 1:
+            raise ScheduleError(f"a schedule starts at t = 1, got t = {t}")
         try:
             return self._function(t)
         except (ZeroDivisionError, OverflowError) as error:
