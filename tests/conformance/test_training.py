@@ -28,7 +28,7 @@ def test_rosenbrock_is_minimised_at_one_one(info: OptimizerInfo) -> None:
         loss.backward()
         return loss
 
-    for _ in range(2_500):
+    for _ in range(4_000):
         loss = optimizer.step(closure)
     assert loss.item() < 1e-2
     torch.testing.assert_close(x.detach(), torch.ones(2, dtype=torch.float64), rtol=0, atol=0.15)
