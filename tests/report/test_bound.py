@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from generic_adam.cli import main
+from generic_adam.cli.reproduce_bound import family
 from generic_adam.experiments.measured import BoundedWell, Measurement
 from generic_adam.methods import power_family
 from generic_adam.report.bound import Comparison, claims, compare
@@ -20,7 +21,9 @@ METHOD = power_family(lr=0.1, beta=0)
 def comparison(values, bounds):
     steps = np.array([10, 100, 1000, 10_000])
     values = np.asarray(values, dtype=float)
-    return Comparison("r = 1", METHOD, Measurement(steps, values, values, values), np.asarray(bounds, float))
+    measurement = Measurement(steps, values, values, values)
+    far = np.array([10**4, 10**8, 10**12])
+    return Comparison("r = 1", METHOD, measurement, np.asarray(bounds, float), far, 2.0 * far**-0.5)
 
 
 def test_slopes_are_those_of_power_laws():
@@ -28,6 +31,17 @@ def test_slopes_are_those_of_power_laws():
     measured, bounded = comparison(steps**-0.7, 5 * steps**-0.25).slopes
     assert measured == pytest.approx(-0.7)
     assert bounded == pytest.approx(-0.25)
+
+
+def test_the_far_slope_is_the_rate_or_the_floor():
+    """r = 0 flattens, r = 1/2 falls as T^(-1/4), r = 1 as log T/sqrt T: what the corollaries say."""
+    well, steps, flat = BoundedWell(dimension=3), np.array([10, 100]), np.ones(2)
+    methods = family(0.0)
+    found = compare(methods, well, dict.fromkeys(methods, Measurement(steps, flat, flat, flat)))
+    slopes = {one.label: one.far_slope for one in found}
+    assert slopes["r = 0"] == pytest.approx(0, abs=0.01)
+    assert slopes["r = 0.5"] == pytest.approx(-0.25, abs=0.01)
+    assert slopes["r = 1"] == pytest.approx(-0.5 + 1 / np.log(1e11), abs=0.02)
 
 
 def test_a_measurement_above_its_bound_is_seen():
@@ -60,7 +74,8 @@ def test_the_command_writes_everything(tmp_path, capsys):
     with (tmp_path / "records.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["method"] for row in rows} == {"r = 0", "r = 0.5", "r = 1"}
-    assert all(float(row["measured"]) < float(row["bound"]) for row in rows)
+    assert all(float(row["measured"]) < float(row["bound"]) for row in rows if row["measured"])
+    assert max(int(row["T"]) for row in rows) == 10**12
     assert "bound / measured" in capsys.readouterr().out
 
 

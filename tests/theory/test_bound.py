@@ -65,8 +65,9 @@ def written_out(alpha, beta, theta, problem, theta_prime):
 
 @given(
     s=st.floats(0, 1.2),
-    r=st.floats(0, 1.5),
-    c=st.floats(0.1, 1.5),
+    r=st.floats(0.2, 1.5),
+    c=st.floats(0.1, 0.9),
+    hold=st.integers(1, 20),
     beta=st.floats(0, 0.95),
     steps=st.integers(1, 300),
     where=st.floats(0.02, 0.98),
@@ -74,22 +75,20 @@ def written_out(alpha, beta, theta, problem, theta_prime):
     sizes=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(0, 10), st.floats(1e-10, 1)),
 )
 @settings(max_examples=150)
-def test_agrees_with_the_formulas_written_out(s, r, c, beta, steps, where, dimension, sizes):
-    hold = 2 if c < 2**r else math.ceil((2 * c) ** (1 / r)) if r > 0.2 else None
-    if hold is None:
-        c, hold = 0.5, 1
+def test_agrees_with_the_formulas_written_out(s, r, c, hold, beta, steps, where, dimension, sizes):
     method = Method(alpha=f"0.1/t^{s}", beta=beta, theta=f"1 - {c}/max(t, {hold})^{r}")
     t = np.arange(1, steps + 1)
     alpha, theta = 0.1 / t**s, 1 - c / np.maximum(t, hold) ** r
     smoothness, gradient_bound, gap, epsilon = sizes
     problem = Problem(smoothness, gradient_bound, dimension, gap, epsilon)
-    limit = 1.0 if r > 0 else 1 - c
-    if limit <= beta**2 or r == 0:
-        return
-    theta_prime = beta**2 + where * (limit - beta**2)
+    theta_prime = beta**2 + where * (1 - beta**2)
     result = bound(method, problem, steps, 0.1, theta_prime)
-    expected = written_out(alpha, np.full(steps, beta), theta, problem, theta_prime)
-    assert result.expectation == pytest.approx(expected, rel=1e-8)
+    with np.errstate(over="ignore"):
+        expected = written_out(alpha, np.full(steps, beta), theta, problem, theta_prime)
+    if expected < 1e290:
+        assert result.expectation == pytest.approx(expected, rel=1e-8)
+    else:  # near the largest double the two may overflow at different places
+        assert result.expectation > 1e280
 
 
 @pytest.mark.parametrize(

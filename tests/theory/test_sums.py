@@ -9,13 +9,14 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule, bias_correction, parse, theta_from_weights
 from generic_adam.theory import sums
 from generic_adam.theory.pieces import is_piecewise_smooth, smooth_pieces
+from generic_adam.theory.quadrature import QuadratureError
 
 FAR = 10**15
 
@@ -41,7 +42,6 @@ SMOOTH = [
     "sqrt(1 - theta_from_weights(t^0.5))",
     "sqrt(1 - theta_from_weights(t^-0.5)) / sqrt(t)",
     "theta_from_weights(1)",
-    "1/(1 + (t/1000000 - 1.2)^2)",
     "sqrt(1 - t/1800001)",
 ]
 
@@ -84,7 +84,29 @@ def kinked_schedules(draw, depth=2):
 @settings(max_examples=60)
 def test_random_kinks_are_summed_right(text, steps):
     schedule = parse(text)
-    assert sums.smooth_sum(schedule, 1, steps) == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-9)
+    try:
+        value = sums.smooth_sum(schedule, 1, steps)
+    except QuadratureError:
+        event("left to be added term by term")
+        return
+    assert value == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1/(1 + (t - 1000000)^2)",
+        "max(0.001/sqrt(t), 1/(1 + (t - 1000000)^2))",
+        "1e-9/t + 1/(1 + (t - 1e6)^4)",
+    ],
+)
+def test_a_narrow_bump_is_not_overlooked(text):
+    """Samples spread over decades would miss a bump of a few steps; what is not proved smooth is added."""
+    schedule = parse(text)
+    exact = math.fsum(schedule.values(1, 2_000_001).tolist())
+    assert sums.partial_sum(schedule, 2_000_000) == pytest.approx(exact, rel=1e-9)
+    with pytest.raises(sums.SumError, match="term by term"):
+        sums.partial_sum(schedule, FAR)
 
 
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.5, 2.0])

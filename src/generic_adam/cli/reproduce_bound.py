@@ -53,7 +53,7 @@ def bound(
             panels[title] = compare(members, well, runs)
     rows = [(title, *one.row) for title, comparisons in panels.items() for one in comparisons]
     files = _write(directory, panels, total, seeds, seed, time.perf_counter() - begun)
-    print_table(("panel", *HEADINGS), rows, right=HEADINGS[1:7], title=f"Theorem 1, {seeds} seeds")
+    print_table(("panel", *HEADINGS), rows, right=HEADINGS[1:8], title=f"Theorem 1, {seeds} seeds")
     typer.echo("\n".join(f"wrote {path}" for path in files))
 
 

@@ -23,7 +23,19 @@ from generic_adam.theory.problem import Problem
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HEADINGS = ("method", "T", "measured", "bound", "bound / measured", "slope measured", "slope bound", "rate")
+FARTHEST = 10**12
+"""Where the bound is followed to, beyond what can be measured: there its slope is the rate, or a floor."""
+HEADINGS = (
+    "method",
+    "T",
+    "measured",
+    "bound",
+    "bound / measured",
+    "slope measured",
+    "slope bound",
+    "slope bound at 10^12",
+    "rate",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +47,16 @@ class Comparison:
       method: its sequences.
       measured: the left side.
       bounds: the right side at the same numbers of steps.
+      far_steps: numbers of steps beyond the measurement.
+      far_bounds: the right side there.
     """
 
     label: str
     method: Method
     measured: Measurement
     bounds: NDArray[np.float64]
+    far_steps: NDArray[np.int64]
+    far_bounds: NDArray[np.float64]
 
     @property
     def holds(self) -> bool:
@@ -50,11 +66,13 @@ class Comparison:
     @property
     def slopes(self) -> tuple[float, float]:
         """The exponents of T over the last two decades, measured and bounded."""
-        late = self.measured.steps >= self.measured.steps[-1] / 100
-        time = np.log(self.measured.steps[late])
-        sides = (self.measured.value[late], self.bounds[late])
-        measured, bounded = (float(np.polyfit(time, np.log(side), 1)[0]) for side in sides)
-        return measured, bounded
+        steps = self.measured.steps
+        return _slope(steps, self.measured.value), _slope(steps, self.bounds)
+
+    @property
+    def far_slope(self) -> float:
+        """The exponent of T in the bound over the last two decades it was followed."""
+        return _slope(self.far_steps, self.far_bounds)
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -68,10 +86,21 @@ class Comparison:
             f"{left:.3g}",
             f"{right:.3g}",
             f"{right / left:.2g}",
-            f"{measured:.2f}",
-            f"{bounded:.2f}",
+            _two_digits(measured),
+            _two_digits(bounded),
+            _two_digits(self.far_slope),
             "none" if rate is None else str(rate),
         )
+
+
+def _slope(steps: NDArray[np.int64], values: NDArray[np.float64]) -> float:
+    """The exponent of T over the last two decades, by least squares on the logarithms."""
+    late = steps >= steps[-1] / 100
+    return float(np.polyfit(np.log(steps[late]), np.log(values[late]), 1)[0])
+
+
+def _two_digits(slope: float) -> str:
+    return f"{round(slope, 2) + 0.0:.2f}"  # the sum turns a rounded -0.0, printed "-0.00", into 0.0
 
 
 def problem_of(well: BoundedWell) -> Problem:
@@ -84,15 +113,18 @@ def compare(
 ) -> list[Comparison]:
     """Put the bound of Theorem 1 beside what was measured."""
     problem = problem_of(well)
-    return [
-        Comparison(
-            label,
-            method,
-            measured[label],
-            np.array([bound(method, problem, int(steps)).expectation for steps in measured[label].steps]),
+
+    def bounds(method: Method, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([bound(method, problem, int(one)).expectation for one in steps])
+
+    found: list[Comparison] = []
+    for label, method in methods.items():
+        steps = measured[label].steps
+        far = np.rint(np.geomspace(steps[-1], FARTHEST, 22)).astype(np.int64)
+        found.append(
+            Comparison(label, method, measured[label], bounds(method, steps), far, bounds(method, far))
         )
-        for label, method in methods.items()
-    ]
+    return found
 
 
 def plot_bound(panels: Mapping[str, Sequence[Comparison]], stem: Path) -> tuple[Path, Path]:
@@ -105,28 +137,40 @@ def plot_bound(panels: Mapping[str, Sequence[Comparison]], stem: Path) -> tuple[
             axis.set_title(title)
             _draw_panel(axis, comparisons)
         axes[0][0].set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
-        figure.suptitle("Theorem 1: measured (solid) and its bound (dashed)", x=0.01, ha="left", fontsize=11)
+        figure.suptitle(
+            "Theorem 1: measured (solid), its bound (dashed), and where the bound goes (dotted)",
+            x=0.01,
+            ha="left",
+            fontsize=11,
+        )
         paths = save_figure(figure, stem)
         plt.close(figure)
     return paths
 
 
 def _draw_panel(axis: Axes, comparisons: Sequence[Comparison]) -> None:
-    for one in comparisons:
+    solid, dashed = [], []
+    # Wide lines first: where two methods measure the same, both colours stay visible.
+    for one, width in zip(comparisons, np.linspace(3.2, 1.3, len(comparisons)), strict=True):
         colour, steps = colour_for(one.label), one.measured.steps
         measured, bounded = one.slopes
         axis.fill_between(steps, one.measured.low, one.measured.high, color=colour, alpha=0.18, linewidth=0)
-        axis.plot(steps, one.measured.value, color=colour, label=f"{one.label}, slope {measured:.2f}")
-        axis.plot(steps, one.bounds, color=colour, linestyle="--", label=f"bound, slope {bounded:.2f}")
+        label = f"{one.label}: slope {_two_digits(measured)}"
+        solid += axis.plot(steps, one.measured.value, color=colour, linewidth=width, label=label)
+        label = f"bound: slope {_two_digits(bounded)}, in the end {_two_digits(one.far_slope)}"
+        dashed += axis.plot(steps, one.bounds, color=colour, linestyle="--", label=label)
+        axis.plot(one.far_steps, one.far_bounds, color=colour, linestyle=":", linewidth=1.3)
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("steps T")
     # Under the panel: between the two families of lines there is no room that every run leaves free.
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=len(comparisons), fontsize=8)
+    axis.legend(
+        handles=solid + dashed, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8.5
+    )
 
 
 def write_records(path: Path, panels: Mapping[str, Sequence[Comparison]]) -> Path:
-    """Write every point of the figure as CSV."""
+    """Write every point of the figure as CSV; beyond the measurement only the bound has a value."""
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("panel", "method", "T", "measured", "low", "high", "bound"))
@@ -135,6 +179,8 @@ def write_records(path: Path, panels: Mapping[str, Sequence[Comparison]]) -> Pat
                 data = one.measured
                 for values in zip(data.steps, data.value, data.low, data.high, one.bounds, strict=True):
                     writer.writerow((panel, one.label, int(values[0]), *(f"{x:.9g}" for x in values[1:])))
+                for steps, value in zip(one.far_steps[1:], one.far_bounds[1:], strict=True):
+                    writer.writerow((panel, one.label, int(steps), "", "", "", f"{value:.9g}"))
     return path
 
 
@@ -167,7 +213,25 @@ def claims(panels: Mapping[str, Sequence[Comparison]]) -> list[Claim]:
             "supported" if faster else "unclear",
             f"exponents of T over the last two decades: {slopes}",
         ),
+        _floor_claim(panels),
     ]
+
+
+def _floor_claim(panels: Mapping[str, Sequence[Comparison]]) -> Claim:
+    constant = [
+        (title, one)
+        for title, comparisons in panels.items()
+        for one in comparisons
+        if one.method.theta.is_constant
+    ]
+    flat = bool(constant) and all(abs(one.far_slope) < 0.01 for _, one in constant)
+    slopes = "; ".join(f"{title}, {one.label}: {one.far_slope:.3f}" for title, one in constant)
+    return Claim(
+        "with constant theta the bound does not tend to 0",
+        "Corollary on constant theta",
+        "supported" if flat else "unclear",
+        f"exponent of T in the bound from 10^10 to 10^12: {slopes or 'no such method was run'}",
+    )
 
 
 def _power_of_ten(number: float) -> str:

@@ -19,7 +19,7 @@ Integrand = Callable[[FloatArray], FloatArray]
 PANEL_WIDTH = 0.5
 _NODES = 16
 _DEEPEST = 48
-_MOST_PANELS = 200_000
+_MOST_PANELS = 20_000
 
 
 class QuadratureError(ArithmeticError):
