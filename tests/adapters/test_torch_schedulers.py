@@ -137,6 +137,8 @@ class Zigzag(torch_lr.LRScheduler):
 
 
 OPAQUE = {
+    "a period that is not whole": lambda o: torch_lr.CosineAnnealingLR(o, 7.5, 0.01),
+    "a period too long": lambda o: torch_lr.StepLR(o, 10**9),
     "MultiplicativeLR": lambda o: torch_lr.MultiplicativeLR(o, lambda k: 0.99 if k % 2 else 1.0),
     "CyclicLR with a function": lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, 100, scale_fn=lambda x: 1 / x),
     "chained with a cosine": lambda o: torch_lr.ChainedScheduler(
@@ -233,6 +235,15 @@ def test_plateau_is_known_by_its_bounds_only():
         scheduler.step(1.0)
     assert growth.low <= optimizer.param_groups[0]["lr"] <= growth.high == 0.1
     assert optimizer.param_groups[0]["lr"] < 2.1 * growth.low  # and the bound is not idle
+    with pytest.raises(AdapterError, match="has been stepped 100 times"):
+        scheduled_rates(scheduler, optimizer, Clock())
+
+
+def test_plateau_with_a_least_rate_above_the_present_one():
+    optimizer = adam(lr=0.1)
+    scheduler = torch_lr.ReduceLROnPlateau(optimizer, min_lr=0.5)
+    (read,) = scheduled_rates(scheduler, optimizer, Clock())
+    assert (read.rate.growth.low, read.rate.growth.high) == (0.1, 0.1)
 
 
 def test_steps_per_scheduler_step_must_be_a_positive_whole_number():

@@ -22,7 +22,7 @@ from generic_adam.adapters.reading import AdapterError
 from generic_adam.adapters.torch_lambdas import lambda_rate
 from generic_adam.adapters.torch_replay import Replay, ReplayedSequence
 from generic_adam.adapters.torch_schedulers import FACTORS, MOMENTA, RATES, base_rate
-from generic_adam.schedules import Bounded, Opaque, Schedule, as_schedule
+from generic_adam.schedules import Bounded, Opaque, Schedule, ScheduleError, as_schedule
 from generic_adam.torch.schedule_lr import ScheduleLR
 
 # Scheduler steps over which a closed form is compared with the scheduler itself.
@@ -145,20 +145,14 @@ def _is_warm_up(scheduler: Any, steps: int) -> bool:
 
 def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, taken: int) -> Rates:
     name = type(scheduler).__name__
-    rate = closed_form(scheduler, group, clock)
-    read_beta = MOMENTA.get(type(scheduler))
-    beta = read_beta(scheduler, group, clock) if read_beta is not None else None
+    rate, beta = _closed_forms(scheduler, group, clock)
     if rate is not None and _agrees(rate, beta, group, clock, replay, taken):
         horizon = scheduler.total_steps * clock.every if type(scheduler) is torch_lr.OneCycleLR else None
         ends = (
             f"OneCycleLR raises after its {horizon} steps; the certificate holds the last value from there on"
         )
         return Rates(rate, beta, horizon, (ends,) if horizon else ())
-    if taken > 0:
-        raise AdapterError(
-            f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
-            "state; expected a scheduler that has not been stepped yet"
-        )
+    _refuse_stepped(name, taken)
     said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
     return Rates(
         Opaque(ReplayedSequence(replay, group, clock), name),
@@ -167,6 +161,24 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, ta
         else None,
         notes=(said,),
     )
+
+
+def _closed_forms(scheduler: Any, group: int, clock: Clock) -> tuple[Schedule | None, Schedule | None]:
+    """lr_t and, where the scheduler moves it, beta_t; None for what is not known."""
+    read_beta = MOMENTA.get(type(scheduler))
+    try:
+        rate = closed_form(scheduler, group, clock)
+        return rate, read_beta(scheduler, group, clock) if read_beta is not None else None
+    except (ScheduleError, ZeroDivisionError, OverflowError):
+        return None, None  # settings that have no form of ours: a period that is not whole, or too long
+
+
+def _refuse_stepped(name: str, taken: int) -> None:
+    if taken > 0:
+        raise AdapterError(
+            f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
+            "state; expected a scheduler that has not been stepped yet"
+        )
 
 
 def _agrees(
@@ -202,11 +214,12 @@ def _moves_beta(replay: Replay, group: int) -> bool:
 
 def _on_plateau(scheduler: Any, group: int) -> Rates:
     """ReduceLROnPlateau: no sequence until the losses are known, but bounds that hold whatever they are."""
+    _refuse_stepped(type(scheduler).__name__, scheduler.last_epoch)
     now = float(scheduler.optimizer.param_groups[group]["lr"])
     # A reduction is made only where it lowers the rate by more than eps, so the rate before it was above
     # eps / (1 - factor), and the one after it is above factor times that.
     floor = scheduler.eps * scheduler.factor / (1 - scheduler.factor)
-    lowest = max(float(scheduler.min_lrs[group]), min(now, floor))
+    lowest = min(now, max(float(scheduler.min_lrs[group]), floor))
     name = "ReduceLROnPlateau, as if no plateau came"
     said = (
         "ReduceLROnPlateau depends on the data: its rate is evaluated here as if no plateau came; what is "
