@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         ] = 0.1,
         theta_prime: Annotated[
             float | None,
-            typer.Option("--theta-prime", help="theta', between beta^2 and theta. [default: the best]"),
+            typer.Option("--theta-prime", help="theta', between beta^2 and theta; by default the best."),
         ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
