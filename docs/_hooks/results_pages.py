@@ -24,6 +24,8 @@ EXPERIMENTS = (
     ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-training.md"),
     ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
 )
+OUTCOMES = ("outcomes.md", "final.md")
+TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}
 NAMED_VERSIONS = ("numpy", "torch", "jax")
 
 
@@ -50,7 +52,29 @@ def committed_runs() -> str:
 
 def claims_of(folder: Path) -> str:
     """The table of claims of one committed run."""
-    return claims_table(read_claims(folder))
+    table = claims_table(read_claims(folder))
+    for finding, tone in TONES.items():
+        table = table.replace(f"| {finding} |", f'| <span class="badge {tone}">{finding}</span> |')
+    return table
+
+
+def outcomes_of(folder: Path) -> str:
+    """The table of outcomes of one committed run, as the run wrote it."""
+    return next(folder / name for name in OUTCOMES if (folder / name).is_file()).read_text(encoding="utf-8")
+
+
+def not_yet(command: str) -> str:
+    """What stands in the place of a run that is not among the committed ones."""
+    return f"*No run of `generic-adam reproduce {command}` is committed yet.*"
+
+
+def without_missing_figures(markdown: str) -> str:
+    """A page in which the figure of a run that is not committed is a sentence."""
+
+    def check(image: re.Match[str]) -> str:
+        return image[0] if (RESULTS / image[1]).is_file() else not_yet(image[1].split("/")[0])
+
+    return re.sub(r"!\[[^\]]*\]\(\.\./results/([^)]+)\)", check, markdown)
 
 
 def benchmarks() -> str:
@@ -85,16 +109,23 @@ def _plain(text: str) -> str:
     return re.sub(r"([*_|`\\])", r"\\\1", text)
 
 
-def _name(folder: Path) -> str:
-    return folder.relative_to(RESULTS).as_posix().replace("/", "-")
+def _generators() -> dict[str, Callable[[], str]]:
+    """A generator for the claims and one for the outcomes of every run, committed or not."""
+    found: dict[str, Callable[[], str]] = {}
+    for _, command, _ in EXPERIMENTS:
+        found[f"claims-{command}"] = found[f"outcomes-{command}"] = partial(not_yet, command)
+    for folder in sorted(path for path in RESULTS.rglob("*") if path.is_dir()):
+        name = folder.relative_to(RESULTS).as_posix().replace("/", "-")
+        if (folder / "claims.json").is_file():
+            found[f"claims-{name}"] = partial(claims_of, folder)
+        if any((folder / outcomes).is_file() for outcomes in OUTCOMES):
+            found[f"outcomes-{name}"] = partial(outcomes_of, folder)
+    return found
 
 
 GENERATORS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "committed-runs": committed_runs,
     "experiments": experiments,
-    **{
-        f"claims-{_name(path.parent)}": partial(claims_of, path.parent)
-        for path in sorted(RESULTS.rglob("claims.json"))
-    },
+    **_generators(),
 }

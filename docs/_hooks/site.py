@@ -41,10 +41,9 @@ _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 def on_config(config: MkDocsConfig) -> None:
     """Put `reproduction-*.md` and `performance-*.md` below the page whose name they begin with."""
     for section in config.nav or ():
-        for pages in section.values():
-            first = pages[0] if isinstance(pages, list) else None
-            if isinstance(first, str) and (stem := first.removesuffix(".md")) in SECTIONS_OF_MANY:
-                found = sorted(path.name for path in Path(config.docs_dir).glob(f"{stem}-*.md"))
+        for title, pages in section.items():
+            if title.lower() in SECTIONS_OF_MANY:
+                found = sorted(path.name for path in Path(config.docs_dir).glob(f"{title.lower()}-*.md"))
                 pages.extend(name for name in found if name not in pages)
 
 
@@ -76,4 +75,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             raise PluginError(f"{page.file.src_uri}: no generator {marker[1]!r}; there are {known}")
         return GENERATORS[marker[1]]()
 
-    return _MARKER.sub(fill, markdown.replace("](../results/", "](results/"))
+    complete = results_pages.without_missing_figures(markdown)
+    return _MARKER.sub(fill, complete.replace("](../results/", "](results/"))
