@@ -21,15 +21,17 @@ def translate(state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         OptimizerError: the saved weight decay is not decoupled.
     """
     groups = state["param_groups"]
-    if not all("decoupled_weight_decay" in group and "step" not in group for group in groups):
+    if not all({"betas", "amsgrad"} <= group.keys() and "initial_v" not in group for group in groups):
         return
     steps = [moments.pop("step", 0) for moments in state["state"].values()]
     t = max((int(step) for step in steps), default=0)
     for group, before in zip(groups, present, strict=True):
-        if group["weight_decay"] and not group["decoupled_weight_decay"]:
+        # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not
+        # saved.
+        if group["weight_decay"] and not group.get("decoupled_weight_decay", False):
             raise OptimizerError(
-                f"the saved weight_decay {group['weight_decay']} was added to the gradient (L2); "
-                "only decoupled weight decay, as in AdamW, can be continued"
+                f"the saved weight_decay {group['weight_decay']} was added to the gradient (L2), or "
+                "is of a torch that did not save which; only decoupled weight decay can be continued"
             )
         saved = dict(group)
         group.clear()
