@@ -24,8 +24,8 @@ from torch.nn import functional as F  # noqa: N812 - the name everyone knows
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
-from generic_adam.experiments import networks
 from generic_adam.experiments.data import DataError, Dataset, load
+from generic_adam.experiments.networks import LeNet
 from generic_adam.experiments.settings import BATCH_SIZE, RunSettings
 from generic_adam.experiments.studies import BASE_RATE, paper_methods
 from generic_adam.experiments.training import Progress, train
@@ -52,9 +52,19 @@ class TransformedImages(TorchDataset):
         return image.sub(self.mean).div(self.deviation), int(self.labels[index])
 
 
+class TutorialLeNet(LeNet):
+    """The same network with ReLU before the pooling, as it is usually written."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits of the images."""
+        hidden = F.max_pool2d(F.relu(self.conv1(images)), 2)
+        hidden = F.max_pool2d(F.relu(self.conv2(hidden)), 2).flatten(1)
+        return self.dense3(F.relu(self.dense2(F.relu(self.dense1(hidden)))))
+
+
 def ordinary_epoch(dataset: Dataset, workers: int) -> float:
     """Images a second of one epoch of the ordinary loop, the start of its workers included."""
-    network = networks.build("lenet", channels=dataset.channels, classes=dataset.classes, width=1, seed=0)
+    network = TutorialLeNet(dataset.channels, dataset.classes)
     optimizer = torch.optim.Adam(network.parameters())
     loader = DataLoader(TransformedImages(dataset), batch_size=BATCH_SIZE, shuffle=True, num_workers=workers)
     started, running = time.perf_counter(), 0.0

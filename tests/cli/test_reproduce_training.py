@@ -17,6 +17,7 @@ def data(tmp_path_factory) -> str:
     return str(write_small_mnist(tmp_path_factory.mktemp("data"), train=64, test=20))
 
 
+@pytest.mark.slow
 def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, capfd):
     out = tmp_path / "study"
     arguments = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--data", data, "--out", str(out)]
@@ -57,6 +58,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     assert "is in use by another process" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
     out = tmp_path / "cost"
     assert (

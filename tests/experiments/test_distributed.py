@@ -26,6 +26,7 @@ with process_group("cpu") as group:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(tmp_path):
     data = write_small_mnist(tmp_path / "data", train=155)  # the last batch has 27 images: unequal shares
     script = tmp_path / "script.py"

@@ -42,6 +42,7 @@ def test_runs_advance_in_lock_step_and_again_costs_nothing(tmp_path, data):
     assert contents(jobs) == before
 
 
+@pytest.mark.slow
 def test_processes_and_dask_give_the_same_bits(tmp_path, data):
     distributed = pytest.importorskip("distributed")
     here, processes, cluster = (jobs_in(tmp_path / name, epochs=1) for name in ("here", "processes", "dask"))
@@ -93,6 +94,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_loses_nothing(tmp_path, data):
     script, killed = tmp_path / "sweep.py", tmp_path / "killed"
     script.write_text(SWEEP)
