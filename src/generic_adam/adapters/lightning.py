@@ -98,7 +98,7 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
 
 
 def _check_even(frequency: int, steps_per_epoch: int | None) -> None:
-    """Lightning counts batches for `frequency` anew in each epoch: the pace is even only if it divides one."""
+    """Lightning counts batches for `frequency` anew in each epoch: an even pace needs one that divides it."""
     if frequency > 1 and (steps_per_epoch is None or steps_per_epoch % frequency):
         length = "is not given" if steps_per_epoch is None else f"has {steps_per_epoch} steps"
         raise AdapterError(

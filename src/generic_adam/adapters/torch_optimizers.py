@@ -13,6 +13,12 @@ from typing import Any
 import torch
 
 from generic_adam.adapters.reading import AdapterError
+from generic_adam.adapters.remarks import (
+    clipped_updates,
+    decay_in_gradient,
+    decoupled_decay,
+    start_and_epsilon,
+)
 from generic_adam.methods import Method, adam
 from generic_adam.schedules import (
     Bounded,
@@ -52,7 +58,11 @@ def read_adam(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
             "known for convex losses on a bounded set and alpha_t of order 1/sqrt(t) (Reddi et al. 2018)"
         )
     if group["weight_decay"]:
-        outside.append(_decoupled(group) if group.get("decoupled_weight_decay") else _in_gradient(group))
+        outside.append(
+            decoupled_decay(group["weight_decay"])
+            if group.get("decoupled_weight_decay")
+            else decay_in_gradient(group["weight_decay"])
+        )
     theta = float(group["betas"][1])
     if beta is None:
         return Described(adam(lr=rate, beta=float(group["betas"][0]), theta=theta), tuple(outside))
@@ -75,7 +85,7 @@ def read_rmsprop(group: Group, rate: Schedule, beta: Schedule | None) -> Describ
         )
     outside = [start_and_epsilon(0.0, group["eps"])]
     if group["weight_decay"]:
-        outside.append(_in_gradient(group))
+        outside.append(decay_in_gradient(group["weight_decay"]))
     return Described(Method(rate, 0, float(group["alpha"])), tuple(outside))
 
 
@@ -83,7 +93,7 @@ def read_adagrad(group: Group, rate: Schedule, _beta: Schedule | None) -> Descri
     """Adagrad: the sum of squares is (t + 1) v_t for theta_t = 1 - 1/(t + 1), alpha_t = lr_t/sqrt(t + 1)."""
     outside, notes = _start(float(group["initial_accumulator_value"]), float(group["eps"]))
     if group["weight_decay"]:
-        outside.append(_in_gradient(group))
+        outside.append(decay_in_gradient(group["weight_decay"]))
     decayed = rate / (1 + (t - 1) * as_schedule(float(group["lr_decay"])))
     return Described(Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), tuple(outside), tuple(notes))
 
@@ -92,7 +102,7 @@ def read_adafactor(group: Group, rate: Schedule, _beta: Schedule | None) -> Desc
     """Adafactor, unfactored: alpha_t = min(lr_t, 1/sqrt(t)), beta_t = 0, theta_t = 1 - t^beta2_decay."""
     outside = [
         "the step is multiplied by max(eps, root mean square of the parameters), which depends on the data",
-        f"updates are clipped to a root mean square of d = {group['d']:g}",
+        clipped_updates(group["d"]),
     ]
     if any(parameter.dim() > 1 for parameter in group["params"]):
         outside.insert(
@@ -100,7 +110,7 @@ def read_adafactor(group: Group, rate: Schedule, _beta: Schedule | None) -> Desc
             "second moments of matrices are factored into rows and columns; the certificate is for full ones",
         )
     if group["weight_decay"]:
-        outside.append(_decoupled(group))
+        outside.append(decoupled_decay(group["weight_decay"]))
     theta = 1 - t ** as_schedule(float(group["beta2_decay"]))
     return Described(Method(minimum(rate, 1 / sqrt(t)), 0, theta), tuple(outside))
 
@@ -111,7 +121,7 @@ def read_generic_adam(group: Group, rate: Schedule, beta: Schedule | None) -> De
     if group["amsgrad"]:
         outside.append("amsgrad=True: the certificate is for the method without the maximum")
     if group["weight_decay"]:
-        outside.append(_decoupled(group))
+        outside.append(decoupled_decay(group["weight_decay"]))
     method = adam(
         lr=group["lr_schedule"] or rate,
         beta=group["beta_schedule"] or beta or float(group["beta"]),
@@ -176,25 +186,8 @@ def _torch_correction(beta: Schedule) -> Schedule:
     return Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
 
 
-def start_and_epsilon(start: float, epsilon: float) -> str:
-    """How the optimizer keeps v away from 0, against how the theorem does."""
-    added = f"v_0 = {start:g} and eps = {epsilon:g} is added to sqrt(v_t)"
-    return f"{added}; the theorem has v_0 > 0 and adds nothing"
-
-
 def _start(start: float, epsilon: float) -> tuple[list[str], list[str]]:
     """The same, as something outside the theorem or, where eps is lost in rounding, as a remark."""
     if start > 0 and epsilon <= _ROUNDING * start**0.5:
         return [], [f"eps = {epsilon:g} is added to sqrt(v_t), at the level of rounding"] if epsilon else []
     return [start_and_epsilon(start, epsilon)], []
-
-
-def _decoupled(group: Group) -> str:
-    return f"decoupled weight decay of {group['weight_decay']:g}: the theorem has no such term"
-
-
-def _in_gradient(group: Group) -> str:
-    return (
-        f"weight decay of {group['weight_decay']:g} in the gradient: the certificate is about the loss plus "
-        f"{float(group['weight_decay']) / 2:g} ||x||^2"
-    )

@@ -10,6 +10,7 @@ from typing import Any
 from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.curves import scaled
 from generic_adam.adapters.reading import AdapterError, Reading
+from generic_adam.adapters.remarks import FACTORED, clipped_updates, decoupled_decay, start_and_epsilon
 from generic_adam.adapters.warmup_shapes import SHAPES
 from generic_adam.methods import Method, adam
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt, t
@@ -129,31 +130,24 @@ def _method(arguments: Any, optimizer: str, rate: Schedule) -> tuple[Method, lis
     raise AdapterError(f"optim {optimizer!r} is no Generic Adam that can be read; expected one of {names}")
 
 
-def _start_and_epsilon(epsilon: float) -> str:
-    return f"v_0 = 0 and eps = {epsilon:g} is added to sqrt(v_t); the theorem has v_0 > 0 and adds nothing"
-
-
 def _adamw(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     epsilon, decay = (
         float(_attribute(arguments, "adam_epsilon")),
         float(_attribute(arguments, "weight_decay")),
     )
-    outside = [_start_and_epsilon(epsilon)]
+    outside = [start_and_epsilon(0.0, epsilon)]
     if decay:
-        outside.append(f"decoupled weight decay of {decay:g}: the theorem has no such term")
+        outside.append(decoupled_decay(decay))
     beta, theta = float(_attribute(arguments, "adam_beta1")), float(_attribute(arguments, "adam_beta2"))
     return adam(lr=rate, beta=beta, theta=theta), outside
 
 
 def _adafactor(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     """Trainer's Adafactor has scale_parameter and relative_step off."""
-    outside = [
-        "second moments of matrices are factored into rows and columns; the certificate is for full ones",
-        "updates are clipped to a root mean square of 1",
-    ]
+    outside = [FACTORED, clipped_updates(1.0)]
     decay = float(_attribute(arguments, "weight_decay"))
     if decay:
-        outside.append(f"decoupled weight decay of {decay:g}: the theorem has no such term")
+        outside.append(decoupled_decay(decay))
     return Method(rate, 0, 1 - t ** as_schedule(-0.8)), outside
 
 
@@ -168,7 +162,7 @@ def _adagrad(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     settings = _optimizer_settings(arguments)
     decayed = rate / (1 + (t - 1) * as_schedule(float(settings.get("lr_decay", 0.0))))
     return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), [
-        _start_and_epsilon(float(settings.get("eps", 1e-10)))
+        start_and_epsilon(0.0, float(settings.get("eps", 1e-10)))
     ]
 
 
@@ -181,7 +175,7 @@ def _rmsprop(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     }:
         raise AdapterError("RMSprop with momentum or centered=True is outside Generic Adam; expected neither")
     return Method(rate, 0, float(settings.get("alpha", 0.99))), [
-        _start_and_epsilon(float(settings.get("eps", 1e-8)))
+        start_and_epsilon(0.0, float(settings.get("eps", 1e-8)))
     ]
 
 
