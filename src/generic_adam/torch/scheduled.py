@@ -20,6 +20,8 @@ from generic_adam.torch.tensors import state_dtype
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
 _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
 _CALLABLE = "callable: "
+# What torch.no_grad uses, without the object around it.
+_set_grad_enabled = torch._C._set_grad_enabled
 
 
 class ScheduledOptimizer(Optimizer):
@@ -133,19 +135,20 @@ class ScheduledOptimizer(Optimizer):
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
         """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
-        if isinstance(source, Schedule):
+        if not isinstance(source, str):
             return source
-        schedule = self._schedules.get(source)
-        if schedule is None:
-            if source.startswith(_CALLABLE):
-                raise OptimizerError(
-                    f"the saved {name} was the Python {source}, which a state_dict cannot hold: "
-                    "build the optimizer with it"
-                )
-            try:
-                schedule = self._schedules[source] = parse(source)
-            except ScheduleError as error:
-                raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
+        return self._schedules.get(source) or self._parse(source, name)
+
+    def _parse(self, source: str, name: str) -> Schedule:
+        if source.startswith(_CALLABLE):
+            raise OptimizerError(
+                f"the saved {name} was the Python {source}, which a state_dict cannot hold: "
+                "build the optimizer with it"
+            )
+        try:
+            schedule = self._schedules[source] = parse(source)
+        except ScheduleError as error:
+            raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
         return schedule
 
     def complement(self, group: Mapping[str, Any], coefficient: Coefficient, value: float, t: int) -> float:
@@ -205,17 +208,16 @@ class ScheduledOptimizer(Optimizer):
         found_inf = self.__dict__.get("found_inf")
         if found_inf is not None and found_inf.item():
             return loss
-        groups = self.param_groups
+        t = self.param_groups[0]["step"] + 1
         grad_was_enabled = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
+        _set_grad_enabled(False)
         try:
-            t = groups[0]["step"] + 1
-            prepared = [(self._values(group, t), self._gather(group)) for group in groups]
-            for group, (values, gathered) in zip(groups, prepared, strict=True):
+            prepared = [(group, self._values(group, t), self._gather(group)) for group in self.param_groups]
+            for group, values, gathered in prepared:
                 self._update(group, t, values, gathered)
                 self._publish(group, t, values)
         finally:
-            torch._C._set_grad_enabled(grad_was_enabled)
+            _set_grad_enabled(grad_was_enabled)
         return loss
 
     _step_with_hooks = Optimizer.profile_hook_step(_step)
