@@ -54,6 +54,17 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert manifest["settings"]["problem"]["common_slope"] == -10.0
 
 
+def test_quick_yields_to_what_is_said(tmp_path: Path) -> None:
+    assert (
+        reproduce("phase-map", "--quick", "--steps", "50", "--rows", "2", "--seeds", "1", "--out", tmp_path)
+        == 0
+    )
+    settings = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    assert settings["steps"] == 50
+    assert settings["s"] == [0.0, 1.2]
+    assert len(settings["r"]) == 11
+
+
 def test_the_command_in_the_manifest_repeats_the_run(tmp_path: Path) -> None:
     settings = ["--form", "deterministic", "--no-peers", "--seed", "5", "--steps", "500", "--seeds", "2"]
     assert reproduce("counterexample", *settings, "--out", tmp_path / "a") == 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from generic_adam.cli.app import run
 from generic_adam.experiments.cluster import simulate_on_cluster
 from generic_adam.experiments.counterexample import AMSGrad, ExperimentError, LaneRecords, Plan, simulate
 from generic_adam.methods import Method
@@ -57,6 +59,14 @@ def test_a_worker_killed_in_mid_run_changes_nothing(cluster: object) -> None:
     records = simulate_on_cluster(plan, cluster.scheduler_address, chunks=6, progress=kill_at_the_first_chunk)
     assert len(steps) == 6
     assert same_bits(records, simulate(plan, threads=2))
+
+
+def test_the_command_line_writes_the_same_records(cluster: object, tmp_path: Path) -> None:
+    small = ["reproduce", "counterexample", "--steps", "2000", "--seeds", "8", "--no-peers", "--out"]
+    assert run([*small, str(tmp_path / "here")]) == 0
+    assert run([*small, str(tmp_path / "there"), "--scheduler", cluster.scheduler_address]) == 0
+    for name in ("records.csv", "outcomes.csv"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
 def test_no_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

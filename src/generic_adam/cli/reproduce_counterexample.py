@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from generic_adam.cli.reproduce_lanes import Run
     from generic_adam.experiments.counterexample import Plan
 
-_QUICK_STEPS, _QUICK_SEEDS = 500_000, 20
+_STEPS, _SEEDS = "1e7", 100
+_QUICK_STEPS, _QUICK_SEEDS = "5e5", 20
 
 
 def register(app: typer.Typer) -> None:
@@ -21,8 +22,15 @@ def register(app: typer.Typer) -> None:
 
 
 def counterexample(
-    seeds: Annotated[int, typer.Option(help="How many independent streams of gradients.")] = 100,
-    steps: Annotated[str, typer.Option(help="T; 1e7 is the paper's.")] = "1e7",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help=f"How many independent streams of gradients: {_SEEDS}, or {_QUICK_SEEDS} with --quick."
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option(help=f"T: {_STEPS} as in the paper, or {_QUICK_STEPS} with --quick.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")] = Path(
         "runs/counterexample"
     ),
@@ -57,8 +65,8 @@ def counterexample(
     from generic_adam.report.counterexample import OUTCOME_HEADINGS, outcome_rows
 
     begun = time.perf_counter()
-    if quick:
-        steps, seeds = str(_QUICK_STEPS), _QUICK_SEEDS
+    steps = steps or (_QUICK_STEPS if quick else _STEPS)
+    seeds = seeds if seeds is not None else (_QUICK_SEEDS if quick else _SEEDS)
     plan = Plan(
         figure_methods() | (peer_methods() if peers else {}),
         steps=parse_steps(steps),

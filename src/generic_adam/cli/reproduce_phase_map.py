@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-_QUICK_STEPS, _QUICK_SEEDS, _QUICK_GRID = 10**5, 8, (11, 13)
+_STEPS, _COLUMNS, _ROWS = "1e7", 41, 25
+_QUICK_STEPS, _QUICK_COLUMNS, _QUICK_ROWS = "1e5", 11, 13
 
 
 def register(app: typer.Typer) -> None:
@@ -18,9 +19,14 @@ def register(app: typer.Typer) -> None:
 
 def phase_map(
     seeds: Annotated[int, typer.Option(help="How many independent streams of gradients a point.")] = 8,
-    steps: Annotated[str, typer.Option(help="T.")] = "1e7",
-    columns: Annotated[int, typer.Option(help="Values of r between 0 and 2.")] = 41,
-    rows: Annotated[int, typer.Option(help="Values of s between 0 and 1.2.")] = 25,
+    steps: Annotated[str | None, typer.Option(help=f"T: {_STEPS}, or {_QUICK_STEPS} with --quick.")] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(help=f"Values of r from 0 to 2: {_COLUMNS}, or {_QUICK_COLUMNS} with --quick."),
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help=f"Values of s from 0 to 1.2: {_ROWS}, or {_QUICK_ROWS} with --quick.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory for figure, records and manifest.")] = Path(
         "runs/phase-map"
     ),
@@ -43,8 +49,9 @@ def phase_map(
     from generic_adam.report.phase_map import phase_map_claims, plot_phase_map, verdicts
 
     begun = time.perf_counter()
-    if quick:
-        steps, seeds, (columns, rows) = str(_QUICK_STEPS), _QUICK_SEEDS, _QUICK_GRID
+    steps = steps or (_QUICK_STEPS if quick else _STEPS)
+    columns = columns if columns is not None else (_QUICK_COLUMNS if quick else _COLUMNS)
+    rows = rows if rows is not None else (_QUICK_ROWS if quick else _ROWS)
     grid = Grid.regular(columns, rows)
     plan = grid.plan(parse_steps(steps), seeds, seed)
     directory = ensure_output_directory(out)

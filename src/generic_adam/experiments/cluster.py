@@ -1,7 +1,8 @@
 """The same lanes over many machines: chunks of replicates as tasks of a Dask cluster.
 
 A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be given
-another cut of the lanes: the joined records have the same bits as a run on one machine.
+another cut of the lanes: the joined records have the same bits as a run on one machine. Dask sends pickled
+objects both ways, so the scheduler has to be one you trust.
 """
 
 from __future__ import annotations
