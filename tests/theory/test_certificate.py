@@ -272,3 +272,22 @@ class TestHorizon:
     def test_bad_horizons(self, horizon):
         with pytest.raises(MethodError, match="horizon: expected a whole number of steps"):
             certify(Method(0.001, 0.9, 0.999), horizon=horizon)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "theta"),
+    [
+        ("1/sqrt(max(t, 10000))", "1 - max(t, 2)^-0.8"),
+        ("512^-0.5 * min(t^-0.5, t * 4000^-1.5)", "0.98"),
+        ("min(1, 3000/t) / t^0.25", "1 - 1/sqrt(max(t, 9000))"),
+    ],
+)
+def test_the_constant_is_found_behind_a_late_kink(alpha, theta):
+    method = Method(alpha, 0.9, theta)
+    chi = method.alpha.values(1, 100_000) / np.sqrt((1 - method.theta).values(1, 100_000))
+    assert certify(method).C0 == pytest.approx(np.max(chi / np.minimum.accumulate(chi)), rel=1e-9)
+
+
+def test_a_learning_rate_that_ends_fails_condition_4():
+    fourth = certify(Method("1/t if t < 1000 else 0", 0.9, 0.98)).conditions[3]
+    assert (fourth.status, fourth.witness) == ("fails", "alpha_t = 0 for ever")

@@ -35,6 +35,9 @@ from generic_adam.schedules.periodic import Periodic
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
 from generic_adam.schedules.simplify import as_linear
 
+# A running sum has to be walked to its t; beyond this the form has to do without the value.
+_FARTHEST_WALK = 100_000
+
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
     """Facts that hold for u_t at every t with start <= t <= stop."""
@@ -70,7 +73,9 @@ def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: flo
 
 
 def _value(schedule: Schedule, t: int) -> Interval | None:
-    """u_t with all its rounding: one step, by interval arithmetic."""
+    """u_t with all its rounding: one step, by interval arithmetic; None where it would take long to reach."""
+    if t > _FARTHEST_WALK and not schedule.accepts_real_times:
+        return None
     try:
         bounds = _by_form(schedule, t, t).range
     except ScheduleError:

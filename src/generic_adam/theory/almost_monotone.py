@@ -3,6 +3,7 @@ r"""C0 of (R3): the least constant with chi_t <= C0 min_{i<=t} chi_i, over all t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,11 +14,14 @@ from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.enclosure import enclose, share_times_t
 from generic_adam.schedules.factors import collected, factors
 from generic_adam.theory.examination import joins
+from generic_adam.theory.pieces import is_piecewise_smooth, kinks
 
 # Beginnings of these lengths are computed step by step; a longer one can make the bound for the tail tighter.
 _BEGINNINGS = (1, 64, 1024)
 _CLOSE_ENOUGH = 1e-6
 _LONGEST_BEGINNING = 1 << 24
+# A horizon up to this is walked to its end, so that C0 is exact, even where the form has a bound.
+_EVERY_STEP = 1 << 17
 _BLOCK = 1 << 16
 
 
@@ -43,10 +47,7 @@ def almost_monotone(chi: Schedule, last: float = math.inf) -> AlmostMonotone:
         return best
     running = _Running()
     done = 0
-    for length in _BEGINNINGS:
-        start = tail_start + length - 1
-        if start >= last:
-            break
+    for start in _starts(chi, tail_start, last):
         running.extend(chi, done + 1, start)
         done = start
         found = _with_tail(running, chi, start, last)
@@ -54,10 +55,25 @@ def almost_monotone(chi: Schedule, last: float = math.inf) -> AlmostMonotone:
             best = found
         if best.exact or best.constant <= running.constant * (1 + _CLOSE_ENOUGH):
             return best
-    if last <= _LONGEST_BEGINNING:
+    affordable = _EVERY_STEP if math.isfinite(best.constant) else _LONGEST_BEGINNING
+    if last <= affordable:
         running.extend(chi, done + 1, int(last))
         return AlmostMonotone(running.constant, True)
     return best
+
+
+def _starts(chi: Schedule, tail_start: int, last: float) -> Iterator[int]:
+    """Steps from which the form is tried: soon after the last join, then after the last kink."""
+    start = tail_start
+    for length in _BEGINNINGS:
+        start = tail_start + length - 1
+        if start < last:
+            yield start
+    if is_piecewise_smooth(chi):
+        late = [kink for kink in kinks(chi, tail_start, int(min(last, _LONGEST_BEGINNING))) if kink > start]
+        if late and late[-1] + 1 < last:
+            # At the kink itself the two branches may be equal; a step later one is clearly ahead.
+            yield late[-1] + 1
 
 
 class _Running:

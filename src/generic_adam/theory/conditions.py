@@ -117,6 +117,9 @@ def chi(method: Method) -> Schedule:
 def ratio_condition(method: Method, order: Growth | None) -> Condition:
     """Condition 4, from the growth of its ratio."""
     name = "sum alpha_t sqrt(1-theta_t) / (T alpha_T)"
+    if order is None and method.alpha.growth is not None and method.alpha.growth.is_zero:
+        reason = f"alpha_t is 0 from some t on, where {name} is infinite (Corollary SC)."
+        return Condition(4, Status.FAILS, reason, "alpha_t = 0 for ever")
     if order is None:
         return Condition(4, Status.UNDECIDED, f"Whether {name} tends to 0 is open{_ratio_evidence(method)}.")
     text = scale_text(order, "T")

@@ -101,6 +101,14 @@ def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
     return pieces
 
 
+def kinks(schedule: Schedule, first: int, last: int) -> list[int]:
+    """The steps of first..last at which the schedule becomes another expression; none where it is not clear."""
+    try:
+        return sorted(_cuts(schedule, first, last))
+    except QuadratureError:
+        return []
+
+
 def _intervals(first: int, last: int, cuts: set[int]) -> list[tuple[int, int]]:
     """The stretches of first..last between cuts; a cut is the first step of a new stretch."""
     inner = sorted(cut for cut in cuts if first < cut <= last)
