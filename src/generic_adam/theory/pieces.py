@@ -102,7 +102,7 @@ def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
 
 
 def kinks(schedule: Schedule, first: int, last: int) -> list[int]:
-    """The steps of first..last at which the schedule becomes another expression; none where it is not clear."""
+    """The steps of first..last at which the schedule becomes another expression; none if that is unclear."""
     try:
         return sorted(_cuts(schedule, first, last))
     except QuadratureError:
