@@ -293,6 +293,10 @@ def _write(
     if not plan.is_cost:
         files += write_claims(directory, study_claims(curves, f"Section 5.2, {study.figure}"))
     settings = asdict(study) | {"seeds": plan.seeds, "device": plan.device, "bf16": plan.bf16}
+    if plan.is_cost:  # its methods have learning rates and v_0 of their own
+        settings = {
+            key: value for key, value in settings.items() if key not in {"alpha", "epsilons", "figure"}
+        }
     settings |= {"batch_size": BATCH_SIZE, "methods": [asdict(job.settings.optimizer) for job in jobs]}
     files.append(write_manifest(directory / "manifest.json", plan.command(study), settings, seconds))
     return files

@@ -26,7 +26,15 @@ _NAMES: Final = {
     "test_accuracy": "test accuracy",
     "test_loss": "test loss",
 }
-_DASHES: Final = {"RMSProp": (0, (5, 1.5)), "AMSGrad": (0, (1.5, 1.5)), "Adam, corrected": (0, (4, 1, 1, 1))}
+_DASHES: Final = {
+    "RMSProp": (0, (5, 1.5)),
+    "AMSGrad": (0, (1.5, 1.5)),
+    "Adam, corrected": (0, (4, 1, 1, 1)),
+    "Adam, cosine decay": (0, (1.5, 1.5)),
+    "certified Adam, K = 10000": (0, (1.5, 1.5)),
+}
+"""Lines that share a colour, or lie on one another, told apart by their dashes."""
+
 _WIDTH, _ROW_HEIGHT, _LEGEND_HEIGHT = 11.0, 3.1, 0.8
 
 
