@@ -1,5 +1,7 @@
 """Layouts, replaced tensors and moved state: what lies in memory never changes what is computed."""
 
+import weakref
+
 import pytest
 import torch
 
@@ -106,6 +108,25 @@ def test_state_that_was_cleared_starts_again(clear: object) -> None:
     steps(optimizer, x, 1, 5)
     steps(fresh, y, 1, 5)
     assert torch.equal(x, y)
+
+
+def test_state_that_is_dropped_frees_its_memory() -> None:
+    x = torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 3)
+    moments = [weakref.ref(moment) for moment in optimizer.state[x].values()]
+    optimizer.state.clear()
+    assert [moment() for moment in moments] == [None, None]
+
+
+def test_empty_parameters_alone() -> None:
+    x = torch.nn.Parameter(torch.zeros(0, 3))
+    optimizer = GenericAdam([x], lr=0.1)
+    optimizer.param_groups[0]["step"] = 1022
+    x.grad = torch.zeros(0, 3)
+    optimizer.step()
+    optimizer.step()
+    assert optimizer.param_groups[0]["step"] == 1024
 
 
 def test_data_that_was_swapped_is_what_moves() -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from operator import is_
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import torch
@@ -155,7 +154,6 @@ class GenericAdam(ScheduledOptimizer):
     def _forget(self) -> None:
         super()._forget()
         self._snapshots: dict[int, tensors.Snapshot] = {}
-        self._known_states: list[dict[str, Any]] = []
 
     @classmethod
     def from_method(cls, params: ParamsT, method: Method, **others: Unpack[Options]) -> Self:
@@ -185,20 +183,15 @@ class GenericAdam(ScheduledOptimizer):
 
     def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
         params, amsgrad = group["params"], group["amsgrad"]
-        if group is self.param_groups[0]:
-            states = self.state.values()
-            if len(states) != len(self._known_states) or not all(map(is_, states, self._known_states)):
-                self._snapshots.clear()
         snapshot = self._snapshots.get(id(group))
         if snapshot is not None:
-            buckets = tensors.gather_again(params, snapshot, amsgrad=amsgrad)
+            buckets = tensors.gather_again(params, self.state, snapshot, amsgrad=amsgrad)
             if buckets is not None:
                 return buckets
         buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=amsgrad)
-        snapshot = tensors.take_snapshot(params, self.state, buckets)
+        snapshot = tensors.take_snapshot(params, buckets)
         if snapshot is not None:
             self._snapshots[id(group)] = snapshot
-            self._known_states = list(self.state.values())
         return buckets
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:

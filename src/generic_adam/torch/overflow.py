@@ -18,8 +18,8 @@ _PIECE = 2**17
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
     """Replace infinite second moments by the largest finite number, where the momentum has become small."""
-    largest = torch.stack([v.amax() for v in second_moments if v.numel()])
-    if not bool(torch.isinf(largest).any()):
+    largest = [v.amax() for v in second_moments if v.numel()]
+    if not largest or not bool(torch.isinf(torch.stack(largest)).any()):
         return
     for m, v in zip(momenta, second_moments, strict=True):
         limit = torch.finfo(v.dtype).max

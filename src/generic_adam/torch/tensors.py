@@ -109,51 +109,52 @@ def refuse_sparse(parameter: Tensor, index: int) -> None:
 
 
 class Snapshot(NamedTuple):
-    """What was found about a group that needs nothing done; what may have changed since is asked again."""
+    """What was found about a group that needs nothing done; what may have changed since is asked again.
+
+    It holds no tensor of the state, so that one who drops or moves the state frees its memory.
+    """
 
     params: list[Tensor]
-    states: list[dict[str, Any]]
-    second_moments: list[Tensor]
+    ids_of_second_moments: list[int]
     strides: list[tuple[int, ...]]
 
 
-def take_snapshot(
-    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], buckets: list[Bucket]
-) -> Snapshot | None:
+def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket]) -> Snapshot | None:
     """A snapshot of a group that was gathered into one bucket of ordinary full-precision tensors, or None."""
     if len(buckets) != 1 or not buckets[0].aligned or len(buckets[0].lists.params) != len(params):
         return None
     if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
         return None
     second_moments = buckets[0].lists.second_moments
-    states = [state[parameter] for parameter in params]
-    return Snapshot(list(params), states, second_moments, list(map(_stride, second_moments)))
+    return Snapshot(list(params), list(map(id, second_moments)), list(map(_stride, second_moments)))
 
 
-def gather_again(params: Sequence[Tensor], snapshot: Snapshot, *, amsgrad: bool) -> list[Bucket] | None:
+def gather_again(
+    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], snapshot: Snapshot, *, amsgrad: bool
+) -> list[Bucket] | None:
     """The tensors of one step of a group that has not changed in kind since the snapshot; None if it has.
 
     This runs at every step of most networks, so it asks only what it must: whether the parameters and the
-    tensors of the state are the same objects (a state may have been moved or replaced), and whether
-    parameters and gradients still lie in memory as the state does.
+    second moments are the same objects (a state may have been moved or replaced), and whether parameters and
+    gradients still lie in memory as the state does.
     """
     if len(params) != len(snapshot.params) or not all(map(is_, params, snapshot.params)):
         return None
-    grads = [parameter.grad for parameter in params]
-    states = snapshot.states
+    grads: list[Any] = [parameter.grad for parameter in params]
     try:
+        same_layout = list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params))
+        states = [state[parameter] for parameter in params]
         momenta = [moments["exp_avg"] for moments in states]
         second_moments = [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if amsgrad else []
-        same_layout = list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params))  # type: ignore[arg-type]
-        if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):  # type: ignore[arg-type]
-            return None
     except (TypeError, KeyError, RuntimeError):
         # No gradient, no state any more, or a sparse gradient, which has no strides.
         return None
-    if not all(map(is_, second_moments, snapshot.second_moments)):
+    if list(map(id, second_moments)) != snapshot.ids_of_second_moments:
         return None
-    return [Bucket(Lists(params, grads, momenta, second_moments, maxima), aligned=True)]  # type: ignore[arg-type]
+    if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):
+        return None
+    return [Bucket(Lists(list(params), grads, momenta, second_moments, maxima), aligned=True)]
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
