@@ -237,7 +237,9 @@ def test_a_survey_by_form_agrees_with_one_step_by_step(name):
     assert known is not None
     assert [one.t for one in known.missing] == [one.t for one in seen.missing]
     if not seen.missing:
-        for field in ("beta", "theta_first", "theta_last", "chi_first", "C0", "alpha_last", "total"):
+        # By form C0 may be an upper bound: for weights, the sum is compared with its integral.
+        assert seen.C0 * (1 - 1e-12) <= known.C0 <= 1.05 * seen.C0
+        for field in ("beta", "theta_first", "theta_last", "chi_first", "alpha_last", "total"):
             assert getattr(known, field) == pytest.approx(getattr(seen, field), rel=1e-9), field
 
 
