@@ -142,13 +142,13 @@ def _certificates(certificates: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
         (
             escape(label),
-            *(f"<code>{escape(str(data['method'][name]))}</code>" for name in ("alpha", "beta", "theta")),
             badge(str(data["verdict"])),
             f"<code>{escape(str(data.get('rate') or '–'))}</code>",
+            *(f"<code>{escape(str(data['method'][name]))}</code>" for name in ("alpha", "beta", "theta")),
         )
         for label, data in certificates.items()
     ]
-    table = _html_table(("method", "α_t", "β_t", "θ_t", "verdict", "rate"), rows)
+    table = _html_table(("method", "verdict", "rate", "α_t", "β_t", "θ_t"), rows)
     # Few are shown with their reasons at once; of many, those that are not certified.
     few = len(certificates) <= 4
     parts = [
@@ -230,7 +230,7 @@ def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _looks_numeric(cell: str) -> bool:
     try:
-        float(cell.replace(",", "").replace("−", "-"))
+        float(cell.removesuffix("%").replace(",", "").replace("−", "-"))
     except ValueError:
         return False
     return True
