@@ -86,6 +86,18 @@ def test_half_a_picture_is_unclear():
     assert {slowest, larger, larger_positive} == {"unclear"}
 
 
+def test_a_method_beside_the_papers_seven_changes_no_verdict():
+    assert verdicts(study(AS_CLAIMED | {"Adam, corrected": 0.85})) == ["supported"] * 6
+
+
+@pytest.mark.parametrize(
+    ("largest", "verdict"), [(0.24, "supported"), (0.16, "unclear"), (0.12, "contradicted")]
+)
+def test_sensitivity_is_a_matter_of_the_spread(largest, verdict):
+    path = dict(zip(PATH, (largest, 0.11, 0.109, 0.105, 0.1), strict=True))
+    assert verdicts(study(path | {"RMSProp": 0.1, "AMSGrad": 0.2}))[4] == verdict
+
+
 def test_accuracy_against_the_loss_contradicts():
     against = study(AS_CLAIMED, accuracy=lambda loss: loss)
     assert verdicts(against)[-1] == "contradicted"

@@ -13,8 +13,8 @@ from generic_adam.experiments.study_records import Curve, at_epoch, common_epoch
 SLOW = ("r = 0", "AMSGrad")
 """The two that the paper calls slowest: constant theta."""
 
-SENSITIVE = 2.0
-"""The path's training losses differ "extremely" if the largest is at least this many times the smallest."""
+SENSITIVE, INSENSITIVE = 2.0, 1.25
+"""Losses along the path differ "extremely" if the largest is twice the smallest, hardly if within a quarter."""
 
 
 def study_claims(curves: Sequence[Curve], source: str) -> list[Claim]:
@@ -32,10 +32,11 @@ def study_claims(curves: Sequence[Curve], source: str) -> list[Claim]:
 
 def _claims_at(curves: Sequence[Curve], epsilon: float, source: str) -> list[Claim]:
     epoch = common_epochs(curves)
-    by_method = methods(curves, epsilon)
+    path = [f"r = {fraction:g}" for fraction in PATH_FRACTIONS]
+    seven = {*path, *SLOW, "RMSProp"}  # the paper compares no others
+    by_method = {name: runs for name, runs in methods(curves, epsilon).items() if name in seven}
     loss = {name: at_epoch(runs, "train_loss", epoch) for name, runs in by_method.items()}
     accuracy = {name: at_epoch(runs, "test_accuracy", epoch) for name, runs in by_method.items()}
-    path = [f"r = {fraction:g}" for fraction in PATH_FRACTIONS]
     where = f"(v_0 = {epsilon:g}, epoch {epoch})"
 
     def claim(sentence: str, verdict: str, evidence: str) -> Claim:
@@ -67,7 +68,7 @@ def _claims_at(curves: Sequence[Curve], epsilon: float, source: str) -> list[Cla
         ),
         claim(
             "Convergence is extremely sensitive to theta_t",
-            "supported" if spread >= SENSITIVE else "contradicted",
+            "supported" if spread >= SENSITIVE else "contradicted" if spread <= INSENSITIVE else "unclear",
             f"largest over smallest training loss along the path: {spread:.2f}",
         ),
         claim(

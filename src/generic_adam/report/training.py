@@ -63,7 +63,7 @@ def plot_study(curves: Sequence[Curve], title: str, stem: Path) -> tuple[Path, P
         for panel in axes[-1]:
             panel.set_xlabel("epoch")
         handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 7))
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 8))
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         return save_figure(figure, stem)
 
