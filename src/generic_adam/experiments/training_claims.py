@@ -14,7 +14,7 @@ SLOW = ("r = 0", "AMSGrad")
 """The two that the paper calls slowest: constant theta."""
 
 SENSITIVE, INSENSITIVE = 2.0, 1.25
-"""Losses along the path differ "extremely" if the largest is twice the smallest, hardly if within a quarter."""
+"""Losses along the path differ "extremely" if the largest is twice the smallest, hardly within a quarter."""
 
 
 def study_claims(curves: Sequence[Curve], source: str) -> list[Claim]:
