@@ -216,28 +216,38 @@ class GenericAdam(ScheduledOptimizer):
         self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
         lr, beta, theta = values
-        one_minus_beta = self.complement(group, MOMENTUM, beta, t)
-        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
         alpha, eps = lr, group["eps"]
         if group["bias_correction"]:
-            # 1 - prod theta_i, by a recursion in which nothing cancels.
-            past_beta, past_theta = group["bias_corrections"]
-            beta_correction = beta * past_beta + one_minus_beta
-            theta_correction = theta * past_theta + one_minus_theta
-            group["bias_corrections"] = (beta_correction, theta_correction)
-            root = math.sqrt(theta_correction)
-            alpha, eps = lr * root / beta_correction, eps * root
+            corrections = self._correct(group, beta, theta, t)
+            root = math.sqrt(corrections[1])
+            alpha, eps = lr * root / corrections[0], eps * root
         decay, maximize, grad_scale = lr * group["weight_decay"], group["maximize"], self.grad_divisor
         for bucket in gathered:
             lists = bucket.lists
+            kernel = _choose_kernel(group, bucket)
+            one_minus_beta, one_minus_theta = 1.0 - beta, 1.0 - theta
+            if kernel is not kernels.fused:
+                # torch's kernel forms them itself; ours take them from the schedules, where nothing cancels.
+                one_minus_beta = self.complement(group, MOMENTUM, beta, t)
+                one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
             added = max(eps, kernels.smallest(lists.second_moments[0].dtype))
             step = Step(
                 alpha, beta, theta, one_minus_beta, one_minus_theta, decay, added, maximize, grad_scale
             )
-            tensors.update_bucket(bucket, step, _choose_kernel(group, bucket))
+            tensors.update_bucket(bucket, step, kernel)
             if t % overflow.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
                 overflow.revive(lists.momenta, lists.second_moments)
+
+    def _correct(self, group: dict[str, Any], beta: float, theta: float, t: int) -> tuple[float, float]:
+        """1 - prod beta_i and 1 - prod theta_i up to t, by a recursion in which nothing cancels."""
+        past_beta, past_theta = group["bias_corrections"]
+        corrections = (
+            beta * past_beta + self.complement(group, MOMENTUM, beta, t),
+            theta * past_theta + self.complement(group, SECOND_MOMENT, theta, t),
+        )
+        group["bias_corrections"] = corrections
+        return corrections
 
     def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
         super()._publish(group, t, values)
@@ -273,15 +283,15 @@ def _separate(options: Mapping[str, Any]) -> tuple[Any, Any]:
 def _choose_kernel(group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
     """The fused kernel where it applies and nothing else was asked for."""
     wants_fused, wants_foreach = group["fused"], group["foreach"]
-    device = bucket.lists.params[0].device
-    if device.type == "cuda":
+    device_type = bucket.device_type
+    if device_type == "cuda":
         _refuse_capture()
     if wants_fused or (wants_fused is None and wants_foreach is None):
-        supported = kernels.has_fused(device)
+        supported = kernels.has_fused(device_type)
         if supported and bucket.aligned:
             return kernels.fused
         if wants_fused and not supported:
-            raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device.type!r}")
+            raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
     return kernels.single_tensor if wants_foreach is False else kernels.foreach
 
 

@@ -70,9 +70,9 @@ def forever_on(device: torch.device) -> Tensor:
 
 
 @cache
-def has_fused(device: torch.device) -> bool:
-    """Whether torch has a fused Adam for a device."""
-    return device.type in _get_fused_kernels_supported_devices()
+def has_fused(device_type: str) -> bool:
+    """Whether torch has a fused Adam for a type of device."""
+    return device_type in _get_fused_kernels_supported_devices()
 
 
 @cache

@@ -3,6 +3,7 @@
 import difflib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import torch
@@ -65,6 +66,11 @@ class ScheduledOptimizer(Optimizer):
         self._shown: dict[int, tuple[int, tuple[float, ...]]] = {}
         self._schedules: dict[str, Schedule] = {}
         self._complements: dict[str | Schedule, Schedule] = {}
+        self._names = tuple(coefficient.name for coefficient in self.coefficients)
+        self._read_values: Callable[[Mapping[str, Any]], tuple[float, ...]] = itemgetter(*self._names)
+        self._read_schedules: Callable[[Mapping[str, Any]], tuple[str | Schedule | None, ...]] = itemgetter(
+            *(coefficient.schedule_key for coefficient in self.coefficients)
+        )
 
     @abstractmethod
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
@@ -103,23 +109,31 @@ class ScheduledOptimizer(Optimizer):
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         """This step's coefficients, in the order of `coefficients`; all in range."""
-        shown = self._shown_by(group)
-        values = []
-        for coefficient, before in zip(self.coefficients, shown, strict=True):
-            value = group[coefficient.name]
-            source = group[coefficient.schedule_key]
-            if source is not None:
-                if value == before:
-                    value = self._schedule(source, coefficient.name)(t)
-                elif value != 0.0 or coefficient.name != "lr":
-                    raise OptimizerError(
-                        f"{coefficient.name} follows the schedule {source}, but something else set it to "
-                        f"{value}: give {coefficient.name} as a plain number to drive it from outside"
-                    )
+        values = self._read_values(group)
+        schedules = self._read_schedules(group)
+        if any(schedules):
+            shown = self._shown_by(group)
+            if values != shown:
+                self._refuse_writes(group, shown)
+            values = tuple(
+                value if source is None or value != before else self._schedule(source, name)(t)
+                for name, source, value, before in zip(self._names, schedules, values, shown, strict=True)
+            )
+        for coefficient, value in zip(self.coefficients, values, strict=True):
             if not 0.0 < value < 1.0:
                 coefficient.check(value, t)
-            values.append(value)
-        return tuple(values)
+        return values
+
+    def _refuse_writes(self, group: Mapping[str, Any], shown: tuple[float, ...]) -> None:
+        """Raise an OptimizerError if something else has written to a scheduled value, but for lr = 0."""
+        for coefficient, before in zip(self.coefficients, shown, strict=True):
+            name, source = coefficient.name, group[coefficient.schedule_key]
+            value = group[name]
+            if source is not None and value != before and not (name == "lr" and value == 0.0):
+                raise OptimizerError(
+                    f"{name} follows the schedule {source}, but something else set it to {value}: "
+                    f"give {name} as a plain number to drive it from outside"
+                )
 
     def _shown_by(self, group: Mapping[str, Any]) -> tuple[float, ...]:
         """The values that the group showed after its last step.
@@ -129,8 +143,7 @@ class ScheduledOptimizer(Optimizer):
         """
         known = self._shown.get(id(group))
         if known is None or known[0] != group["step"]:
-            values = tuple(group[coefficient.name] for coefficient in self.coefficients)
-            known = self._shown[id(group)] = (group["step"], values)
+            known = self._shown[id(group)] = (group["step"], self._read_values(group))
         return known[1]
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
@@ -224,13 +237,13 @@ class ScheduledOptimizer(Optimizer):
 
     def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
         """Show this step's values in the group."""
+        known = values
+        if values[0] == 0.0 and group["lr"] == 0.0 and group["lr_schedule"] is not None:
+            # A learning rate that was set to 0 may be put back to what it was.
+            known = (self._shown_by(group)[0], *values[1:])
         group["step"] = t
-        lr_before = self._shown[id(group)][1][0]
-        frozen = values[0] == 0.0 and group["lr"] == 0.0 and group["lr_schedule"] is not None
-        for coefficient, value in zip(self.coefficients, values, strict=True):
-            group[coefficient.name] = value
-        # A learning rate that was set to 0 may be put back to what it was.
-        self._shown[id(group)] = (t, (lr_before, *values[1:]) if frozen else values)
+        group.update(zip(self._names, values, strict=True))
+        self._shown[id(group)] = (t, known)
 
     def state_dict(self) -> dict[str, Any]:
         """The state in plain types, which ``torch.load(weights_only=True)`` reads."""

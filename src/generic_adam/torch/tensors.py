@@ -10,7 +10,7 @@ that does look.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +26,9 @@ _WIDENED_AT_ONCE = 2**17
 
 _stride = torch.Tensor.stride
 _is_contiguous = torch.Tensor.is_contiguous
+_momentum_of = itemgetter("exp_avg")
+_second_moment_of = itemgetter("exp_avg_sq")
+_maximum_in = itemgetter("max_exp_avg_sq")
 
 
 class Bucket(NamedTuple):
@@ -34,10 +37,12 @@ class Bucket(NamedTuple):
     Attributes:
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
+        device_type: "cpu", "cuda", ...
     """
 
     lists: Lists
     aligned: bool
+    device_type: str
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
@@ -95,7 +100,7 @@ def gather(
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for tensors, tensor in zip(lists, row, strict=False):
             tensors.append(tensor)
-    return [Bucket(lists, aligned) for (_, _, aligned), lists in buckets.items()]
+    return [Bucket(lists, aligned, device.type) for (device, _, aligned), lists in buckets.items()]
 
 
 def refuse_sparse(parameter: Tensor, index: int) -> None:
@@ -114,6 +119,7 @@ class Snapshot(NamedTuple):
     It holds no tensor of the state, so that one who drops or moves the state frees its memory.
     """
 
+    device_type: str
     params: list[Tensor]
     ids_of_second_moments: list[int]
     strides: list[tuple[int, ...]]
@@ -126,7 +132,8 @@ def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket]) -> Snapshot |
     if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
         return None
     second_moments = buckets[0].lists.second_moments
-    return Snapshot(list(params), list(map(id, second_moments)), list(map(_stride, second_moments)))
+    ids, strides = list(map(id, second_moments)), list(map(_stride, second_moments))
+    return Snapshot(buckets[0].device_type, list(params), ids, strides)
 
 
 def gather_again(
@@ -143,10 +150,12 @@ def gather_again(
     grads: list[Any] = [parameter.grad for parameter in params]
     try:
         same_layout = list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params))
-        states = [state[parameter] for parameter in params]
-        momenta = [moments["exp_avg"] for moments in states]
-        second_moments = [moments["exp_avg_sq"] for moments in states]
-        maxima = [moments["max_exp_avg_sq"] for moments in states] if amsgrad else []
+        # With one group, the states are in the order of the parameters; their ids are compared below.
+        alone = len(state) == len(params)
+        states = list(state.values()) if alone else [state[parameter] for parameter in params]
+        momenta = list(map(_momentum_of, states))
+        second_moments = list(map(_second_moment_of, states))
+        maxima = list(map(_maximum_in, states)) if amsgrad else []
     except (TypeError, KeyError, RuntimeError):
         # No gradient, no state any more, or a sparse gradient, which has no strides.
         return None
@@ -154,7 +163,8 @@ def gather_again(
         return None
     if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):
         return None
-    return [Bucket(Lists(list(params), grads, momenta, second_moments, maxima), aligned=True)]
+    lists = Lists(list(params), grads, momenta, second_moments, maxima)
+    return [Bucket(lists, True, snapshot.device_type)]
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
