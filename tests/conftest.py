@@ -1,11 +1,15 @@
 """Settings every test shares."""
 
 import os
+import signal
 
 # Before torch or NumPy start their thread pools: one thread each, as the worker processes fill the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Figures are drawn to files; no test may need a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# A shell that starts a job in the background lets it ignore Ctrl-C, and tests that send one would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from hypothesis import HealthCheck, settings
 
