@@ -8,9 +8,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Figures are drawn to files; no test may need a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# A shell that starts a job in the background lets it ignore Ctrl-C, and tests that send one would wait for ever.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -18,3 +15,6 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("suite"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "suite")
+
+# A shell lets its background jobs ignore Ctrl-C, and tests that send one would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
