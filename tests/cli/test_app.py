@@ -25,7 +25,7 @@ def failing(monkeypatch):
     """Runs a subcommand that raises the given error, through the real frame."""
 
     def run_with(error):
-        def build():
+        def build(_subcommands=()):
             app = typer.Typer()
 
             @app.callback()
@@ -115,6 +115,19 @@ def test_version_and_help(capsys):
     assert main(["--help"]) == 0
     assert capsys.readouterr().out.split() == alone.split()
     assert "methods" in alone
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_a_module_registers_the_command_it_is_called_like(name):
+    app = build_app([name])
+    assert [one.name for one in (*app.registered_commands, *app.registered_groups)] == [name]
+
+
+def test_options_before_a_command_are_no_obstacle(capsys):
+    assert main(["--version", "methods"]) == 0
+    assert capsys.readouterr().out == f"generic-adam {__version__}\n"
+    assert main(["--help", "methods"]) == 0
+    assert "check" in capsys.readouterr().out
 
 
 def test_every_subcommand_is_registered_with_a_sentence_of_help():

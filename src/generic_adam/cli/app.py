@@ -38,8 +38,15 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def build_app() -> typer.Typer:
-    """The application with every subcommand registered."""
+def build_app(subcommands: Sequence[str] = SUBCOMMANDS) -> typer.Typer:
+    """The application with the given subcommands registered, by default all.
+
+    Args:
+        subcommands: modules of this package; each is called like the command it registers.
+
+    Returns:
+        The application.
+    """
     app = typer.Typer(
         name=_PROGRAM,
         add_completion=False,
@@ -58,7 +65,7 @@ def build_app() -> typer.Typer:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name in SUBCOMMANDS:
+    for name in subcommands:
         import_module(f"generic_adam.cli.{name}").register(app)
     return app
 
@@ -73,8 +80,11 @@ def run(arguments: Sequence[str]) -> int:
         The exit code. Bad input is 2, with one line on standard error.
     """
     try:
+        # Only the subcommand that is asked for is imported; help and misspellings need them all.
+        asked = [name for name in arguments[:1] if name in SUBCOMMANDS]
+        app = build_app(asked or SUBCOMMANDS)
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
-        code = build_app()(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
+        code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again if it is no user's doing
         return report_error(error)
