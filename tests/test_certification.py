@@ -65,7 +65,7 @@ DECIDED = {
     "ExponentialLR": (lambda o: torch_lr.ExponentialLR(o, 0.99), {4}, {4}),
     "StepLR": (lambda o: torch_lr.StepLR(o, 30), {4}, {4}),
     "cosine to 0": (lambda o: torch_lr.CosineAnnealingLR(o, 50), {3}, {3}),
-    "PolynomialLR": (lambda o: torch_lr.PolynomialLR(o, 50), {3}, {3}),
+    "PolynomialLR": (lambda o: torch_lr.PolynomialLR(o, 50), {3, 4}, {3, 4}),
 }
 
 
