@@ -17,7 +17,7 @@ from generic_adam.theory.examination import joins
 from generic_adam.theory.pieces import is_piecewise_smooth, kinks
 
 # Beginnings of these lengths are computed step by step; a longer one can make the bound for the tail tighter.
-_BEGINNINGS = (1, 64, 1024)
+_BEGINNINGS = (1, 1024)
 _CLOSE_ENOUGH = 1e-6
 _LONGEST_BEGINNING = 1 << 24
 # A horizon up to this is walked to its end, so that C0 is exact, even where the form has a bound.
