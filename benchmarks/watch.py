@@ -9,10 +9,9 @@ the optimizer has no hooks left.
 """
 
 import time
-from collections.abc import Callable, Mapping
 
 import torch
-from machine import publish
+from machine import best_seconds, publish
 
 from generic_adam.experiments.networks.lenet import LeNet
 from generic_adam.torch import GenericAdam, Watch
@@ -23,25 +22,6 @@ OPTIMIZERS = {
     "torch.optim.Adam": torch.optim.Adam,
     "GenericAdam": lambda parameters: GenericAdam(parameters, lr="0.001/sqrt(t)", theta="1 - 1/max(t, 2)"),
 }
-
-
-def best_cpu_seconds(
-    candidates: Mapping[str, Callable[[], object]], *, rounds: int, calls: int
-) -> dict[str, float]:
-    """The least processor time of one call of each candidate, measured in turn.
-
-    Everything here runs on one thread, so processor time is the time it takes on an idle machine; what else
-    runs on this one is not counted.
-    """
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(rounds):
-        for name, candidate in candidates.items():
-            candidate()
-            begin = time.process_time()
-            for _ in range(calls):
-                candidate()
-            best[name] = min(best[name], (time.process_time() - begin) / calls)
-    return best
 
 
 class Run:
@@ -82,8 +62,12 @@ def main() -> None:
             "idle": Run(name, NEVER),
             "record": Run(name, 1),
         }
-        updates = best_cpu_seconds({key: run.update for key, run in runs.items()}, rounds=60, calls=20)
-        step = best_cpu_seconds({"step": Run(name, None).train}, rounds=40, calls=3)["step"]
+        updates = best_seconds(
+            {key: run.update for key, run in runs.items()}, rounds=60, calls=20, clock=time.process_time
+        )
+        step = best_seconds({"step": Run(name, None).train}, rounds=40, calls=3, clock=time.process_time)[
+            "step"
+        ]
         idle, record = updates["idle"] - updates["plain"], updates["record"] - updates["plain"]
         mean = ((EVERY - 1) * idle + record) / EVERY
         rows.append(
