@@ -9,15 +9,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from generic_adam.schedules import Schedule, WeightShare
+from generic_adam.schedules import BiasCorrection, Schedule, WeightShare
 from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.enclosure import enclose, share_times_t
 from generic_adam.schedules.factors import collected, factors
 from generic_adam.theory.examination import joins
 from generic_adam.theory.pieces import is_piecewise_smooth, kinks
 
-# Beginnings of these lengths are computed step by step; a longer one can make the bound for the tail tighter.
-_BEGINNINGS = (1, 1024)
+# A beginning of this length is computed step by step: it makes the bound for the tail tighter.
+_BEGINNING = 1023
 _CLOSE_ENOUGH = 1e-6
 _LONGEST_BEGINNING = 1 << 24
 # A horizon up to this is walked to its end, so that C0 is exact, even where the form has a bound.
@@ -63,17 +63,20 @@ def almost_monotone(chi: Schedule, last: float = math.inf) -> AlmostMonotone:
 
 
 def _starts(chi: Schedule, tail_start: int, last: float) -> Iterator[int]:
-    """Steps from which the form is tried: soon after the last join, then after the last kink."""
-    start = tail_start
-    for length in _BEGINNINGS:
-        start = tail_start + length - 1
-        if start < last:
-            yield start
+    """Steps from which the form is tried: after the last join, then after the last kink or a beginning."""
+    if not _has_recursion(chi):  # a running sum or product settles first
+        yield tail_start
+    later = tail_start + _BEGINNING
     if is_piecewise_smooth(chi):
-        late = [kink for kink in kinks(chi, tail_start, int(min(last, _LONGEST_BEGINNING))) if kink > start]
-        if late and late[-1] + 1 < last:
-            # At the kink itself the two branches may be equal; a step later one is clearly ahead.
-            yield late[-1] + 1
+        found = kinks(chi, tail_start, int(min(last, _LONGEST_BEGINNING)))
+        # At the kink itself the two branches may be equal; a step later one is clearly ahead.
+        later = max([later, *(kink + 1 for kink in found)])
+    if later < last:
+        yield later
+
+
+def _has_recursion(schedule: Schedule) -> bool:
+    return isinstance(schedule, BiasCorrection | WeightShare) or any(map(_has_recursion, schedule.children))
 
 
 class _Running:

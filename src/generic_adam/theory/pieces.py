@@ -30,6 +30,7 @@ from generic_adam.schedules import (
     Negate,
     Power,
     Schedule,
+    ScheduleError,
     Subtract,
     Time,
     WeightedTheta,
@@ -166,6 +167,12 @@ def _crossings(left: Schedule, right: Schedule, first: int, last: int) -> set[in
     def larger(times: FloatArray) -> npt.NDArray[np.bool_]:
         return smooth_left.at(times) > smooth_right.at(times)
 
+    def ahead(t: int) -> bool:
+        try:
+            return smooth_left(t) > smooth_right(t)
+        except ScheduleError:  # a part leaves the range of floats; arrays have infinity there
+            return bool(larger(np.array([float(t)]))[0])
+
     found: set[int] = set()
     for start, stop, proved in _proved_stretches(
         lambda a, b: _compare_monotonically(left, right, a, b), first, last
@@ -177,7 +184,7 @@ def _crossings(left: Schedule, right: Schedule, first: int, last: int) -> set[in
         begin, end = larger(np.array([start, stop], dtype=np.float64)).tolist()
         if begin != end:
             steps = range(start, stop + 1)
-            at = bisect.bisect_left(steps, True, key=lambda t: bool(larger(np.array([float(t)]))[0]) == end)
+            at = bisect.bisect_left(steps, True, key=lambda t: ahead(t) == end)
             found.add(steps[at])
     return found
 
