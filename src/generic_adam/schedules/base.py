@@ -96,7 +96,7 @@ class Schedule(ABC):
         """The number that u_t is for every t, or None."""
         return None
 
-    @property
+    @cached_property
     def children(self) -> tuple[Schedule, ...]:
         """The sub-expressions, in the order of the text."""
         return tuple(value for value in self._field_values() if isinstance(value, Schedule))
