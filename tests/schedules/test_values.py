@@ -85,6 +85,17 @@ def test_one_minus_of_an_exponential_keeps_its_digits():
     assert float(abs(Decimal((1 - parse("exp(-1/t)"))(10**12)) - exact) / exact) < 1e-15
 
 
+@pytest.mark.parametrize("exponent", ["0.8", "0.25", "1/3", "0.1"])
+def test_powers_keep_their_digits_far_out(exponent):
+    getcontext().prec = 60
+    for step in (10, 999_999, 1_000_001, 10**9, 10**12):
+        power = Fraction(exponent)
+        exact = Decimal("0.5") * (-Decimal(step).ln() * power.numerator / power.denominator).exp()
+        complement = 1 - parse(f"1 - 0.5/t^({exponent})")
+        for value in (complement(step), float(complement.at([float(step)])[0])):
+            assert float(abs(Decimal(value) - exact) / exact) < 1e-15
+
+
 def test_one_minus_undoes_itself():
     theta = parse("1 - 1/max(t, 2)")
     assert 1 - (1 - theta) == theta

@@ -15,6 +15,9 @@ from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule, fi
 from generic_adam.schedules.growth import ZERO, Growth
 from generic_adam.schedules.ratebase import ONE, GeometricBase
 
+# From this base on, the digits that a float loses of an exponent show in the power.
+_FAR = 1e6
+
 BinaryOperation = Callable[[float, float], float]
 
 
@@ -223,13 +226,37 @@ class Power(Binary):
 
     binding = 4
 
+    @property
+    def _lost_exponent(self) -> float:
+        """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
+        exponent = self.right
+        return (
+            float(exponent.value - Fraction(float(exponent.value))) if isinstance(exponent, Constant) else 0.0
+        )
+
     def _compile(self) -> ScalarFunction:
-        return compose(math.pow, self.left, self.right)
+        lost = self._lost_exponent
+        if not lost:
+            return compose(math.pow, self.left, self.right)
+        inner, exponent = self.left._function, self.right(1)
+
+        def power(t: float) -> float:
+            base = inner(t)
+            result = math.pow(base, exponent)
+            return result if base < _FAR else result + result * (lost * math.log(base))
+
+        return power
 
     def _evaluate(self, times: FloatArray) -> FloatArray | np.float64 | float:
         base, exponent = self.left._evaluate(times), self.right._evaluate(times)
+        if not isinstance(base, np.ndarray):
+            return np.power(base, exponent)
         # The operator knows the fast exponents 2, 0.5 and -1 of arrays; two floats could turn complex.
-        return base**exponent if isinstance(base, np.ndarray) else np.power(base, exponent)
+        result = base**exponent
+        lost = self._lost_exponent
+        if lost and base.size and float(base.max()) >= _FAR:
+            result = np.where(base < _FAR, result, result + result * (lost * np.log(base)))
+        return result
 
     def _growth(self) -> Growth | None:
         base, exponent = self.left, self.right
