@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import generic_adam
-from generic_adam.extras import MissingExtraError, missing_extra, require
+from generic_adam.extras import MissingExtraError, from_extra, missing_extra
 
 # The finder of installed modules, but blind to some: as if they were not installed.
 HIDE = """
@@ -39,14 +39,20 @@ def test_the_message_names_the_extra(module, extra):
     assert str(error) == f'{module.partition(".")[0]} is not installed: pip install "generic-adam[{extra}]"'
 
 
+def test_the_message_names_the_extra_that_the_importing_part_asks_for():
+    assert str(missing_extra("torch", extra="experiments")).endswith('"generic-adam[experiments]"')
+
+
 def test_a_module_of_no_extra_has_no_message():
     assert missing_extra("nonsense") is None
-    with pytest.raises(ModuleNotFoundError, match="nonsense"):
-        require("nonsense")
+    with pytest.raises(ModuleNotFoundError, match="nonsense"), from_extra("torch"):
+        import nonsense  # noqa: F401  # pyright: ignore[reportMissingImports]
 
 
-def test_what_is_installed_is_let_through():
-    require("numpy", "typer")
+def test_other_import_errors_are_let_through():
+    with pytest.raises(ImportError, match="no_such_name") as raised, from_extra("torch"):
+        from typer import no_such_name  # noqa: F401  # pyright: ignore[reportAttributeAccessIssue]
+    assert not isinstance(raised.value, MissingExtraError)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,17 @@ def test_what_is_installed_is_let_through():
         ("torch", "import generic_adam as ga; ga.torch", "torch"),
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
+        ("torch", "import generic_adam.adapters.torch.rates", "torch"),
+        ("torch", "import generic_adam.experiments.sweep", "experiments"),
+        ("torch", "import generic_adam.experiments.networks", "experiments"),
+        ("filelock", "import generic_adam.experiments.training", "experiments"),
+        ("numba", "import generic_adam.experiments.counterexample.kernels", "experiments"),
+        ("sklearn", "from generic_adam.experiments.data import load; load('digits')", "experiments"),
+        (
+            "matplotlib",
+            "from generic_adam.report.style import house_style as s; s().__enter__()",
+            "experiments",
+        ),
     ],
 )
 def test_a_sub_package_without_its_dependency_names_the_extra(hidden, statement, extra):
@@ -74,23 +91,63 @@ def test_the_command_without_its_extra_is_one_line(hidden):
     assert done.stderr == f'generic-adam: {hidden} is not installed: pip install "generic-adam[cli]"\n'
 
 
+EVERYTHING_ELSE = {
+    "typer",
+    "rich",
+    "torch",
+    "jax",
+    "optax",
+    "matplotlib",
+    "cycler",
+    "numba",
+    "dask",
+    "distributed",
+    "filelock",
+    "tensorboard",
+    "scipy",
+    "sklearn",
+}
+
+
 def test_the_library_part_works_with_numpy_alone():
-    everything_else = {
-        "typer",
-        "rich",
-        "torch",
-        "jax",
-        "optax",
-        "matplotlib",
-        "numba",
-        "dask",
-        "scipy",
-        "sklearn",
-    }
     done = run_without(
-        everything_else, "import generic_adam as ga; print(ga.certify(ga.methods.certified_adam()).verdict)"
+        EVERYTHING_ELSE, "import generic_adam as ga; print(ga.certify(ga.methods.certified_adam()).verdict)"
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "certified\n", "")
+
+
+# Every module, imported by itself; those of the command are left out, because `main` speaks for them.
+IMPORT_EACH = """
+from importlib import import_module
+from pkgutil import walk_packages
+import generic_adam
+from generic_adam.extras import MissingExtraError
+def outcome(name):
+    try:
+        import_module(name)
+    except MissingExtraError:
+        return 'named'
+    except ImportError as error:
+        return repr(error)
+    return 'imported'
+for module in walk_packages(generic_adam.__path__, 'generic_adam.', onerror=lambda name: None):
+    if not module.name.startswith('generic_adam.cli'):
+        print(module.name, outcome(module.name))
+"""
+
+
+def test_every_module_imports_with_numpy_alone_or_names_its_extra():
+    done = run_without(EVERYTHING_ELSE, IMPORT_EACH)
+    outcomes = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert {name: told for name, told in outcomes.items() if told not in {"imported", "named"}} == {}
+    assert {name for name, told in outcomes.items() if told == "named"} >= {
+        "generic_adam.torch",
+        "generic_adam.optax",
+        "generic_adam.adapters.torch",
+        "generic_adam.experiments.training",
+        "generic_adam.experiments.counterexample",
+    }
+    assert all(outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theory"))
 
 
 def third_party_imports():

@@ -1,6 +1,7 @@
 """Which optional dependency belongs to which extra, and the one line said when it is missing."""
 
-from importlib.util import find_spec
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _EXTRA_OF_MODULE = {
     "typer": "cli",
@@ -24,28 +25,43 @@ class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 
 
-def missing_extra(module: str) -> MissingExtraError | None:
-    """The error that names the extra which brings ``module``, or None if it belongs to no extra."""
+def missing_extra(module: str, *, extra: str | None = None) -> MissingExtraError | None:
+    """The error that names the extra to install for a module that was not found.
+
+    Args:
+        module: its name, with or without sub-modules.
+        extra: the extra to name; None for the smallest one that brings the module.
+
+    Returns:
+        The error, or None if the module belongs to no extra.
+    """
     top_level = module.partition(".")[0]
-    extra = _EXTRA_OF_MODULE.get(top_level)
-    if extra is None:
+    if top_level not in _EXTRA_OF_MODULE:
         return None
+    named = extra or _EXTRA_OF_MODULE[top_level]
     return MissingExtraError(
-        f'{top_level} is not installed: pip install "generic-adam[{extra}]"', name=top_level
+        f'{top_level} is not installed: pip install "generic-adam[{named}]"', name=top_level
     )
 
 
-def require(*modules: str) -> None:
-    """Check that optional dependencies are installed, without importing them.
-
-    Call it at the top of a sub-package that cannot work without them.
+@contextmanager
+def from_extra(extra: str) -> Iterator[None]:
+    """Imports of optional dependencies: one that is missing is told in one line that names the extra.
 
     Args:
-        *modules: names of top-level modules, each brought by one of the extras.
+        extra: what to install for the part of the package that imports here, such as "torch".
 
     Raises:
-        MissingExtraError: one of them is not installed; one line that names the extra.
+        MissingExtraError: an optional dependency is not installed.
+
+    Examples:
+        >>> with from_extra("torch"):
+        ...     import torch
     """
-    for module in modules:
-        if find_spec(module) is None:
-            raise missing_extra(module) or ModuleNotFoundError(f"No module named {module!r}", name=module)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        told = missing_extra(error.name or "", extra=extra)
+        if told is None:  # a defect of the package, or of what it imports: not for pip to mend
+            raise
+        raise told from None

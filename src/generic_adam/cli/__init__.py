@@ -4,6 +4,8 @@ import io
 import sys
 from collections.abc import Sequence
 
+from generic_adam.extras import MissingExtraError, from_extra
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -14,10 +16,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when the answer is yes or the job is done, 1 when it is no, 2 on bad input, 3 when undecided.
     """
-    from generic_adam.extras import MissingExtraError, require
-
     try:
-        require("typer", "rich")
+        with from_extra("cli"):
+            from generic_adam.cli.app import run
     except MissingExtraError as error:
         print(f"generic-adam: {error}", file=sys.stderr)
         return 2
@@ -26,6 +27,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(
                 errors="replace"
             )  # a terminal without Greek letters shows "?", not a traceback
-    from generic_adam.cli.app import run
-
     return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -158,9 +158,6 @@ def draw_plot(
         if against:
             raise MethodOptionError("--against goes with --plot FILE")
         return
-    from generic_adam.extras import require
-
-    require("matplotlib")
     from generic_adam.cli.tables import make_console
     from generic_adam.methods import build
     from generic_adam.report.check_plot import LONGEST, draw_check

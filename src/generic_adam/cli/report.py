@@ -21,9 +21,6 @@ def report(
     ] = None,
 ) -> None:
     """Turn an output directory into one self-contained HTML page."""
-    from generic_adam.extras import require
-
-    require("matplotlib")
     from generic_adam.report.page import write_report
 
     typer.echo(f"wrote {write_report(directory, out)}")

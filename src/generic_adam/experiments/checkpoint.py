@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import torch
-from filelock import FileLock, Timeout
-
 from generic_adam.experiments.records import OutputError, atomic_write
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    import torch
+    from filelock import FileLock, Timeout
 
 KEPT: Final = 2
 """Checkpoints that stay on disk: the newest, and the one to fall back on."""

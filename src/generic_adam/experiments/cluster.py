@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from generic_adam.experiments.counterexample import ExperimentError, LaneRecords, Plan, simulate
 from generic_adam.experiments.counterexample.simulation import split
+from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -43,7 +44,8 @@ def simulate_on_cluster(
     Raises:
       ExperimentError: the scheduler does not answer, or it has no worker.
     """
-    from distributed import Client
+    with from_extra("experiments"):
+        from distributed import Client
 
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -8,8 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-import torch
-from torch import distributed
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    import torch
+    from torch import distributed
+
 
 T = TypeVar("T")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
-from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
-
 from generic_adam.experiments.settings import OptimizerSettings, SettingsError
+from generic_adam.extras import from_extra
 from generic_adam.torch import GenericAdam
+
+with from_extra("experiments"):
+    import torch
+    from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
 
 def build_optimizer(

@@ -24,6 +24,7 @@ from generic_adam.experiments.data import Dataset, load
 from generic_adam.experiments.distributed import ALONE, Group
 from generic_adam.experiments.settings import RunSettings, SettingsError
 from generic_adam.experiments.training import EpochRecord
+from generic_adam.extras import from_extra
 
 CONNECT_SECONDS = 10
 
@@ -165,8 +166,9 @@ def dask_pool(address: str) -> Iterator[Pool]:
     Args:
         address: of the scheduler, "tcp://HOST:PORT".
     """
-    from distributed import Client
-    from distributed import as_completed as dask_as_completed
+    with from_extra("experiments"):
+        from distributed import Client
+        from distributed import as_completed as dask_as_completed
 
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -18,10 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional as F  # noqa: N812 - the name everyone knows
-from torch.nn.parallel import DistributedDataParallel
 
 from generic_adam.experiments import checkpoint, networks
 from generic_adam.experiments.data import Dataset
@@ -29,6 +25,13 @@ from generic_adam.experiments.distributed import ALONE, Group
 from generic_adam.experiments.optimizers import build_optimizer
 from generic_adam.experiments.records import OutputError, atomic_write
 from generic_adam.experiments.settings import RunSettings
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    import torch
+    from torch import nn
+    from torch.nn import functional as F  # noqa: N812 - the name everyone knows
+    from torch.nn.parallel import DistributedDataParallel
 
 EVALUATION_BATCH: Final = 1000
 """Images in a forward pass of the test: large enough to be fast, small enough for the cache."""

@@ -1,15 +1,14 @@
 """Generic Adam for JAX, in Optax's conventions: any schedule of theta, exactly, and a start value of v."""
 
-from generic_adam.extras import require
+from generic_adam.extras import from_extra
 
-require("jax", "optax")
-
-from generic_adam.optax.adashift import AdaShiftState, adashift  # noqa: E402 - the missing extra is named first
-from generic_adam.optax.aliases import generic_adam  # noqa: E402
-from generic_adam.optax.errors import TransformationError  # noqa: E402
-from generic_adam.optax.padam import PadamState, padam  # noqa: E402
-from generic_adam.optax.schedule import OptaxSchedule, as_optax_schedule  # noqa: E402
-from generic_adam.optax.transform import ScaleByGenericAdamState, scale_by_generic_adam  # noqa: E402
+with from_extra("optax"):
+    from generic_adam.optax.adashift import AdaShiftState, adashift
+    from generic_adam.optax.aliases import generic_adam
+    from generic_adam.optax.errors import TransformationError
+    from generic_adam.optax.padam import PadamState, padam
+    from generic_adam.optax.schedule import OptaxSchedule, as_optax_schedule
+    from generic_adam.optax.transform import ScaleByGenericAdamState, scale_by_generic_adam
 
 __all__ = [
     "AdaShiftState",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from generic_adam.experiments.measured import BoundedWell, Measurement
 from generic_adam.experiments.records import Claim, atomic_write
+from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import colour_for, house_style, save_figure
 from generic_adam.theory.bound import bound
@@ -129,7 +130,8 @@ def compare(
 
 def plot_bound(panels: Mapping[str, Sequence[Comparison]], stem: Path) -> tuple[Path, Path]:
     """Draw measured (solid, with a band over seeds) and bounded (dashed), one panel a value of beta."""
-    from matplotlib import pyplot as plt
+    with from_extra("experiments"):
+        from matplotlib import pyplot as plt
 
     with house_style():
         figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 4.2), squeeze=False)

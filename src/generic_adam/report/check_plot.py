@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from generic_adam.extras import from_extra
 from generic_adam.report.style import PALETTE, house_style
 from generic_adam.theory.bound import bound
 from generic_adam.theory.certificate import certify
@@ -60,7 +61,8 @@ def draw_check(methods: Mapping[str, Method], steps: int = 10**6, problem: Probl
     Raises:
         SumError: the number of steps is not a whole number.
     """
-    from matplotlib.figure import Figure
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
 
     last = checked_horizon(steps, "the last t of the plot")
     problem = DEFAULT_PROBLEM if problem is None else problem

@@ -13,6 +13,7 @@ from generic_adam.experiments.counterexample.claims import ARRIVED, MIDDLE
 from generic_adam.experiments.counterexample.figure import PANELS, Panel
 from generic_adam.experiments.counterexample.lane_records import QUANTILES, LaneRecords
 from generic_adam.experiments.records import atomic_write
+from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
 from generic_adam.theory.certificate import certify
@@ -34,7 +35,8 @@ def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, P
     Returns:
       The two paths, SVG first.
     """
-    import matplotlib.pyplot as plt
+    with from_extra("experiments"):
+        import matplotlib.pyplot as plt
 
     with house_style():
         figure, axes = plt.subplots(

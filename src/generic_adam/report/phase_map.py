@@ -9,6 +9,7 @@ import numpy as np
 
 from generic_adam.experiments.phase_map import Grid, PhaseMap, power_family
 from generic_adam.experiments.records import Claim, Finding
+from generic_adam.extras import from_extra
 from generic_adam.report.style import BLUE, VERMILION, house_style, save_figure
 from generic_adam.theory.certificate import certify
 
@@ -35,8 +36,9 @@ def plot_phase_map(phase_map: PhaseMap, stem: str | Path) -> tuple[Path, Path]:
     Returns:
       The two paths, SVG first.
     """
-    import matplotlib.pyplot as plt
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+    with from_extra("experiments"):
+        import matplotlib.pyplot as plt
+        from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
     ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
     with house_style():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from generic_adam.experiments.records import OutputError, atomic_write
+from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +90,9 @@ def house_style() -> Iterator[None]:
         ...     matplotlib.rcParams["axes.grid"]
         True
     """
-    import matplotlib as mpl
-    from cycler import cycler
+    with from_extra("experiments"):
+        import matplotlib as mpl
+        from cycler import cycler
 
     settings = _SETTINGS | {"axes.prop_cycle": cycler(color=list(PALETTE))}
     with mpl.rc_context(settings):  # pyright: ignore[reportArgumentType]

@@ -16,6 +16,7 @@ from generic_adam.experiments.study_records import (
     epsilons,
     methods,
 )
+from generic_adam.extras import from_extra
 from generic_adam.report.style import colour_for, house_style, save_figure
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def plot_study(curves: Sequence[Curve], title: str, stem: Path) -> tuple[Path, P
     Returns:
         The SVG and the PNG.
     """
-    from matplotlib.figure import Figure
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
 
     rows = epsilons(curves) or [None]
     with house_style():

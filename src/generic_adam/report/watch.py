@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from generic_adam.extras import from_extra
 from generic_adam.report.contents import ReportError
 from generic_adam.report.style import PALETTE, house_style
 
@@ -31,7 +32,8 @@ def draw_watch(path: str | Path) -> Figure:
     Raises:
         ReportError: the file cannot be read, or holds no record.
     """
-    from matplotlib.figure import Figure
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
 
     records = _read(Path(path))
     with house_style():

@@ -17,8 +17,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    from numba import njit
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

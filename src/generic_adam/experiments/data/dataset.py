@@ -18,6 +18,7 @@ import numpy as np
 
 from generic_adam.experiments.data.errors import DataError
 from generic_adam.experiments.data.formats import read_cifar100, read_idx
+from generic_adam.extras import from_extra
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
 
@@ -155,7 +156,8 @@ def _digits() -> Dataset:
 
     The first 1,437 train and the last 360, by other writers, test.
     """
-    from sklearn.datasets import load_digits
+    with from_extra("experiments"):
+        from sklearn.datasets import load_digits
 
     digits: Any = load_digits()
     small = (digits.images * 15).astype(np.uint8)  # 0..16 to 0..240

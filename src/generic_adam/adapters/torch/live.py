@@ -1,4 +1,4 @@
-"""A method from a live torch optimizer and its scheduler."""
+"""Reads the optimizer and the scheduler that belong together, parameter group by parameter group."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 
 from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.reading import AdapterError, Reading, merge_equal
-from generic_adam.adapters.torch_optimizers import reader_of
-from generic_adam.adapters.torch_rates import Rates, scheduled_rates
+from generic_adam.adapters.torch.optimizers import reader_of
+from generic_adam.adapters.torch.rates import Rates, scheduled_rates
 from generic_adam.schedules import as_schedule
 
 

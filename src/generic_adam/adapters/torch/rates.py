@@ -19,9 +19,9 @@ from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.curves import half_cosine, scaled
 from generic_adam.adapters.follow import follow
 from generic_adam.adapters.reading import AdapterError
-from generic_adam.adapters.torch_lambdas import lambda_rate
-from generic_adam.adapters.torch_replay import Replay, ReplayedSequence
-from generic_adam.adapters.torch_schedulers import FACTORS, MOMENTA, RATES, base_rate
+from generic_adam.adapters.torch.lambdas import lambda_rate
+from generic_adam.adapters.torch.replay import Replay, ReplayedSequence
+from generic_adam.adapters.torch.schedulers import FACTORS, MOMENTA, RATES, base_rate
 from generic_adam.schedules import Bounded, Opaque, Schedule, ScheduleError, as_schedule
 from generic_adam.torch.schedule_lr import ScheduleLR
 

@@ -9,7 +9,7 @@ from torch.optim import lr_scheduler as torch_lr
 
 from generic_adam.adapters import AdapterError
 from generic_adam.adapters.clock import Clock
-from generic_adam.adapters.torch_rates import closed_form, scheduled_rates, steps_taken
+from generic_adam.adapters.torch.rates import closed_form, scheduled_rates, steps_taken
 from generic_adam.schedules import Opaque, parse
 from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
 
