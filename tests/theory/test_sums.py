@@ -12,6 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+import generic_adam as ga
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule, bias_correction, parse, theta_from_weights
 from generic_adam.theory import sums
@@ -52,7 +53,7 @@ def test_integral_form_agrees_with_adding_term_by_term(text):
     assert is_piecewise_smooth(schedule)
     steps = 1_800_000
     exact = math.fsum(schedule.values(1, steps + 1).tolist())
-    assert sums.smooth_sum(schedule, 1, steps) == pytest.approx(exact, rel=1e-11)
+    assert sums.smooth_sums(schedule, [steps])[0] == pytest.approx(exact, rel=1e-11)
 
 
 @given(
@@ -85,7 +86,7 @@ def kinked_schedules(draw, depth=2):
 def test_random_kinks_are_summed_right(text, steps):
     schedule = parse(text)
     try:
-        value = sums.smooth_sum(schedule, 1, steps)
+        value = sums.smooth_sums(schedule, [steps])[0]
     except QuadratureError:
         event("left to be added term by term")
         return
@@ -140,6 +141,31 @@ def test_ratio_of_the_power_family():
     # alpha sqrt(1 - theta) = 0.1/t but for t = 1, where it is 0.1/sqrt 2.
     exact = (float(mpmath.harmonic(FAR)) - 1 + 1 / math.sqrt(2)) / math.sqrt(FAR)
     assert sums.ratio(method, FAR) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", SMOOTH)
+def test_several_sums_at_once_are_the_sums_one_by_one(text):
+    schedule = parse(text)
+    # 500 lies in the beginning, 1,000,050 just behind a join, the rest inside pieces.
+    stops = [500, 20_000, 1_000_050, 1_800_000]
+    exact = [math.fsum(schedule.values(1, stop + 1).tolist()) for stop in stops]
+    assert list(sums.partial_sums(schedule, reversed(stops))) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", ga.methods.names())
+def test_every_ratio_of_the_catalogue_is_there_up_to_1e15(name):
+    method = ga.methods.build(name)
+    stops = [10**13, 10**14, 10**15]
+    assert [stop for stop, _ in sums.ratios(method, stops)] == stops
+    one_by_one = [sums.ratio(method, stop) for stop in stops]
+    assert [value for _, value in sums.ratios(method, stops)] == pytest.approx(one_by_one, rel=1e-12)
+
+
+def test_ratios_out_of_reach_are_left_out():
+    oscillating = Method(alpha="(1 + 0.5*sin(t))/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)")
+    assert [stop for stop, _ in sums.ratios(oscillating, [10, 1000, FAR])] == [10, 1000]
+    ends_at_zero = Method(alpha="max(0, 1 - t/1000)", beta=0.9, theta="1 - 1/(t+1)")
+    assert [stop for stop, _ in sums.ratios(ends_at_zero, [10, 100, 1000, 900])] == [10, 100, 900]
 
 
 def test_a_sum_that_overflows_is_infinite():

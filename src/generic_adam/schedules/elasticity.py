@@ -24,6 +24,11 @@ class Elasticity:
     high: End
 
     @property
+    def is_exact(self) -> bool:
+        """Whether both ends are one and the same number: powers of t, whose exponents are computed once."""
+        return self.low is self.high and self.low is not None
+
+    @property
     def sign(self) -> int | None:
         """1, -1 or 0 where the elasticity is >= 0, <= 0 or = 0 throughout; None where it may change sign."""
         if self.low == 0 == self.high:
@@ -35,14 +40,16 @@ class Elasticity:
         return None
 
     def __add__(self, other: Elasticity) -> Elasticity:
-        return Elasticity(_plus(self.low, other.low), _plus(self.high, other.high))
+        low = _plus(self.low, other.low)
+        return Elasticity(low, low if self.is_exact and other.is_exact else _plus(self.high, other.high))
 
     def scaled(self, factor: Fraction) -> Elasticity:
         """The elasticity of u^factor."""
         if factor == 0:
             return Elasticity(Fraction(0), Fraction(0))
-        ends = (self.low, self.high) if factor > 0 else (self.high, self.low)
-        return Elasticity(*(None if end is None else end * factor for end in ends))
+        low, high = (self.low, self.high) if factor > 0 else (self.high, self.low)
+        scaled = _scaled(low, factor)
+        return Elasticity(scaled, scaled if self.is_exact else _scaled(high, factor))
 
     def times(self, factor: Interval) -> Elasticity:
         """The product with an interval."""
@@ -68,6 +75,10 @@ def of_power(exponent: Fraction) -> Elasticity:
 
 def _plus(a: End, b: End) -> End:
     return None if a is None or b is None else a + b
+
+
+def _scaled(end: End, factor: Fraction) -> End:
+    return None if end is None else end * factor
 
 
 def _corner(a: End, b: float, which: int) -> Fraction | float:

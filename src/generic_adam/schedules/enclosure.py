@@ -7,7 +7,6 @@ Everything here is one-sided: an answer is a proof, and "unknown" is always allo
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
@@ -58,7 +57,7 @@ def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     bounds = found.range
     if direction is not None and start < stop:
         bounds = bounds.meet(_range_of_monotone(schedule, direction, start, stop))
-    return replace(found, range=bounds, direction=direction, sign=sign or bounds.sign)
+    return Enclosure(bounds, sign or bounds.sign, direction, found.elasticity)
 
 
 def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: float) -> Interval:

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -226,7 +227,7 @@ class Power(Binary):
 
     binding = 4
 
-    @property
+    @cached_property
     def _lost_exponent(self) -> float:
         """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
         exponent = self.right
@@ -251,8 +252,8 @@ class Power(Binary):
         base, exponent = self.left._evaluate(times), self.right._evaluate(times)
         if not isinstance(base, np.ndarray):
             return np.power(base, exponent)
-        # The operator knows the fast exponents 2, 0.5 and -1 of arrays; two floats could turn complex.
-        result = base**exponent
+        # The operator knows the fast exponents 2, 0.5 and -1 of arrays, but not the commonest one of all.
+        result = 1 / np.sqrt(base) if np.ndim(exponent) == 0 and exponent == -0.5 else base**exponent
         lost = self._lost_exponent
         if lost and base.size and float(base.max()) >= _FAR:
             result = np.where(base < _FAR, result, result + result * (lost * np.log(base)))

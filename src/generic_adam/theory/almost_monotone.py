@@ -64,13 +64,12 @@ def almost_monotone(chi: Schedule, last: float = math.inf) -> AlmostMonotone:
 
 def _starts(chi: Schedule, tail_start: int, last: float) -> Iterator[int]:
     """Steps from which the form is tried: after the last join, then after the last kink or a beginning."""
-    if not _has_recursion(chi):  # a running sum or product settles first
+    found = kinks(chi, tail_start, int(min(last, _LONGEST_BEGINNING))) if is_piecewise_smooth(chi) else []
+    nearby = bool(found) and found[-1] <= tail_start + _EVERY_STEP
+    if not (nearby or _has_recursion(chi)):  # a running sum or product settles first
         yield tail_start
-    later = tail_start + _BEGINNING
-    if is_piecewise_smooth(chi):
-        found = kinks(chi, tail_start, int(min(last, _LONGEST_BEGINNING)))
-        # At the kink itself the two branches may be equal; a step later one is clearly ahead.
-        later = max([later, *(kink + 1 for kink in found)])
+    # At the kink itself the two branches may be equal; a step later one is clearly ahead.
+    later = max([tail_start + _BEGINNING, *(kink + 1 for kink in found)])
     if later < last:
         yield later
 

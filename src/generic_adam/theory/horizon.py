@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from generic_adam.methods import Method, MethodError
-from generic_adam.schedules import ScheduleError
 from generic_adam.theory.conditions import momentum_condition, second_moment_condition, step_size_condition
-from generic_adam.theory.sums import LONGEST_HORIZON, SumError, ratio
+from generic_adam.theory.sums import LONGEST_HORIZON, ratios
 from generic_adam.theory.verdicts import Condition, Status, condition_from_dict, condition_to_dict
 
 if TYPE_CHECKING:
@@ -80,13 +79,14 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
             f"horizon: expected a whole number of steps from 1 to {LONGEST_HORIZON:.0e}, got {steps}"
         )
     last = int(steps)
+    stops = (max(1, last // 100), max(1, last // 10), last)
     third, constant = step_size_condition(method, last)
     conditions = (momentum_condition(method, last), second_moment_condition(method, last), third)
     reading = HorizonReading(
         steps=last,
         conditions=conditions,
         C0=constant.constant if third.status is Status.HOLDS and math.isfinite(constant.constant) else None,
-        ratios=_ratios(method, last),
+        ratios=tuple((at, value) for at, value in ratios(method, stops) if math.isfinite(value)),
     )
     if problem is None or not reading.bound_applies:
         return reading
@@ -96,15 +96,3 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
     if not math.isfinite(expectation):  # too large for a double: as good as none, and JSON could not hold it
         return reading
     return HorizonReading(last, conditions, reading.C0, reading.ratios, expectation)
-
-
-def _ratios(method: Method, last: int) -> tuple[tuple[int, float], ...]:
-    found: list[tuple[int, float]] = []
-    for steps in sorted({max(1, last // 100), max(1, last // 10), last}):
-        try:
-            value = ratio(method, steps)
-        except (SumError, ScheduleError):
-            continue
-        if math.isfinite(value):
-            found.append((steps, value))
-    return tuple(found)

@@ -181,8 +181,8 @@ def _crossings(left: Schedule, right: Schedule, first: int, last: int) -> set[in
             values = larger(np.arange(start, stop + 1, dtype=np.float64))
             found.update((start + 1 + np.flatnonzero(values[1:] != values[:-1])).tolist())
             continue
-        begin, end = larger(np.array([start, stop], dtype=np.float64)).tolist()
-        if begin != end:
+        end = ahead(stop)
+        if ahead(start) != end:
             steps = range(start, stop + 1)
             at = bisect.bisect_left(steps, True, key=lambda t: ahead(t) == end)
             found.add(steps[at])

@@ -16,7 +16,7 @@ from generic_adam.schedules import FloatArray
 
 Integrand = Callable[[FloatArray], FloatArray]
 
-PANEL_WIDTH = 0.5
+_PANEL_WIDTH = 2.0
 _NODES = 16
 _DEEPEST = 48
 _MOST_PANELS = 20_000
@@ -58,14 +58,14 @@ def integral(integrand: Integrand, lower: float, upper: float, tolerance: float 
     if upper <= lower:
         return 0.0
     start, stop = float(np.log(lower)), float(np.log(upper))
-    edges: FloatArray = np.linspace(start, stop, max(2, int(np.ceil((stop - start) / PANEL_WIDTH)) + 1))
+    edges: FloatArray = np.linspace(start, stop, max(2, int(np.ceil((stop - start) / _PANEL_WIDTH)) + 1))
     left, right = edges[:-1], edges[1:]
     whole = panel_integrals(integrand, left, right)
     settled: list[float] = []
     for _ in range(_DEEPEST):
         middle = (left + right) / 2
-        first = panel_integrals(integrand, left, middle)
-        second = panel_integrals(integrand, middle, right)
+        halves = panel_integrals(integrand, np.append(left, middle), np.append(middle, right))
+        first, second = np.split(halves, 2)
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             raise QuadratureError("the integrand is not finite")
         size = np.abs(first).sum() + np.abs(second).sum() + sum(map(abs, settled))

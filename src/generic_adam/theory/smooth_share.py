@@ -12,10 +12,11 @@ from typing import final
 import numpy as np
 
 from generic_adam.schedules import FloatArray, Function, Growth, Join, Maximum, Minimum, Schedule, WeightShare
-from generic_adam.theory.quadrature import PANEL_WIDTH, panel_integrals
+from generic_adam.theory.quadrature import panel_integrals
 
 # From this t on the running sum is an integral with an end correction (Euler-Maclaurin).
 FIRST_SMOOTH = 1024
+_PANEL_WIDTH = 0.25
 
 
 @final
@@ -60,7 +61,7 @@ class SmoothShare(Schedule):
         order = np.argsort(flat)
         ends = np.log(flat[order] + 0.5)
         start = math.log(FIRST_SMOOTH + 0.5)
-        panels = np.arange(start, max(start, float(ends[-1])), PANEL_WIDTH / 2)
+        panels = np.arange(start, max(start, float(ends[-1])), _PANEL_WIDTH)
         edges = np.union1d(np.append(panels, start), ends[ends > start])
         pieces = panel_integrals(self.weights.at, edges[:-1], edges[1:], nodes=6)
         running = np.concatenate([[0.0], np.cumsum(pieces)])[np.searchsorted(edges, np.maximum(ends, start))]
