@@ -221,6 +221,44 @@ def test_an_overflow_is_infinite_and_explained():
     assert "Infinity" not in text
 
 
+@pytest.mark.parametrize("steps", [2_000, 200_000])
+@pytest.mark.parametrize(
+    ("alpha", "theta"),
+    [("0.5^t", "1 - 1/(t+1)"), ("1/sqrt(t)", "1 - 0.5^t"), ("1e-200*1e-200^t", "1 - 1/(t+1)")],
+)
+def test_what_is_positive_by_its_form_and_rounds_to_0_breaks_no_hypothesis(alpha, theta, steps):
+    result = bound(Method(alpha, 0.9, theta), PROBLEM, steps)
+    assert result.is_valid
+    assert result.statement.startswith("the bound exceeds the largest double")
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("method", "problem", "delta"),
+    [
+        (Method("1e-300/sqrt(t)", 0.9, 0.999), Problem(1e-308, 1, 1, 1), 0.1),
+        (Method("1e-100/sqrt(t)", 0.9, 0.999), PROBLEM, 1e-300),
+        (Method("1e308/sqrt(t)", 0.9, 0.99999999), PROBLEM, 0.1),
+    ],
+)
+def test_numbers_near_the_ends_of_a_double_are_no_error(method, problem, delta):
+    result = bound(method, problem, 1000, delta)
+    assert result.is_valid
+    assert result.value > 0
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_beta_may_be_as_close_to_1_as_a_double_is():
+    beta = math.nextafter(1, 0)
+    result = bound(Method("1/sqrt(t)", beta, "1 - 1/(t+1)"), PROBLEM, 1000)
+    known = result.constants
+    assert known is not None
+    assert beta**2 < known.theta_prime < 1
+    assert math.isfinite(result.value)
+    # 1 - sqrt(gamma) is at most 1 - beta = 2^-53, and C3 has at least its third power below the line.
+    assert 2.0**159 * PROBLEM.smoothness < known.C3
+
+
 def test_theta_limit_counts_even_if_the_horizon_ends_before():
     # theta_5 = 0.8 < beta^2, but the limit is 1: the theorem applies.
     assert bound(Method("0.1/sqrt(t)", 0.9, "1 - 1/max(t,2)"), PROBLEM, 5).is_valid

@@ -160,8 +160,10 @@ def _assembled(
     estimate: Estimate | None,
 ) -> Bound:
     expectation = math.inf
-    if known is not None:
-        expectation = (known.C + known.C_prime * seen.total) / (seen.steps * seen.alpha_last)
+    divisor = seen.steps * seen.alpha_last
+    # A divisor that a double cannot hold, 0 or infinite, leaves the bound as large as it is without one.
+    if known is not None and 0 < divisor < math.inf and math.isfinite(known.C_prime):
+        expectation = (known.C + known.C_prime * seen.total) / divisor
     return Bound(
         value=expectation / delta,
         expectation=expectation,

@@ -112,9 +112,10 @@ def log_C2(sequences: Sequences, theta_prime: float, C1_log: float) -> float:
     beta = sequences.beta
     if beta == 0:
         return math.log(2)
+    # 1 - gamma as a difference over theta': positive for every theta' above beta^2, however close.
+    one_minus_gamma_log = _log(theta_prime - beta**2) - math.log(theta_prime)
     momentum_log = (
-        math.log(beta / (1 - beta))
-        - (C1_log + math.log1p(-(beta**2) / theta_prime) + math.log(sequences.theta_first)) / 2
+        math.log(beta / (1 - beta)) - (C1_log + one_minus_gamma_log + math.log(sequences.theta_first)) / 2
     )
     return math.log(2) + 2 * _log_sum(0.0, momentum_log)
 
@@ -126,9 +127,12 @@ def log_C3(problem: Problem, sequences: Sequences, theta_prime: float, C1_log: f
     theta_prime that makes C3 least makes the bound least. As a function of log theta_prime, log C3 is convex:
     -log C1 has the increasing slope N, and -log(1 - sqrt gamma) is a sum of decaying exponentials.
     """
-    root_log = math.log1p(-sequences.beta / math.sqrt(theta_prime))
+    beta, root = sequences.beta, math.sqrt(theta_prime)
+    # 1 - sqrt(gamma) = (theta' - beta^2) / (sqrt(theta') (sqrt(theta') + beta)), for the same reason.
+    root_log = _log(theta_prime - beta**2) - math.log(root * (root + beta))
     C0_log = math.log(sequences.C0)
-    squared_steps = 2 * C0_log + math.log(sequences.chi_first * problem.smoothness) - C1_log - 2 * root_log
+    step_log = _log(sequences.chi_first) + math.log(problem.smoothness)
+    squared_steps = 2 * C0_log + step_log - C1_log - 2 * root_log
     noise = log_C2(sequences, theta_prime, C1_log) + math.log(problem.gradient_bound)
     return C0_log - C1_log / 2 - root_log + _log_sum(squared_steps, noise)
 
@@ -141,7 +145,14 @@ def exponential(exponent: float) -> float:
         return math.inf
 
 
+def _log(number: float) -> float:
+    """Return the logarithm, -infinity of a number that has rounded to 0 or below."""
+    return math.log(number) if number > 0 else -math.inf
+
+
 def _log_sum(first: float, second: float) -> float:
     """Return log(e^first + e^second)."""
     larger, smaller = max(first, second), min(first, second)
+    if math.isinf(larger):
+        return larger
     return larger + math.log1p(math.exp(smaller - larger))

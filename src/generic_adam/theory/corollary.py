@@ -52,9 +52,10 @@ def constant_theta_estimate(method: Method, steps: int, known: Constants, delta:
         return None
     eta, exponent = power
     s = -exponent
-    if not 0 <= s < 1:
+    if not 0 <= s < 1 or float(eta) == 0:
         return None
-    falling = known.C / (delta * float(eta) * steps ** float(1 - s))
+    # One division at a time: a product of small numbers may round to 0.
+    falling = known.C / delta / float(eta) / steps ** float(1 - s)
     floor = known.C_prime * math.sqrt(complement) / delta
     return Estimate(falling + floor, falling + floor / float(1 - s), floor)
 

@@ -55,12 +55,12 @@ class Survey:
 
     Args:
       steps: T.
-      beta: the largest :math:`\beta_t`.
+      beta: the largest :math:`\beta_t`, or an upper bound for it that the form gives.
       theta_first: :math:`\theta_1`.
       theta_last: :math:`\theta_T`.
       chi_first: :math:`\chi_1`.
       C0: :math:`\max_t \chi_t / \min_{i \le t} \chi_i`, or an upper bound for it that the form gives.
-      alpha_last: :math:`\alpha_T`.
+      alpha_last: :math:`\alpha_T`; 0 where it is positive by its form and too small for a double.
       total: :math:`\sum_t \alpha_t\sqrt{1-\theta_t}`.
       missing: the hypotheses that fail on these steps, each with its first t.
     """
@@ -138,7 +138,7 @@ def _step(witness: int | str | None) -> int | None:
 def survey_step_by_step(method: Method, total: int) -> Survey:
     """Survey the steps by looking at every one of them, in blocks that fit a cache."""
     complement = 1 - method.theta
-    walk = _Walk()
+    walk = _Walk(*(enclose(sequence, 1, total).positive for sequence in (method.alpha, complement)))
     for start in range(1, total + 1, _BLOCK):
         stop = min(start + _BLOCK, total + 1)
         walk.take(
@@ -151,9 +151,15 @@ def survey_step_by_step(method: Method, total: int) -> Survey:
 
 
 class _Walk:
-    """The state carried from block to block."""
+    """The state carried from block to block.
 
-    def __init__(self) -> None:
+    Args:
+      alpha_positive: whether alpha_t > 0 by its form; a value that rounds to 0 refutes nothing then.
+      complement_positive: the same of 1 - theta_t.
+    """
+
+    def __init__(self, alpha_positive: bool, complement_positive: bool) -> None:
+        self.alpha_positive, self.complement_positive = alpha_positive, complement_positive
         self.beta = 0.0
         self.sums: list[float] = []
         self.least_chi = math.inf
@@ -187,7 +193,8 @@ class _Walk:
         self._note(
             "(R1)", start, ~((beta >= 0) & (beta < 1)), beta, "beta_{t} = {value:.6g} is not in [0, 1)"
         )
-        self._note("(R2)", start, complement <= 0, 1 - complement, "theta_{t} = {value:.6g} is not below 1")
+        one = (complement <= 0) & (not self.complement_positive)
+        self._note("(R2)", start, one, 1 - complement, "theta_{t} = {value:.6g} is not below 1")
         self._note(
             "(R2)", start, ~(complement < 1), 1 - complement, "theta_{t} = {value:.6g} is not positive"
         )
@@ -195,13 +202,8 @@ class _Walk:
         earlier = np.concatenate([[before], complement[:-1]])
         falls = complement > earlier * (1 + _ROUNDING)
         self._note("(R2)", start, falls, 1 - complement, "theta_t falls to {value:.6g} at t = {t}")
-        self._note(
-            "(R3)",
-            start,
-            ~((alpha > 0) & np.isfinite(alpha)),
-            alpha,
-            "alpha_{t} = {value:.6g} is not positive",
-        )
+        no_step = ~((alpha > 0) & np.isfinite(alpha)) & ~((alpha == 0) & self.alpha_positive)
+        self._note("(R3)", start, no_step, alpha, "alpha_{t} = {value:.6g} is not positive and finite")
 
     def _note(self, hypothesis: str, start: int, wrong: BoolArray, values: FloatArray, sentence: str) -> None:
         if hypothesis not in self.missing and wrong.any():
