@@ -132,6 +132,21 @@ def test_defossez_wants_their_step_size_and_a_horizon():
     assert defossez(certified_adam(), 10_000).verdict is Verdict.NOT_CERTIFIED
 
 
+def test_defossez_knows_their_step_size_by_its_form_for_any_number_of_steps():
+    theirs = defossez(corrected(0.001, 0.9, 0.999), 10**12)
+    assert theirs.verdict is Verdict.CERTIFIED
+    assert theirs.conditions[3].reason.endswith("for every t")
+
+
+def test_defossez_asks_for_a_horizon_only_where_there_is_none():
+    opaque = Method(lambda t: 0.001 * math.sqrt(1 - 0.999**t), lambda t: 0.9, 0.999)
+    assert "give the number of steps" in defossez(opaque).conclusion
+    given = defossez(opaque, 100)
+    assert given.verdict is Verdict.UNDECIDED
+    assert "horizon" not in given.conclusion
+    assert "none is given" not in given.conditions[4].reason
+
+
 def test_defossez_constants_written_out():
     alpha, beta, theta, steps = 0.01, 0.9, 0.99, 1000
     R, L, d = 3 + 0.01, 2, 5

@@ -4,7 +4,8 @@ Their Adam has :math:`m_n = \beta m_{n-1} + g_n`, :math:`v_n = \theta v_{n-1} + 
 :math:`x_n = x_{n-1} - \alpha_n m_n/\sqrt{\epsilon + v_n}`, with
 :math:`\alpha_n = \alpha(1-\beta)\sqrt{(1-\theta^n)/(1-\theta)}`; in the averages of Generic Adam that is
 :math:`\alpha_t = \alpha\sqrt{1-\theta^t}`: the correction of the second moment, and none of the first. (They
-add :math:`\epsilon` at every step; Generic Adam starts from it.) With
+add :math:`\epsilon` to :math:`v_n` at every step, :math:`(1-\theta)\epsilon` on the scale of an average;
+Generic Adam starts from it.) With
 :math:`\|g\|_\infty \le R - \sqrt\epsilon`, :math:`\tilde N = N - \beta/(1-\beta) > 0` and :math:`\tau = j`
 with probability proportional to :math:`1-\beta^{N-j}`,
 
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from generic_adam.schedules import ScheduleError, bias_correction, sqrt
+from generic_adam.schedules.factors import collected
 from generic_adam.theory.criteria.constancy import constancy
 from generic_adam.theory.criteria.criterion import Criterion
 from generic_adam.theory.sums import checked_horizon
@@ -78,12 +80,14 @@ def defossez(method: Method, horizon: int | None = None) -> Criterion:
         Verdict.CERTIFIED: "an explicit bound on E|grad F|^2 after N steps, for gradients bounded in every "
         "coordinate; alpha = 1/sqrt(N) and theta = 1 - 1/N make it O(d log N/sqrt N)",
         Verdict.NOT_CERTIFIED: "the theorem does not apply",
-        Verdict.UNDECIDED: "the theorem needs a horizon: give the number of steps",
+        Verdict.UNDECIDED: "the theorem needs a horizon: give the number of steps"
+        if steps is None
+        else "whether the theorem applies could not be decided",
     }
     return Criterion(
         name="Defossez et al.",
         citation=_CITATION,
-        about="Adam with constants for N steps, bounded gradients",
+        about="Adam with constants for N steps and epsilon added at every one, bounded gradients",
         conditions=conditions,
         conclusion=outcome[verdict_of(conditions)],
     )
@@ -97,7 +101,7 @@ def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, st
       beta: the momentum constant, below theta.
       theta: the second-moment constant.
       problem: its `gradient_bound` is read here as a bound on every coordinate of every stochastic gradient,
-        so that :math:`R = G + \sqrt\epsilon`.
+        so that :math:`R = G + \sqrt\epsilon`, and its `epsilon` as the one added to their :math:`v_n`.
       steps: N, more than beta/(1 - beta).
 
     Raises:
@@ -133,9 +137,13 @@ def _step_size(method: Method, steps: int | None) -> Condition:
     asked = "alpha_t must be alpha sqrt(1 - theta^t), the second moment's correction and no other"
     if method.theta(1) == 0:
         return Condition(4, Status.FAILS, f"{asked}, and theta_1 = 0", 1)
+    quotient = collected(method.alpha / sqrt(bias_correction(method.theta)))
+    constant = quotient.constant_value
+    if constant is not None:
+        return Condition(4, Status.HOLDS, f"alpha_t = {constant:.6g} sqrt(1 - theta^t) for every t")
     last = min(steps or _LOOKED_AT, _LOOKED_AT)
     try:
-        scale = (method.alpha / sqrt(bias_correction(method.theta))).values(1, last + 1)
+        scale = quotient.values(1, last + 1)
     except ScheduleError as error:
         return Condition(4, Status.UNDECIDED, f"{asked}: {error}")
     off = ~(np.abs(scale - scale[0]) <= _ROUNDING * abs(scale[0]))
@@ -152,10 +160,11 @@ def _step_size(method: Method, steps: int | None) -> Condition:
 
 def _long_enough(method: Method, steps: int | None) -> Condition:
     beta = method.beta.constant_value
-    if steps is None or beta is None:
-        return Condition(
-            5, Status.UNDECIDED, "the number of steps N must exceed beta/(1 - beta); none is given"
-        )
+    asked = "the number of steps N must exceed beta/(1 - beta)"
+    if steps is None:
+        return Condition(5, Status.UNDECIDED, f"{asked}; none is given")
+    if beta is None:
+        return Condition(5, Status.UNDECIDED, f"{asked}; beta_t is not constant by its form")
     least = beta / (1 - beta)
     if steps > least:
         return Condition(5, Status.HOLDS, f"N = {steps:,} exceeds beta/(1 - beta) = {least:.6g}")

@@ -87,7 +87,7 @@ def _window(complement: Schedule) -> Condition:
         )
     growth = scaled.growth
     if growth is not None and growth.trend != 0:
-        return Condition(3, Status.FAILS, f"{asked}; t (1 - theta_t) grows like {growth}", str(growth))
+        return Condition(3, Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}", str(growth))
     if growth is not None and _stays_below_one(scaled, growth):
         return Condition(
             3, Status.HOLDS, f"{asked}: it does, with c near {min(values.min(), growth.low):.6g}"

@@ -57,9 +57,8 @@ def _condition(number: int, terms: Schedule, name: str, *, should_diverge: bool)
     if growth is None or growth.sign < 0:
         return Condition(number, Status.UNDECIDED, f"{name} must be {wanted}; {_evidence(terms)}")
     diverges = sum_diverges(growth)
-    reason = (
-        f"{name} must be {wanted} and is {'infinite' if diverges else 'finite'}: its terms grow like {growth}"
-    )
+    found = "infinite" if diverges else "finite"
+    reason = f"{name} must be {wanted} and is {found}: its terms are of order {growth}"
     if diverges is should_diverge:
         return Condition(number, Status.HOLDS, reason)
     return Condition(number, Status.FAILS, reason, str(growth))
