@@ -36,6 +36,10 @@ NOT_CERTIFIED = {
     "linear to zero": Method("0.001*max(0, 1 - t/10000)", 0.9, 0.999),
     "beta to 1": Method("0.1/sqrt(t)", "1 - 1/(t+1)", "1 - 1/(t+1)"),
     "constant alpha, theta to 1": Method(0.001, 0.9, "1 - 1/max(t,2)"),
+    "a step of theta to mend": Method(
+        "0.1/sqrt(t)", 0.9, "0.5 if t < 2 else 0.7 if t < 4 else 0.65 if t < 7 else 1 - 1/t"
+    ),
+    "a join at the beginning": Method("0.1/sqrt(t)", 0.9, "1 - 1/t if t < 2 else 1 - 1/(t+5)"),
 }
 
 
@@ -58,6 +62,7 @@ def test_every_advice_is_certified_and_differs_where_it_says(label):
         assert not apart[: first - 1].any()
         assert apart[first - 1]
         if last is not None:
+            assert apart[last - 1]
             assert not apart[last:].any()
         json.dumps(advice.to_dict(), allow_nan=False)
 
@@ -76,6 +81,16 @@ def test_theta_one_of_zero_is_held_or_shifted():
     assert held.method.theta(1) == 0.5
     assert (held.first_step, held.last_step) == (1, 1)
     assert str(shifted.method.theta) == "1 - 1 / (t + 1)"
+
+
+def test_a_theta_that_is_joined_is_held_at_the_value_that_is_named():
+    (held,) = advise(NOT_CERTIFIED["a join at the beginning"])
+    assert held.changes == "theta_t held at theta_2 = 0.857143 for t < 2"
+    assert held.method.theta(1) == pytest.approx(1 - 1 / 7)
+    assert (held.first_step, held.last_step) == (1, 1)
+    (held,) = advise(NOT_CERTIFIED["a step of theta to mend"])
+    assert held.changes == "theta_t held at theta_5 = 0.65 for t < 5"
+    assert (held.first_step, held.last_step) == (1, 3)  # theta_4 is 0.65 already
 
 
 def test_r_above_2s_becomes_the_largest_certified_r():
@@ -107,6 +122,21 @@ def test_constants_tuned_to_a_horizon():
     reading = tuned.certificate.horizon
     assert reading is not None
     assert reading.bound_applies
+
+
+@pytest.mark.parametrize(("steps", "there"), [(1, False), (2, False), (5, False), (6, True)])
+def test_constants_are_tuned_only_where_theta_is_above_the_square_of_beta(steps, there):
+    tuned = [one for one in advise(methods.adam(), horizon=steps) if one.horizon is not None]
+    assert bool(tuned) is there  # 1 - 1/5 < 0.81 < 1 - 1/6
+    for one in tuned:
+        assert bound(one.method, Problem(1, 1, 10, 1), steps).is_valid
+
+
+def test_tuned_constants_look_at_the_whole_warm_up():
+    warm = methods.adam(lr="1e-4*min(1, t/10000)", bias_correction=False)
+    tuned = advise(warm, horizon=10**5)[-1]
+    # chi_T = 1e-4/sqrt(0.001) is the largest, so that alpha = 1e-4 sqrt(1000/T).
+    assert tuned.method.alpha(1) == pytest.approx(1e-5, rel=1e-9)
 
 
 def test_the_tuned_bound_falls_as_one_over_root_T():

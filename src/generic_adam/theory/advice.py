@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from generic_adam.methods import Method
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
@@ -19,6 +20,8 @@ from generic_adam.theory.rate import Rate
 from generic_adam.theory.repairs import STAGES, Candidate, applied
 from generic_adam.theory.sums import checked_horizon
 from generic_adam.theory.verdicts import Status, Verdict
+
+BoolArray = npt.NDArray[np.bool_]
 
 _COMPARED = 1 << 13
 _SAME = 1e-12
@@ -78,7 +81,8 @@ def advise(method: Method, horizon: int | None = None) -> tuple[Advice, ...]:
     """Find certified methods near a method that is not certified, nearest first.
 
     Nearest is: differs on the fewest steps, else differs from the latest step on, else changes the fewest
-    sequences, else has the fastest rate. Every method returned is certified by `certify`.
+    sequences, else has the fastest rate. Every method returned is certified by `certify`, the constants tuned
+    to a horizon excepted.
 
     Args:
       method: the method to change.
@@ -107,7 +111,8 @@ def _certified(method: Method) -> Iterator[Advice]:
         first = first_difference(method, candidate.method)
         if first is not None:
             changes = "; ".join(candidate.changes)
-            yield Advice(candidate.method, changes, first, candidate.last_step, certificate)
+            last = _last_difference(method, candidate)
+            yield Advice(candidate.method, changes, first, last, certificate)
 
 
 def _mended(candidate: Candidate, stage: int) -> Iterator[tuple[Candidate, Certificate]]:
@@ -139,26 +144,50 @@ def _distance(advice: Advice) -> tuple[float, int, int, tuple[Fraction, Fraction
 
 
 def _tuned(method: Method, steps: int) -> Iterator[Advice]:
-    r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t so far.
+    r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t up to T.
 
     For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
-    bound at T is then O(1/sqrt T).
+    bound at T is then O(1/sqrt T). There are none where theta = 1 - 1/T is not above beta^2, as (R2) asks.
     """
-    if steps < 2 or not method.beta.is_constant:
+    beta, theta = method.beta.constant_value, 1 - Fraction(1, steps)
+    if beta is None or theta <= beta**2:
         return
-    with np.errstate(all="ignore"):
-        chi = (method.alpha / sqrt(1 - method.theta)).values(1, min(steps, _COMPARED) + 1)
-    largest = float(chi.max())
+    largest = _largest(method.alpha / sqrt(1 - method.theta), steps)
     if not 0 < largest < math.inf:
         return
     scale = float(f"{largest / math.sqrt(steps):.12g}")
-    tuned = Method(scale, method.beta, as_schedule(1 - Fraction(1, steps)))
+    tuned = Method(scale, method.beta, as_schedule(theta))
     certificate = certify(tuned, horizon=steps)
     reading = certificate.horizon
     first = first_difference(method, tuned)
     if reading is not None and reading.bound_applies and first is not None:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
         yield Advice(tuned, changes, first, None, certificate, steps)
+
+
+def _largest(schedule: Schedule, steps: int) -> float:
+    """Return the largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale."""
+    with np.errstate(all="ignore"):
+        found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
+        if steps > _COMPARED and not has_callable(schedule):
+            found = max(found, *(late_value(schedule, late) for late in _spread(steps)))
+    return found
+
+
+def _spread(last: int) -> list[int]:
+    """Steps from the last of those that are all compared on, spread evenly on a logarithmic scale."""
+    return np.geomspace(_COMPARED, last, 200).astype(np.int64).tolist()
+
+
+def _last_difference(method: Method, candidate: Candidate) -> int | None:
+    """Return the last t at which a candidate differs, where its change ends; None if it may not."""
+    if candidate.last_step is None:
+        return None
+    sequences = (
+        (getattr(method, name), getattr(candidate.method, name)) for name in ("alpha", "beta", "theta")
+    )
+    apart = np.any([_apart(one, other, candidate.last_step) for one, other in sequences], axis=0)
+    return int(np.flatnonzero(apart)[-1]) + 1
 
 
 def first_difference(one: Method, other: Method) -> int | None:
@@ -173,17 +202,22 @@ def first_difference(one: Method, other: Method) -> int | None:
 
 
 def _first_difference(one: Schedule, other: Schedule) -> int | None:
-    first, second = one.values(1, _COMPARED + 1), other.values(1, _COMPARED + 1)
-    apart = ~(np.abs(first - second) <= _SAME * np.maximum(np.abs(first), np.abs(second)))
+    apart = _apart(one, other, _COMPARED)
     if apart.any():
         return int(np.argmax(apart)) + 1
     known = _COMPARED
-    for late in np.geomspace(_COMPARED, 1e15, 200).astype(np.int64).tolist():
+    for late in _spread(10**15):
         if _differ(one, other, late):
             steps = range(known + 1, late + 1)
             return steps[bisect.bisect_left(steps, True, key=lambda step: _differ(one, other, step))]
         known = late
     return None
+
+
+def _apart(one: Schedule, other: Schedule, last: int) -> BoolArray:
+    """Return at which t = 1..last two sequences differ by more than rounding."""
+    first, second = one.values(1, last + 1), other.values(1, last + 1)
+    return ~(np.abs(first - second) <= _SAME * np.maximum(np.abs(first), np.abs(second)))
 
 
 def _differ(one: Schedule, other: Schedule, step: int) -> bool:

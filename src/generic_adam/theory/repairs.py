@@ -13,6 +13,7 @@ from fractions import Fraction
 from generic_adam.methods import Method, MethodError
 from generic_adam.schedules import (
     Constant,
+    Join,
     Schedule,
     ScheduleError,
     Time,
@@ -196,7 +197,8 @@ def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
     """Return the schedule with t replaced by another time, or None where it has more than t inside."""
     if isinstance(schedule, Time):
         return time
-    if not schedule.accepts_real_times:
+    # The threshold of a join is a time of its own, which would stay where it is.
+    if isinstance(schedule, Join) or not schedule.accepts_real_times:
         return None
     parts: list[object] = []
     for field in fields(schedule):  # type: ignore[arg-type]
