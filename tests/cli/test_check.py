@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -115,6 +116,26 @@ def test_all_criteria_lists_the_other_theorems(capsys):
     assert len(json.loads(out)["criteria"]) == 4
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["adam", "--theta", "0.5"],  # below beta^2 = 0.81
+        ["--alpha", "t", "--beta", "0.9", "--theta", "0.99"],  # chi_t grows
+    ],
+)
+def test_without_a_bound_there_is_no_floor_of_one(capsys, arguments):
+    code, out, _ = run(capsys, "check", *arguments)
+    assert code == 1
+    assert "floor: Theorem 1" not in out
+
+
+@pytest.mark.parametrize(("method", "word"), [("adam", "warning"), ("adagrad", "no warning")])
+def test_a_theorem_that_can_only_warn_is_shown_as_such(capsys, method, word):
+    _, out, _ = run(capsys, "check", method, "--all-criteria")
+    row = next(line for line in out.splitlines() if "a warning" in line)
+    assert re.split(r"\s{2,}", row.strip())[2] == word
+
+
 def test_explain_prints_the_whole_argument(capsys):
     _, out, _ = run(capsys, *ADAM, "--explain")
     assert "condition 4 fails" in out
@@ -142,6 +163,9 @@ BAD = {
         ["check", "--alpha", "1", "--beta", "0", "--theta", "0.9", "--lr", "1"],
         "--lr goes with",
     ),
+    "weight decay nan": (["check", "adam", "--weight-decay", "nan"], "--weight-decay is nan"),
+    "weight decay < 0": (["check", "adam", "--weight-decay", "-0.1"], "--weight-decay is -0.1"),
+    "clip 0": (["check", "adam", "--clip", "0"], "--clip is 0.0, expected a positive number"),
     "not an expression": (["check", "--alpha", "1/(", "--beta", "0", "--theta", "0.9"], "alpha"),
     "python in a text": (["check", "--alpha", "__import__('os')", "--beta", "0", "--theta", "0.9"], "alpha"),
 }

@@ -141,7 +141,49 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, project, capsys):
     assert message in err
 
 
-def test_bound_and_advise_take_the_same_sources(project, capsys):
+def test_bound_takes_a_function_and_says_what_the_theorem_does_not_cover(project, capsys):
+    assert main(["bound", "--from", "guarded_script:decayed", "--steps", "1000"]) == 0
+    out = capsys.readouterr().out
+    assert "GenericAdam, parameter group 0: after 1,000 steps" in out
+    assert "not covered: decoupled weight decay of 0.1" in out
+    assert main(["bound", "--from", "guarded_script:repaired", "--steps", "1000", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["method"]["theta"] == "max(0.999, 1 - 1 / t)"
+    assert data["not_covered"] == []
+    assert data["value"] > 0
+    assert main(["bound", "--from", "guarded_script:groups", "--steps", "1000"]) == 2
+    assert "parameter groups that differ" in capsys.readouterr().err
+
+
+def test_bound_takes_a_recipe_and_says_what_the_theorem_does_not_cover(capsys):
+    assert main(["bound", "--recipe", "gpt3", "--steps", "93750", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["steps"] == 93_750
+    assert len(data["not_covered"]) == 4
+    assert data["notes"][0].startswith("source: Brown et al.")
+    assert main(["bound", "--recipe", "palm", "--steps", "100"]) == 1
+    out = capsys.readouterr().out
+    assert "palm: no bound: (R2): theta_1 = 0 is not positive" in out
+    assert "not covered: weight decay of lr^2" in out
+    for arguments, words in (
+        (["--recipe", "gpt3"], "missing option '--steps'"),
+        (["--recipe", "gtp3", "--steps", "9"], "did you mean 'gpt3'?"),
+        (["adam", "--recipe", "gpt3", "--steps", "9"], "--recipe stands alone"),
+    ):
+        assert main(["bound", *arguments]) == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert words in captured.err
+
+
+def test_advise_says_what_the_theorem_does_not_cover(project, capsys):
+    assert main(["advise", "--from", "guarded_script:decayed"]) == 0
+    assert "not covered: decoupled weight decay of 0.1" in capsys.readouterr().out
+    assert main(["advise", "--recipe", "t5", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["not_covered"]) == 3
+
+
+def test_advise_takes_the_same_sources(project, capsys):
     assert main(["advise", "--from", "guarded_script:plain"]) == 0
     assert "max(0.999, 1 - 1/t)" in capsys.readouterr().out
     assert main(["advise", "--from", "guarded_script:groups"]) == 2

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.method_options import NamedMethod, with_method
+from generic_adam.cli.method_options import NamedMethod, remarks, with_method
 
 if TYPE_CHECKING:
     from generic_adam.theory.advice import Advice
@@ -34,17 +34,24 @@ def register(app: typer.Typer) -> None:
         certificate = certify(named.method)
         found = find(named.method, whole_steps(horizon))
         if as_json:
-            print_as_json(certificate, found)
+            print_as_json(named, certificate, found)
         else:
             print_for_people(named, certificate, found)
         raise typer.Exit(0 if found or certificate.rate is not None else NO_ADVICE)
 
 
-def print_as_json(certificate: "Certificate", found: Sequence["Advice"]) -> None:
+def print_as_json(named: NamedMethod, certificate: "Certificate", found: Sequence["Advice"]) -> None:
     """The advice as JSON, nearest first, with the verdict on the method as given."""
     from generic_adam.cli.tables import print_json
 
-    print_json({"verdict": str(certificate.verdict), "advice": [one.to_dict() for one in found]})
+    print_json(
+        {
+            "verdict": str(certificate.verdict),
+            "advice": [one.to_dict() for one in found],
+            "not_covered": list(named.outside),
+            "notes": list(named.notes),
+        }
+    )
 
 
 def print_for_people(named: NamedMethod, certificate: "Certificate", found: Sequence["Advice"]) -> None:
@@ -70,3 +77,5 @@ def print_for_people(named: NamedMethod, certificate: "Certificate", found: Sequ
         console.print(Text(f"{number}. {one.changes} ({one.differs}; {reach})", style="bold"))
         method = one.method
         console.print(Text(f"     α_t = {method.alpha}   β_t = {method.beta}   θ_t = {method.theta}"))
+    for line in remarks(named.outside, named.notes):
+        console.print(Text(f"  {line}"))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.method_options import NamedMethod, with_method
+from generic_adam.cli.method_options import NamedMethod, remarks, with_method
 
 if TYPE_CHECKING:
     from generic_adam.theory.bound import Bound
@@ -65,7 +65,8 @@ def print_as_json(named: NamedMethod, problem: "Problem", result: "Bound") -> No
 
     method = named.method
     sequences = {"alpha": str(method.alpha), "beta": str(method.beta), "theta": str(method.theta)}
-    print_json({**result.to_dict(), "problem": asdict(problem), "method": sequences})
+    beside = {"not_covered": list(named.outside), "notes": list(named.notes)}
+    print_json({**result.to_dict(), "problem": asdict(problem), "method": sequences, **beside})
 
 
 def print_for_people(named: NamedMethod, problem: "Problem", result: "Bound") -> None:
@@ -92,6 +93,8 @@ def print_for_people(named: NamedMethod, problem: "Problem", result: "Bound") ->
                 f"and never falls below {result.estimate.floor:.6g}"
             )
         )
+    for line in remarks(named.outside, named.notes):
+        console.print(Text(f"  {line}"))
     if result.constants is not None:
         names = {"theta_prime": "θ'", "gamma": "γ", "below": "N", "C_prime": "C'", "C1_log": "log C1"}
         rows = [

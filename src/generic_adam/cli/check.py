@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generic_adam.cli.method_options import MethodOptionError, NamedMethod, with_methods
+from generic_adam.cli.method_options import MethodOptionError, NamedMethod, remarks, with_methods
 
 if TYPE_CHECKING:
     from generic_adam.theory.advice import Advice
@@ -172,6 +172,10 @@ def draw_plot(
 
 def not_covered(*, weight_decay: float, clip: float | None, factored: bool) -> tuple[str, ...]:
     """What is in use that the theorem does not speak of, each with the reason."""
+    if not 0 <= weight_decay < math.inf:
+        raise MethodOptionError(f"--weight-decay is {weight_decay!r}, expected a number of at least 0")
+    if clip is not None and not 0 < clip < math.inf:
+        raise MethodOptionError(f"--clip is {clip!r}, expected a positive number")
     found: list[str] = []
     if weight_decay:
         found.append(f"weight decay {weight_decay:g}: the theorem's step has no such term")
@@ -215,8 +219,7 @@ def print_for_people(found: Answer, *, explain: bool, apart: bool) -> None:
     for line in (
         *floor_lines(certificate),
         *advice_lines(found.advice),
-        *(f"not covered: {one}" for one in found.outside),
-        *(f"note: {one}" for one in found.named.notes),
+        *remarks(found.outside, found.named.notes),
     ):
         console.print(Text(f"  {line}"))
     if certificate.horizon is not None:
@@ -228,10 +231,18 @@ def print_for_people(found: Answer, *, explain: bool, apart: bool) -> None:
 
 
 def floor_lines(certificate: "Certificate") -> Iterator[str]:
-    """Where the ratio of condition 4 has a positive limit: the floor that Theorem 1's bound tends to."""
-    witness = certificate.conditions[3].witness
-    complement = (1 - certificate.method.theta).constant_value
-    if complement is not None and isinstance(witness, str) and witness.startswith("ratio -> "):
+    """Where the ratio of condition 4 has a positive limit: the floor that Theorem 1's bound tends to.
+
+    Without (R1) to (R3), theta > beta^2 included, there is no bound and so no floor of one.
+    """
+    theta, beta = certificate.method.theta, certificate.method.beta.constant_value
+    complement = (1 - theta).constant_value
+    if complement is None or (beta is not None and theta(1) <= beta**2):
+        return
+    *first_three, fourth = certificate.conditions
+    bounded = all(str(condition.status) == "holds" for condition in first_three)
+    witness = fourth.witness
+    if bounded and isinstance(witness, str) and witness.startswith("ratio -> "):
         limit, root = witness.removeprefix("ratio -> "), math.sqrt(complement)
         yield (
             f"floor: Theorem 1's bound tends to no less than {limit} C' (sqrt(1-θ) = {root:.4g}), "
@@ -251,10 +262,7 @@ def print_criteria(criteria: Sequence["Criterion"]) -> None:
 
     print_table(
         ("theorem", "about", "answer", "what follows"),
-        [
-            (one.name, one.about, "warning" if _warns(one) else answer(str(one.verdict)), one.conclusion)
-            for one in criteria
-        ],
+        [(one.name, one.about, answer(_word(one)), one.conclusion) for one in criteria],
         title="other theorems",
     )
     print_table(
@@ -268,5 +276,9 @@ def print_criteria(criteria: Sequence["Criterion"]) -> None:
     )
 
 
-def _warns(criterion: "Criterion") -> bool:
-    return criterion.warning and str(criterion.verdict) == "not certified"
+def _word(criterion: "Criterion") -> str:
+    """The verdict, or whether a theorem that can only warn does."""
+    if not criterion.warning:
+        return str(criterion.verdict)
+    statuses = {str(one.status) for one in criterion.conditions}
+    return "no warning" if "fails" in statuses else "undecided" if "undecided" in statuses else "warning"

@@ -5,7 +5,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,6 +101,11 @@ class NamedMethod:
     horizon: int | None = None
 
 
+def remarks(outside: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """What a method comes with, a line each: what the theorem does not cover, and where it is from."""
+    return [*(f"not covered: {one}" for one in outside), *(f"note: {one}" for one in notes)]
+
+
 def with_method(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the method's options; it receives the method as its argument ``named``."""
 
@@ -134,7 +139,8 @@ def with_methods(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
         given = {name: arguments.pop(name) for name in options}
-        command(named=read_methods(given, arguments.get("horizon")), **arguments)
+        steps = arguments.get("horizon", arguments.get("steps"))  # `bound` has the second
+        command(named=read_methods(given, steps), **arguments)
 
     parameters = [*shared, *rest]
     # What typer reads: the signature with the shared options in front.
