@@ -37,7 +37,7 @@ def test_json_is_plain_and_complete(capsys):
 def test_one_recipe_in_full(capsys):
     assert main(["recipes", "Stable-Diffusion"]) == 0
     text = capsys.readouterr().out
-    assert "Stable Diffusion v1, 752,000 steps" in text
+    assert "Stable Diffusion v1, 946,000 steps" in text
     assert "condition 4 fails" in text
     assert "not covered: decoupled weight decay of 0.01." in text
     assert main(["recipes", "gpt3", "--json"]) == 0

@@ -11,6 +11,11 @@ from generic_adam.theory.certificate import certify
 from generic_adam.theory.sums import ratio
 
 
+def test_vit_on_jft_has_no_clipping():
+    """Its table 3 has clipping for ImageNet alone."""
+    assert not any("clipped" in one for one in recipe("vit").outside)
+
+
 def cosine(peak, lowest, start, end, t):
     share = min(1.0, max(0.0, (t - start) / (end - start)))
     return lowest + (peak - lowest) * (1 + math.cos(math.pi * share)) / 2

@@ -51,13 +51,14 @@ def certified_adam(
     K: float | None = None,
     bias_correction: bool = False,
 ) -> Method:
-    r"""The repair: Adam itself for its first 1/(1 - theta) steps, and certified for ever.
+    r"""The repair: Adam itself for its first 1/(1 - theta) steps, and for a constant lr certified for ever.
 
     .. math::
         \alpha_t = \mathrm{lr} \min(1, \sqrt{K/t}), \qquad \beta_t = \beta, \qquad
         \theta_t = \max(\theta, 1 - 1/t)
 
-    Its rate is log T / sqrt T, and C_0 = sqrt(K (1 - theta)), so 1 for the smallest K.
+    For a constant lr the rate is log T / sqrt T; without bias correction C_0 = sqrt(K (1 - theta)), so 1 for
+    the smallest K.
 
     Args:
         lr: the learning rate of the Adam to repair.

@@ -9,7 +9,7 @@ from generic_adam.schedules import Function, Schedule, as_schedule, join, t
 
 
 def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
-    """T / steps of the peak for t < steps, and what follows."""
+    """The share t / steps of the peak for t < steps, and what follows."""
     return join(as_schedule(peak) * t / steps, math.ceil(steps), then)
 
 

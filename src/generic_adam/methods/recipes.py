@@ -186,16 +186,16 @@ RECIPES: tuple[Recipe, ...] = (
         517_822,
         Evidence.KNOWN,
         'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
-        "batch 4,096); google-research/vision_transformer: utils.py",
-        (_weight_decay("0.1"), _CLIP),
+        "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
+        (_weight_decay("0.1"),),
     ),
     Recipe(
         "stable_diffusion",
         "Stable Diffusion v1",
         _stable_diffusion(),
-        752_000,
+        946_000,
         Evidence.READ,
-        "CompVis/stable-diffusion: the model card, lr_scheduler.py, ddpm.py",
+        "CompVis/stable-diffusion: model card (v1-2: 237k, 194k and 515k steps), lr_scheduler.py, ddpm.py",
         (_epsilon("1e-8"), _weight_decay("0.01")),
     ),
     Recipe(
