@@ -75,6 +75,7 @@ def test_frequency_and_interval_set_the_pace():
             "an epoch is not given",
         ),
         (lambda o, s: ([o], [s, ExponentialLR(o, 0.5)]), "2 schedulers drive one Adam"),
+        (lambda o, s: ([adam()], [s]), "ExponentialLR drives none of the optimizers"),
         (lambda o, s: {"optimizer": "adam"}, "expected a torch optimizer, got str"),
         (lambda o, s: "adam", "expected a torch optimizer, got str"),
     ],

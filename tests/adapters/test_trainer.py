@@ -122,6 +122,15 @@ def test_optimizers_by_name(tmp_path):
     assert adagrad.method.alpha(8) == pytest.approx(BASE / 3)
 
 
+@pytest.mark.parametrize("optimizer", ["adagrad", "rmsprop"])
+def test_weight_decay_is_said_of_optimizers_that_add_it_to_the_gradient(optimizer, tmp_path):
+    given = {"optim": optimizer, "lr_scheduler_type": "constant"}
+    decayed = read_training_arguments(arguments(tmp_path, weight_decay=0.1, **given))
+    assert any("weight decay of 0.1 in the gradient" in sentence for sentence in decayed.outside)
+    plain = read_training_arguments(arguments(tmp_path, **given))
+    assert not any("weight decay" in sentence for sentence in plain.outside)
+
+
 def test_trainers_own_adafactor_decays_as_read():
     x = torch.nn.Parameter(torch.ones(3))
     optimizer = transformers.Adafactor(

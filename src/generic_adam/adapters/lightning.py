@@ -55,6 +55,12 @@ def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
 
 def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, Any]]:
     """Two lists: each scheduler goes with the optimizer that it was made for."""
+    for scheduler in map(_inner, schedulers):
+        owner = getattr(scheduler, "optimizer", None)
+        if not any(owner is optimizer for optimizer in optimizers):
+            raise AdapterError(
+                f"a {type(scheduler).__name__} drives none of the optimizers; expected one made for them"
+            )
     pairs: list[tuple[Any, Any]] = []
     for optimizer in optimizers:
         own = [one for one in schedulers if getattr(_inner(one), "optimizer", None) is optimizer]

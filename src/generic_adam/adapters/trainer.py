@@ -10,7 +10,13 @@ from typing import Any
 from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.curves import scaled
 from generic_adam.adapters.reading import AdapterError, Reading
-from generic_adam.adapters.remarks import FACTORED, clipped_updates, decoupled_decay, start_and_epsilon
+from generic_adam.adapters.remarks import (
+    FACTORED,
+    clipped_updates,
+    decay_in_gradient,
+    decoupled_decay,
+    start_and_epsilon,
+)
 from generic_adam.adapters.warmup_shapes import SHAPES
 from generic_adam.methods import Method, adam
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt, t
@@ -158,12 +164,17 @@ def _optimizer_settings(arguments: Any) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+def _decay_in_gradient(arguments: Any) -> list[str]:
+    """Trainer gives `weight_decay` to the parameter groups of every optimizer; these two take it as L2."""
+    decay = float(_attribute(arguments, "weight_decay"))
+    return [decay_in_gradient(decay)] if decay else []
+
+
 def _adagrad(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
     settings = _optimizer_settings(arguments)
     decayed = rate / (1 + (t - 1) * as_schedule(float(settings.get("lr_decay", 0.0))))
-    return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), [
-        start_and_epsilon(0.0, float(settings.get("eps", 1e-10)))
-    ]
+    outside = [start_and_epsilon(0.0, float(settings.get("eps", 1e-10))), *_decay_in_gradient(arguments)]
+    return Method(decayed / sqrt(t + 1), 0, 1 - 1 / (t + 1)), outside
 
 
 def _rmsprop(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
@@ -174,9 +185,8 @@ def _rmsprop(arguments: Any, rate: Schedule) -> tuple[Method, list[str]]:
         "yes",
     }:
         raise AdapterError("RMSprop with momentum or centered=True is outside Generic Adam; expected neither")
-    return Method(rate, 0, float(settings.get("alpha", 0.99))), [
-        start_and_epsilon(0.0, float(settings.get("eps", 1e-8)))
-    ]
+    outside = [start_and_epsilon(0.0, float(settings.get("eps", 1e-8))), *_decay_in_gradient(arguments)]
+    return Method(rate, 0, float(settings.get("alpha", 0.99))), outside
 
 
 _OTHERS: dict[str, Callable[[Any, Schedule], tuple[Method, list[str]]]] = {

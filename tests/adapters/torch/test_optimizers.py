@@ -1,5 +1,9 @@
 """What is read off torch's optimizers is what they do: the same steps as Algorithm 1 with that method."""
 
+import functools
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -179,6 +183,38 @@ def test_a_subclass_counts_only_with_its_parents_step():
     assert read(Renamed(weights()))[0].method.beta(1) == 0.9
     with pytest.raises(AdapterError, match="Clipped is not an optimizer that can be read"):
         read(Clipped(weights()))
+
+
+def test_a_subclass_is_read_also_where_torch_met_it_before_its_parent():
+    # torch wraps the step of each class at its first instance; a new process has seen no Adam.
+    code = (
+        "import torch\n"
+        "from generic_adam.adapters.torch import read\n"
+        "class Renamed(torch.optim.Adam): pass\n"
+        "print(read(Renamed([torch.zeros(1, requires_grad=True)]))[0].method.beta(1))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "0.9"
+
+
+def test_a_wrapper_around_the_parents_step_is_not_the_parents_step():
+    class Halved(torch.optim.Adam):
+        @functools.wraps(torch.optim.Adam.step)
+        def step(self, closure=None):
+            return super().step(closure)
+
+    with pytest.raises(AdapterError, match="Halved is not an optimizer that can be read"):
+        read(Halved(weights()))
+
+
+def test_a_schedule_of_its_own_and_a_scheduler_contradict_each_other():
+    optimizer = GenericAdam(weights(), lr="0.1/sqrt(t)")
+    with pytest.raises(AdapterError, match="lr follows the optimizer's own schedule"):
+        read(optimizer, torch_lr.ExponentialLR(optimizer, 0.9))
+    optimizer = GenericAdam(weights(), beta="0.9 * 0.99^t")
+    with pytest.raises(AdapterError, match="beta follows the optimizer's own schedule"):
+        read(optimizer, torch_lr.OneCycleLR(optimizer, 0.1, 100))
+    assert read(optimizer, torch_lr.ExponentialLR(optimizer, 0.9))[0].method.beta == parse("0.9 * 0.99^t")
 
 
 def test_wrong_objects_are_one_line():

@@ -46,6 +46,8 @@ def read(
     source = type(optimizer).__name__ + (f" with {type(scheduler).__name__}" if scheduler is not None else "")
     readings = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
+        if scheduler is not None:
+            _check_drives(scheduler, group, rate)
         found = reader(group, rate.rate, rate.beta)
         notes = (*found.notes, *rate.notes)
         readings.append(Reading(found.method, source, (index,), rate.horizon, found.outside, notes))
@@ -59,6 +61,17 @@ def _unscheduled(group: dict[str, Any]) -> Rates:
     return Rates(
         rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",)
     )
+
+
+def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:
+    """A GenericAdam with a schedule of its own refuses to step once something else writes to that number."""
+    for name, written in (("lr", True), ("beta", rate.beta is not None)):
+        own = group.get(f"{name}_schedule")
+        if written and own is not None:
+            raise AdapterError(
+                f"{name} follows the optimizer's own schedule {own}, and {type(scheduler).__name__} writes "
+                "to it too; expected one of the two"
+            )
 
 
 def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:

@@ -38,6 +38,8 @@ Reader = Callable[[Group, Schedule, Schedule | None], "Described"]
 
 # An eps below this share of sqrt(v_0) is lost when it is added in float32.
 _ROUNDING = 2.0**-24
+# The code of every function that torch wraps around a step to call hooks.
+_HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
 
 
 @dataclass(frozen=True)
@@ -163,13 +165,21 @@ def reader_of(optimizer: torch.optim.Optimizer) -> Reader:
     kind = type(optimizer)
     for known, reader in READERS.items():
         # A subclass is read like its parent only while it takes the parent's steps.
-        if kind is known or (issubclass(kind, known) and kind.step is known.step):
+        if kind is known or (issubclass(kind, known) and _own_step(kind) is _own_step(known)):
             return reader
     for other, reason in NOT_GENERIC_ADAM.items():
         if isinstance(optimizer, other):
             raise AdapterError(f"{other.__name__} is not a Generic Adam: {reason}")
     names = ", ".join(one.__name__ for one in READERS)
     raise AdapterError(f"{kind.__name__} is not an optimizer that can be read; expected one of {names}")
+
+
+def _own_step(kind: type[torch.optim.Optimizer]) -> Any:
+    """The class's step without the layers that torch puts around it, on the first instance of each class."""
+    step: Any = kind.step
+    while getattr(step, "__code__", None) is _HOOKED:
+        step = step.__wrapped__
+    return step
 
 
 def _torch_correction(beta: Schedule) -> Schedule:

@@ -21,7 +21,7 @@ from generic_adam.adapters.follow import follow
 from generic_adam.adapters.reading import AdapterError
 from generic_adam.adapters.torch.lambdas import lambda_rate
 from generic_adam.adapters.torch.replay import Replay, ReplayedSequence
-from generic_adam.adapters.torch.schedulers import FACTORS, MOMENTA, RATES, base_rate
+from generic_adam.adapters.torch.schedulers import FACTORS, MOMENTA, RATES, base_rate, cosine
 from generic_adam.schedules import Bounded, Opaque, Schedule, ScheduleError, as_schedule
 from generic_adam.torch.schedule_lr import ScheduleLR
 
@@ -68,8 +68,17 @@ def steps_taken(scheduler: Any) -> int:
     return taken
 
 
-def closed_form(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """lr_t of one parameter group, or None where no closed form is known."""
+def closed_form(
+    scheduler: Any, group: int, clock: Clock, replayed: Schedule | None = None
+) -> Schedule | None:
+    """lr_t of one parameter group, or None where no closed form is known.
+
+    Args:
+        scheduler: the scheduler.
+        group: the index of the parameter group.
+        clock: the scheduler's time.
+        replayed: lr_t by replay, for a beginning without a closed form before a tail that has one.
+    """
     kind = type(scheduler)
     if kind in FACTORS:
         factor = FACTORS[kind](scheduler, clock)
@@ -77,9 +86,10 @@ def closed_form(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
     if kind in RATES:
         return RATES[kind](scheduler, group, clock)
     if kind is torch_lr.SequentialLR:
-        return _sequential(scheduler, group, clock)
+        return _sequential(scheduler, group, clock, replayed)
     if kind is torch_lr.ChainedScheduler:
-        return _chained(scheduler, group, clock)
+        product = _chained(scheduler, group, clock)
+        return _chained_from_cosine_on(scheduler, group, clock, replayed) if product is None else product
     if kind is torch_lr.LambdaLR:
         return lambda_rate(scheduler.lr_lambdas[group], base_rate(scheduler, group), clock)
     if kind is ScheduleLR:
@@ -87,8 +97,8 @@ def closed_form(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
     return None
 
 
-def _sequential(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """SequentialLR: each scheduler from its milestone on, counting from 0 again."""
+def _sequential(scheduler: Any, group: int, clock: Clock, replayed: Schedule | None) -> Schedule | None:
+    """SequentialLR: each scheduler from its milestone on, counting from 0 again whatever came before."""
     children, milestones = scheduler._schedulers, scheduler._milestones
     phases = [
         _phase(child, group, clock.later(start))
@@ -96,7 +106,8 @@ def _sequential(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
     ]
     result = phases[-1]
     for phase, end in zip(reversed(phases[:-1]), reversed(milestones), strict=True):
-        result = None if phase is None or result is None else clock.switch(phase, end, result)
+        known = replayed if phase is None else phase
+        result = None if known is None or result is None else clock.switch(known, end, result)
     return result
 
 
@@ -136,6 +147,23 @@ def _factor_in_chain(child: Any, children: Sequence[Any], clock: Clock) -> Sched
     return None
 
 
+def _chained_from_cosine_on(
+    scheduler: Any, group: int, clock: Clock, replayed: Schedule | None
+) -> Schedule | None:
+    """ChainedScheduler of a cosine to eta_min > 0 and warm-ups: the cosine alone, once it was at eta_min.
+
+    Before, each step of a warm-up scales eta_min too, and the cosine carries on from there: a recursion.
+    """
+    cosines = [child for child in scheduler._schedulers if type(child) is torch_lr.CosineAnnealingLR]
+    if replayed is None or len(cosines) != 1:
+        return None
+    (annealing,) = cosines
+    others = [child for child in scheduler._schedulers if child is not annealing]
+    if not all(_is_warm_up(other, annealing.T_max - 1) for other in others):
+        return None
+    return clock.switch(replayed, annealing.T_max, cosine(annealing, group, clock))
+
+
 def _is_warm_up(scheduler: Any, steps: int) -> bool:
     """Whether the scheduler's factor is 1 from some step before `steps` on."""
     kind = type(scheduler)
@@ -145,40 +173,62 @@ def _is_warm_up(scheduler: Any, steps: int) -> bool:
 
 def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, taken: int) -> Rates:
     name = type(scheduler).__name__
-    rate, beta = _closed_forms(scheduler, group, clock)
+    # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
+    replayed = Opaque(ReplayedSequence(replay, group, clock), name) if taken == 0 else None
+    rate, beta = _closed_forms(scheduler, group, clock, replayed)
     if rate is not None and _agrees(rate, beta, group, clock, replay, taken):
         horizon = scheduler.total_steps * clock.every if type(scheduler) is torch_lr.OneCycleLR else None
         ends = (
             f"OneCycleLR raises after its {horizon} steps; the certificate holds the last value from there on"
         )
-        return Rates(rate, beta, horizon, (ends,) if horizon else ())
-    _refuse_stepped(name, taken)
+        notes = (ends,) if horizon else ()
+        if replayed is not None and _contains(rate, replayed):
+            beta = _replayed_beta(scheduler, group, clock, replay)
+            notes = (f"the beginning of {name} was read off a copy of it, step by step",)
+        return Rates(rate, beta, horizon, notes)
+    if replayed is None:
+        raise _stepped(name, taken)
     said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
-    return Rates(
-        Opaque(ReplayedSequence(replay, group, clock), name),
-        Opaque(ReplayedSequence(replay, group, clock, momentum=True), f"{name}, momentum")
-        if _moves_beta(replay, group)
-        else None,
-        notes=(said,),
-    )
+    return Rates(replayed, _replayed_beta(scheduler, group, clock, replay), notes=(said,))
 
 
-def _closed_forms(scheduler: Any, group: int, clock: Clock) -> tuple[Schedule | None, Schedule | None]:
+def _contains(schedule: Schedule, part: Schedule) -> bool:
+    return schedule is part or any(_contains(child, part) for child in schedule.children)
+
+
+def _replayed_beta(scheduler: Any, group: int, clock: Clock, replay: Replay) -> Schedule | None:
+    """beta_t by replay where the scheduler moves it, else None."""
+    if not _cycles_momentum(scheduler) and not _moves_beta(replay, group):
+        return None
+    sequence = ReplayedSequence(replay, group, clock, momentum=True)
+    return Opaque(sequence, f"{type(scheduler).__name__}, momentum")
+
+
+def _cycles_momentum(scheduler: Any) -> bool:
+    """Whether the scheduler or a part of it moves the momentum, which it may begin to do late in the run."""
+    parts = getattr(scheduler, "_schedulers", ())
+    return bool(getattr(scheduler, "cycle_momentum", False)) or any(map(_cycles_momentum, parts))
+
+
+def _closed_forms(
+    scheduler: Any, group: int, clock: Clock, replayed: Schedule | None
+) -> tuple[Schedule | None, Schedule | None]:
     """lr_t and, where the scheduler moves it, beta_t; None for what is not known."""
     read_beta = MOMENTA.get(type(scheduler))
     try:
-        rate = closed_form(scheduler, group, clock)
+        rate = closed_form(scheduler, group, clock, replayed)
         return rate, read_beta(scheduler, group, clock) if read_beta is not None else None
     except (ScheduleError, ZeroDivisionError, OverflowError):
         return None, None  # settings that have no form of ours: a period that is not whole, or too long
+    except LookupError:
+        return None, None  # a parameter group that was added after the scheduler had been made
 
 
-def _refuse_stepped(name: str, taken: int) -> None:
-    if taken > 0:
-        raise AdapterError(
-            f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
-            "state; expected a scheduler that has not been stepped yet"
-        )
+def _stepped(name: str, taken: int) -> AdapterError:
+    return AdapterError(
+        f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
+        "state; expected a scheduler that has not been stepped yet"
+    )
 
 
 def _agrees(
@@ -214,12 +264,15 @@ def _moves_beta(replay: Replay, group: int) -> bool:
 
 def _on_plateau(scheduler: Any, group: int) -> Rates:
     """ReduceLROnPlateau: no sequence until the losses are known, but bounds that hold whatever they are."""
-    _refuse_stepped(type(scheduler).__name__, scheduler.last_epoch)
+    if scheduler.last_epoch > 0:
+        raise _stepped(type(scheduler).__name__, scheduler.last_epoch)
     now = float(scheduler.optimizer.param_groups[group]["lr"])
     # A reduction is made only where it lowers the rate by more than eps, so the rate before it was above
     # eps / (1 - factor), and the one after it is above factor times that.
     floor = scheduler.eps * scheduler.factor / (1 - scheduler.factor)
-    lowest = min(now, max(float(scheduler.min_lrs[group]), floor))
+    # A group that was added after the scheduler had been made has no least rate of its own yet.
+    least = float(scheduler.min_lrs[group]) if group < len(scheduler.min_lrs) else 0.0
+    lowest = min(now, max(least, floor))
     name = "ReduceLROnPlateau, as if no plateau came"
     said = (
         "ReduceLROnPlateau depends on the data: its rate is evaluated here as if no plateau came; what is "
