@@ -8,7 +8,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from generic_adam import reference
 from generic_adam.methods import Method
-from generic_adam.torch import GenericAdam, OptimizerError, WeightedAdaEMA
+from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, WeightedAdaEMA
 from generic_adam.torch.generic_adam import _refuse_capture
 
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
@@ -301,3 +301,23 @@ def test_weighted_groups() -> None:
     np.testing.assert_allclose(y.detach().numpy(), trajectory.points[-1], rtol=1e-11)
     with pytest.raises(OptimizerError, match="weights stand for theta"):
         optimizer.add_param_group({"params": [parameter(2)], "weights": "t", "theta": 0.9})
+
+
+def test_groups_of_another_optimizer_start_anew():
+    x = torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
+    first = GenericAdam([x], lr="0.1/sqrt(t)", bias_correction=True, initial_v=0.0)
+    for _ in range(50):
+        x.grad = torch.ones_like(x)
+        first.step()
+    second = GenericAdam(first.param_groups)
+    before = x.detach().clone()
+    second.step()
+    torch.testing.assert_close(before - x.detach(), torch.full_like(before, 0.1))
+
+
+def test_an_empty_parameter_is_no_obstacle_to_adashift():
+    x = torch.nn.Parameter(torch.zeros(0, 3))
+    optimizer = AdaShift([x], keep=2)
+    for _ in range(4):
+        x.grad = torch.zeros_like(x)
+        optimizer.step()

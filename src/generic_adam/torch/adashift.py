@@ -128,7 +128,8 @@ class AdaShift(ScheduledOptimizer):
                 continue
             # 0 * inf would be nan where v has overflowed.
             v = v.mul_(theta) if theta else v.zero_()
-            v.add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
+            if old.numel():  # an empty tensor has no maximum
+                v.add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
             state["correction"] = theta * state["correction"] + one_minus_theta
             ages = [(slot - index) % keep for index in range(keep)]
             weights = torch.tensor([beta**age for age in ages], dtype=history.dtype, device=history.device)
@@ -137,7 +138,8 @@ class AdaShift(ScheduledOptimizer):
             limit = torch.finfo(v.dtype).max ** 0.5
             quotient = momentum.div_(root).clamp_(-limit, limit).masked_fill_(v == 0, 0.0)
             # In the precision of the state, then rounded once.
-            moved = row.parameter * (1.0 - lr * group["weight_decay"]) - quotient.mul_(lr)
+            x = row.parameter.to(history.dtype)
+            moved = x * (1.0 - lr * group["weight_decay"]) - quotient.mul_(lr)
             row.parameter.copy_(moved)
 
 

@@ -169,9 +169,13 @@ class GenericAdam(ScheduledOptimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; `betas` is taken in place of `beta` and `theta`."""
         if isinstance(param_group, dict) and param_group.get("betas") is not None:
-            beta, theta = _separate(param_group)
-            rest = {key: value for key, value in param_group.items() if key != "betas"}
-            param_group = {**rest, "beta": beta, "theta": theta}
+            # A group taken from another optimizer has both, and they agree; its products start anew here.
+            rest = {key: v for key, v in param_group.items() if key not in {"betas", "bias_corrections"}}
+            if param_group["betas"] == (rest.get("beta"), rest.get("theta")):
+                param_group = rest
+            else:
+                beta, theta = _separate(param_group)
+                param_group = {**rest, "beta": beta, "theta": theta}
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         group["betas"] = (group["beta"], group["theta"])
