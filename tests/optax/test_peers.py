@@ -69,3 +69,13 @@ def test_adashift_only_collects_at_first() -> None:
     ours = path(adashift(0.1, keep=4))
     assert not ours[:4].any()
     assert ours[4].all()
+
+
+def test_adashift_stays_where_its_second_moment_is_still_zero() -> None:
+    solver = adashift(0.1, keep=2)
+    x = jnp.zeros(3)
+    state = solver.init(x)
+    for t in range(1, 8):
+        updates, state = solver.update(jnp.full(3, 0.0 if t <= 2 else 1.0), state, x)
+        x = x + updates
+        assert jnp.all(x == 0) if t <= 4 else jnp.all(jnp.abs(x) < 1)

@@ -52,7 +52,9 @@ def adashift(
         v_t &= \theta v_{t-1} + (1 - \theta) \phi(g_{t-n}^2), \qquad v_n = 0 \\
         x_{t+1} &= x_t - \alpha_t m_t / (\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps})
 
-    The first n steps only collect gradients: their updates are 0.
+    The first n steps only collect gradients: their updates are 0. Nothing ties v_t to the present gradient,
+    so the quotient has no bound: where v_t is still 0 a coordinate stays where it is, and the quotient is cut
+    at the root of the largest number of its type.
 
     Args:
         alpha: the base learning rate alpha_t: a number, a text, a schedule or a callable of t.
@@ -109,6 +111,9 @@ def adashift(
             m = jnp.tensordot(jnp.asarray(weights, recent.dtype), recent, axes=1)
             new_v = jnp.where(collecting, v, average(decay.astype(v.dtype), v, phi(squared(past[0]))))
             direction = quotient(m, root(new_v / corrected.astype(v.dtype)) + jnp.asarray(eps, v.dtype))
+            # Nothing ties v_t to m_t: a leaf whose first gradients are 0 would move by m_t / eps.
+            limit = float(jnp.finfo(v.dtype).max) ** 0.5
+            direction = jnp.where(new_v == 0, 0, _cut(direction, limit))
             step = jnp.where(collecting, 0, -jnp.asarray(numbers["alpha"], v.dtype))
             return narrowed(step * direction, gradient.dtype), recent, new_v
 
@@ -116,3 +121,10 @@ def adashift(
         return moved, AdaShiftState(optax.safe_increment(state.count), recent, nu, sums)
 
     return optax.GradientTransformation(init, update)
+
+
+def _cut(value: jax.Array, limit: float) -> jax.Array:
+    """The value with its real and imaginary parts held between -limit and limit."""
+    if jnp.iscomplexobj(value):
+        return jax.lax.complex(*(jnp.clip(part, -limit, limit) for part in (value.real, value.imag)))
+    return jnp.clip(value, -limit, limit)
