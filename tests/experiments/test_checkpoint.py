@@ -135,3 +135,24 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path):
         holder.kill()
     with checkpoint.exclusive(tmp_path):  # kill -9 leaves no stale lock
         pass
+
+
+def test_damaged_newer_checkpoints_do_not_push_out_the_new_one(tmp_path):
+    for epoch in (8, 9):
+        path = checkpoint.save(tmp_path, epoch, state(epoch))
+        path.write_bytes(flip_a_bit(path.read_bytes()))
+    checkpoint.save(tmp_path, 1, state(1))
+    restored = checkpoint.load_latest(tmp_path)
+    assert restored.state["epoch"] == 1
+    assert restored.complaints == ()
+
+
+def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path):
+    (tmp_path / ".checkpoint-000001.pt.x1y2z3").write_bytes(b"half")
+    checkpoint.save(tmp_path, 1, state(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
+
+
+def test_a_state_that_is_no_table_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="holds no table"):
+        checkpoint.load(checkpoint.save(tmp_path, 1, [1, 2]))

@@ -30,6 +30,7 @@ KEPT: Final = 2
 _HEADER: Final = re.compile(rb"generic-adam checkpoint sha256=([0-9a-f]{64}) bytes=(\d+)\n")
 _LONGEST_HEADER: Final = 128
 _NAME: Final = re.compile(r"checkpoint-(\d{6,})\.pt")
+_UNFINISHED: Final = ".checkpoint-*.pt.*"  # as `atomic_write` calls its temporary files
 
 
 class CheckpointError(ValueError):
@@ -45,7 +46,10 @@ class Restored:
 
 
 def save(directory: Path, epoch: int, state: dict[str, Any]) -> Path:
-    """Write the state after `epoch`, then remove all but the newest `KEPT` checkpoints.
+    """Write the state after `epoch`, then remove all but this and the `KEPT` - 1 before it.
+
+    A checkpoint of a later epoch is removed too: this state was built on the newest whole one, so a later one
+    is damaged, and counted among the newest it would push out those that can be used.
 
     Args:
         directory: of the run; must exist.
@@ -63,7 +67,10 @@ def save(directory: Path, epoch: int, state: dict[str, Any]) -> Path:
         digest = hashlib.sha256(payload).hexdigest()
         file.write(f"generic-adam checkpoint sha256={digest} bytes={len(payload)}\n".encode())
         file.write(payload)
-    for _, old in _checkpoints(directory)[KEPT:]:
+    found = _checkpoints(directory)
+    kept = [one for number, one in found if number <= epoch][:KEPT]
+    # A process that was killed while it wrote leaves its temporary file, which can be large.
+    for old in [*(one for _, one in found if one not in kept), *directory.glob(_UNFINISHED)]:
         old.unlink(missing_ok=True)
     return path
 
@@ -99,10 +106,13 @@ def load(path: Path) -> dict[str, Any]:
     if hashlib.sha256(payload).hexdigest().encode() != header[1]:
         raise CheckpointError(f"{path}: corrupt (its SHA-256 does not match)")
     try:
-        return torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
+        state = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise CheckpointError(f"{path}: cannot be read ({reason})") from error
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path}: not a checkpoint (it holds no table of values)")
+    return state
 
 
 def _checkpoints(directory: Path) -> list[tuple[int, Path]]:
