@@ -95,3 +95,11 @@ def test_readings_are_whole_and_end_at_T():
 def test_runs_that_make_no_sense(steps, seeds):
     with pytest.raises(MeasurementError):
         measure({"m": power_family()}, WELL, steps, seeds)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seeds", "seed"), [(5, 1, 0), (10**30, 1, 0), (20, 0, 0), (20, 10**12, 0), (20, 1, -1)]
+)
+def test_numbers_that_make_no_sense_are_one_line(steps, seeds, seed):
+    with pytest.raises(MeasurementError, match="got"):
+        measure({"m": rmsprop()}, WELL, steps, seeds, seed)

@@ -153,3 +153,10 @@ def test_a_broken_claims_file_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(OutputError, match="not a list of claims") as caught:
         records.read_claims(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_device_is_never_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="is no plain file"), atomic_write(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()

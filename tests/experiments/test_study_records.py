@@ -15,6 +15,7 @@ from generic_adam.experiments.study_records import (
 from generic_adam.experiments.training import EpochRecord
 from generic_adam.experiments.training_claims import rank_correlation, study_claims
 
+WRONG_EPSILON = "epsilon,method,seed,epoch,train_loss,test_loss,test_accuracy\nsmall,r,0,1,1,1,1\n"
 PATH = ("r = 0", "r = 0.25", "r = 0.5", "r = 0.75", "r = 1")
 
 
@@ -45,7 +46,7 @@ def test_a_table_reads_back_bit_for_bit(tmp_path):
     assert read_study(tmp_path / "records.csv") == curves
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "epsilon,method,seed,epoch\n1,r,0,x\n"])
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "epsilon,method,seed,epoch\n1,r,0,x\n", WRONG_EPSILON])
 def test_another_table_is_refused(tmp_path, text):
     path = tmp_path / "records.csv"
     path.write_text(text)
@@ -122,3 +123,12 @@ def test_each_epsilon_is_judged_by_itself():
 )
 def test_rank_correlation_is_spearmans(first, second, expected):
     assert rank_correlation(first, second) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_loss_that_is_no_number_counts_as_the_worst():
+    lost = study(AS_CLAIMED | {"r = 0": float("nan")})
+    assert verdicts(lost)[:5] == ["supported"] * 5
+
+
+def test_a_loss_of_zero_divides_nothing():
+    assert verdicts(study(AS_CLAIMED | {"r = 1": 0.0}))[4] == "supported"

@@ -64,7 +64,10 @@ class Claim:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Turn the verdict into a `Finding`, so that a misspelt one is an error."""
+        """Turn the verdict into a `Finding`, so that a misspelt one is an error; the rest has to be text."""
+        for name in ("sentence", "source", "evidence"):
+            if not isinstance(value := getattr(self, name), str):
+                raise TypeError(f"{name} is {value!r}, expected text")
         object.__setattr__(self, "verdict", Finding(self.verdict))
 
 
@@ -85,6 +88,9 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     if mode not in {"w", "wb"}:
         raise ValueError(f"atomic_write takes mode 'w' or 'wb', not {mode!r}")
     destination = Path(path)
+    if destination.exists() and not destination.is_file():
+        # The renaming below would put a plain file in the place of a device such as /dev/null.
+        raise OutputError(f"cannot write {destination}: it is there and is no plain file")
     encoding, newline = (None, None) if mode == "wb" else ("utf-8", "")
     try:
         descriptor, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")

@@ -109,7 +109,7 @@ def read_study(path: Path) -> list[Curve]:
     Raises:
         OutputError: the file is missing or is not such a table.
     """
-    grouped: dict[tuple[str, str, int], list[EpochRecord]] = {}
+    grouped: dict[tuple[float | None, str, int], list[EpochRecord]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
@@ -119,12 +119,12 @@ def read_study(path: Path) -> list[Curve]:
                     float(row["test_loss"]),
                     float(row["test_accuracy"]),
                 )
-                grouped.setdefault((row["epsilon"], row["method"], int(row["seed"])), []).append(record)
+                epsilon = None if row["epsilon"] == "any" else float(row["epsilon"])
+                grouped.setdefault((epsilon, row["method"], int(row["seed"])), []).append(record)
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{path}: not a table of a study ({error})") from error
     return [
-        Curve(method, None if epsilon == "any" else float(epsilon), seed, tuple(records))
-        for (epsilon, method, seed), records in grouped.items()
+        Curve(method, epsilon, seed, tuple(records)) for (epsilon, method, seed), records in grouped.items()
     ]

@@ -35,7 +35,7 @@ def _claims_at(curves: Sequence[Curve], epsilon: float, source: str) -> list[Cla
     path = [f"r = {fraction:g}" for fraction in PATH_FRACTIONS]
     seven = {*path, *SLOW, "RMSProp"}  # the paper compares no others
     by_method = {name: runs for name, runs in methods(curves, epsilon).items() if name in seven}
-    loss = {name: at_epoch(runs, "train_loss", epoch) for name, runs in by_method.items()}
+    loss = {name: _or_infinite(at_epoch(runs, "train_loss", epoch)) for name, runs in by_method.items()}
     accuracy = {name: at_epoch(runs, "test_accuracy", epoch) for name, runs in by_method.items()}
     where = f"(v_0 = {epsilon:g}, epoch {epoch})"
 
@@ -43,7 +43,8 @@ def _claims_at(curves: Sequence[Curve], epsilon: float, source: str) -> list[Cla
         return Claim(f"{sentence} {where}", source, verdict, evidence)
 
     slowest, worst = _top_two(loss, largest=True), _top_two(accuracy, largest=False)
-    spread = max(loss[r] for r in path) / min(loss[r] for r in path)
+    least = min(loss[r] for r in path)
+    spread = max(loss[r] for r in path) / least if 0 < least < math.inf else math.inf
     correlation = rank_correlation([loss[r] for r in path], [accuracy[r] for r in path])
     return [
         claim(
@@ -79,6 +80,11 @@ def _claims_at(curves: Sequence[Curve], epsilon: float, source: str) -> list[Cla
     ]
 
 
+def _or_infinite(loss: float) -> float:
+    """A loss that stopped being a number is the worst there is; nan would be in no order at all."""
+    return math.inf if math.isnan(loss) else loss
+
+
 def _top_two(values: dict[str, float], *, largest: bool) -> set[str]:
     return set(sorted(values, key=lambda name: values[name], reverse=largest)[:2])
 
@@ -111,4 +117,4 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 def _listed(values: dict[str, float], form: str) -> str:
     ordered = sorted(values.items(), key=lambda item: item[1])
-    return ", ".join(f"{name} {value:{form}}" for name, value in ordered)
+    return ", ".join(f"{name}: {value:{form}}" for name, value in ordered)

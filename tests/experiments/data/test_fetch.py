@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import resource
 import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ import pytest
 from generic_adam.experiments.data import DataError
 from generic_adam.experiments.data import fetch as fetching
 from generic_adam.experiments.data.fetch import Member, RemoteFile, Source, fetch, fetch_source, unpack
+from generic_adam.experiments.records import OutputError
 
 CONTENT = bytes(range(256)) * 1000
 
@@ -133,7 +135,7 @@ def test_a_missing_file_is_one_line(server, tmp_path):
         fetch_source(source(name="missing.bin"), tmp_path, mirror=server.address)
 
 
-@pytest.mark.parametrize("address", ["file:///etc", "ftp://example.org", "/etc"])
+@pytest.mark.parametrize("address", ["file:///etc", "ftp://example.org", "/etc", "http://[", "http://"])
 def test_only_the_web_is_fetched_from(tmp_path, address):
     with pytest.raises(DataError, match="begins with http"):
         fetch_source(source(), tmp_path, mirror=address)
@@ -199,3 +201,14 @@ def test_a_damaged_archive_is_named(tmp_path):
     path.write_bytes(archive([("set/train.bin", b"abc", None)])[:40])
     with pytest.raises(DataError, match=r"set\.tar\.gz: damaged archive"):
         unpack(path, MEMBERS, tmp_path)
+
+
+def test_a_full_disk_is_told_apart_from_a_bad_connection(server, tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OutputError, match=r"cannot write .*data\.bin\.part: File too large"):
+            fetch_source(source(), tmp_path, mirror=server.address)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert len(server.ranges) == 1

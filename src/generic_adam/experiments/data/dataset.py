@@ -128,10 +128,15 @@ def _mnist(folder: Path) -> Dataset:
         array = read_idx(folder / f"{part}-images-idx3-ubyte.gz")
         if array.ndim != 3:
             raise DataError(f"{folder}: {part} images have {array.ndim} axes, expected 3")
+        if array.shape[1:] != (28, 28):
+            raise DataError(f"{folder}: {part} images are {array.shape[1:]}, expected (28, 28)")
         return array[..., np.newaxis]
 
     def labels(part: str) -> np.ndarray:
-        return read_idx(folder / f"{part}-labels-idx1-ubyte.gz")
+        array = read_idx(folder / f"{part}-labels-idx1-ubyte.gz")
+        if array.ndim != 1:
+            raise DataError(f"{folder}: {part} labels have {array.ndim} axes, expected 1")
+        return array
 
     return Dataset("mnist", images("train"), labels("train"), images("t10k"), labels("t10k"), classes=10)
 

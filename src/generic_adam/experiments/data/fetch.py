@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import tarfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -21,7 +22,7 @@ from urllib.request import Request, urlopen
 
 from generic_adam.experiments.data.dataset import cache_directory
 from generic_adam.experiments.data.errors import DataError
-from generic_adam.experiments.records import atomic_write, ensure_output_directory
+from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory
 
 BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5
@@ -127,6 +128,7 @@ def fetch(
 
     Raises:
         DataError: no such data set, the server cannot be reached, or the content is not the known one.
+        OutputError: it cannot be written (disk full, say); what came is kept.
     """
     if name not in SOURCES:
         raise DataError(f"no data set {name!r} to fetch: expected one of {', '.join(sorted(SOURCES))}")
@@ -138,7 +140,7 @@ def fetch_source(
 ) -> Path:
     """Fetch the files of a source into its folder under `directory` and unpack them; see `fetch`."""
     address = mirror or source.address
-    if urlsplit(address).scheme not in {"http", "https"}:
+    if not _is_web(address):
         raise DataError(f"{address}: expected an address that begins with http:// or https://")
     folder = ensure_output_directory(directory / source.folder)
     if source.members and all(_has_size(folder / Path(m.path).name, m.size) for m in source.members):
@@ -182,16 +184,31 @@ def _receive(url: str, file: RemoteFile, part: Path, have: int, report: Report |
             f"bytes {have}-"
         )
         have = have if resumed else 0
-        with part.open("ab" if resumed else "wb") as out:
+        with _writable(part, append=resumed) as write:
             while block := response.read(BLOCK):
                 have += len(block)
                 if have > file.size:
                     raise DataError(f"{url}: more than the expected {file.size:,} bytes")
-                out.write(block)
+                write(block)
                 if report is not None:
                     report(file.name, have, file.size)
     if have < file.size:
         raise ConnectionError(f"the connection broke off after {have:,} of {file.size:,} bytes")
+
+
+@contextmanager
+def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]]:
+    """A function that writes to the file at once, so that a full disk is told apart from a bad connection."""
+
+    def write(block: bytes) -> None:
+        try:
+            while block:  # without a buffer a write may take only a part
+                block = block[out.write(block) :]
+        except OSError as error:
+            raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
+
+    with part.open("ab" if append else "wb", buffering=0) as out:
+        yield write
 
 
 def unpack(archive: Path, members: tuple[Member, ...], folder: Path) -> None:
@@ -220,6 +237,14 @@ def _unpack_member(tar: tarfile.TarFile, archive: Path, member: Member, destinat
     with atomic_write(destination, "wb") as out:
         while block := content.read(BLOCK):
             out.write(block)
+
+
+def _is_web(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # "http://[" begins an address of version 6 and does not end it
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
 
 
 def _has_size(path: Path, size: int) -> bool:

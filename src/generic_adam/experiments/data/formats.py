@@ -18,6 +18,7 @@ import numpy as np
 from generic_adam.experiments.data.errors import DataError
 
 _IDX_UNSIGNED_BYTE: Final = 0x08
+_MOST_AXES: Final = 32  # of an array in any NumPy
 _CIFAR_SIDE: Final = 32
 _CIFAR_RECORD: Final = 2 + 3 * _CIFAR_SIDE * _CIFAR_SIDE
 _CIFAR_CLASSES: Final = 100
@@ -38,7 +39,7 @@ def read_idx(path: Path) -> np.ndarray:
     raw = _read_bytes(path)
     axes = raw[3] if len(raw) >= 4 else 0
     header = 4 + 4 * axes
-    if len(raw) < 4 or raw[:2] != b"\x00\x00" or axes == 0 or len(raw) < header:
+    if len(raw) < 4 or raw[:2] != b"\x00\x00" or not 0 < axes <= _MOST_AXES or len(raw) < header:
         raise DataError(f"{path}: not an IDX file (bad header)")
     if raw[2] != _IDX_UNSIGNED_BYTE:
         raise DataError(f"{path}: IDX type 0x{raw[2]:02x}, expected 0x08 (unsigned bytes)")
