@@ -194,3 +194,40 @@ def test_a_manifest_of_another_shape_is_shown_and_not_trusted(tmp_path: Path) ->
     contents = read_contents(tmp_path)
     assert contents.certificates == {}
     assert "x" in text_of(render(contents))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.md", b"\xff\xfe"),
+        ("table.csv", b"a\x00b\n\xff"),
+        ("deep.json", b"[" * 100_000),
+    ],
+)
+def test_a_foreign_file_is_at_most_one_line(experiment: Path, name: str, content: bytes) -> None:
+    (experiment / name).write_bytes(content)
+    with pytest.raises(ReportError, match=f"cannot read .*{name}"):
+        write_report(experiment)
+
+
+def test_foreign_json_is_neither_certificate_nor_bound_nor_machine(tmp_path: Path) -> None:
+    manifest = {"machine": ["fast"], "versions": "new", "settings": [], "seconds": 7200}
+    write_json(tmp_path / "manifest.json", manifest)
+    write_json(tmp_path / "a.json", {"verdict": "guilty", "conditions": 4, "method": "trial"})
+    write_json(tmp_path / "b.json", {"expectation": 1, "constants": [2], "steps": 3})
+    contents = read_contents(tmp_path)
+    assert not contents.certificates
+    assert not contents.bounds
+    assert "2 h 0 min" in text_of(render(contents))
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ReportError, match="it is a file"):
+        write_report(tmp_path / "file")
+
+
+def test_columns_lie_as_the_table_says(experiment: Path) -> None:
+    table = "| method | share |\n|---|---:|\n| a | 3 of 4 |\n"
+    (experiment / "outcomes.md").write_text(table, encoding="utf-8")
+    assert '<td class="number">3 of 4</td>' in write_report(experiment).read_text(encoding="utf-8")

@@ -37,11 +37,13 @@ class Table:
     Attributes:
         title: what it is about.
         header: the columns' names.
+        right: for each column whether the file sets it flush right.
         rows: the cells, row by row.
     """
 
     title: str
     header: tuple[str, ...]
+    right: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
@@ -87,7 +89,8 @@ def read_contents(directory: str | Path) -> Contents:
     """
     folder = Path(directory)
     if not folder.is_dir():
-        raise ReportError(f"cannot report on {folder}: no such directory")
+        reason = "it is a file, expected a directory" if folder.exists() else "no such directory"
+        raise ReportError(f"cannot report on {folder}: {reason}")
     files = tuple(
         path
         for path in sorted(folder.rglob("*"))
@@ -118,11 +121,18 @@ def read_contents(directory: str | Path) -> Contents:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(_read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ReportError(f"cannot read {path}: not JSON ({error})") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:  # not UTF-8, or not JSON
-        raise ReportError(f"cannot read {path}: not JSON ({error})") from error
+    except UnicodeDecodeError as error:
+        raise ReportError(f"cannot read {path}: not text in UTF-8 ({error})") from error
 
 
 def _is_figure(path: Path) -> bool:
@@ -130,18 +140,29 @@ def _is_figure(path: Path) -> bool:
 
 
 def _is_certificate(data: Any) -> bool:
-    return isinstance(data, dict) and {"verdict", "conditions", "method"} <= data.keys()
+    conditions = data.get("conditions") if _has(data, "verdict", "method") else None
+    return (
+        isinstance(conditions, list)
+        and all(_has(one, "number", "status", "reason") for one in conditions)
+        and _has(data["method"], *_SEQUENCES)
+    )
 
 
 def _is_bound(data: Any) -> bool:
-    return isinstance(data, dict) and {"expectation", "constants", "steps"} <= data.keys()
+    return _has(data, "expectation", "constants", "steps") and (
+        data["constants"] is None or isinstance(data["constants"], dict)
+    )
+
+
+def _has(data: Any, *keys: str) -> bool:
+    return isinstance(data, dict) and data.keys() >= set(keys)
 
 
 def _is_watched(path: Path) -> bool:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             return set(next(csv.reader(stream), [])) >= WATCH_COLUMNS
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
 
 
@@ -181,12 +202,13 @@ def _is_generic_adam(entry: Mapping[str, Any]) -> bool:
 
 def _read_table(path: Path) -> Table:
     """Return the first table of a Markdown file; an empty one where there is none."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("|")]
+    lines = [line for line in _read_text(path).splitlines() if line.lstrip().startswith("|")]
     cells = [_cells(line) for line in lines]
     title = path.stem.replace("_", " ").replace("-", " ").capitalize()
     if len(cells) < 2:
-        return Table(title, (), ())
-    return Table(title, cells[0], tuple(cells[2 : 2 + _TABLE_ROWS]))
+        return Table(title, (), (), ())
+    right = tuple(rule.endswith(":") and not rule.startswith(":") for rule in cells[1])
+    return Table(title, cells[0], right, tuple(cells[2 : 2 + _TABLE_ROWS]))
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
 
 def render(contents: Contents) -> str:
     """Return the page as HTML."""
-    title = contents.directory.resolve().name.replace("-", " ").replace("_", " ").capitalize()
+    title = _title(contents)
     style = resources.files("generic_adam.report").joinpath("page.css").read_text(encoding="utf-8")
     sections = (
         _figures(contents),
@@ -80,16 +81,39 @@ def render(contents: Contents) -> str:
     )
 
 
+def _title(contents: Contents) -> str:
+    """The experiment's own title, or the directory's name."""
+    given = _part(contents.manifest, "settings").get("title")
+    if isinstance(given, str):
+        return given
+    return contents.directory.resolve().name.replace("-", " ").replace("_", " ").capitalize()
+
+
+def _part(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table inside the manifest; an empty one where a foreign manifest has something else."""
+    found = manifest.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _headline(manifest: Mapping[str, Any]) -> str:
-    machine = manifest.get("machine") or {}
+    machine, seconds = _part(manifest, "machine"), manifest.get("seconds")
+    finished = str(manifest.get("finished", "")).replace("T", " ").replace("+00:00", " UTC")
     facts = [
-        f"finished {manifest['finished']}" if "finished" in manifest else "",
-        f"{manifest['seconds']:,} seconds" if isinstance(manifest.get("seconds"), int | float) else "",
+        f"finished {finished}" if finished else "",
+        _duration(seconds) if isinstance(seconds, int | float) else "",
         str(machine.get("processor") or ""),
         f"{machine['cores']} cores" if machine.get("cores") else "",
     ]
     command = f"<pre>{escape(str(manifest['command']))}</pre>" if "command" in manifest else ""
     return f'{command}<p class="soft">{escape(" · ".join(filter(None, facts)))}</p>'
+
+
+def _duration(seconds: float) -> str:
+    """Seconds as people say them: to the tenth below two minutes, in hours and minutes above."""
+    if seconds < 120:
+        return f"{round(seconds, 1):g} seconds"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} minutes"
 
 
 def badge(word: str) -> str:
@@ -133,7 +157,7 @@ def _table(table: Table) -> str:
     if not table.rows:
         return ""
     rows = [[badge(cell) if cell in _TONES else escape(cell) for cell in row] for row in table.rows]
-    return f"<section><h2>{escape(table.title)}</h2>{_html_table(table.header, rows)}</section>"
+    return f"<section><h2>{escape(table.title)}</h2>{_html_table(table.header, rows, table.right)}</section>"
 
 
 def _certificates(certificates: Mapping[str, Mapping[str, Any]]) -> str:
@@ -143,7 +167,7 @@ def _certificates(certificates: Mapping[str, Mapping[str, Any]]) -> str:
         (
             escape(label),
             badge(str(data["verdict"])),
-            f"<code>{escape(str(data.get('rate') or '–'))}</code>",
+            f'<code class="whole">{escape(str(data.get("rate") or "–"))}</code>',
             *(f"<code>{escape(str(data['method'][name]))}</code>" for name in ("alpha", "beta", "theta")),
         )
         for label, data in certificates.items()
@@ -189,7 +213,7 @@ def _reproduce(manifest: Mapping[str, Any]) -> str:
     if not manifest:
         return ""
     command = f"<pre>{escape(str(manifest.get('command', '')))}</pre>"
-    versions = manifest.get("versions") or {}
+    versions = _part(manifest, "versions")
     listed = escape(", ".join(f"{name} {version}" for name, version in versions.items()))
     settings = escape(json.dumps(manifest.get("settings", {}), indent=2, ensure_ascii=False))
     return (
@@ -211,12 +235,13 @@ def _files(contents: Contents) -> str:
     return "<section><h2>Files</h2>" + _html_table(("name", "files", "bytes"), rows) + "</section>"
 
 
-def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table; its cells are HTML already. A column of numbers only is set flush right."""
+def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]], right: Sequence[bool] = ()) -> str:
+    """Return a table; its cells are HTML already. A column named in `right` or of numbers is flush right."""
     body = [tuple(row) for row in rows]
     columns = tuple(header)
     numeric = [all(_looks_numeric(row[i]) for row in body if i < len(row)) for i in range(len(columns))]
-    kinds = [' class="number"' if flag else "" for flag in numeric]
+    flush = [flag or asked for flag, asked in zip_longest(numeric, right[: len(columns)], fillvalue=False)]
+    kinds = [' class="number"' if flag else "" for flag in flush]
     head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, columns, strict=True))
     lines = [
         "<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=False)) + "</tr>"
