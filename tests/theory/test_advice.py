@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from generic_adam import methods
-from generic_adam.methods import Method
+from generic_adam.methods import Method, MethodError
 from generic_adam.schedules import as_schedule
 from generic_adam.theory.advice import advise, first_difference
 from generic_adam.theory.bound import bound
@@ -178,3 +178,8 @@ def test_first_difference_of_equal_methods():
 def test_bad_horizons(horizon):
     with pytest.raises(SumError):
         advise(methods.adam(), horizon=horizon)
+
+
+def test_what_is_no_method_is_refused_in_one_line():
+    with pytest.raises(MethodError, match=r"^expected a Method, got str; of an optimizer, certify.*runs$"):
+        advise("adam")

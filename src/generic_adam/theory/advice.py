@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.methods import Method
+from generic_adam.methods import Method, MethodError
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
 from generic_adam.theory.certificate import Certificate, certify
 from generic_adam.theory.examination import has_callable
@@ -92,8 +92,14 @@ def advise(method: Method, horizon: int | None = None) -> tuple[Advice, ...]:
       The advice; empty if the method is certified already (and no horizon is given), or if nothing helps.
 
     Raises:
+      MethodError: not a Method.
       SumError: the horizon is not a whole number from 1 to 10^15.
     """
+    if not isinstance(method, Method):
+        raise MethodError(
+            f"expected a Method, got {type(method).__name__}; "
+            "of an optimizer, certify(optimizer)[0].reading.method is the Method that it runs"
+        )
     steps = None if horizon is None else checked_horizon(horizon)
     found: list[Advice] = []
     by_form = not any(map(has_callable, (method.alpha, method.beta, method.theta)))
