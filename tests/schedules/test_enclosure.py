@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -110,3 +111,26 @@ def test_a_step_is_enclosed_with_its_rounding():
     exact = 1 / (math.sqrt(t + 1) + math.sqrt(t))
     bounds = enclose(difference, t, t).range
     assert bounds.low <= exact <= bounds.high
+
+
+@pytest.mark.parametrize(
+    ("text", "t", "value"),
+    [
+        # The float nearest to 0.8, or to 0.999999, is off by more than an ulp of the power.
+        ("t^0.8", 10**9, "15848931.92461113485202101"),
+        ("0.999999^t", 10**6, "0.3678792572316450942857981"),
+        ("min(expm1(t), t^2)", 10**6, "1e12"),
+        ("t^(1/t)", 2, "1.414213562373095048801689"),
+    ],
+)
+def test_one_step_lies_in_its_range(text, t, value):
+    bounds = enclose(parse(text), t, t).range
+    assert Fraction(bounds.low) <= Fraction(value) <= Fraction(bounds.high)
+
+
+def test_a_moving_exponent_over_a_base_of_any_sign_is_unknown():
+    assert enclose(parse("(5 - t)^(1 + 1/t)"), 1).sign == 0
+
+
+def test_an_overflow_inside_leaves_no_nan():
+    assert enclose(parse("0.5^(1.01^t)"), 10**6).range.low == 0

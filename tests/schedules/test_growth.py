@@ -129,3 +129,15 @@ def test_the_base_of_a_geometric_factor_is_exact():
         Fraction(367879441171442321595523770161460867445811131031767834507836801697461495744899, 10**78)
     )
     assert e_times_rational.sign_of_log != 0  # e is irrational, however good the approximation
+
+
+def test_the_logarithm_of_a_base_close_to_one_keeps_its_digits():
+    assert GeometricBase.from_rational(1 - Fraction(1, 10**9)).log == pytest.approx(
+        -1.0000000005e-9, rel=1e-15
+    )
+    assert GeometricBase.from_rational(1 + Fraction(1, 10**20)).log == pytest.approx(1e-20, rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["(1e300*t)^0.1 - 1e30*t^0.1", "exp(300.1 - t/10) - exp(300.1)*exp(-t/10)"])
+def test_a_difference_that_is_zero_has_no_sign(text):
+    assert parse(text).growth is None

@@ -138,3 +138,11 @@ def test_time_starts_at_one(step):
     # A library that counts from 0 would otherwise be off by one without a sign of it.
     with pytest.raises(ScheduleError, match="starts at t = 1"):
         parse("1/sqrt(t)")(step)
+
+
+def test_powers_of_a_number_close_to_one_keep_their_digits():
+    schedule = parse("0.999999999^t")
+    getcontext().prec = 40
+    expected = float(Decimal("0.999999999") ** 10**9)
+    assert schedule(10**9) == pytest.approx(expected, rel=1e-14)
+    assert schedule.at([1.0, 1e9])[1] == pytest.approx(expected, rel=1e-14)

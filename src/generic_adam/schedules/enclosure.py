@@ -31,11 +31,14 @@ from generic_adam.schedules.functions import Function
 from generic_adam.schedules.intervals import EVERYTHING, Interval, around, point
 from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
 from generic_adam.schedules.periodic import Periodic
+from generic_adam.schedules.ratebase import log_of
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
 from generic_adam.schedules.simplify import as_linear
 
 # A running sum has to be walked to its t; beyond this the form has to do without the value.
 _FARTHEST_WALK = 100_000
+# The direction of a running sum or product needs its value where a stretch begins: seconds away at most.
+_FARTHEST_BEGINNING = 1 << 24
 
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
@@ -140,7 +143,9 @@ def _(node: Power, start: int, stop: float) -> Enclosure:
         case Power(base, Constant(exponent)):
             return raised(enclose(base, start, stop), exponent)
         case Power(Constant(base), exponent) if base > 0:
-            return exponential(enclose(exponent, start, stop), math.log(base))
+            return exponential(enclose(exponent, start, stop), log_of(base))
+        case Power(base, exponent) if (facts := enclose(base, start, stop)).positive:
+            return applied("exp", multiplied(enclose(exponent, start, stop), applied("log", facts)))
         case _:
             return Enclosure()
 
@@ -195,7 +200,7 @@ def _(node: WeightShare, start: int, stop: float) -> Enclosure:
     if not weights.positive:
         return Enclosure(Interval(0.0, 1.0))
     falls = weights.direction is not None and weights.direction <= 0
-    if not falls and _is_log_concave(node.weights):
+    if not falls and start <= _FARTHEST_BEGINNING and _is_log_concave(node.weights):
         now, after = node(start), node(start + 1)
         falls = after <= now
     return Enclosure(Interval(0.0, 1.0), 1, -1 if falls else None)
@@ -213,12 +218,13 @@ def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
     factor = enclose(node.factor, 1)
     if not (factor.range.low >= 0 and enclose(node.factor.complement, 1).positive):
         return Enclosure()
+    rate = node.decay
+    if rate is None and start > _FARTHEST_BEGINNING:
+        return Enclosure(Interval(0.0, 1.0), 1, 1)
     first = node(start)
     bounds = Interval(first * (1 - 1e-13), 1.0 if start < stop else min(1.0, first * (1 + 1e-13)))
-    value = node.factor.constant_value
     elasticity = None
-    if value:
-        rate = -math.log(value)
+    if rate is not None and math.isfinite(rate):
         ends = [_correction_factor(rate * stop), _correction_factor(rate * start)]
         elasticity = Elasticity(Fraction(max(0.0, ends[0] * (1 - 1e-12))), Fraction(ends[1] * (1 + 1e-12)))
     return Enclosure(bounds, 1, 1, elasticity)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.intervals import EVERYTHING, Interval, around, point
@@ -120,22 +121,33 @@ def raised(inner: Enclosure, exponent: Fraction) -> Enclosure:
     if not inner.positive:
         if exponent > 0 and exponent.denominator == 1 and exponent.numerator % 2 == 0:
             largest = max(-inner.range.low, inner.range.high)
-            return Enclosure(
-                Interval(0.0, largest)
-                .mapped(lambda x: _pow(x, float(exponent)))
-                .meet(Interval(0.0, math.inf))
-            )
+            return Enclosure(_range_of_power(Interval(0.0, largest), exponent))
         if exponent > 0 and inner.range.low >= 0:
-            direction = inner.direction
-            return Enclosure(inner.range.mapped(lambda x: _pow(x, float(exponent))), 0, direction, None)
+            return Enclosure(_range_of_power(inner.range, exponent), 0, inner.direction, None)
         return Enclosure()
     bounds = inner.range.meet(Interval(0.0, math.inf))
     if exponent < 0:
         bounds = point(1.0) / bounds
-    bounds = bounds.mapped(lambda x: _pow(max(x, 0.0), abs(float(exponent)))).meet(Interval(0.0, math.inf))
+    bounds = _range_of_power(bounds, abs(exponent))
     direction = None if inner.direction is None else inner.direction * (1 if exponent > 0 else -1)
     elasticity = None if inner.elasticity is None else inner.elasticity.scaled(exponent)
     return Enclosure(bounds, 1, direction, elasticity)
+
+
+def _range_of_power(bounds: Interval, exponent: Fraction) -> Interval:
+    """x^exponent for x >= 0 in the bounds and exponent > 0."""
+    image = bounds.mapped(lambda x: _pow(max(x, 0.0), float(exponent))).meet(Interval(0.0, math.inf))
+    lost = _lost_exponent(exponent)
+    if lost:
+        # x^0.8 with the float nearest to 0.8 is off by lost * log x, which counts from x = 10^4 on.
+        farthest = max((abs(math.log(x)) for x in bounds.ends if 0 < x < math.inf), default=0.0)
+        image = image * Interval(1 - 1.01 * lost * farthest, 1 + 1.01 * lost * farthest)
+    return image
+
+
+@cache
+def _lost_exponent(exponent: Fraction) -> float:
+    return abs(float(exponent - Fraction(float(exponent))))
 
 
 def exponential(exponent: Enclosure, log_base: float) -> Enclosure:
@@ -199,7 +211,8 @@ def _oscillation(function: Callable[[float], float], argument: Interval) -> Inte
     width = argument.high - argument.low
     if not width < 1:
         return Interval(-1.0, 1.0)
-    middle, reach = function((argument.low + argument.high) / 2), width / 2 + 1e-15
+    # The middle of two neighbouring floats is one of them: a whole width away from the other.
+    middle, reach = function((argument.low + argument.high) / 2), width + 1e-15
     return Interval(max(-1.0, middle - reach), min(1.0, middle + reach))
 
 

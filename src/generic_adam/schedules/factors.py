@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from generic_adam.schedules.base import Schedule
+from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.nodes import Constant, Divide, Multiply, Power
 
@@ -28,12 +29,14 @@ def collected(schedule: Schedule) -> Schedule:
 
 
 def _flattened(node: Schedule, exponent: Fraction) -> list[tuple[Schedule, Fraction]]:
+    whole = exponent.denominator == 1
     match node:
-        case Multiply(left, right):
+        # sqrt(x y) is sqrt(x) sqrt(y), and sqrt(x^2) is x, only where x and y are positive.
+        case Multiply(left, right) if whole or _are_positive(left, right):
             return _flattened(left, exponent) + _flattened(right, exponent)
-        case Divide(left, right):
+        case Divide(left, right) if whole or _are_positive(left, right):
             return _flattened(left, exponent) + _flattened(right, -exponent)
-        case Power(base, Constant(value)):
+        case Power(base, Constant(value)) if whole or _are_positive(base):
             return _flattened(base, exponent * value)
         case Function("sqrt", argument):
             return _flattened(argument, exponent / 2)
@@ -41,3 +44,7 @@ def _flattened(node: Schedule, exponent: Fraction) -> list[tuple[Schedule, Fract
             return []
         case _:
             return [(node, exponent)]
+
+
+def _are_positive(*parts: Schedule) -> bool:
+    return all(enclose(part, 1).positive for part in parts)

@@ -13,7 +13,7 @@ import numpy as np
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import ZERO, Growth
-from generic_adam.schedules.nodes import Add, Constant, Subtract
+from generic_adam.schedules.nodes import Add, Constant, Subtract, growth_of_exp
 from generic_adam.schedules.ratebase import GeometricBase
 from generic_adam.schedules.simplify import as_linear
 
@@ -120,20 +120,13 @@ def _growth_of_exp(argument: Schedule) -> Growth | None:
     linear = as_linear(argument)
     if linear is not None:
         slope, offset = linear
-        return _bounded_exp(float(offset), float(offset)) * Growth(
+        return growth_of_exp(float(offset), float(offset)) * Growth(
             1.0, 1.0, GeometricBase.from_exponential(slope)
         )
     inner = argument.order
     if inner is None or inner.trend > 0:
         return None
-    return _bounded_exp(inner.low, inner.high) if inner.trend == 0 else _bounded_exp(0.0, 0.0)
-
-
-def _bounded_exp(low: float, high: float) -> Growth:
-    top = math.exp(high) if high < 700 else math.inf
-    return Growth(
-        max(math.exp(low) * (1 - 1e-15), math.ulp(0.0)) if low > -700 else math.ulp(0.0), top * (1 + 1e-15)
-    )
+    return growth_of_exp(inner.low, inner.high) if inner.trend == 0 else growth_of_exp(0.0, 0.0)
 
 
 def _near_zero_or(inner: Growth, otherwise: Callable[[], Growth | None], shift: float) -> Growth | None:

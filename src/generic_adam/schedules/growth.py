@@ -9,6 +9,7 @@ from fractions import Fraction
 from generic_adam.schedules.ratebase import ONE, GeometricBase
 
 _TINY = math.ulp(0.0)
+_ROUNDING = math.ulp(1.0)
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,11 @@ class Growth:
         if self.sign <= 0:
             return None
         ends = sorted((_power(self.low, float(exponent)), _power(self.high, float(exponent))))
+        # A float loses digits of an exponent such as 0.1: that is as much of a factor as the base is large.
+        slack = 4 * _ROUNDING * (1 + abs(float(exponent)) * _largest_log(self.low, self.high))
         raised = Growth(
-            _down(_down(ends[0])),
-            _up(_up(ends[1])),
+            _down(ends[0] * (1 - slack)),
+            _up(ends[1] * (1 + slack)),
             self.rho**exponent,
             self.power * exponent,
             self.log * exponent,
@@ -128,7 +131,7 @@ class Growth:
             return None
         direction = self.rho.sign_of_log
         if direction > 0:
-            return replace(self, high=_up(self.high / -math.expm1(-self.rho.log)))
+            return replace(self, high=_up(self.high / -math.expm1(-self.rho.log) * (1 + 16 * _ROUNDING)))
         if direction < 0 or self.power < -1:
             return UNKNOWN_CONSTANT
         if self.power > -1:
@@ -206,7 +209,12 @@ def _exactly(
     log: Fraction = Fraction(0),
     loglog: Fraction = Fraction(0),
 ) -> Growth:
-    return Growth(_down(coefficient), _up(coefficient), ONE, power, log, loglog)
+    slack = 16 * math.ulp(coefficient)
+    return Growth(coefficient - slack, coefficient + slack, ONE, power, log, loglog)
+
+
+def _largest_log(*ends: float) -> float:
+    return max(abs(math.log(end)) if 0 < end < math.inf else 0.0 for end in ends)
 
 
 def _down(value: float) -> float:

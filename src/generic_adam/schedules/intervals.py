@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# A lower end that overflows is above this number; as "infinity" it would become nan one step later.
+_LARGEST_LOW = 8e307
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -60,7 +63,7 @@ class Interval:
 
     def mapped(self, increasing: Callable[[float], float]) -> Interval:
         """The image under an increasing function whose float version is accurate to a few ulp."""
-        low, high = increasing(self.low), increasing(self.high)
+        low, high = min(increasing(self.low), _LARGEST_LOW), increasing(self.high)
         return Interval(_down(low - math.ulp(low)), _up(high + math.ulp(high)))
 
 

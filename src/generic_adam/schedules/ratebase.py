@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,19 @@ class GeometricBase:
             return ONE
         return GeometricBase(self.exponent_of_e * exponent, tuple((n, e * exponent) for n, e in self.factors))
 
-    @property
+    @cached_property
     def sign_of_log(self) -> int:
         """-1, 0 or 1 as rho < 1, rho = 1 or rho > 1; exact."""
         if not self.factors:
             return (self.exponent_of_e > 0) - (self.exponent_of_e < 0)
         if self.exponent_of_e == 0 and len(self.factors) == 1:
             return 1 if self.factors[0][1] > 0 else -1
-        # The logarithm is known not to be zero; find its sign with as many digits as that takes.
+        return 1 if self._decimal_log > 0 else -1
+
+    @cached_property
+    def _decimal_log(self) -> Decimal:
+        """Log rho to more digits than a float has; it must not be zero."""
+        # As many digits as that takes: close to 1 most of them cancel.
         digits = 40
         while True:
             with localcontext() as context:
@@ -61,15 +67,25 @@ class GeometricBase:
                     term = _decimal(exponent) * Decimal(integer).ln()
                     total += term
                     size += abs(term)
-                if abs(total) > size * Decimal(10) ** (8 - digits):
-                    return 1 if total > 0 else -1
+                if abs(total) > size * Decimal(10) ** (22 - digits):
+                    return total
             digits *= 2
 
-    @property
+    @cached_property
     def log(self) -> float:
-        """Log rho as a float."""
-        terms = [float(e) * math.log(n) for n, e in self.factors]
-        return math.fsum([float(self.exponent_of_e), *terms])
+        """Log rho as a float, accurate to a few ulp however close to 1 rho is."""
+        terms = [float(self.exponent_of_e), *(float(e) * math.log(n) for n, e in self.factors)]
+        total = math.fsum(terms)
+        # 0.999999999 is a quotient of two integers, whose logarithms cancel.
+        cancelled = abs(total) < 0.1 * max(map(abs, terms))
+        return float(self._decimal_log) if cancelled and self.factors else total
+
+
+def log_of(value: Fraction) -> float:
+    """Log of a positive number, accurate to a few ulp: log of the nearest float is not, close to 1."""
+    if Fraction(1, 2) < value < 2:
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator) if not float(value) else math.log(value)
 
 
 def _decimal(value: Fraction) -> Decimal:

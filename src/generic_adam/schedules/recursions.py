@@ -16,7 +16,7 @@ from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import UNKNOWN_CONSTANT, Growth
 from generic_adam.schedules.nodes import Constant, Divide, Multiply, Negate, Power
-from generic_adam.schedules.ratebase import ONE
+from generic_adam.schedules.ratebase import ONE, log_of
 from generic_adam.schedules.simplify import as_linear
 
 # Blocks are small, so that the first steps of a run do not wait for values far ahead.
@@ -102,7 +102,7 @@ def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
             rate, rest = split_geometric(operand)
             return rate, -rest
         case Power(Constant(base), exponent) if base > 0 and (line := as_linear(exponent)) is not None:
-            return float(line[0]) * math.log(base), Constant(base) ** Constant(line[1])
+            return float(line[0]) * log_of(base), Constant(base) ** Constant(line[1])
         case Function("exp", argument) if (line := as_linear(argument)) is not None:
             return float(line[0]), Function("exp", Constant(line[1]))
         case _:
@@ -263,23 +263,23 @@ class BiasCorrection(Schedule):
         return Recursion(0.0, _RECURSION_BLOCK, advance)
 
     @cached_property
-    def _constant_log(self) -> float | None:
-        """Log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
+    def decay(self) -> float | None:
+        """-log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
         missing = self.factor.complement.constant_value
         if missing is None:
             return None
-        return math.log1p(-missing) if missing < 1 else -math.inf
+        return -math.log1p(-missing) if missing < 1 else math.inf
 
     def _compile(self) -> ScalarFunction:
-        rate = self._constant_log
+        rate = self.decay
         if rate is not None:
-            return lambda t: -math.expm1(rate * t)
+            return lambda t: -math.expm1(-rate * t)
         running = self._log_product.scalar
         return lambda t: -math.expm1(running(t))
 
     def _evaluate(self, times: FloatArray) -> FloatArray:
-        rate = self._constant_log
-        return -np.expm1(rate * times if rate is not None else self._log_product.evaluate(times))
+        rate = self.decay
+        return -np.expm1(-rate * times if rate is not None else self._log_product.evaluate(times))
 
     def _growth(self) -> Growth | None:
         # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
