@@ -291,3 +291,72 @@ def test_the_constant_is_found_behind_a_late_kink(alpha, theta):
 def test_a_learning_rate_that_ends_fails_condition_4():
     fourth = certify(Method("1/t if t < 1000 else 0", 0.9, 0.98)).conditions[3]
     assert (fourth.status, fourth.witness) == ("fails", "alpha_t = 0 for ever")
+
+
+def _statuses(conditions):
+    return [condition.status for condition in conditions]
+
+
+def test_a_slow_fall_of_theta_adds_up():
+    # Each step falls by less than rounding, a million steps by 5e-11.
+    theta = "1 - 0.1*(1 + 5e-16*t) if t < 1000000 else 0.95"
+    assert certify(Method("0.1/sqrt(t)", 0.9, theta)).conditions[1].status is not Status.HOLDS
+
+
+def test_momentum_that_rounds_to_one_is_still_below_one_on_a_horizon():
+    certificate = certify(Method("0.1/sqrt(t)", "1 - 0.9^t", "1 - 1/(t+1)"), horizon=1_000)
+    assert certificate.conditions[0].status is Status.FAILS
+    assert certificate.horizon is not None
+    assert certificate.horizon.conditions[0].status is Status.HOLDS
+
+
+def test_theta_too_small_for_its_complement_is_left_open():
+    condition = certify(Method("0.1/sqrt(t)", 0.9, "max(1e-17, 1 - 1/t)")).conditions[1]
+    assert condition.status is Status.UNDECIDED
+    assert "t = 1 is lost in the rounding" in condition.reason
+
+
+def test_a_square_root_of_a_square_is_no_factor():
+    # sqrt((2.5 - t)^2) is abs(2.5 - t): chi rises from t = 2 on.
+    reading = certify(Method("sqrt((2.5 - t)^2)/t^1.5", 0.9, "1 - 1/(t+1)"), horizon=1_000).horizon
+    t = np.arange(1.0, 1_001)
+    chi = np.abs(2.5 - t) / t**1.5 * np.sqrt(t + 1)
+    assert reading is not None
+    assert reading.C0 is not None
+    assert math.isclose(reading.C0, np.max(chi / np.minimum.accumulate(chi)), rel_tol=1e-12)
+
+
+def test_cancellation_far_out_refutes_nothing():
+    # sqrt(t^2 + 1) - t is about 1/(2 t): positive, and 0 in floats from t = 10^8 on.
+    condition = certify(Method("sqrt(t^2 + 1) - t", 0.9, "1 - 1/(t+1)")).conditions[2]
+    assert condition.status is Status.UNDECIDED
+
+
+def test_rounding_in_an_exponent_that_moves_refutes_nothing():
+    # t^(100/t) (1/t)^(100/t) is 1.
+    theta = "1 - 0.1*t^(100/t)*(1/t)^(100/t)"
+    assert certify(Method("0.1/sqrt(t)", 0.9, theta)).conditions[1].status is Status.UNDECIDED
+
+
+@pytest.mark.parametrize("alpha", ["1.00000000000000000001^t", "1.0000000000000003^t/1.0000000000000001^t"])
+def test_growth_slower_than_floats_can_see_is_growth(alpha):
+    assert certify(Method(alpha, 0.9, 0.99)).conditions[2].status is Status.FAILS
+
+
+def test_a_number_too_small_for_a_float_is_not_zero():
+    assert certify(Method("2^(-5000 + 1/t)", 0.9, "1 - 1/(t+1)")).conditions[3].status is Status.HOLDS
+
+
+def test_running_sums_that_begin_too_late_are_left_open():
+    theta = "0.9 if t < 2000000000 else theta_from_weights(t^0.5)"
+    alpha = "0.1 if t < 2000000000 else bias_correction(1 - 1/(t+1))/sqrt(t)"
+    certificate = certify(Method(alpha, 0.9, theta))
+    assert _statuses(certificate.conditions[1:3]) == [Status.UNDECIDED, Status.UNDECIDED]
+
+
+def test_rising_chi_of_running_sums_is_read_at_the_last_step():
+    reading = certify(Method(0.1, 0.9, "theta_from_weights(t^0.5)"), horizon=10**15).horizon
+    assert reading is not None
+    # chi_1 = 0.1 sqrt(2) and 1 - theta_T tends to 1.5/T.
+    assert reading.C0 is not None
+    assert math.isclose(reading.C0, math.sqrt(10**15 / 3), rel_tol=1e-7)

@@ -246,3 +246,23 @@ def test_constants_and_recursions_sum_exactly():
     assert sums.partial_sum(varying, 200_000) == pytest.approx(
         200_000 - (float(mpmath.harmonic(200_001)) - 1), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("text", ["1 + 1/(1 + exp(100*(t - 100000.3)))", "1 + 1/(1 + exp(3*(t - 100000.3)))"])
+def test_a_step_inside_a_smooth_piece_is_added_directly(text):
+    schedule = parse(text)
+    assert sums.partial_sum(schedule, 150_000) == pytest.approx(
+        sums.direct_sum(schedule, 1, 150_000), rel=1e-12
+    )
+
+
+def test_steep_weights_are_followed():
+    share = ga.schedules.sqrt(1 - theta_from_weights("t^50"))
+    assert sums.partial_sum(share, 110_000) == pytest.approx(sums.direct_sum(share, 1, 110_000), rel=1e-9)
+
+
+def test_a_slow_geometric_sum_keeps_its_digits():
+    with mpmath.workdps(40):
+        rho = 1 - mpmath.mpf(10) ** -9
+        expected = float(rho * (1 - rho ** (10**9)) / (1 - rho))
+    assert sums.partial_sum(parse("0.999999999^t"), 10**9) == pytest.approx(expected, rel=1e-13)

@@ -14,7 +14,7 @@ from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.enclosure import enclose, share_times_t
 from generic_adam.schedules.factors import collected, factors
 from generic_adam.theory.examination import joins
-from generic_adam.theory.pieces import is_piecewise_smooth, kinks
+from generic_adam.theory.pieces import is_piecewise_smooth, kinks, late_value
 
 # A beginning of this length is computed step by step: it makes the bound for the tail tighter.
 _BEGINNING = 1023
@@ -103,7 +103,7 @@ def _with_tail(running: _Running, chi: Schedule, start: int, last: float) -> Alm
         return AlmostMonotone(running.constant, True)
     candidates = [math.inf]
     if facts.direction == 1 and math.isfinite(last):
-        candidates.append(chi(int(last)) / running.least)
+        candidates.append(late_value(chi, int(last)) / running.least)
         return AlmostMonotone(max(running.constant, min(candidates)), True)
     if facts.range.low > 0:
         candidates.append(facts.range.high / min(facts.range.low, running.least))

@@ -11,6 +11,7 @@ For Generic Adam with alpha_t, beta_t, theta_t and chi_t = alpha_t / sqrt(1 - th
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def _first(refuting: np.ndarray) -> int | None:
     return int(np.argmax(refuting)) if bool(refuting.any()) else None
 
 
-def _outside_unit(values: FloatArray, _before: float | None, _facts: Enclosure) -> int | None:
-    return _first(~((values >= 0) & (values < 1)))
+def _negative(values: FloatArray, _before: float | None, _facts: Enclosure) -> int | None:
+    return _first(~(values >= 0))
 
 
 def _not_positive(values: FloatArray, _before: float | None, facts: Enclosure) -> int | None:
@@ -41,12 +42,14 @@ def _not_positive(values: FloatArray, _before: float | None, facts: Enclosure) -
 
 
 def _not_falling_in_unit(values: FloatArray, before: float | None, facts: Enclosure) -> int | None:
-    previous = np.concatenate([[math.inf if before is None else before], values[:-1]])
+    earlier = np.concatenate([[math.inf if before is None else before], values[:-1]])
+    least = np.minimum.accumulate(earlier)
     outside = np.isnan(values) | (values >= 1) | ((values <= 0) & (not facts.positive))
-    return _first(outside | (values > previous * (1 + _ROUNDING)))
+    return _first(outside | (values > least * (1 + _ROUNDING)))
 
 
-_BELOW_ONE = Claim(lambda facts: facts.range.low >= 0 and facts.range.high < 1, _outside_unit)
+_NOT_NEGATIVE = Claim(lambda facts: facts.range.low >= 0, _negative)
+_BOUNDED_BELOW = Claim(lambda facts: facts.range.low > 0, _not_positive)
 _POSITIVE = Claim(lambda facts: facts.positive, _not_positive)
 _FALLING_IN_UNIT = Claim(
     lambda facts: (
@@ -67,7 +70,11 @@ def momentum_condition(method: Method, last: float = math.inf) -> Condition:
         order = scale_text(complement, "t")
         reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
         return Condition(1, Status.FAILS, reason, f"1 - beta_t ~ {order}")
-    finding = examine(beta, _BELOW_ONE, last)
+    finding = _both(
+        examine(beta, _NOT_NEGATIVE, last),
+        # Asked of 1 - beta_t, which keeps its digits: 1 - 0.9^t rounds to 1 long before it is 1.
+        examine(1 - beta, _BOUNDED_BELOW, last),
+    )
     if finding.status is Status.FAILS and finding.witness is not None:
         at = f"beta_t = {beta(finding.witness):g} at t = {finding.witness}"
         return Condition(1, Status.FAILS, f"{at} is outside [0, 1) (R1).", finding.witness)
@@ -78,6 +85,16 @@ def momentum_condition(method: Method, last: float = math.inf) -> Condition:
     return Condition(
         1, Status.UNDECIDED, f"Whether beta_t stays below some beta < 1 (R1) is open: {_open(finding)}."
     )
+
+
+def _both(one: Finding, other: Finding) -> Finding:
+    """What is known of two claims together: the earlier refutation, else what is open, else a proof."""
+    refuted = [finding for finding in (one, other) if finding.status is Status.FAILS]
+    if refuted:
+        return min(refuted, key=lambda finding: finding.witness or 0)
+    if one.status is not other.status:
+        return one if one.status is Status.UNDECIDED else other
+    return replace(one, by_form_from=max(one.by_form_from, other.by_form_from))
 
 
 def second_moment_condition(method: Method, last: float = math.inf) -> Condition:
@@ -91,6 +108,10 @@ def second_moment_condition(method: Method, last: float = math.inf) -> Condition
             )
         return Condition(2, Status.FAILS, "theta_t = 0 for every t; (R2) needs theta_t > 0.", 1)
     finding = examine(1 - theta, _FALLING_IN_UNIT, last)
+    if finding.witness is not None and theta(finding.witness) > 0 and (1 - theta)(finding.witness) == 1:
+        at = f"theta_t = {theta(finding.witness):g} at t = {finding.witness}"
+        note = f"{at} is lost in the rounding of 1 - theta_t"
+        finding = Finding(Status.UNDECIDED, note=note)
     if finding.status is Status.FAILS and finding.witness is not None:
         return Condition(2, Status.FAILS, _refuted_theta(theta, finding.witness), finding.witness)
     if finding.status is Status.HOLDS:

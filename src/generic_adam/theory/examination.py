@@ -28,7 +28,7 @@ class Claim:
     Attributes:
         by_form: whether facts about a stretch of t prove the statement there.
         violation: the index of the first value that refutes it, or None. It is given u_t on consecutive steps
-            and the value before them (None at t = 1), and may use what is known of the sign by form.
+            and the least value before them (None at t = 1), and may use what is known of the sign by form.
     """
 
     by_form: Callable[[Enclosure], bool]
@@ -86,9 +86,9 @@ def has_callable(schedule: Schedule) -> bool:
 
 
 def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) -> Finding:
-    facts = enclose(schedule, start, stop)
     opaque = has_callable(schedule)
     try:
+        facts = enclose(schedule, start, stop)
         witness = _first_violation(schedule, claim, start, start, facts)
         if witness is not None:
             return _refuted(schedule, claim, witness, facts)
@@ -127,13 +127,14 @@ def _sizes(length: float, opaque: bool) -> list[int]:
 def _first_violation(schedule: Schedule, claim: Claim, first: int, last: int, facts: Enclosure) -> int | None:
     """The first step from first to last that refutes the claim, in blocks so that memory stays small."""
     block = 1 << 16
+    before = float(schedule.values(first - 1, first)[0]) if first > 1 else None
     for begin in range(first, last + 1, block):
-        end = min(begin + block - 1, last)
-        values = schedule.values(max(begin - 1, 1), end + 1)
-        before = float(values[0]) if begin > 1 else None
-        found = claim.violation(values if begin == 1 else values[1:], before, facts)
+        values = schedule.values(begin, min(begin + block, last + 1))
+        found = claim.violation(values, before, facts)
         if found is not None:
             return begin + found
+        # Each step may rise by its rounding; many steps together may not.
+        before = float(values.min() if before is None else min(before, values.min()))
     return None
 
 
@@ -157,6 +158,21 @@ def _search_later(schedule: Schedule, claim: Claim, checked: int, stop: float, f
             values = schedule.at([float(t), float(t + 1)])
             if claim.violation(values[1:], float(values[0]), facts) is not None:
                 finding = _refuted(schedule, claim, t + 1, facts)
-                if finding.status is Status.FAILS:
+                if finding.status is Status.FAILS and not _is_cancellation(schedule, claim, t + 1, facts):
                     return finding
     return Finding(Status.UNDECIDED, checked_to=checked)
+
+
+def _is_cancellation(schedule: Schedule, claim: Claim, t: int, facts: Enclosure) -> bool:
+    """Whether u_t refutes the claim by itself, and yet its rounding leaves room for a number that does not.
+
+    Far out, differences such as sqrt(t^2 + 1) - t, which is positive, are 0 in floats.
+    """
+
+    def refutes(value: float) -> bool:
+        return claim.violation(np.array([value]), None, facts) is not None
+
+    if not refutes(float(schedule.values(t, t + 1)[0])):
+        return False
+    bounds = enclose(schedule, t, t).range
+    return not (refutes(bounds.low) and refutes(bounds.high) and bounds.high - bounds.low < 0.5)

@@ -26,6 +26,15 @@ class QuadratureError(ArithmeticError):
     """The integrand is not smooth enough for the wanted accuracy, or not finite."""
 
 
+class NarrowPanelError(QuadratureError):
+    """The integrand moves within a few steps of [lower, upper]: an integral is no sum there."""
+
+    def __init__(self, lower: float, upper: float) -> None:
+        super().__init__(f"the integrand bends within a few steps near t = {lower:.6g}")
+        self.lower = lower
+        self.upper = upper
+
+
 @cache
 def _rule(nodes: int) -> tuple[FloatArray, FloatArray]:
     points, weights = np.polynomial.legendre.leggauss(nodes)
@@ -43,7 +52,9 @@ def panel_integrals(
         return half * ((integrand(times.ravel()).reshape(times.shape) * times) @ weights)
 
 
-def integral(integrand: Integrand, lower: float, upper: float, tolerance: float = 1e-12) -> float:
+def integral(
+    integrand: Integrand, lower: float, upper: float, tolerance: float = 1e-12, narrowest: float = 0.0
+) -> float:
     """Integrate over [lower, upper], 0 < lower <= upper, halving every panel on which two rules disagree.
 
     Args:
@@ -51,8 +62,10 @@ def integral(integrand: Integrand, lower: float, upper: float, tolerance: float 
       lower: the lower limit.
       upper: the upper limit.
       tolerance: accepted error relative to the integral of the absolute value.
+      narrowest: panels that had to be made narrower than this are an error.
 
     Raises:
+      NarrowPanelError: where the first panels are that are too narrow.
       QuadratureError: the integrand is not finite, or panels had to be halved without end.
     """
     if upper <= lower:
@@ -70,6 +83,9 @@ def integral(integrand: Integrand, lower: float, upper: float, tolerance: float 
             raise QuadratureError("the integrand is not finite")
         size = np.abs(first).sum() + np.abs(second).sum() + sum(map(abs, settled))
         done = np.abs(first + second - whole) <= tolerance * size / len(edges)
+        narrow = np.flatnonzero(~done & (np.exp(right) - np.exp(left) < narrowest))
+        if narrow.size:
+            raise NarrowPanelError(float(np.exp(left[narrow].min())), float(np.exp(right[narrow].min())))
         settled.append(float((first + second)[done].sum()))
         if done.all():
             return float(np.sum(settled))

@@ -50,6 +50,12 @@ class SmoothShare(Schedule):
         """W_n."""
         return math.fsum([float(self.initial), *self.weights.values(1, FIRST_SMOOTH + 1).tolist()])
 
+    @cached_property
+    def _panel_width(self) -> float:
+        """Narrower for steep weights: t^p moves by e^{p width} over a panel."""
+        growth = self.weights.growth
+        return _PANEL_WIDTH if growth is None else _PANEL_WIDTH / max(1.0, abs(float(growth.power)) / 8)
+
     def _compile(self) -> Callable[[float], float]:
         def evaluate(t: float) -> float:
             return float(self._evaluate(np.array([float(t)]))[0])
@@ -61,7 +67,7 @@ class SmoothShare(Schedule):
         order = np.argsort(flat)
         ends = np.log(flat[order] + 0.5)
         start = math.log(FIRST_SMOOTH + 0.5)
-        panels = np.arange(start, max(start, float(ends[-1])), _PANEL_WIDTH)
+        panels = np.arange(start, max(start, float(ends[-1])), self._panel_width)
         edges = np.union1d(np.append(panels, start), ends[ends > start])
         pieces = panel_integrals(self.weights.at, edges[:-1], edges[1:], nodes=6)
         running = np.concatenate([[0.0], np.cumsum(pieces)])[np.searchsorted(edges, np.maximum(ends, start))]

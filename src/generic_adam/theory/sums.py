@@ -6,7 +6,8 @@ of Euler and Maclaurin's formula,
 .. math:: \sum_{t=a}^{b} u(t) = \int_{a-1/2}^{b+1/2} u(t)\,dt - \frac{u'(b+1/2) - u'(a-1/2)}{24} + \cdots,
 
 piece by piece between kinks. Where an end of a piece is close to a singularity, the first and last thousand
-terms are added directly, so that the terms left out are below 1e-9 of the sum. Callables and oscillating tails are always added term by term.
+terms are added directly, so that the terms left out are below 1e-9 of the sum. Callables and oscillating
+tails are always added term by term.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, sqrt
 from generic_adam.theory.pieces import Piece, is_piecewise_smooth, late_value, smooth_pieces
-from generic_adam.theory.quadrature import QuadratureError, integral
+from generic_adam.theory.quadrature import NarrowPanelError, QuadratureError, integral
 
 if TYPE_CHECKING:
     from generic_adam.methods import Method
@@ -36,6 +37,8 @@ _SHORT = 100_000
 _EDGE = 1024
 _TOLERANCE = 1e-10
 _NEGLIGIBLE = 1e-13
+# A function that sixteen nodes cannot follow over this many steps may move between two of them.
+_NARROWEST = 32.0
 _OFFSETS = np.array([-0.75, -0.25, 0.25, 0.75])
 
 
@@ -182,7 +185,25 @@ def _cut_after(piece: Piece, ends: Sequence[int]) -> Iterator[Piece]:
 
 
 def _piece_sum(piece: Piece) -> tuple[float, float]:
-    """Return the sum over one smooth piece, and the size of the first neglected term of the formula."""
+    """Return the sum over one smooth piece, and the size of the first neglected term of the formula.
+
+    A smooth piece may still have a step in it, as 1/(1 + exp(t - K)) has: it is taken out and added directly.
+    """
+    try:
+        return _smooth_piece_sum(piece)
+    except NarrowPanelError as step:
+        first = max(piece.first, int(step.lower) - _EDGE)
+        last = min(piece.last, int(step.upper) + _EDGE)
+    parts = [(direct_sum(piece.expression, first, last), 0.0)]
+    if piece.first < first:
+        parts.append(_piece_sum(Piece(piece.first, first - 1, piece.expression)))
+    if last < piece.last:
+        parts.append(_piece_sum(Piece(last + 1, piece.last, piece.expression)))
+    sums, neglected = zip(*parts, strict=True)
+    return math.fsum(sums), math.fsum(neglected)
+
+
+def _smooth_piece_sum(piece: Piece) -> tuple[float, float]:
     u, first, last = piece.expression, piece.first, piece.last
     if last - first < 4 * _EDGE:
         return direct_sum(u, first, last), 0.0
@@ -235,4 +256,4 @@ class _Ends:
     def midpoint_sum(self, u: Schedule) -> float:
         """The integral and the slopes at its limits."""
         slopes = (self.at_upper[2] - self.at_upper[1] - self.at_lower[2] + self.at_lower[1]) / 0.5
-        return integral(u.at, self.lower, self.upper) - float(slopes) / 24
+        return integral(u.at, self.lower, self.upper, narrowest=_NARROWEST) - float(slopes) / 24
