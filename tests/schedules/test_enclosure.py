@@ -134,3 +134,12 @@ def test_a_moving_exponent_over_a_base_of_any_sign_is_unknown():
 
 def test_an_overflow_inside_leaves_no_nan():
     assert enclose(parse("0.5^(1.01^t)"), 10**6).range.low == 0
+
+
+def test_an_overflow_inside_leaves_no_exact_zero():
+    # 0.999999^t underflows at t = 10^9, and 100 over it overflows; one over that is still positive.
+    assert enclose(parse("1 / (100 / 0.999999^t)"), 10**9, 10**9).range.high > 0
+
+
+def test_a_power_beyond_floats_has_facts_all_the_same():
+    assert enclose(parse("1.01^(1e6 + 1/t)"), 10**6).positive

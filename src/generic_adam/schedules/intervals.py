@@ -85,7 +85,7 @@ def _sum_down(a: float, b: float) -> float:
     total = a + b
     if math.isnan(total):
         return -math.inf
-    exact = math.isinf(total) or (total - a == b and total - b == a)
+    exact = total == -math.inf or (total - a == b and total - b == a)
     return total if exact else _down(total)
 
 
@@ -106,9 +106,9 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _down(value: float) -> float:
-    # Zeros here are exact: a factor 0, or the limit 1/infinity.
-    return value if value == 0 or math.isinf(value) else math.nextafter(value, -math.inf)
+    # Zeros here are exact: a factor 0, or the limit 1/infinity. A low end that overflowed is finite again.
+    return value if value == 0 else math.nextafter(value, -math.inf)
 
 
 def _up(value: float) -> float:
-    return value if value == 0 or math.isinf(value) else math.nextafter(value, math.inf)
+    return value if value == 0 else math.nextafter(value, math.inf)

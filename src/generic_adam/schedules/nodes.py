@@ -336,6 +336,7 @@ def _exponential_growth(base: Fraction, exponent: Schedule) -> Growth | None:
 
 def growth_of_exp(low: float, high: float) -> Growth:
     """e^x with the limit points of x in [low, high], which may be off by a few ulp."""
+    low = min(low, 700.0)
     low, high = low - 8 * math.ulp(low), high + 8 * math.ulp(high)
     bottom = math.exp(low) * (1 - 1e-15) if low > -700 else 0.0
     top = math.exp(high) * (1 + 1e-15) if high < 700 else math.inf
