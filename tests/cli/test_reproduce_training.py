@@ -1,10 +1,12 @@
 """The studies of networks and the data sets, through the command line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from generic_adam.cli.app import run
+from generic_adam.cli.training_plan import TrainingPlan
 from generic_adam.experiments import checkpoint
 from generic_adam.experiments.data.fetch import SOURCES
 from generic_adam.experiments.records import read_claims
@@ -88,7 +90,14 @@ def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
         (["reproduce", "resnet18", "--blocks", "3"], "--blocks '3': expected usual or paper"),
         (["reproduce", "lenet", "--quick", "--epochs", "0"], "epochs 0: expected a positive whole number"),
         (["reproduce", "lenet", "--quick", "--seeds", "0"], "seeds 0: expected a positive whole number"),
-        (["reproduce", "lenet", "--quick", "--epsilon", "-1"], "epsilon -1.0: expected a number >= 0"),
+        (["reproduce", "lenet", "--quick", "--epsilon", "-1"], "--epsilon -1: expected a positive number"),
+        (["reproduce", "lenet", "--quick", "--epsilon", "0"], "--epsilon 0: expected a positive number"),
+        (["reproduce", "lenet", "--quick", "--epsilon", "inf"], "--epsilon inf: expected a positive number"),
+        (["reproduce", "lenet", "--epsilon", "1e-8", "--epsilon", "1.0000001e-8"], "equal to six digits"),
+        (["reproduce", "lenet", "--epochs", "0"], "--epochs 0: expected a positive whole number"),
+        (["reproduce", "lenet", "--width", "8"], "go with ResNet-18"),
+        (["reproduce", "lenet-cost", "--epsilon", "1e-8"], "do not go with lenet-cost"),
+        (["data", "fetch", "mnist", "--mirror", "http://["], "begins with http"),
         (["reproduce", "lenet", "--quick", "--jobs", "0"], "jobs 0: expected a positive whole number"),
         (["data", "fetch", "imagenet"], "expected one of cifar100, mnist"),
         (["data", "fetch", "mnist", "--mirror", "ftp://x"], "begins with http"),
@@ -109,3 +118,16 @@ def test_the_checksums_are_whole():
         for file in source.files:
             assert len(bytes.fromhex(file.sha256)) == 32
             assert file.size > 0
+
+
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch, capfd):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert run(["reproduce", "lenet", "--quick", "--device", "cuda"]) == 2
+    assert "--device cuda: torch finds no CUDA device" in capfd.readouterr().err
+
+
+def test_runs_have_absolute_folders_for_workers_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = TrainingPlan("lenet", 1, 1, None, "usual", (), False, "cpu", None, None, False, True)
+    jobs = plan.jobs_of(plan.study(), Path("out"), images=64)
+    assert {job.directory.is_relative_to(tmp_path / "out" / "runs") for job in jobs} == {True}

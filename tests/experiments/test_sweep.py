@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from generic_adam.experiments import checkpoint
+from generic_adam.experiments.dask_client import ClusterError
 from generic_adam.experiments.distributed import ALONE
 from generic_adam.experiments.records import OutputError
 from generic_adam.experiments.settings import SettingsError
 from generic_adam.experiments.studies import STUDIES, paper_methods, path_theta, run_folder, runs_of
-from generic_adam.experiments.sweep import dask_pool, group_pool, local_pool, run_sweep
+from generic_adam.experiments.sweep import WorkerError, dask_pool, group_pool, local_pool, run_sweep
 from generic_adam.schedules import parse
 from tests.experiments.small_mnist import METHODS, jobs_in, write_small_mnist
 
@@ -37,8 +38,8 @@ def test_runs_advance_in_lock_step_and_again_costs_nothing(tmp_path, data):
     assert all(done.images_per_second > 0 for done in seen)
     before, seen[:] = contents(jobs), []
     run_sweep(jobs, group_pool(ALONE), data=data, on_advance=lambda done, _: seen.append(done))
-    assert [done.record.epoch for done in seen] == [1, 1, 2, 2]
-    assert [done.images_per_second for done in seen] == [None] * 4
+    assert [done.record.epoch for done in seen] == [2, 2], "each run is read once, not once an epoch"
+    assert [done.images_per_second for done in seen] == [None] * 2
     assert contents(jobs) == before
 
 
@@ -59,9 +60,23 @@ def test_processes_and_dask_give_the_same_bits(tmp_path, data):
     assert contents(here) == contents(processes) == contents(cluster)
 
 
+def test_a_run_that_is_ahead_waits_for_the_others(tmp_path, data):
+    jobs, seen = jobs_in(tmp_path), []
+    run_sweep(jobs[:1], group_pool(ALONE), data=data)
+    run_sweep(jobs, group_pool(ALONE), data=data, on_advance=lambda done, left: seen.append((done, left)))
+    trained = [(done.job, done.images_per_second is not None) for done, _ in seen]
+    assert trained == [(jobs[0], False), (jobs[1], True), (jobs[1], True)]
+    assert seen[-1][1] == 0, "nothing is left"
+
+
+def test_a_worker_that_is_killed_is_one_line():
+    with pytest.raises(WorkerError, match="goes on from the last checkpoints"), local_pool(1) as pool:
+        pool.submit(os.abort).result()
+
+
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr("generic_adam.experiments.sweep.CONNECT_SECONDS", 0.2)
-    with pytest.raises(SettingsError, match="no Dask scheduler answers at"), dask_pool("tcp://127.0.0.1:9"):
+    monkeypatch.setattr("generic_adam.experiments.dask_client.CONNECT_SECONDS", 0.2)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers at"), dask_pool("tcp://127.0.0.1:9"):
         pass
 
 

@@ -214,9 +214,24 @@ def test_generic_adam_gets_v0_and_theta_of_the_paper():
         (lambda: replace(ADAM, family="sgd"), "no optimizer family 'sgd'"),
         (lambda: replace(ADAM, epsilon=-1.0), "epsilon -1.0: expected"),
         (lambda: replace(ADAM, epsilon=math.nan), "epsilon nan: expected"),
+        (lambda: replace(ADAM, epsilon=math.inf), "epsilon inf: expected a finite"),
         (lambda: build_optimizer(replace(ADAM, alpha="1/t"), [torch.zeros(1)], 1), "takes a number"),
     ],
 )
 def test_bad_settings_are_one_line(make, message):
     with pytest.raises(SettingsError, match=message):
         make()
+
+
+def test_a_run_that_is_no_number_stays_ended_when_taken_up_again(few, tmp_path):
+    settings = run(replace(R_HALF, alpha="1e30"), epochs=4)
+    first = train(settings, few, tmp_path, until=1)
+    again = train(settings, few, tmp_path, until=2, on_epoch=lambda _: pytest.fail("trained on"))
+    assert len(first.records) == len(again.records) == 1
+
+
+def test_a_table_left_behind_its_checkpoint_catches_up(few, tmp_path):
+    records = train(run(epochs=2), few, tmp_path).records
+    write_records(tmp_path / "records.csv", records[:1])  # killed between the two files of epoch 2
+    train(run(epochs=2), few, tmp_path, on_epoch=lambda _: pytest.fail("trained again"))
+    assert tuple(read_records(tmp_path / "records.csv")) == records

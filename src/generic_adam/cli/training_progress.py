@@ -81,7 +81,9 @@ def _tensorboard(directory: Path, wanted: bool) -> Iterator[Callable[[Advance], 
 
     def log(done: Advance) -> None:
         folder = directory / "tensorboard" / run_folder(done.job.settings)
-        writer = writers.setdefault(folder, SummaryWriter(str(folder)))
+        if folder not in writers:
+            writers[folder] = SummaryWriter(str(folder))
+        writer = writers[folder]
         for measure in MEASURES:
             writer.add_scalar(measure, getattr(done.record, measure), done.record.epoch)
         writer.flush()

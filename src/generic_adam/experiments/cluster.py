@@ -1,25 +1,22 @@
 """The same lanes over many machines: chunks of replicates as tasks of a Dask cluster.
 
 A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be given
-another cut of the lanes: the joined records have the same bits as a run on one machine. Dask sends pickled
-objects both ways, so the scheduler has to be one you trust.
+another cut of the lanes: the joined records have the same bits as a run on one machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from generic_adam.experiments.counterexample import ExperimentError, LaneRecords, Plan, simulate
+from generic_adam.experiments.counterexample import LaneRecords, Plan, simulate
 from generic_adam.experiments.counterexample.simulation import split
-from generic_adam.extras import from_extra
+from generic_adam.experiments.dask_client import connect, threads_of
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT_SECONDS = 10
 _CHUNKS_A_THREAD = 2  # so that a slow or lost worker costs a part of its share, not all of it
 
 
@@ -42,19 +39,9 @@ def simulate_on_cluster(
       The records, bit for bit those of `simulate(plan)`.
 
     Raises:
-      ExperimentError: the scheduler does not answer, or it has no worker.
+      ClusterError: the scheduler does not answer, it has no worker, or its workers keep dying.
     """
-    with from_extra("experiments"):
-        from distributed import Client
-
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ExperimentError(
-            f"no Dask scheduler answers at {address!r} within {CONNECT_SECONDS} s, expected tcp://HOST:PORT "
-            f"({' '.join(str(error).split())[:120]})"
-        ) from error
-    with closing(client), client.as_current():
+    with connect(address) as client:
         return _gather(client, plan, chunks, progress)
 
 
@@ -63,11 +50,7 @@ def _gather(
 ) -> LaneRecords:
     from distributed import as_completed
 
-    cores: Any = client.nthreads()  # a coroutine only for asynchronous clients
-    threads = sum(cores.values())
-    if threads == 0:
-        raise ExperimentError("the Dask cluster has no worker, expected at least one")
-    parts = list(split(plan.replicate_range, chunks or _CHUNKS_A_THREAD * threads))
+    parts = list(split(plan.replicate_range, chunks or _CHUNKS_A_THREAD * threads_of(client)))
     tasks = [client.submit(_simulate_chunk, plan, part, pure=False) for part in parts]
     records: list[LaneRecords] = []
     lanes = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -47,8 +48,8 @@ class OptimizerSettings:
             raise SettingsError(
                 "cosine decay goes with torch-adam; give generic-adam an alpha schedule instead"
             )
-        if not self.epsilon >= 0:
-            raise SettingsError(f"epsilon {self.epsilon}: expected a number >= 0")
+        if not 0 <= self.epsilon < math.inf:
+            raise SettingsError(f"epsilon {self.epsilon}: expected a finite number >= 0")
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,29 @@ one epoch of one run; it starts from the run's checkpoint and leaves the next.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import closing, contextmanager, nullcontext
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from generic_adam.experiments.dask_client import connect
 from generic_adam.experiments.data import Dataset, load
 from generic_adam.experiments.distributed import ALONE, Group
 from generic_adam.experiments.settings import RunSettings, SettingsError
 from generic_adam.experiments.training import EpochRecord
-from generic_adam.extras import from_extra
 
-CONNECT_SECONDS = 10
+
+class WorkerError(ValueError):
+    """A process that worked on a run is gone; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,15 @@ class Advance:
 
     Attributes:
         job: whose run.
-        record: of the last epoch.
+        record: of the last epoch of the run, which may lie beyond the one that was asked for.
+        is_over: whether there is nothing left to train.
         images_per_second: while training; None if the epoch had been run before.
         complaints: a line for each damaged checkpoint that was passed over.
     """
 
     job: Job
     record: EpochRecord
+    is_over: bool
     images_per_second: float | None
     complaints: tuple[str, ...]
 
@@ -82,20 +88,19 @@ def run_sweep(
     for job in jobs:
         job.directory.mkdir(parents=True, exist_ok=True)
     started, fresh = time.perf_counter(), 0
-    for epoch in range(1, max(job.settings.epochs for job in jobs) + 1):
-        futures = [
-            pool.submit(advance, job, epoch, data, device) for job in jobs if job.settings.epochs >= epoch
-        ]
-        waiting = len(futures)
-        later = sum(max(job.settings.epochs - epoch, 0) for job in jobs)
+    left = {job: job.settings.epochs for job in jobs}  # of each run, as far as is known
+    for epoch in range(1, max(left.values()) + 1):
+        # A run that was found further on is not asked again before the others have caught up with it.
+        behind = [job for job in jobs if left[job] > max(0, job.settings.epochs - epoch)]
+        futures = [pool.submit(advance, job, epoch, data, device) for job in behind]
         try:
             for future in pool.completed(futures):
                 done: Advance = future.result()
-                waiting -= 1
+                left[done.job] = 0 if done.is_over else done.job.settings.epochs - done.record.epoch
                 fresh += done.images_per_second is not None
                 if on_advance is not None:
                     pace = (time.perf_counter() - started) / fresh if fresh else 0.0
-                    on_advance(done, (waiting + later) * pace)
+                    on_advance(done, sum(left.values()) * pace)
         finally:
             for future in futures:
                 future.cancel()
@@ -123,8 +128,9 @@ def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = 
             on_epoch=lambda progress: speeds.append(progress.images_per_second),
         )
     # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
-    record = result.records[min(epoch, len(result.records)) - 1]
-    return Advance(job, record, speeds[-1] if speeds else None, result.complaints)
+    record = result.records[min(job.settings.epochs, len(result.records)) - 1]
+    is_over = record.epoch == job.settings.epochs or not math.isfinite(record.train_loss)
+    return Advance(job, record, is_over, speeds[-1] if speeds else None, result.complaints)
 
 
 @lru_cache(maxsize=1)
@@ -139,15 +145,21 @@ def local_pool(workers: int) -> Iterator[Pool]:
     if workers < 1:
         raise SettingsError(f"jobs {workers}: expected a positive whole number")
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_die_with_parent) as executor:
         try:
             yield Pool(executor.submit, as_completed)
-        except BaseException:
+        except BaseException as error:
             # Ctrl-C, or a task that failed: to wait for epochs under way would look like hanging, and what
             # they have done so far is repeated from the last checkpoint anyway.
             executor.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
+            if isinstance(error, BrokenProcessPool):
+                raise WorkerError(
+                    "a worker process was killed, perhaps for want of memory (fewer --jobs need less); "
+                    "the same command goes on from the last checkpoints"
+                ) from error
             raise
 
 
@@ -166,18 +178,8 @@ def dask_pool(address: str) -> Iterator[Pool]:
     Args:
         address: of the scheduler, "tcp://HOST:PORT".
     """
-    with from_extra("experiments"):
-        from distributed import Client
+    with connect(address) as client:
         from distributed import as_completed as dask_as_completed
-
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise SettingsError(
-            f"no Dask scheduler answers at {address!r}, expected tcp://HOST:PORT ({reason})"
-        ) from error
-    with closing(client), client.as_current():
 
         def submit(function: Callable[..., Advance], *arguments: object) -> object:
             # Not pure: what a task does depends on the checkpoint that it finds.
@@ -186,12 +188,20 @@ def dask_pool(address: str) -> Iterator[Pool]:
         yield Pool(submit, dask_as_completed)
 
 
+@dataclass(frozen=True)
+class _Later:
+    """A task that runs when its result is asked for, so that each is told of as soon as it is done."""
+
+    result: Callable[[], Advance]
+
+    def cancel(self) -> None:
+        """Nothing is under way."""
+
+
 def group_pool(group: Group) -> Pool:
     """This process itself, one task after the other, together with the other processes of its group."""
 
-    def submit(function: Callable[..., Advance], *arguments: object) -> Future[Advance]:
-        future: Future[Advance] = Future()
-        future.set_result(function(*arguments, group))
-        return future
+    def submit(function: Callable[..., Advance], *arguments: object) -> _Later:
+        return _Later(partial(function, *arguments, group))
 
     return Pool(submit, iter)

@@ -117,7 +117,7 @@ def train(
 
     restored = group.from_first(lambda: checkpoint.load_latest(directory))
     if (state := restored.state) is not None:
-        if state["fingerprint"] != settings.fingerprint():
+        if state.get("fingerprint") != settings.fingerprint():
             raise checkpoint.CheckpointError(
                 f"{directory} holds a run with other settings; choose another --out or remove it"
             )
@@ -127,11 +127,16 @@ def train(
             scheduler.load_state_dict(state["scheduler"])
         generator.set_state(state["generator"])
         records = [EpochRecord(*row) for row in state["records"]]
+        if group.is_first:
+            # A process killed between its two files left the table an epoch behind the checkpoint.
+            write_records(directory / "records.csv", records)
 
     model = DistributedDataParallel(network) if group.size > 1 else network
     autocast = torch.autocast(device, torch.bfloat16) if settings.bf16 else nullcontext()
 
-    for epoch in range(len(records) + 1, (until or settings.epochs) + 1):
+    for epoch in range(len(records) + 1, (settings.epochs if until is None else until) + 1):
+        if records and not math.isfinite(records[-1].train_loss):
+            break  # nothing after that epoch would be a number
         started = time.perf_counter()
         network.train()
         order = torch.randperm(len(train_set), generator=generator)
@@ -168,8 +173,6 @@ def train(
             on_epoch(
                 Progress(records[-1], len(train_set) / (trained - started), time.perf_counter() - started)
             )
-        if not math.isfinite(train_loss):
-            break  # nothing after this epoch would be a number
     return Result(tuple(records), restored.complaints)
 
 

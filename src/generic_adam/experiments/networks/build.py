@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import torch
 from torch import nn
 
@@ -10,6 +12,10 @@ from generic_adam.experiments.networks.resnet import PAPER_BLOCKS, USUAL_BLOCKS,
 
 NETWORKS = ("lenet", "resnet18", "resnet18-paper")
 """LeNet, ResNet-18 with the usual blocks (2, 2, 2, 2), and with the paper's literal (1, 2, 2, 2)."""
+
+
+_GENERATOR = threading.Lock()
+"""Held while torch's one generator is borrowed: tasks of a Dask worker may share a process."""
 
 
 class NetworkError(ValueError):
@@ -33,7 +39,7 @@ def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> n
         raise NetworkError(f"no network {name!r}: expected one of {', '.join(NETWORKS)}")
     if width < 1:
         raise NetworkError(f"width {width}: expected a positive whole number")
-    with torch.random.fork_rng(devices=[]):
+    with _GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if name == "lenet":
             return LeNet(channels, classes)
