@@ -99,6 +99,8 @@ def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--seed", "-1"], "seed is -1"),
         (["--form", "wavy"], "form is 'wavy'"),
         (["--threads", "-1"], "threads is -1"),
+        (["--threads", "0"], "threads is 0"),
+        (["--seeds", "-3"], "(seeds) is -3"),
         (["--resume"], "no checkpoint"),
         (["--resume", "--scheduler", "tcp://127.0.0.1:9"], "--resume"),
     ],

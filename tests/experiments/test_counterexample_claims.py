@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan, simulate
-from generic_adam.experiments.counterexample.claims import claims
+from generic_adam.experiments.counterexample.claims import claims, claims_as_printed
 from generic_adam.experiments.counterexample.figure import PANELS, figure_methods, path_theta
 from generic_adam.experiments.records import Claim
 from generic_adam.schedules import parse
@@ -96,3 +96,14 @@ def test_the_figure_has_the_papers_ten_curves() -> None:
     assert methods["(c) s = 0.6"].at(9) == pytest.approx((0.5 / 9**0.6, 0.9, 1 - 0.802 / 9**0.8), rel=1e-14)
     assert methods["(b) r = 0.25"].theta(16) == pytest.approx(1 - 0.01 / 2, rel=1e-15)
     assert parse(path_theta(0))(5) == 0.99
+
+
+def test_equal_regrets_speak_for_no_order(printed: LaneRecords) -> None:
+    level = lanes({label: (x, 0.2) for label, (x, _) in AS_CLAIMED.items()})
+    assert find(claims(level, printed), "smaller s is faster").verdict == "unclear"
+
+
+def test_a_run_of_the_misprint_is_judged_on_the_misprint_alone(printed: LaneRecords) -> None:
+    (claim,) = claims_as_printed(printed)
+    assert claim.verdict == "contradicted"
+    assert "sentences above" not in claim.evidence

@@ -90,3 +90,15 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     svg, png = phase_map.plot_phase_map(measured, tmp_path / "map")
     assert svg.stat().st_size > 1000
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_of_a_few_steps_is_drawn_without_complaint(tmp_path: Path) -> None:
+    few = simulate(Plan(figure_methods(), steps=10, replicates=2))
+    counterexample.plot_counterexample(few, tmp_path / "few")  # warnings are errors here
+
+
+def test_a_map_without_a_certified_point_supports_nothing() -> None:
+    grid = Grid.regular(2, 2)
+    ones = np.ones((2, 2))
+    inside, _ = phase_map.phase_map_claims(PhaseMap(grid, 10, 2, -ones, ones, ones), phase_map.verdicts(grid))
+    assert inside.verdict == "unclear"

@@ -29,10 +29,12 @@ def fetch(
     """Download a data set, check its SHA-256 and unpack it; a broken download goes on where it broke."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from generic_adam.cli.tables import make_console
     from generic_adam.experiments.data.fetch import fetch as fetch_data
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as progress:
+    console = make_console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks: dict[str, int] = {}
 
         def report(file: str, have: int, size: int) -> None:

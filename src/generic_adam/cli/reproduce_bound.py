@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.cli.run_options import Quick
+
 if TYPE_CHECKING:
     from generic_adam.methods import Method
 
-_QUICK_STEPS, _QUICK_SEEDS = 2_000, 16
+_STEPS, _SEEDS = "1e5", 128
+_QUICK_STEPS, _QUICK_SEEDS = "2e3", 16
 _MOMENTA = (0.0, 0.9)
 
 
@@ -21,12 +24,15 @@ def register(app: typer.Typer) -> None:
 
 
 def bound(
-    seeds: Annotated[int, typer.Option(help="How many independent runs.")] = 128,
-    steps: Annotated[str, typer.Option(help="T, such as 1e5.")] = "1e5",
+    seeds: Annotated[
+        int | None,
+        typer.Option(help=f"How many independent runs: {_SEEDS}, or {_QUICK_SEEDS} with --quick."),
+    ] = None,
+    steps: Annotated[str | None, typer.Option(help=f"T: {_STEPS}, or {_QUICK_STEPS} with --quick.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")] = Path(
         "runs/bound"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")] = False,
+    quick: Quick = False,
     seed: Annotated[int, typer.Option(help="Fixes the noise of all runs.")] = 0,
 ) -> None:
     """Measure Theorem 1's left side on the sum of x^2/(1+x^2) with bounded noise, beside its bound."""
@@ -39,8 +45,8 @@ def bound(
     from generic_adam.report.bound import HEADINGS, compare
 
     begun = time.perf_counter()
-    if quick:
-        steps, seeds = str(_QUICK_STEPS), _QUICK_SEEDS
+    steps = steps or (_QUICK_STEPS if quick else _STEPS)
+    seeds = seeds if seeds is not None else (_QUICK_SEEDS if quick else _SEEDS)
     total, well = parse_steps(steps), BoundedWell()
     directory = ensure_output_directory(out)
     panels = {}

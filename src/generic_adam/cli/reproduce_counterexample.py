@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.cli.run_options import Quick, Resume, Scheduler, Threads
+
 if TYPE_CHECKING:
     from generic_adam.cli.reproduce_lanes import Run
     from generic_adam.experiments.counterexample import Plan
@@ -34,7 +36,7 @@ def counterexample(
     out: Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")] = Path(
         "runs/counterexample"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")] = False,
+    quick: Quick = False,
     form: Annotated[
         str, typer.Option(help="stochastic (the paper's) or deterministic (Reddi's).")
     ] = "stochastic",
@@ -47,14 +49,9 @@ def counterexample(
     seed: Annotated[
         int, typer.Option(help="The run's seed; with a replicate's number it fixes all bits.")
     ] = 0,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of this machine; by default all cores.", show_default=False)
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler.", show_default=False),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    resume: Resume = False,
 ) -> None:
     """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar."""
     from generic_adam.cli.reproduce_lanes import parse_steps, run_plan
@@ -92,7 +89,7 @@ def _write(directory: Path, plan: Plan, run: Run, rows: list[tuple[str, ...]], b
     from dataclasses import replace
 
     from generic_adam.experiments.counterexample import simulate
-    from generic_adam.experiments.counterexample.claims import claims
+    from generic_adam.experiments.counterexample.claims import claims, claims_as_printed
     from generic_adam.experiments.counterexample.figure import figure_methods
     from generic_adam.experiments.counterexample.lane_records import write_outcomes, write_quantiles
     from generic_adam.experiments.records import write_claims, write_manifest
@@ -107,7 +104,9 @@ def _write(directory: Path, plan: Plan, run: Run, rows: list[tuple[str, ...]], b
         steps=min(plan.steps, 10**4),
         problem=replace(plan.problem, as_printed=True),
     )
-    written = write_claims(directory, claims(run.records, simulate(printed)))
+    beside = simulate(printed)
+    judged = claims_as_printed(beside) if plan.problem.as_printed else claims(run.records, beside)
+    written = write_claims(directory, judged)
     manifest = write_manifest(
         directory / "manifest.json",
         command=_command(plan),

@@ -74,7 +74,7 @@ def run_plan(plan: Plan, directory: Path, *, threads: int | None, scheduler: str
     with console.status("compiling the inner loops (kept for later runs)"):
         compiling = compile_kernels()
     checkpoint = directory / "checkpoint.npz"
-    threads = threads or os.cpu_count() or 1
+    threads = os.cpu_count() or 1 if threads is None else threads
     begun, worked = time.perf_counter(), time.process_time()
     try:
         with _progress(plan) as report:

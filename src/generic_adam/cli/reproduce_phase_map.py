@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from generic_adam.cli.run_options import Quick, Resume, Scheduler, Threads
+
 _STEPS, _COLUMNS, _ROWS = "1e7", 41, 25
 _QUICK_STEPS, _QUICK_COLUMNS, _QUICK_ROWS = "1e5", 11, 13
 
@@ -30,16 +32,11 @@ def phase_map(
     out: Annotated[Path, typer.Option(help="Directory for figure, records and manifest.")] = Path(
         "runs/phase-map"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")] = False,
+    quick: Quick = False,
     seed: Annotated[int, typer.Option(help="The run's seed.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of this machine; by default all cores.", show_default=False)
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler.", show_default=False),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    resume: Resume = False,
 ) -> None:
     """Map where Generic Adam converges on the counterexample, against where the theory says so."""
     from generic_adam.cli.reproduce_lanes import parse_steps, run_plan

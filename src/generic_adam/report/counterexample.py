@@ -54,7 +54,7 @@ def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, P
 
 
 def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:
-    shown = records.times >= min(_FIRST_SHOWN, records.times[-1])
+    shown = records.times >= _first_shown(records)
     times = records.times[shown]
     for place_in_panel, label in enumerate(panel.curves):
         place, short = records.index(label), panel.short_label(label)
@@ -69,20 +69,25 @@ def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) ->
     above.legend(loc="upper right", labelspacing=0.25)
 
 
+def _first_shown(records: LaneRecords) -> int:
+    """Where the axis begins; a run that ends before that is shown whole."""
+    return _FIRST_SHOWN if records.times[-1] > _FIRST_SHOWN else 1
+
+
 def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
     from matplotlib.ticker import NullLocator
 
     above, below = axes
     above[0].set_ylabel("average regret R(t)/t")
     below[0].set_ylabel("xₜ   (best: −1)")
+    above[0].set_ylim(0.01, 10)  # before the scale, which would complain of a short run's regret of 0
     above[0].set_yscale("log")
-    above[0].set_ylim(0.01, 10)
     above[0].yaxis.set_minor_locator(NullLocator())
     below[0].set_ylim(-1.06, 1.06)
     below[0].set_yticks([-1, -0.5, 0, 0.5, 1])
     for panel in below:
         panel.set_xscale("log")
-        panel.set_xlim(min(_FIRST_SHOWN, records.times[-1]), max(records.times[-1], 2))
+        panel.set_xlim(_first_shown(records), max(records.times[-1], 2))
         panel.set_xlabel("step t")
         panel.xaxis.set_minor_locator(NullLocator())
     seeds = len(records.replicates)

@@ -106,5 +106,7 @@ def phase_map_claims(phase_map: PhaseMap, theory: list[list[str]]) -> list[Claim
 
 
 def _inside_finding(certified: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> Finding:
-    """No finite T can contradict a limit: all points there is support, anything else is unclear."""
+    """No finite T can contradict a limit: all points there (if any) is support, all else is unclear."""
+    if not certified.any():
+        return Finding.UNCLEAR
     return Finding.SUPPORTED if right[certified].all() and not wrong[certified].any() else Finding.UNCLEAR

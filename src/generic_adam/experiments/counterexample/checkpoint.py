@@ -59,6 +59,13 @@ def restore(path: str | os.PathLike[str], simulation: Simulation) -> None:
     if found != _fingerprint(simulation):
         difference = _first_difference(found, _fingerprint(simulation))
         raise ExperimentError(f"the checkpoint {path} belongs to another run: {difference}")
+    try:
+        _fill(simulation, arrays)
+    except (KeyError, ValueError) as error:
+        raise ExperimentError(f"cannot read the checkpoint {path}: it is damaged ({error})") from error
+
+
+def _fill(simulation: Simulation, arrays: dict[str, np.ndarray]) -> None:
     simulation.next_t = int(arrays["next_t"])
     simulation.x[:], simulation.loss[:] = arrays["x"], arrays["loss"]
     simulation.counts[:] = arrays["counts"]

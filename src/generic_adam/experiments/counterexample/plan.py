@@ -42,6 +42,10 @@ class Plan:
         if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
             raise ExperimentError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
         if isinstance(self.replicates, int):
+            if self.replicates < 1:
+                raise ExperimentError(
+                    f"the number of replicates (seeds) is {self.replicates}, expected at least one"
+                )
             object.__setattr__(self, "replicates", range(self.replicates))
         lanes = self.replicate_range
         if len(lanes) < 1 or lanes.start < 0 or lanes.step != 1:

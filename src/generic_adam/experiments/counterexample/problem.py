@@ -39,8 +39,9 @@ class Counterexample:
     Args:
       form: "stochastic" (the paper's) or "deterministic" (Reddi's).
       rare_slope: the slope met rarely.
-      common_slope: the slope met otherwise. The paper prints +10, with which nothing can go wrong; it must be
-      -10. probability: chance of the rare slope, for the stochastic form.
+      common_slope: the slope met otherwise. The paper prints +10, with which nothing can go wrong; it must
+        be -10.
+      probability: chance of the rare slope, for the stochastic form.
       period: the rare slope comes once in this many steps, for the deterministic form.
       low: lower end of the interval.
       high: upper end of the interval.
