@@ -23,6 +23,8 @@ _LONGEST_BEGINNING = 1 << 24
 # A horizon up to this is walked to its end, so that C0 is exact, even where the form has a bound.
 _EVERY_STEP = 1 << 17
 _BLOCK = 1 << 16
+# Two values of a constant stretch, each good to a few ulp, differ by no more.
+_ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class _Running:
             with np.errstate(all="ignore"):
                 # 0/0 is a falling sequence that has rounded to 0: it rises no more.
                 ratios = np.nan_to_num(values / floors, nan=1.0, posinf=math.inf)
-            self.constant = max(self.constant, float(np.max(ratios)))
+            rise = float(np.max(ratios))
+            if rise > 1 + _ROUNDING:  # else it is a constant stretch, whose values differ by rounding
+                self.constant = max(self.constant, rise)
             self.least = float(floors[-1])
 
 
