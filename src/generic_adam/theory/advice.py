@@ -95,7 +95,7 @@ def advise(method: Method, horizon: int | None = None) -> tuple[Advice, ...]:
       MethodError: not a Method.
       SumError: the horizon is not a whole number from 1 to 10^15.
     """
-    if not isinstance(method, Method):
+    if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance] - people pass optimizers
         raise MethodError(
             f"expected a Method, got {type(method).__name__}; "
             "of an optimizer, certify(optimizer)[0].reading.method is the Method that it runs"
