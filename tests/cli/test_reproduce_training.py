@@ -64,7 +64,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
 def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
     out = tmp_path / "cost"
     assert (
-        run(["reproduce", "lenet-cost", "--epochs", "2", "--jobs", "1", "--data", data, "--out", str(out)])
+        run(["reproduce", "lenet-cost", "--epochs", "8", "--jobs", "1", "--data", data, "--out", str(out)])
         == 0
     )
     assert [curve.method for curve in read_study(out / "records.csv")] == [

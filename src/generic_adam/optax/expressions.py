@@ -1,6 +1,5 @@
 """Schedules as functions that JAX can trace: one rule for each node of an expression."""
 
-import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
@@ -34,6 +33,7 @@ from generic_adam.schedules import (
     WeightedTheta,
     WeightShare,
 )
+from generic_adam.schedules.ratebase import log_of
 
 Number = jax.Array | float
 
@@ -98,12 +98,12 @@ def evaluate(node: Schedule, moment: Moment, recursion: RecursionRule) -> Number
             return moment.time
         case Power(Constant(base), exponent) if base > 0:
             # The logarithm is that of the exact base: in float32 the t-th power of a rounded 0.999 drifts.
-            return jnp.exp(math.log(base) * value(exponent))
+            return jnp.exp(log_of(base) * value(exponent))
         case Subtract(Constant(Fraction(numerator=1, denominator=1)), Power(Constant(base), exponent)) if (
             base > 0
         ):
             # 1 - 0.999^t, as people write the bias correction; the difference keeps four digits in float32.
-            return -jnp.expm1(math.log(base) * value(exponent))
+            return -jnp.expm1(log_of(base) * value(exponent))
         case Add() | Subtract() | Multiply() | Divide() | Power() | Maximum() | Minimum():
             return _OF_TWO[type(node)](value(node.left), value(node.right))
         case Negate(operand):
