@@ -23,10 +23,11 @@ from generic_adam.schedules.choices import Join, Maximum, Minimum
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import Growth
-from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
+from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Subtract, Time
 from generic_adam.schedules.opaque import Opaque
 from generic_adam.schedules.parser import parse
 from generic_adam.schedules.periodic import Periodic
+from generic_adam.schedules.powers import Power
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
 
 __all__ = [

@@ -29,8 +29,9 @@ from generic_adam.schedules.enclosure_rules import (
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.intervals import EVERYTHING, Interval, around, point
-from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
+from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Subtract, Time
 from generic_adam.schedules.periodic import Periodic
+from generic_adam.schedules.powers import Power
 from generic_adam.schedules.ratebase import log_of
 from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
 from generic_adam.schedules.simplify import as_linear

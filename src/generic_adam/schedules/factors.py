@@ -7,7 +7,8 @@ from fractions import Fraction
 from generic_adam.schedules.base import Schedule
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.functions import Function
-from generic_adam.schedules.nodes import Constant, Divide, Multiply, Power
+from generic_adam.schedules.nodes import Constant, Divide, Multiply
+from generic_adam.schedules.powers import Power
 
 
 def factors(schedule: Schedule) -> dict[Schedule, Fraction]:

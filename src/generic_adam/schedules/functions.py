@@ -13,7 +13,8 @@ import numpy as np
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import ZERO, Growth
-from generic_adam.schedules.nodes import Add, Constant, Subtract, growth_of_exp
+from generic_adam.schedules.nodes import Add, Constant, Subtract
+from generic_adam.schedules.powers import growth_of_exp
 from generic_adam.schedules.ratebase import GeometricBase
 from generic_adam.schedules.simplify import as_linear
 

@@ -15,7 +15,8 @@ from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import UNKNOWN_CONSTANT, Growth
-from generic_adam.schedules.nodes import Constant, Divide, Multiply, Negate, Power
+from generic_adam.schedules.nodes import Constant, Divide, Multiply, Negate
+from generic_adam.schedules.powers import Power
 from generic_adam.schedules.ratebase import ONE, log_of
 from generic_adam.schedules.simplify import as_linear
 

@@ -11,7 +11,8 @@ from fractions import Fraction
 from generic_adam.schedules.base import Schedule
 from generic_adam.schedules.choices import Join, Maximum, Minimum
 from generic_adam.schedules.errors import ScheduleError
-from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Power, Subtract, Time
+from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Subtract, Time
+from generic_adam.schedules.powers import Power
 
 # Exact powers of numbers are folded while they stay this small; beyond, the float power serves.
 _LARGEST_FOLDED_EXPONENT = 64
