@@ -9,7 +9,7 @@ from torch.optim import lr_scheduler as torch_lr
 
 import generic_adam as ga
 from generic_adam.adapters import AdapterError
-from generic_adam.theory.certificate import Certificate
+from generic_adam.theorems.certificate import Certificate
 from generic_adam.torch import GenericAdam, ScheduleLR
 
 

@@ -147,7 +147,9 @@ def test_every_module_imports_with_numpy_alone_or_names_its_extra():
         "generic_adam.experiments.training",
         "generic_adam.experiments.counterexample",
     }
-    assert all(outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theory"))
+    assert all(
+        outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theorems")
+    )
 
 
 def third_party_imports():

@@ -14,7 +14,7 @@ import numpy as np
 
 import generic_adam as ga
 from generic_adam.reference import generic_adam
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.sums import ratio
 
 
 @dataclass(frozen=True)

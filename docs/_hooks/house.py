@@ -9,7 +9,7 @@ WIDTH, HEIGHT = 930, 382
 ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
     "schedules": (8, 155, 130, 58, "a sequence, its growth", "core"),
     "methods": (164, 155, 126, 58, "triples (α, β, θ)", "core"),
-    "theory": (328, 20, 132, 58, "conditions, rate, bound", "core"),
+    "theorems": (328, 20, 132, 58, "conditions, rate, bound", "core"),
     "adapters": (328, 110, 132, 58, "reads what you run", "extra"),
     "torch · optax": (328, 200, 132, 58, "the optimizers", "extra"),
     "reference": (328, 290, 132, 58, "the paper, in float64", "core"),
@@ -20,12 +20,12 @@ ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
 }
 ARROWS: tuple[tuple[str, str], ...] = (
     ("schedules", "methods"),
-    ("methods", "theory"),
+    ("methods", "theorems"),
     ("methods", "adapters"),
     ("methods", "torch · optax"),
     ("methods", "reference"),
     ("torch · optax", "adapters"),
-    ("theory", "certification"),
+    ("theorems", "certification"),
     ("adapters", "certification"),
     ("torch · optax", "experiments"),
     ("certification", "report"),

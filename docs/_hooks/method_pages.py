@@ -7,8 +7,8 @@ from collections.abc import Callable
 import generic_adam as ga
 from generic_adam.methods.recipes import RECIPES
 from generic_adam.methods.registry import ENTRIES, MethodInfo
-from generic_adam.theory.certificate import Certificate
-from generic_adam.theory.gallery import Exhibit, exhibit
+from generic_adam.theorems.certificate import Certificate
+from generic_adam.theorems.gallery import Exhibit, exhibit
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
 BOXES = {"certified": "success", "not certified": "failure", "undecided": "question"}

@@ -17,7 +17,7 @@ PUBLIC_PACKAGES = (
     "generic_adam.optax",
 )
 # A package without names of its own is documented module by module; one of them stands for it.
-STANDS_FOR = {"generic_adam.theory": "generic_adam.theory.certificate"}
+STANDS_FOR = {"generic_adam.theorems": "generic_adam.theorems.certificate"}
 
 
 def undocumented(site: Path) -> list[str]:

@@ -11,32 +11,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from generic_adam import adapters, methods, reference, schedules, theory
+    from generic_adam import adapters, methods, reference, schedules, theorems
     from generic_adam.certification import certify
     from generic_adam.methods.errors import MethodError
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
-    from generic_adam.theory.advice import advise
-    from generic_adam.theory.bound import bound
-    from generic_adam.theory.certificate import Certificate
-    from generic_adam.theory.problem import Problem
+    from generic_adam.theorems.advice import advise
+    from generic_adam.theorems.bound import bound
+    from generic_adam.theorems.certificate import Certificate
+    from generic_adam.theorems.problem import Problem
 
 __version__ = "0.1.0"
 
 _HOME_OF_NAME = {
-    "Certificate": "theory.certificate",
+    "Certificate": "theorems.certificate",
     "Growth": "schedules",
     "Method": "methods.method",
     "MethodError": "methods.errors",
-    "Problem": "theory.problem",
+    "Problem": "theorems.problem",
     "Schedule": "schedules",
     "ScheduleError": "schedules",
-    "advise": "theory.advice",
-    "bound": "theory.bound",
+    "advise": "theorems.advice",
+    "bound": "theorems.bound",
     "certify": "certification",
     "parse": "schedules",
 }
-_SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theory", "torch")
+_SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theorems", "torch")
 
 __all__ = [
     "Certificate",
@@ -54,7 +54,7 @@ __all__ = [
     "parse",
     "reference",
     "schedules",
-    "theory",
+    "theorems",
 ]
 
 

@@ -9,10 +9,10 @@ from typing import Any, overload
 from generic_adam.adapters.anything import read_anything
 from generic_adam.adapters.reading import Reading
 from generic_adam.methods import Method
-from generic_adam.theory.certificate import Certificate
-from generic_adam.theory.certificate import certify as certify_method
-from generic_adam.theory.problem import Problem
-from generic_adam.theory.verdicts import Verdict
+from generic_adam.theorems.certificate import Certificate
+from generic_adam.theorems.certificate import certify as certify_method
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.verdicts import Verdict
 
 # From the verdict that decides for all to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
@@ -154,7 +154,7 @@ def certify(subject: Any, *arguments: Any, **keywords: Any) -> Certificate | Opt
     Args:
         subject: a Method; or a torch optimizer (with its scheduler next), a pair (optimizer, scheduler), a
             Lightning configuration, or transformers.TrainingArguments.
-        *arguments: for a Method those of `generic_adam.theory.certificate.certify`: horizon, problem;
+        *arguments: for a Method those of `generic_adam.theorems.certificate.certify`: horizon, problem;
             otherwise those of `certify_optimizer`: scheduler, horizon, problem.
         **keywords: the same by name, all checked by those functions.
 

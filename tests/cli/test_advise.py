@@ -8,7 +8,7 @@ import pytest
 
 from generic_adam.cli import main
 from generic_adam.methods import Method
-from generic_adam.theory.certificate import certify
+from generic_adam.theorems.certificate import certify
 
 
 def run(capsys, *arguments):

@@ -6,7 +6,7 @@ import pytest
 
 from generic_adam.cli import main
 from generic_adam.methods.recipes import recipe, recipe_names
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.sums import ratio
 
 
 def test_the_table_has_a_line_for_each_recipe(capsys):

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 import generic_adam as ga
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.sums import ratio
 
 EXPONENTS_R = (0, 0.01, 0.25, 0.5, 0.8, 1, 1.2, 1.5, 1.9999, 2, 2.2)
 EXPONENTS_S = (0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9999, 1, 1.2)

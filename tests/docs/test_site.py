@@ -69,7 +69,7 @@ def test_the_methods_page_lists_the_catalogue_and_the_gallery_the_recipes(site: 
     assert methods.count('class="badge') == len(ENTRIES)
 
 
-@pytest.mark.parametrize("name", ["theorem-in-pictures", "errata", "api/theory", "api/reference"])
+@pytest.mark.parametrize("name", ["theorem-in-pictures", "errata", "api/theorems", "api/reference"])
 def test_formulas_are_set(site: Path, browser: Chrome, name: str) -> None:
     browser.get((site / f"{name}.html").as_uri())
     counts = browser.execute_script(

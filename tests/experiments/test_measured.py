@@ -8,8 +8,8 @@ import pytest
 from generic_adam.experiments.measured import BoundedWell, MeasurementError, measure, reading_steps
 from generic_adam.methods import Method, certified_adam, power_family, rmsprop
 from generic_adam.reference import generic_adam
-from generic_adam.theory.bound import bound
-from generic_adam.theory.problem import Problem
+from generic_adam.theorems.bound import bound
+from generic_adam.theorems.problem import Problem
 
 WELL = BoundedWell(dimension=4, noise=0.5, start=1.0)
 

@@ -7,8 +7,8 @@ import pytest
 
 from generic_adam.methods import MethodError
 from generic_adam.methods.recipes import RECIPES, Evidence, recipe, recipe_names
-from generic_adam.theory.certificate import certify
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.sums import ratio
 
 
 def test_vit_on_jft_has_no_clipping():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from generic_adam.methods import Method
-from generic_adam.theory.certificate import certify
-from generic_adam.theory.conditions import chi
-from generic_adam.theory.rate import ratio_growth
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.conditions import chi
+from generic_adam.theorems.rate import ratio_growth
+from generic_adam.theorems.sums import ratio
 
 COUNT = 300
 

@@ -12,8 +12,8 @@ from generic_adam.cli.reproduce_bound import family
 from generic_adam.experiments.measured import BoundedWell, Measurement
 from generic_adam.methods import power_family
 from generic_adam.report.bound import Comparison, claims, compare
-from generic_adam.theory.bound import bound
-from generic_adam.theory.problem import Problem
+from generic_adam.theorems.bound import bound
+from generic_adam.theorems.problem import Problem
 
 METHOD = power_family(lr=0.1, beta=0)
 

@@ -11,7 +11,7 @@ import generic_adam as ga
 from generic_adam.experiments.records import OutputError
 from generic_adam.report.check_plot import DEFAULT_PROBLEM, draw_check, logarithmic_times, running_ratio
 from generic_adam.report.style import figure_bytes, write_figure
-from generic_adam.theory.sums import SumError, ratio
+from generic_adam.theorems.sums import SumError, ratio
 
 POWER = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
 CALLABLE = ga.Method(alpha=lambda t: 0.5 / t**0.5, beta=0.9, theta=0.99)

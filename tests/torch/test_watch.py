@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from generic_adam.methods import Method
-from generic_adam.theory.sums import ratio
+from generic_adam.theorems.sums import ratio
 from generic_adam.torch import GenericAdam, OptimizerError, Watch
 from generic_adam.torch.watch import COLUMNS
 

@@ -8,8 +8,8 @@ import typer
 from generic_adam.cli.method_options import NamedMethod, remarks, with_method
 
 if TYPE_CHECKING:
-    from generic_adam.theory.advice import Advice
-    from generic_adam.theory.certificate import Certificate
+    from generic_adam.theorems.advice import Advice
+    from generic_adam.theorems.certificate import Certificate
 
 NO_ADVICE = 1
 
@@ -28,8 +28,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Find the smallest change that certifies: exit code 0 if one is known or none needed, 1 if not."""
         from generic_adam.cli.check import whole_steps
-        from generic_adam.theory.advice import advise as find
-        from generic_adam.theory.certificate import certify
+        from generic_adam.theorems.advice import advise as find
+        from generic_adam.theorems.certificate import certify
 
         certificate = certify(named.method)
         found = find(named.method, whole_steps(horizon))

@@ -7,8 +7,8 @@ import typer
 from generic_adam.cli.method_options import NamedMethod, remarks, with_method
 
 if TYPE_CHECKING:
-    from generic_adam.theory.bound import Bound
-    from generic_adam.theory.problem import Problem
+    from generic_adam.theorems.bound import Bound
+    from generic_adam.theorems.problem import Problem
 
 _PANEL = "The problem"
 NO_BOUND = 1
@@ -45,8 +45,8 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
         """Bound the gradient after T steps: exit code 0 with a bound, 1 if a hypothesis is missing."""
-        from generic_adam.theory.bound import bound as evaluate
-        from generic_adam.theory.problem import Problem
+        from generic_adam.theorems.bound import bound as evaluate
+        from generic_adam.theorems.problem import Problem
 
         problem = Problem(smoothness, gradient_bound, dimension, gap, epsilon)  # type: ignore[arg-type]
         result = evaluate(named.method, problem, steps, delta, theta_prime)  # type: ignore[arg-type]

@@ -11,9 +11,9 @@ import typer
 from generic_adam.cli.method_options import MethodOptionError, NamedMethod, remarks, with_methods
 
 if TYPE_CHECKING:
-    from generic_adam.theory.advice import Advice
-    from generic_adam.theory.certificate import Certificate
-    from generic_adam.theory.criteria import Criterion
+    from generic_adam.theorems.advice import Advice
+    from generic_adam.theorems.certificate import Certificate
+    from generic_adam.theorems.criteria import Criterion
 
 CERTIFIED, NOT_CERTIFIED, UNDECIDED = 0, 1, 3
 EXIT_CODES = {"certified": CERTIFIED, "not certified": NOT_CERTIFIED, "undecided": UNDECIDED}
@@ -117,8 +117,8 @@ class Answer:
 
 def find_answer(named: NamedMethod, steps: int | None, beside: Sequence[str], *, criteria: bool) -> Answer:
     """Decide one method."""
-    from generic_adam.theory.advice import advise
-    from generic_adam.theory.certificate import certify
+    from generic_adam.theorems.advice import advise
+    from generic_adam.theorems.certificate import certify
 
     return Answer(
         named,
@@ -136,7 +136,7 @@ def worst(answers: Sequence[Answer]) -> Answer:
 
 def whole_steps(horizon: float | None) -> int | None:
     """A number of steps, which people also write as 1e6."""
-    from generic_adam.theory.sums import checked_horizon
+    from generic_adam.theorems.sums import checked_horizon
 
     if horizon is None:
         return None
@@ -145,7 +145,7 @@ def whole_steps(horizon: float | None) -> int | None:
 
 def other_theorems(named: NamedMethod, steps: int | None) -> tuple["Criterion", ...]:
     """What the further theorems say; imported only when asked for."""
-    from generic_adam.theory.criteria import all_criteria
+    from generic_adam.theorems.criteria import all_criteria
 
     return all_criteria(named.method, steps)
 

@@ -20,7 +20,7 @@ def demo(
     """Certify a few well-known methods, then draw a small run of the counterexample."""
     from generic_adam.cli.reproduce_counterexample import counterexample
     from generic_adam.cli.tables import answer, make_console, print_table
-    from generic_adam.theory.certificate import certify
+    from generic_adam.theorems.certificate import certify
 
     rows: list[tuple[object, ...]] = []
     for label, method in _well_known().items():

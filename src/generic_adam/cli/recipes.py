@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from generic_adam.theory.gallery import Exhibit
+    from generic_adam.theorems.gallery import Exhibit
 
 _NOTE = (
     "ratio: condition 4's sum α_t √(1-θ_t) / (T α_T) at the recipe's last step T; its order is for T → ∞.\n"
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         """Published recipes: verdict, first failing condition, ratio, rate, nearest certified change."""
         from generic_adam.cli.tables import make_console, print_json
         from generic_adam.methods.recipes import RECIPES, recipe
-        from generic_adam.theory.gallery import exhibit
+        from generic_adam.theorems.gallery import exhibit
 
         chosen = RECIPES if name is None else (recipe(name),)
         with make_console(stderr=True).status("reading the recipes"):

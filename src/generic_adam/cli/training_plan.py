@@ -159,7 +159,7 @@ def certified_replacements(steps: int) -> list[tuple[str, Method]]:
     """
     from generic_adam.experiments.studies import COMMON_RATE
     from generic_adam.methods import adam, certified_adam
-    from generic_adam.theory.advice import advise
+    from generic_adam.theorems.advice import advise
 
     advice = advise(adam(lr=COMMON_RATE), horizon=steps)
     for_ever = [one.method for one in advice if one.horizon is None]

@@ -17,9 +17,9 @@ from generic_adam.experiments.records import Claim, atomic_write
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import colour_for, house_style, save_figure
-from generic_adam.theory.bound import bound
-from generic_adam.theory.certificate import certify
-from generic_adam.theory.problem import Problem
+from generic_adam.theorems.bound import bound
+from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,12 +15,12 @@ import numpy as np
 
 from generic_adam.extras import from_extra
 from generic_adam.report.style import PALETTE, house_style
-from generic_adam.theory.bound import bound
-from generic_adam.theory.certificate import certify
-from generic_adam.theory.conditions import chi
-from generic_adam.theory.problem import Problem
-from generic_adam.theory.rate import ratio_growth
-from generic_adam.theory.sums import checked_horizon, weighted_steps
+from generic_adam.theorems.bound import bound
+from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.conditions import chi
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.rate import ratio_growth
+from generic_adam.theorems.sums import checked_horizon, weighted_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from generic_adam.methods import Method
     from generic_adam.schedules import Growth
-    from generic_adam.theory.certificate import Certificate
-    from generic_adam.theory.rate import Rate
+    from generic_adam.theorems.certificate import Certificate
+    from generic_adam.theorems.rate import Rate
 
     FloatArray = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from generic_adam.experiments.records import Claim, read_claims
 from generic_adam.methods import Method
-from generic_adam.theory.certificate import certify
+from generic_adam.theorems.certificate import certify
 
 REPORT_NAME: Final = "report.html"
 WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})

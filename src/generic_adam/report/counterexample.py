@@ -16,7 +16,7 @@ from generic_adam.experiments.records import atomic_write
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
-from generic_adam.theory.certificate import certify
+from generic_adam.theorems.certificate import certify
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from generic_adam.experiments.phase_map import Grid, PhaseMap, power_family
 from generic_adam.experiments.records import Claim, Finding
 from generic_adam.extras import from_extra
 from generic_adam.report.style import BLUE, VERMILION, house_style, save_figure
-from generic_adam.theory.certificate import certify
+from generic_adam.theorems.certificate import certify
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
