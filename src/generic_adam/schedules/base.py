@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from generic_adam.schedules.cached import cached_attribute
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import Growth
 
@@ -73,7 +73,7 @@ class Schedule(ABC):
         with np.errstate(all="ignore"):
             return np.array(np.broadcast_to(self._evaluate(array), array.shape), dtype=np.float64)
 
-    @cached_property
+    @cached_attribute
     def growth(self) -> Growth | None:
         """The order of u_t as t tends to infinity, or None where it is not known."""
         growth = self.order
@@ -81,7 +81,7 @@ class Schedule(ABC):
             return None
         return growth
 
-    @cached_property
+    @cached_attribute
     def order(self) -> Growth | None:
         """As `growth`, but possibly only an upper bound on abs(u_t): what sums are computed from."""
         return self._growth()
@@ -96,7 +96,7 @@ class Schedule(ABC):
         """The number that u_t is for every t, or None."""
         return None
 
-    @cached_property
+    @cached_attribute
     def children(self) -> tuple[Schedule, ...]:
         """The sub-expressions, in the order of the text."""
         return tuple(value for value in self._field_values() if isinstance(value, Schedule))
@@ -116,7 +116,7 @@ class Schedule(ABC):
     def __repr__(self) -> str:
         return f"Schedule({str(self)!r})"
 
-    @cached_property
+    @cached_attribute
     def _function(self) -> ScalarFunction:
         return self._compile()
 
@@ -132,12 +132,12 @@ class Schedule(ABC):
     def _growth(self) -> Growth | None:
         """The order of growth from those of the parts."""
 
-    @cached_property
+    @cached_attribute
     def complement(self) -> Schedule:
         """1 - u, made once: theta carries its complement and what is known of it."""
         return self.one_minus()
 
-    @cached_property
+    @cached_attribute
     def known_facts(self) -> dict[tuple[int, float], Any]:
         """What `enclose` has found out about u_t on stretches of t; empty at first."""
         return {}

@@ -16,6 +16,7 @@ from generic_adam.schedules.functions import FUNCTIONS
 from generic_adam.schedules.nodes import Constant, Time
 
 LONGEST_TEXT = 10_000
+LONGEST_NUMBER = 1_000
 DEEPEST_NESTING = 60
 
 _BINARY: dict[type[ast.operator], Callable[[Schedule, Schedule], Schedule]] = {
@@ -73,7 +74,8 @@ class _Reader:
         self.source = ""
         self.columns: list[int] = []
         for column, character in enumerate(text, start=1):
-            if ord(character) > 126 or (ord(character) < 32 and character not in "\t "):
+            # '#' would begin a comment of Python's: what follows it would be ignored.
+            if ord(character) > 126 or (ord(character) < 32 and character != "\t") or character == "#":
                 raise self.error(column, f"unexpected character {character!r}")
             written = "**" if character == "^" else character
             self.source += written
@@ -157,14 +159,18 @@ class _Reader:
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.at(node, f"{value!r} is not a number")
-        literal = (ast.get_source_segment(self.source, node) or "").replace("_", "")
+        # One line of ASCII: columns are offsets. ast.get_source_segment would read the whole text again.
+        literal = self.source[node.col_offset : node.end_col_offset].replace("_", "")
+        if len(literal) > LONGEST_NUMBER:
+            raise self.at(node, "this number is too long", f"at most {LONGEST_NUMBER:,} characters")
         if isinstance(value, int):
             return Constant(Fraction(value))
         if not math.isfinite(value):
             raise self.at(node, f"the number {literal} is too large", "a number below 1.8e308")
         if not value and any(digit in "123456789" for digit in literal.lower().partition("e")[0]):
             raise self.at(node, f"the number {literal} is too small", "0 or a number above 5e-324")
-        return Constant(Fraction(literal))
+        # Of a zero the exponent says nothing, and of 0e9999999 the exact reading would compute 10^9999999.
+        return Constant(Fraction(literal) if value else Fraction(0))
 
     def call(self, node: ast.Call) -> Schedule:
         if not isinstance(node.func, ast.Name) or node.func.id not in _ARITIES:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
+from generic_adam.schedules.cached import cached_attribute
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.growth import Growth
 
@@ -40,7 +40,7 @@ class Periodic(Schedule):
         """False: at real t it would jump wherever a period ends."""
         return False
 
-    @cached_property
+    @cached_attribute
     def extremes(self) -> tuple[float, float]:
         """The least and the largest of u_t over all t (nan where one of them is undefined)."""
         one_period = self.body.values(1, self.period + 1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
+from generic_adam.schedules.cached import cached_attribute
 from generic_adam.schedules.growth import Growth
 from generic_adam.schedules.nodes import Binary, Constant, compose, growth_of_number
 from generic_adam.schedules.ratebase import GeometricBase, log_of
@@ -28,7 +28,7 @@ class Power(Binary):
 
     binding = 4
 
-    @cached_property
+    @cached_attribute
     def _lost_exponent(self) -> float:
         """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
         exponent = self.right
@@ -36,7 +36,7 @@ class Power(Binary):
             float(exponent.value - Fraction(float(exponent.value))) if isinstance(exponent, Constant) else 0.0
         )
 
-    @cached_property
+    @cached_attribute
     def _lost_rate(self) -> float:
         """What a float loses of log(base), base a number: 0.999999999^t at t = 10^9 would be off by 3e-8."""
         base = self.left

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
+
+from generic_adam.schedules.cached import cached_attribute
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class GeometricBase:
             return ONE
         return GeometricBase(self.exponent_of_e * exponent, tuple((n, e * exponent) for n, e in self.factors))
 
-    @cached_property
+    @cached_attribute
     def sign_of_log(self) -> int:
         """-1, 0 or 1 as rho < 1, rho = 1 or rho > 1; exact."""
         if not self.factors:
@@ -53,7 +54,7 @@ class GeometricBase:
             return 1 if self.factors[0][1] > 0 else -1
         return 1 if self._decimal_log > 0 else -1
 
-    @cached_property
+    @cached_attribute
     def _decimal_log(self) -> Decimal:
         """Log rho to more digits than a float has; it must not be zero."""
         # As many digits as that takes: close to 1 most of them cancel.
@@ -71,7 +72,7 @@ class GeometricBase:
                     return total
             digits *= 2
 
-    @cached_property
+    @cached_attribute
     def log(self) -> float:
         """Log rho as a float, accurate to a few ulp however close to 1 rho is."""
         terms = [float(self.exponent_of_e), *(float(e) * math.log(n) for n, e in self.factors)]

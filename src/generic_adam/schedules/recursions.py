@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from generic_adam.schedules.base import FloatArray, ScalarFunction, Schedule
+from generic_adam.schedules.cached import cached_attribute
 from generic_adam.schedules.errors import ScheduleError
 from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import UNKNOWN_CONSTANT, Growth
@@ -37,7 +37,7 @@ class Recursion:
     ) -> None:
         self.block = block
         self._advance = advance
-        self._states = [initial]
+        self._states = {0: initial}
         self._last: tuple[int, FloatArray] = (-1, np.empty(0))
 
     def block_values(self, index: int) -> FloatArray:
@@ -51,8 +51,8 @@ class Recursion:
             values, state = self._advance(
                 self._states[known], np.arange(start, start + self.block, dtype=np.float64)
             )
-            if known == len(self._states) - 1:
-                self._states.append(state)
+            # By its index, not appended: a second thread that came as far finds the same state there.
+            self._states[known + 1] = state
             if known == index:
                 self._last = (index, values)
                 return values
@@ -126,7 +126,7 @@ class _OfWeights(Schedule):
         """Whether `at` is defined for real t."""
         return False
 
-    @cached_property
+    @cached_attribute
     def share(self) -> Recursion:
         """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
         log_rho, rest = split_geometric(self.weights)
@@ -244,7 +244,7 @@ class BiasCorrection(Schedule):
         """Whether `at` is defined for real t."""
         return self.factor.is_constant
 
-    @cached_property
+    @cached_attribute
     def _log_product(self) -> Recursion:
         complement = self.factor.complement
 
@@ -263,7 +263,7 @@ class BiasCorrection(Schedule):
 
         return Recursion(0.0, _RECURSION_BLOCK, advance)
 
-    @cached_property
+    @cached_attribute
     def decay(self) -> float | None:
         """-log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
         missing = self.factor.complement.constant_value

@@ -1,0 +1,109 @@
+"""Nothing hangs: texts are read in bounded time, and threads never wait for each other."""
+
+import sys
+import threading
+import time
+
+import pytest
+
+from generic_adam.schedules import ScheduleError, parse
+
+
+def _balanced(leaves: int, leaf: str, operation: str) -> str:
+    if leaves == 1:
+        return leaf
+    half = leaves // 2
+    return f"({_balanced(half, leaf, operation)}{operation}{_balanced(leaves - half, leaf, operation)})"
+
+
+# Each took from 2 seconds to a minute, or more memory than there is.
+LONG_TEXTS = {
+    "a zero with an exponent": "0e9999999",
+    "a zero with a negative exponent": "0.0e-9999999",
+    "many numbers": _balanced(2400, "1", "+"),
+    "many multiples": _balanced(1100, "1.5*t", "+"),
+    "an error after many numbers": _balanced(2300, "1", "+")[:-1] + "+q)",
+    "a number of many digits": "0." + "1" * 9000,
+    "a whole number of many digits": "0x" + "f" * 9000,
+    "a tower": "^".join(["9"] * 40),
+    "a far join": "1 if t < 1e308 else t",
+}
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
+def test_a_text_is_read_or_refused_at_once(text):
+    message = ""
+    began = time.process_time()
+    try:
+        parse(text)
+    except ScheduleError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 400
+    assert time.process_time() - began < 1
+
+
+def test_the_exponent_of_a_zero_says_nothing():
+    assert parse("0e9999999 + t") == parse("t")
+
+
+def test_nothing_of_a_text_is_ignored():
+    with pytest.raises(ScheduleError, match="column 5"):
+        parse("t + # 1")
+
+
+def test_two_threads_that_ask_for_growth_and_order_do_not_wait_for_each_other():
+    """`growth` asks for `order`, and the order of theta from weights for the growth of the weights."""
+    rounds = 400
+    interval = sys.getswitchinterval()
+    together = threading.Barrier(2)
+
+    def growths():
+        for _ in range(rounds):
+            schedule = parse("1 - 1/(t+2)")
+            together.wait()
+            assert schedule.growth is not None
+
+    def orders():
+        for _ in range(rounds):
+            schedule = parse("theta_from_weights(t)")
+            together.wait()
+            assert schedule.order is not None
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (growths, orders)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not any(thread.is_alive() for thread in threads), "the threads wait for each other"
+
+
+def test_threads_that_share_a_running_sum_see_the_same_values():
+    """The state of each block is kept by all threads at once; a state kept twice would shift the rest."""
+    expected = parse("theta_from_weights(t)").values(1, 40_001)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(3):
+            shared = parse("theta_from_weights(t)")
+            start = threading.Barrier(4)
+            wrong: list[int] = []
+
+            def read(shared=shared, start=start, wrong=wrong):
+                start.wait()
+                if not (shared.values(1, 40_001) == expected).all():
+                    wrong.append(1)
+
+            threads = [threading.Thread(target=read, daemon=True) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(timeout=60)
+            assert not any(thread.is_alive() for thread in threads)
+            assert not wrong
+    finally:
+        sys.setswitchinterval(interval)
