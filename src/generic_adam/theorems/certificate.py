@@ -141,8 +141,8 @@ def certify(method: Method, horizon: int | None = None, problem: Problem | None 
     order = ratio_growth(method.alpha, method.theta)
     third, constant = step_size_condition(method)
     conditions = (
-        momentum_condition(method),
-        second_moment_condition(method),
+        momentum_condition(method.beta),
+        second_moment_condition(method.theta),
         third,
         ratio_condition(method, order),
     )

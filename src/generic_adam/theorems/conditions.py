@@ -59,9 +59,20 @@ _FALLING_IN_UNIT = Claim(
 )
 
 
-def momentum_condition(method: Method, last: float = math.inf) -> Condition:
+def examine_positive(schedule: Schedule, last: float = math.inf) -> Finding:
+    """u_t > 0 for every t up to last."""
+    return examine(schedule, _POSITIVE, last)
+
+
+def examine_unit(schedule: Schedule, last: float, zero: bool) -> Finding:
+    """0 <= u_t < 1 for every t up to last; without zero, 0 < u_t."""
+    return _both(
+        examine(schedule, _NOT_NEGATIVE if zero else _POSITIVE, last), examine(1 - schedule, _POSITIVE, last)
+    )
+
+
+def momentum_condition(beta: Schedule, last: float = math.inf) -> Condition:
     """Condition 1 (R1): beta_t stays below a number beta < 1."""
-    beta = method.beta
     value = beta.constant_value
     if value is not None:
         return Condition(1, Status.HOLDS, f"beta_t = {value:g} for every t, below 1 (R1).")
@@ -97,9 +108,8 @@ def _both(one: Finding, other: Finding) -> Finding:
     return replace(one, by_form_from=max(one.by_form_from, other.by_form_from))
 
 
-def second_moment_condition(method: Method, last: float = math.inf) -> Condition:
+def second_moment_condition(theta: Schedule, last: float = math.inf) -> Condition:
     """Condition 2 (R2): 0 < theta_t < 1, non-decreasing; asked of 1 - theta_t, which keeps its digits."""
-    theta = method.theta
     value = theta.constant_value
     if value is not None:
         if value > 0:

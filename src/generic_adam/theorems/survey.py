@@ -103,7 +103,7 @@ def survey(method: Method, steps: int) -> Survey:
 def survey_by_form(method: Method, steps: int) -> Survey | None:
     """Survey the steps by the form of the sequences; None where that leaves a hypothesis open."""
     third, constant = step_size_condition(method, steps)
-    conditions = (momentum_condition(method, steps), second_moment_condition(method, steps), third)
+    conditions = (momentum_condition(method.beta, steps), second_moment_condition(method.theta, steps), third)
     if any(condition.status is Status.UNDECIDED for condition in conditions):
         return None
     complement = 1 - method.theta

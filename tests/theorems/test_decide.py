@@ -1,0 +1,93 @@
+"""The decider: each hypothesis for every t and up to a horizon, with typed witnesses."""
+
+from fractions import Fraction
+
+import pytest
+
+from generic_adam.methods import Method
+from generic_adam.schedules import parse
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import GrowthWitness, LimitWitness, StepWitness
+
+WEIGHTED = {
+    # theorems.md, section 4: name -> (alpha, beta, theta, status, rate)
+    "AdaEMA": ("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)", "holds", "T^(-1/2) log T"),
+    "s = 1": ("1/t", 0.9, "1 - 1/(t+1)", "holds", "(log T)^(-1)"),
+    "r > 2s": ("t^(-1/4)", 0.9, "1 - 1/(t+1)", "holds", "T^(-1/4) log T"),
+    "NosAdam-HH r = 1": ("1/sqrt(t)", 0.9, "theta_from_weights(1/t)", "holds", "T^(-1/2) log T log log T"),
+    "NosAdam-HH r = 1.25": ("1/sqrt(t)", 0.9, "theta_from_weights(t^-1.25)", "holds", "T^(-1/4)"),
+    "NosAdam-HH r = 1.5": ("1/sqrt(t)", 0.9, "theta_from_weights(t^-1.5)", "fails", None),
+    "weights t^2": ("1/sqrt(t)", 0.9, "theta_from_weights(t^2)", "holds", "T^(-1/2) log T"),
+    "constant alpha": ("0.001", 0.9, "1 - 1/(t+1)", "fails", None),
+    "geometric alpha": ("0.99^t", 0.9, "1 - 1/(t+1)", "fails", None),
+    "constant theta": ("0.001/sqrt(t)", 0.9, "0.999", "fails", None),
+    "beta_t -> 1": ("1/sqrt(t)", "1 - 1/(t+1)", "1 - 1/(t+1)", "fails", None),
+    "restarts to 0": ("periodic(t - 1, 5)/sqrt(t)", 0.9, "1 - 1/(t+1)", "holds", "T^(-1/2) log T"),
+    "a callable": (lambda t: 1 / t, 0.9, "1 - 1/(t+1)", "undecided", None),
+    "theta_1 = 0": ("1/sqrt(t)", 0.9, "1 - 1/t", "fails", None),
+}
+
+
+@pytest.mark.parametrize(("alpha", "beta", "theta", "status", "rate"), WEIGHTED.values(), ids=WEIGHTED)
+def test_w_infinity_decides_its_table(alpha, beta, theta, status, rate):
+    decision = decide.weighted(Method(alpha, beta, theta))
+    assert decision.status == status
+    assert (decision.rate and str(decision.rate)) == rate
+    assert (decision.witness is not None) == (status == "fails")
+
+
+def test_theta_1_may_be_zero_where_an_epsilon_is_in_the_denominator():
+    method = Method("1/sqrt(t)", 0.9, "1 - 1/t")
+    assert decide.weighted(method).witness == StepWitness(1, 0.0)
+    assert decide.weighted(method, first_theta_may_be_zero=True).holds
+
+
+def test_w_infinity_on_the_power_family():
+    for i in range(10):
+        for j in range(10):
+            r, s = Fraction(i, 4), Fraction(j, 8)
+            held = decide.weighted(Method(f"0.5/t^({s})", 0.9, f"1 - 0.5/t^({r})")).holds
+            assert held == ((0 < s < 1 and 0 < r < 1 + s) or (s == 1 and 0 < r <= 2))
+
+
+def test_witnesses_are_typed():
+    assert decide.positive(parse("3 - t")).witness == StepWitness(3, 0.0)
+    assert decide.positive(parse("3 - t"), horizon=2).holds
+    falls = decide.non_decreasing(parse("0.99 if t < 500 else 0.98"))
+    assert falls.witness == StepWitness(500, 0.98)
+    grows = decide.almost_non_increasing(parse("t^0.25"))
+    assert isinstance(grows.witness, GrowthWitness)
+    assert str(grows.witness) == "chi_t ~ t^(1/4)"
+    floor = decide.paper_ratio(Method(0.001, 0.9, 0.999))
+    assert isinstance(floor.witness, LimitWitness)
+    assert floor.witness.limit == pytest.approx(0.001**0.5)
+
+
+def test_the_constant_and_the_rate_come_with_the_decision():
+    found = decide.almost_non_increasing(parse("min(t, 7)/t"))
+    assert found.constant == 1.0
+    assert found.exact
+    rate = decide.paper_ratio(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).rate
+    assert rate is not None
+    assert (rate.power, rate.log) == (Fraction(-1, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("1/t", "holds"),
+        ("1/(t*log(t+1)*log(log(t+9)))", "holds"),
+        ("1/(t*log(t+1)^2)", "fails"),
+        ("0.99^t", "fails"),
+        ("sin(t)", "undecided"),
+    ],
+)
+def test_divergence_of_sums(text, status):
+    assert decide.sum_diverges(parse(text)).status == status
+
+
+def test_unit_intervals():
+    assert decide.in_unit_interval(parse("1 - 1/t")).holds
+    assert decide.in_unit_interval(parse("1 - 1/t"), zero=False).witness == StepWitness(1, 0.0)
+    assert decide.limit_is_one(parse("1 - 1/t")).holds
+    assert decide.bounded_below_one(parse("0.9 + 0.05*sin(t)")).holds
