@@ -48,8 +48,8 @@ def blocks() -> list[tuple[str, str, str, str]]:
 def scalars() -> list[tuple[str, str]]:
     """Microseconds for (alpha_t, beta_t, theta_t) at one t, as an optimizer asks for them: t after t."""
     rows = []
-    for entry in methods.ENTRIES:
-        method = entry.build()
+    for entry in methods.entries():
+        method = methods.as_algorithm(entry.build()).method
 
         def walk(at: Callable[[int], object] = method.at) -> None:
             for t in range(20_001, 20_001 + CALLS):

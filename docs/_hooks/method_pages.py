@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import generic_adam as ga
+from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import RECIPES
-from generic_adam.methods.registry import ENTRIES, MethodInfo
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.theorems.gallery import Exhibit, exhibit
 
@@ -35,8 +35,8 @@ def methods_table() -> str:
         row("method", "α<sub>t</sub>", "β<sub>t</sub>", "θ<sub>t</sub>", "verdict", "rate"),
         row(*["---"] * 6),
     ]
-    for entry in ENTRIES:
-        method = entry.build()
+    for entry in entries():
+        method = as_algorithm(entry.build()).method
         certificate = ga.certify(method)
         lines.append(
             row(
@@ -56,11 +56,11 @@ def rate(certificate: Certificate) -> str:
 
 def method_sections() -> str:
     """A section a method: what it is, how to build it, what each condition says, who published it."""
-    return "\n\n".join(_section(entry) for entry in ENTRIES)
+    return "\n\n".join(_section(entry) for entry in entries())
 
 
 def _section(entry: MethodInfo) -> str:
-    certificate = ga.certify(entry.build())
+    certificate = ga.certify(as_algorithm(entry.build()).method)
     arguments = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
     kind = BOXES[str(certificate.verdict)]
     return "\n".join(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
     from generic_adam.certification import certify
-    from generic_adam.methods.errors import MethodError
+    from generic_adam.errors import GenericAdamError, MethodError
+    from generic_adam.methods.algorithm import Algorithm
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
     from generic_adam.theorems.advice import advise
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME_OF_NAME = {
+    "Algorithm": "methods.algorithm",
     "Certificate": "theorems.certificate",
+    "GenericAdamError": "errors",
     "Growth": "schedules",
     "Method": "methods.method",
-    "MethodError": "methods.errors",
+    "MethodError": "errors",
     "Problem": "theorems.problem",
     "Schedule": "schedules",
     "ScheduleError": "schedules",
@@ -39,7 +42,9 @@ _HOME_OF_NAME = {
 _SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theorems", "torch")
 
 __all__ = [
+    "Algorithm",
     "Certificate",
+    "GenericAdamError",
     "Growth",
     "Method",
     "MethodError",

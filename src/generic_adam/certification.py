@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from generic_adam.adapters.anything import read_anything
 from generic_adam.adapters.reading import Reading
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.theorems.certificate import certify as certify_method
 from generic_adam.theorems.problem import Problem
@@ -123,9 +123,15 @@ def certify_optimizer(
     Raises:
         AdapterError: the subject cannot be read.
     """
-    readings = read_anything(
-        subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon
-    )
+    if isinstance(subject, Algorithm):
+        readings = tuple(
+            Reading(part.method, part.label, part.groups, part.horizon, part.departures, part.notes)
+            for part in subject.parts
+        )
+    else:
+        readings = read_anything(
+            subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon
+        )
     return OptimizerCertificate(
         tuple(
             ReadCertificate(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from generic_adam.methods import (
-    ENTRIES,
     Method,
     MethodError,
     adaema,
@@ -15,6 +14,7 @@ from generic_adam.methods import (
     adam_to_adaema,
     adamnc,
     certified_adam,
+    entries,
     nosadam,
     nosadam_hh,
     palm,
@@ -50,13 +50,13 @@ FORMULAS = [
         lambda t: 0.99,
     ),
     (
-        certified_adam(lr=0.01, beta=0.8, theta=0.999),
+        certified_adam(lr=0.01, beta=0.8, theta=0.999, bias_correction=False),
         lambda t: 0.01 * min(1, math.sqrt(1000 / t)),
         lambda t: 0.8,
         lambda t: max(0.999, 1 - 1 / t),
     ),
     (
-        certified_adam(lr=0.01, theta=0.99, K=400),
+        certified_adam(lr=0.01, theta=0.99, K=400, bias_correction=False),
         lambda t: 0.01 * min(1, math.sqrt(400 / t)),
         lambda t: 0.9,
         lambda t: max(0.99, 1 - 1 / t),
@@ -118,8 +118,7 @@ def test_formula(method, alpha, beta, theta):
 
 
 def test_every_entry_has_a_formula_above():
-    built = {entry.name for entry in ENTRIES}
-    assert len(built) == len(ENTRIES)
+    built = {entry.name for entry in entries() if isinstance(entry.build(), Method)}
     # adam and certified_adam appear twice, with and without an option
     assert len(FORMULAS) == len(built) + 2
 
@@ -131,10 +130,10 @@ def test_the_path_from_adam_to_adaema_ends_at_both():
 
 
 def test_certified_adam_is_adam_until_one_over_one_minus_theta():
-    ours, theirs = certified_adam(lr=1e-3, theta=0.999), adam(lr=1e-3, theta=0.999, bias_correction=False)
+    ours, theirs = certified_adam(bias_correction=False), adam(bias_correction=False)
     assert all(ours.at(t) == theirs.at(t) for t in range(1, 1001))
     assert ours.at(1002) != theirs.at(1002)
-    corrected, kingma = certified_adam(lr=1e-3, theta=0.999, bias_correction=True), adam(lr=1e-3, theta=0.999)
+    corrected, kingma = certified_adam(), adam()
     for t in (1, 2, 10, 500, 1000):
         np.testing.assert_allclose(corrected.at(t), kingma.at(t), rtol=1e-12)
 

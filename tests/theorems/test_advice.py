@@ -69,7 +69,7 @@ def test_every_advice_is_certified_and_differs_where_it_says(label):
 
 def test_the_repair_of_adam_is_the_one_of_the_theory():
     (advice,) = advise(methods.adam(bias_correction=False))
-    repaired = methods.certified_adam()
+    repaired = methods.certified_adam(bias_correction=False)
     assert first_difference(advice.method, repaired) is None
     assert advice.first_step == 1001  # step for step the same until t = 1/(1 - theta)
     assert str(advice.rate) == "T^(-1/2) log T"

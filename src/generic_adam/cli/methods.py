@@ -14,9 +14,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """List the methods of the catalogue with their three sequences."""
         from generic_adam.cli.tables import print_json, print_table
-        from generic_adam.methods import ENTRIES
+        from generic_adam.methods import as_algorithm, entries
 
-        built = [(entry, entry.build()) for entry in ENTRIES]
+        built = [(entry, as_algorithm(entry.build()).method) for entry in entries()]
         if as_json:
             print_json(
                 [

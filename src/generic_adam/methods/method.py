@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from generic_adam.methods.errors import MethodError
+from generic_adam.errors import MethodError
 from generic_adam.methods.parameters import ScheduleLike, read_schedule
 from generic_adam.methods.validation import check_alpha, check_beta, check_theta
 from generic_adam.schedules import Schedule, ScheduleError, theta_from_weights

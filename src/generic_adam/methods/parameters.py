@@ -5,7 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from numbers import Real
 
-from generic_adam.methods.errors import MethodError
+from generic_adam.errors import MethodError
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.build import exact
 
@@ -23,7 +23,7 @@ def read_schedule(name: str, value: ScheduleLike) -> Schedule:
 
 def exact_number(
     name: str,
-    value: float,
+    value: float | Fraction,
     *,
     above: float = -math.inf,
     below: float = math.inf,

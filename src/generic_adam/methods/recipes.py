@@ -12,11 +12,10 @@ from difflib import get_close_matches
 from enum import StrEnum
 from fractions import Fraction
 
-from generic_adam.methods.adam_family import adam
-from generic_adam.methods.errors import MethodError
-from generic_adam.methods.language_models import palm, t5
+from generic_adam.errors import MethodError
+from generic_adam.methods.catalogue import adam, palm, t5
 from generic_adam.methods.method import Method
-from generic_adam.methods.recipe_shapes import cosine_fall, linear_fall, warm_up
+from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule, join, minimum, sqrt, t
 
 

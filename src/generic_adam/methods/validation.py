@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generic_adam.methods.errors import MethodError
+from generic_adam.errors import MethodError
 from generic_adam.schedules import Schedule, ScheduleError
 from generic_adam.schedules.base import FloatArray
 from generic_adam.schedules.opaque import Opaque

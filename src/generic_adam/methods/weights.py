@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.methods.errors import MethodError
+from generic_adam.errors import MethodError
 from generic_adam.methods.parameters import ScheduleLike
 from generic_adam.schedules import as_schedule
 from generic_adam.schedules.base import FloatArray

@@ -1,0 +1,86 @@
+"""Algorithm: a method and how its step is carried out, frozen, with a dictionary that comes back."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from generic_adam import methods
+from generic_adam.methods import (
+    Algorithm,
+    Clipping,
+    HeavyBall,
+    Method,
+    MethodError,
+    Nesterov,
+    as_algorithm,
+    merged,
+)
+from generic_adam.schedules import parse
+
+PLAIN = Method("0.1/sqrt(t)", 0.9, "1 - 1/max(t, 2)")
+RICH = Algorithm(
+    PLAIN,
+    initial_v=0,
+    eps="1e-8*sqrt(1 - 0.999^t)",
+    l2=0.01,
+    decay="1e-4/sqrt(t)",
+    running_maximum=True,
+    power=Fraction(1, 8),
+    nesterov=Nesterov(parse("1 - 0.5^t"), parse("0.1")),
+    heavy_ball=HeavyBall(Fraction(9, 10), rate_inside=True),
+    clipping=Clipping(1.0),
+    outside=("maximize",),
+    label="Padam",
+    horizon=1000,
+    groups=(0, 2),
+    others=(Algorithm(Method(1, 0, 0.5), groups=(1,)),),
+)
+
+
+def test_a_method_alone_means_the_papers_algorithm():
+    plain = as_algorithm(PLAIN)
+    assert (plain.initial_v, plain.departures) == (1e-8, ())
+    assert as_algorithm(RICH) is RICH
+
+
+@pytest.mark.parametrize("algorithm", [Algorithm(PLAIN), RICH, *(e.build() for e in methods.entries())])
+def test_the_dictionary_is_plain_and_comes_back(algorithm):
+    algorithm = as_algorithm(algorithm)
+    assert Algorithm.from_dict(json.loads(json.dumps(algorithm.to_dict()))) == algorithm
+
+
+def test_departures_name_everything_that_the_paper_has_not():
+    assert len(RICH.departures) == 10
+    assert replace(RICH, outside=(), clipping=None).departures == RICH.departures[:-2]
+
+
+def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
+    decayed, bare = Algorithm(PLAIN, decay=1e-4, groups=(0,)), Algorithm(PLAIN, groups=(1,))
+    both = merged([decayed, bare, replace(decayed, groups=(2,))])
+    assert both.groups == (0, 1, 2)
+    assert both.decay == decayed.decay
+    assert both.notes == ("groups 1 have no decay",)
+    assert len(both.parts) == 1
+    apart = merged([decayed, Algorithm(Method(1, 0, 0.5), groups=(1,))])
+    assert [part.groups for part in apart.parts] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Algorithm("adam"), r"^method: expected a Method, got str$"),
+        (lambda: Algorithm(PLAIN, initial_v=-1), r"^initial_v: expected a number >= 0, got -1$"),
+        (lambda: Algorithm(PLAIN, eps="-1/t"), r"^eps: expected a number >= 0 at every t, got -1 at t = 1$"),
+        (lambda: Algorithm(PLAIN, power=0.75), r"^power: expected a number > 0 and <= 0.5, got 0.75$"),
+        (lambda: Algorithm(PLAIN, horizon=0), r"^horizon: expected a whole number of steps >= 1, got 0$"),
+        (
+            lambda: Algorithm.from_dict({"alpha": "1", "beta": "0", "theta": "0.5", "x": 1}),
+            r"^an algorithm has no 'x'",
+        ),
+    ],
+)
+def test_bad_values_are_named(build, message):
+    with pytest.raises(MethodError, match=message):
+        build()
