@@ -13,6 +13,7 @@ _EXTRA_OF_MODULE = {
     "distributed": "experiments",
     "filelock": "experiments",
     "cycler": "experiments",
+    "jinja2": "experiments",
     "matplotlib": "experiments",
     "numba": "experiments",
     "sklearn": "experiments",

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -96,10 +97,13 @@ def test_an_interrupt_is_130(failing, capsys):
 @pytest.mark.parametrize(
     "error", [ValueError("a defect"), ModuleNotFoundError("no", name="nonsense"), KeyError("x")]
 )
-def test_a_defect_keeps_its_traceback(error, failing):
-    with pytest.raises(type(error)) as caught:
-        failing(error)
-    assert caught.value is error
+def test_a_defect_keeps_its_traceback_and_is_no_answer(error, failing, capsys):
+    assert failing(error) == 70
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Traceback (most recent call last):")
+    assert type(error).__name__ in told.err
+    assert told.err.splitlines()[-1].startswith("generic-adam: the lines above are a defect")
 
 
 @pytest.mark.parametrize("code", [0, 1, 3])
@@ -156,7 +160,40 @@ def test_a_reader_that_leaves_early_is_met_with_silence(arguments):
     process.stdout.close()
     assert process.stderr.read() == ""
     process.stderr.close()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=60) == 141
+
+
+def exit_of(redirection, *arguments):
+    """The exit code and standard error of the real program, started by a shell."""
+    line = f"{shlex.join((*COMMAND, *arguments))} {redirection}"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["check", "certified_adam"], ["methods", "--json"], ["--version"]])
+def test_an_output_that_cannot_be_written_is_no_answer(arguments):
+    expected = (74, "generic-adam: cannot write the output: No space left on device\n")
+    assert exit_of(">/dev/full", *arguments) == expected
+
+
+def test_a_closed_output_is_no_answer():
+    assert exit_of(">&-", "check", "adam") == (
+        74,
+        "generic-adam: cannot write the output: standard output is closed\n",
+    )
+    # Nobody hears the errors, but they do not turn up among the answers.
+    out = subprocess.run(
+        ["sh", "-c", f"{shlex.join((*COMMAND, 'check', 'nonsense'))} 2>&-"],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert (out.returncode, out.stdout) == (2, b"")
+    assert exit_of("2>/dev/full >/dev/null", "check", "nonsense")[0] == 2
+
+
+def test_without_standard_input_or_a_terminal_nothing_changes():
+    assert exit_of("<&- >/dev/null", "check", "certified_adam") == (0, "")
 
 
 def test_a_terminal_without_greek_letters_is_no_error():

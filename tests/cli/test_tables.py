@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from generic_adam.cli.tables import answer, print_json, print_table
+from generic_adam.cli.tables import answer, make_console, print_json, print_table
 
 
 def test_cells_are_literal_and_never_wrapped_in_a_pipe(capsys):
@@ -14,6 +14,11 @@ def test_cells_are_literal_and_never_wrapped_in_a_pipe(capsys):
     assert lines[2] == " " + "a" * 300 + "   [red]1[/red]"
     assert lines[3].endswith("           2")
     assert len(lines[2]) == len(lines[3])
+
+
+def test_paths_are_no_markup(capsys):
+    make_console().print("runs/[bold]/[/z]/:smile:/x")
+    assert capsys.readouterr().out == "runs/[bold]/[/z]/:smile:/x\n"
 
 
 def test_answers_have_their_colour():

@@ -1,8 +1,10 @@
 """The command ``generic-adam``: thin wrappers, one file a subcommand."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from generic_adam.extras import MissingExtraError, from_extra
 
@@ -14,17 +16,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows ``generic-adam``; None takes them from the process.
 
     Returns:
-        0 when the answer is yes or the job is done, 1 when it is no, 2 on bad input, 3 when undecided.
+        0 when the answer is yes or the job is done, 1 when it is no, 3 when undecided, 2 on bad input. None
+        of the others is an answer: 70 is a defect of this program, 74 an output that cannot be written,
+        128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
     """
+    if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         with from_extra("cli"):
             from generic_adam.cli.app import run
+            from generic_adam.cli.errors import OUTPUT_FAILED, tell
     except MissingExtraError as error:
         print(f"generic-adam: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
+    if sys.stdout is None:  # closed (>&-)
+        tell("cannot write the output: standard output is closed")
+        return OUTPUT_FAILED
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # a terminal without Greek letters shows "?", not a traceback
+            # A terminal without Greek letters, or a name that is no UTF-8, shows "?", not a traceback.
+            stream.reconfigure(errors="replace")
     return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -77,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments: what follows the program's name.
 
     Returns:
-        The exit code. Bad input is 2, with one line on standard error.
+        The exit code: the command's own, or that of :func:`report_error`.
     """
     try:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
@@ -86,6 +86,6 @@ def run(arguments: Sequence[str]) -> int:
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again if it is no user's doing
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0

@@ -2,15 +2,20 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TextIO
 
 import typer
 
 from generic_adam.extras import MissingExtraError, missing_extra
 
 BAD_INPUT = 2
-INTERRUPTED = 130  # 128 + SIGINT, what shells expect
-READER_LEFT = 1  # as typer has it when the pipe breaks in the middle of the output
+DEFECT = 70  # EX_SOFTWARE of sysexits.h
+OUTPUT_FAILED = 74  # EX_IOERR
+INTERRUPTED = 128 + 2  # SIGINT, as shells have it
+READER_LEFT = 128 + 13  # SIGPIPE, likewise
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -46,28 +51,50 @@ def _message(error: BaseException) -> str | None:
 
 
 def report_error(error: BaseException) -> int:
-    """Print what went wrong and return the exit code.
+    """Print what went wrong and return the exit code, which is never one that means an answer.
 
     Args:
         error: what a subcommand raised.
 
     Returns:
-        2 for bad input, 130 when interrupted.
-
-    Raises:
-        BaseException: the error itself, when it is none the user could have caused.
+        2 for bad input, 130 when interrupted, 141 when the reader of a pipe has left, 74 when the output
+        cannot be written, and 70, after a traceback, for a defect of this program.
     """
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED  # the user knows
-    if isinstance(error, BrokenPipeError):
-        # `generic-adam methods | head`: the reader is gone, and so is any wish for a message. The interpreter
-        # flushes standard output once more at exit, which would complain again, so it is pointed at nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # typer turns a broken pipe into SystemExit(1), which would read as an answer.
+    cause = error.__context__ if isinstance(error, SystemExit) else error
+    if isinstance(cause, BrokenPipeError):  # `generic-adam methods | head`: nobody is left to read a message
+        _point_at_nothing(sys.stdout)
         return READER_LEFT
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else BAD_INPUT
     message = _message(error)
-    if message is None:
-        raise error
-    print(f"generic-adam: {_one_line(message)}", file=sys.stderr)
-    return BAD_INPUT
+    if message is not None:
+        tell(message)
+        return BAD_INPUT
+    if isinstance(error, OSError):
+        _point_at_nothing(sys.stdout)
+        tell(f"cannot write the output: {error.strerror or error}")
+        return OUTPUT_FAILED
+    with suppress(OSError, ValueError):
+        traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        tell("not enough memory")
+    else:
+        tell("the lines above are a defect of generic-adam, not of your input: please report them")
+    return DEFECT
+
+
+def tell(message: str) -> None:
+    """Say one line on standard error, if anybody can hear it."""
+    with suppress(OSError, ValueError):
+        print(f"generic-adam: {_one_line(message)}", file=sys.stderr, flush=True)
+
+
+def _point_at_nothing(stream: TextIO) -> None:
+    """Let a stream that failed end in silence: the interpreter flushes it again, and would complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -20,7 +20,15 @@ def report(
         typer.Option(help="The page's file; report.html in the directory by default.", show_default=False),
     ] = None,
 ) -> None:
-    """Turn an output directory into one self-contained HTML page."""
+    """Turn an output directory into one self-contained HTML page.
+
+    Exit code 1 if a file is not the one the run wrote: its SHA-256 is not the manifest's.
+    """
     from generic_adam.report.page import write_report
 
-    typer.echo(f"wrote {write_report(directory, out)}")
+    path, contents = write_report(directory, out)
+    typer.echo(f"wrote {path}")
+    for name, reason in contents.changed.items():
+        typer.echo(f"generic-adam: {name}: {reason}", err=True)
+    if contents.changed:
+        raise typer.Exit(1)

@@ -24,11 +24,15 @@ _UNLIMITED = 10_000
 
 
 def make_console(*, stderr: bool = False) -> "Console":
-    """A console that colours only on a terminal and elsewhere wraps no line to fit an imagined width."""
+    """A console that colours only on a terminal and elsewhere wraps no line to fit an imagined width.
+
+    Text is taken as it is: a path with ``[bold]`` or ``:smile:`` in it is neither markup nor a picture.
+    """
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else _UNLIMITED, highlight=False)
+    width = None if stream.isatty() else _UNLIMITED
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def answer(word: str) -> "Text":

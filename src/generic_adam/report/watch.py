@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from generic_adam.extras import from_extra
-from generic_adam.report.contents import ReportError
+from generic_adam.report.contents import WATCH_COLUMNS, ReportError
 from generic_adam.report.style import PALETTE, house_style
 
 if TYPE_CHECKING:
@@ -26,8 +27,12 @@ _PANELS: Final = (
 )
 
 
-def draw_watch(path: str | Path) -> Figure:
+def draw_watch(path: str | Path, text: str | None = None) -> Figure:
     """Draw the CSV that `generic_adam.torch.Watch` wrote, one line a parameter group.
+
+    Args:
+        path: the CSV.
+        text: what it holds; None reads the file.
 
     Raises:
         ReportError: the file cannot be read, or holds no record.
@@ -35,7 +40,7 @@ def draw_watch(path: str | Path) -> Figure:
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 
-    records = _read(Path(path))
+    records = _read(Path(path), text)
     with house_style():
         figure = Figure(figsize=(9.6, 5.4))
         panels = figure.subplots(2, 3, sharex=True)
@@ -56,7 +61,9 @@ def _draw_panel(axes: Axes, records: np.ndarray, groups: np.ndarray, column: str
         rows = records[records["group"] == group]
         colour = PALETTE[index % len(PALETTE)]
         axes.plot(rows["step"], rows[column], color=colour, label=f"group {int(group)}")
-        if column == "step_size_median":
+        if column == "step_size_median" and {"step_size_low", "step_size_high"} <= set(
+            records.dtype.names or ()
+        ):
             axes.fill_between(
                 rows["step"], rows["step_size_low"], rows["step_size_high"], color=colour, alpha=0.16, lw=0
             )
@@ -67,12 +74,18 @@ def _draw_panel(axes: Axes, records: np.ndarray, groups: np.ndarray, column: str
         axes.set_ylim(-0.03, 1.03)
 
 
-def _read(path: Path) -> np.ndarray:
+def _read(path: Path, text: str | None) -> np.ndarray:
     try:
-        records = np.genfromtxt(path, delimiter=",", names=True, encoding="utf-8", invalid_raise=True)
-    except (OSError, ValueError) as error:
+        source = path if text is None else io.StringIO(text)
+        records = np.genfromtxt(source, delimiter=",", names=True, encoding="utf-8", invalid_raise=True)
+    except (OSError, ValueError, TypeError, IndexError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     records = np.atleast_1d(records)
     if records.size == 0:
         raise ReportError(f"cannot draw {path}: it holds no record")
+    missing = sorted(WATCH_COLUMNS - set(records.dtype.names or ()))
+    if missing:
+        raise ReportError(f"cannot draw {path}: it has no column {missing[0]!r}")
+    if not (np.isfinite(records["step"]).all() and np.isfinite(records["group"]).all()):
+        raise ReportError(f"cannot draw {path}: a step or a group is no number")
     return records
