@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 
 import generic_adam as ga
 from generic_adam.cli.app import run
+from generic_adam.errors import DataError
 from generic_adam.experiments.records import Claim, write_claims, write_json, write_manifest
-from generic_adam.report.contents import ReportError, read_contents
+from generic_adam.report.contents import read_contents
 from generic_adam.report.page import render, write_report
 from generic_adam.report.style import save_figure
 
@@ -193,17 +194,17 @@ def test_text_from_files_is_never_markup(experiment: Path) -> None:
 
 
 def test_what_cannot_be_reported_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="no such directory"):
+    with pytest.raises(DataError, match="no such directory"):
         write_report(tmp_path / "missing")
     (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
-    with pytest.raises(ReportError, match="nothing to report in"):
+    with pytest.raises(DataError, match="nothing to report in"):
         write_report(tmp_path)
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ReportError, match=r"manifest\.json: not JSON"):
+    with pytest.raises(DataError, match=r"manifest\.json: not JSON"):
         write_report(tmp_path)
     (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
     (tmp_path / "claims.json").write_text('[{"sentence": 1}]', encoding="utf-8")
-    with pytest.raises(ReportError, match="not a list of claims"):
+    with pytest.raises(DataError, match="not a list of claims"):
         write_report(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["claims.json", "manifest.json", "notes.txt"]
 
@@ -243,7 +244,7 @@ def test_a_manifest_of_another_shape_is_shown_and_not_trusted(tmp_path: Path) ->
 )
 def test_a_foreign_file_is_at_most_one_line(experiment: Path, name: str, content: bytes) -> None:
     (experiment / name).write_bytes(content)
-    with pytest.raises(ReportError, match=f"cannot read .*{name}"):
+    with pytest.raises(DataError, match=f"cannot read .*{name}"):
         write_report(experiment)
 
 
@@ -260,7 +261,7 @@ def test_foreign_json_is_neither_certificate_nor_bound_nor_machine(tmp_path: Pat
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ReportError, match="it is a file"):
+    with pytest.raises(DataError, match="it is a file"):
         write_report(tmp_path / "file")
 
 
@@ -300,11 +301,11 @@ def test_a_symbolic_link_is_listed_and_not_followed(experiment: Path, tmp_path: 
 )
 def test_a_picture_is_what_its_name_says(experiment: Path, content: str, reason: str) -> None:
     (experiment / "a.svg").write_text(content, encoding="utf-8")
-    with pytest.raises(ReportError, match=f"not an SVG picture .*{reason}"):
+    with pytest.raises(DataError, match=f"not an SVG picture .*{reason}"):
         write_report(experiment)
     (experiment / "a.svg").unlink()
     (experiment / "a.png").write_text(content, encoding="utf-8")
-    with pytest.raises(ReportError, match="not a PNG picture"):
+    with pytest.raises(DataError, match="not a PNG picture"):
         write_report(experiment)
 
 
@@ -381,7 +382,7 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
 def outcome(folder: Path) -> str:
     try:
         Balance(page_of(folder))
-    except ReportError:
+    except DataError:
         return "line"
     return "page"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generic_adam.report.contents import WATCH_COLUMNS, ReportError
+from generic_adam.errors import DataError
+from generic_adam.report.contents import WATCH_COLUMNS
 from generic_adam.report.watch import draw_watch
 
 torch = pytest.importorskip("torch")
@@ -45,8 +46,8 @@ def test_each_group_is_a_line_with_the_files_numbers(watched: Path) -> None:
 def test_a_file_without_records_is_one_line(tmp_path: Path) -> None:
     empty = tmp_path / "watch.csv"
     empty.write_text("step,group,chi\n", encoding="utf-8")
-    with pytest.raises(ReportError, match="it holds no record"):
+    with pytest.raises(DataError, match="it holds no record"):
         draw_watch(empty)
     empty.write_text("step,group,chi\n1,2\n", encoding="utf-8")
-    with pytest.raises(ReportError, match="cannot read"):
+    with pytest.raises(DataError, match="cannot read"):
         draw_watch(empty)

@@ -25,6 +25,7 @@ from types import NoneType
 from typing import Any, Final
 from xml.parsers import expat
 
+from generic_adam.errors import DataError
 from generic_adam.experiments.records import Claim, Finding
 from generic_adam.methods import Method
 from generic_adam.theorems.certificate import certify
@@ -65,10 +66,6 @@ _MANIFEST: Final = {
     "machine": {"processor?": str, "cores?": int},
     "files": {"*": str},
 }
-
-
-class ReportError(ValueError):
-    """A directory that cannot be reported on; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +124,12 @@ def read_contents(directory: str | Path) -> Contents:
     """Find out what an output directory holds.
 
     Raises:
-        ReportError: it is no directory, holds nothing to report, or a file of it cannot be read.
+        DataError: it is no directory, holds nothing to report, or a file of it cannot be read.
     """
     folder = Path(directory)
     if not folder.is_dir():
         reason = "it is a file, expected a directory" if folder.exists() else "no such directory"
-        raise ReportError(f"cannot report on {folder}: {reason}")
+        raise DataError(f"cannot report on {folder}: {reason}")
     files = _files(folder)
     plain = [path for path, size in files.items() if size is not None]
     documents = {path: _read_json(path) for path in plain if path.suffix == ".json"}
@@ -152,7 +149,7 @@ def read_contents(directory: str | Path) -> Contents:
         changed=_changed(folder, manifest.get("files", {}), files),
     )
     if contents.is_empty:
-        raise ReportError(
+        raise DataError(
             f"nothing to report in {folder}: expected a manifest, claims, a figure, a certificate, a bound "
             "or the record of a watched run"
         )
@@ -182,9 +179,9 @@ def _read_bytes(path: Path) -> bytes:
         with open(os.open(path, flags), "rb") as stream:  # noqa: PTH123 - a descriptor, opened as we want it
             content = stream.read(_LARGEST + 1)
     except OSError as error:
-        raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     if len(content) > _LARGEST:
-        raise ReportError(f"cannot read {path}: larger than {_LARGEST // 2**20} MiB")
+        raise DataError(f"cannot read {path}: larger than {_LARGEST // 2**20} MiB")
     return content
 
 
@@ -192,16 +189,16 @@ def _read_text(path: Path) -> str:
     try:
         return _read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ReportError(f"cannot read {path}: not text in UTF-8 ({error})") from error
+        raise DataError(f"cannot read {path}: not text in UTF-8 ({error})") from error
 
 
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(_read_text(path), parse_constant=_refuse_constant)
-    except ReportError:
+    except DataError:
         raise
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"cannot read {path}: not JSON ({error})") from error
+        raise DataError(f"cannot read {path}: not JSON ({error})") from error
 
 
 def _refuse_constant(name: str) -> None:
@@ -237,7 +234,7 @@ def _fitting_parts(manifest: Any) -> dict[str, Any]:
 def _claims(path: Path, documents: Mapping[Path, Any]) -> tuple[Claim, ...]:
     listed = documents.get(path, [])
     if not _fits(listed, _CLAIMS) or any(one["verdict"] not in set(Finding) for one in listed):
-        raise ReportError(
+        raise DataError(
             f"cannot read {path}: not a list of claims, each with sentence, source, evidence and a verdict "
             f"({', '.join(Finding)})"
         )
@@ -253,7 +250,7 @@ def _figure(path: Path) -> bytes:
     content = _read_bytes(path)
     if path.suffix == ".png":
         if not content.startswith(b"\x89PNG\r\n\x1a\n"):
-            raise ReportError(f"cannot read {path}: not a PNG picture")
+            raise DataError(f"cannot read {path}: not a PNG picture")
         return content
     roots: list[str] = []
     parser = expat.ParserCreate()
@@ -262,9 +259,9 @@ def _figure(path: Path) -> bytes:
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise ReportError(f"cannot read {path}: not an SVG picture ({error})") from error
+        raise DataError(f"cannot read {path}: not an SVG picture ({error})") from error
     if roots[0].rpartition(":")[2] != "svg":
-        raise ReportError(f"cannot read {path}: not an SVG picture (its root is {roots[0]!r})")
+        raise DataError(f"cannot read {path}: not an SVG picture (its root is {roots[0]!r})")
     return content
 
 
@@ -274,7 +271,7 @@ def _watched(path: Path) -> str | None:
     try:
         header = next(csv.reader(io.StringIO(text)), [])
     except csv.Error as error:
-        raise ReportError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: {error}") from error
     return text if set(header) >= WATCH_COLUMNS else None
 
 
@@ -295,7 +292,7 @@ def _sha256(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) -> dict[str, Mapping[str, Any]]:

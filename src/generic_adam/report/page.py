@@ -48,7 +48,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> tuple[
         The page's path and what was read for it.
 
     Raises:
-        ReportError: the directory cannot be reported on.
+        DataError: the directory cannot be reported on.
         OutputError: the page cannot be written.
     """
     contents = read_contents(directory)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from generic_adam.errors import DataError
 from generic_adam.extras import from_extra
-from generic_adam.report.contents import WATCH_COLUMNS, ReportError
+from generic_adam.report.contents import WATCH_COLUMNS
 from generic_adam.report.style import PALETTE, house_style
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def draw_watch(path: str | Path, text: str | None = None) -> Figure:
         text: what it holds; None reads the file.
 
     Raises:
-        ReportError: the file cannot be read, or holds no record.
+        DataError: the file cannot be read, or holds no record.
     """
     with from_extra("experiments"):
         from matplotlib.figure import Figure
@@ -79,13 +80,13 @@ def _read(path: Path, text: str | None) -> np.ndarray:
         source = path if text is None else io.StringIO(text)
         records = np.genfromtxt(source, delimiter=",", names=True, encoding="utf-8", invalid_raise=True)
     except (OSError, ValueError, TypeError, IndexError) as error:
-        raise ReportError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: {error}") from error
     records = np.atleast_1d(records)
     if records.size == 0:
-        raise ReportError(f"cannot draw {path}: it holds no record")
+        raise DataError(f"cannot draw {path}: it holds no record")
     missing = sorted(WATCH_COLUMNS - set(records.dtype.names or ()))
     if missing:
-        raise ReportError(f"cannot draw {path}: it has no column {missing[0]!r}")
+        raise DataError(f"cannot draw {path}: it has no column {missing[0]!r}")
     if not (np.isfinite(records["step"]).all() and np.isfinite(records["group"]).all()):
-        raise ReportError(f"cannot draw {path}: a step or a group is no number")
+        raise DataError(f"cannot draw {path}: a step or a group is no number")
     return records
