@@ -81,7 +81,8 @@ def print_for_people(named: NamedMethod, problem: "Problem", result: "Bound") ->
     console.print(Text(f"  α_t = {method.alpha}   β_t = {method.beta}   θ_t = {method.theta}"))
     console.print(
         Text(
-            f"  L = {problem.smoothness:g}   G = {problem.gradient_bound:g}   d = {problem.dimension:g}   "
+            f"  L = {problem.smoothness:g}   G = {problem.total_gradient_bound:g}   "
+            f"d = {problem.dimension:g}   "
             f"f(x_1) - f* = {problem.gap:g}   ε = {problem.epsilon:g}   T = {result.steps:,}   "
             f"δ = {result.delta:g}"
         )

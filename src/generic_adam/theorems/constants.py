@@ -133,7 +133,7 @@ def log_C3(problem: Problem, sequences: Sequences, theta_prime: float, C1_log: f
     C0_log = math.log(sequences.C0)
     step_log = _log(sequences.chi_first) + math.log(problem.smoothness)
     squared_steps = 2 * C0_log + step_log - C1_log - 2 * root_log
-    noise = log_C2(sequences, theta_prime, C1_log) + math.log(problem.gradient_bound)
+    noise = log_C2(sequences, theta_prime, C1_log) + math.log(problem.total_gradient_bound)
     return C0_log - C1_log / 2 - root_log + _log_sum(squared_steps, noise)
 
 

@@ -153,7 +153,7 @@ def _expected_noise(paths: Paths, problem: Problem, known: Constants) -> Array:
     r"""Return :math:`N_t = L\,\mathbb{E}\|\Delta_t\|^2 + C_2 G \chi_t \mathbb{E}\,\omega_t`."""
     squared = paths.expectation((paths.delta**2).sum(axis=2))
     omega = paths.expectation(paths.omega)
-    return problem.smoothness * squared + known.C2 * problem.gradient_bound * paths.chi * omega
+    return problem.smoothness * squared + known.C2 * problem.total_gradient_bound * paths.chi * omega
 
 
 def progress_recursion(paths: Paths, problem: Problem, known: Constants) -> Statement:

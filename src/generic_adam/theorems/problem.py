@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sweep import Part
+
+# A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
+_CLASSES = 256
 
 
-class ProblemError(ValueError):
+class ProblemError(TheoremError):
     """A constant of the problem is missing or impossible; the message is one line."""
 
 
@@ -21,37 +32,135 @@ class Problem:
 
     Args:
       smoothness: :math:`L > 0`.
-      gradient_bound: :math:`G > 0`, the root of the bound on the second moment.
+      gradient_bound: :math:`G > 0`, the root of the bound on the second moment; or one number for each
+        coordinate, :math:`\mathbb{E}_t g_{t,k}^2 \le G_k^2`, which gives bounds up to :math:`\sqrt d`
+        smaller.
       dimension: :math:`d`, the number of coordinates.
       gap: :math:`f(x_1) - f^* \ge 0`.
-      epsilon: :math:`\epsilon > 0`, the value of every coordinate of :math:`v_0`.
+      epsilon: :math:`\epsilon > 0`, the value of every coordinate of :math:`v_0` in the paper's algorithm.
+      variance: a bound on :math:`\mathbb{E}_t\|g_t - \nabla f(x_t)\|^2`, or one for each coordinate; where it
+        is known, a mini-batch makes the noise smaller than :math:`G`. 0 is the full batch.
+      box: :math:`X` with :math:`|x_t|_\infty \le X` for every t, which decoupled weight decay asks for.
+      gradient_sup: :math:`|g_{t,k}| \le G_k` almost surely, one number for all coordinates or one for each;
+        asked for by AMSGrad and a few others.
 
     Examples:
       >>> Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1).epsilon
       1e-08
+      >>> round(Problem(smoothness=1, gradient_bound=[3, 4], dimension=2, gap=1).total_gradient_bound, 12)
+      5.0
     """
 
     smoothness: float
-    gradient_bound: float
+    gradient_bound: float | Sequence[float]
     dimension: int
     gap: float
     epsilon: float = 1e-8
+    variance: float | Sequence[float] | None = field(default=None, kw_only=True)
+    box: float | None = field(default=None, kw_only=True)
+    gradient_sup: float | Sequence[float] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("smoothness", "gradient_bound", "epsilon"):
+        object.__setattr__(self, "dimension", _dimension(self.dimension))
+        for name in ("smoothness", "epsilon"):
             object.__setattr__(self, name, _number(name, getattr(self, name), positive=True))
         object.__setattr__(self, "gap", _number("gap", self.gap, positive=False))
-        object.__setattr__(self, "dimension", _dimension(self.dimension))
+        for name, positive in (("gradient_bound", True), ("variance", False), ("gradient_sup", True)):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _numbers(name, given, self.dimension, positive=positive))
+        if self.box is not None:
+            object.__setattr__(self, "box", _number("box", self.box, positive=False))
+
+    @property
+    def total_gradient_bound(self) -> float:
+        r""":math:`G_2`, with :math:`\mathbb{E}_t\|g_t\|^2 \le G_2^2`; :math:`\|\nabla f\| \le G_2`."""
+        bound = self.gradient_bound
+        return math.hypot(*bound) if isinstance(bound, Sequence) else bound
+
+    @property
+    def gradient_sum_bound(self) -> float:
+        r""":math:`G_1 \ge \|\nabla f\|_1`: the sum of the :math:`G_k`, or :math:`\sqrt d\,G`."""
+        bound = self.gradient_bound
+        return math.fsum(bound) if isinstance(bound, Sequence) else math.sqrt(self.dimension) * bound
+
+    @property
+    def coordinate_bound(self) -> float:
+        r""":math:`\max_k G_k`; :math:`G` itself where there is one number for all."""
+        return _largest(self.gradient_bound)
 
     @property
     def second_moment_root(self) -> float:
         r""":math:`\sqrt{G^2 + \epsilon d}`, which bounds the root of :math:`\mathbb{E}\|v_t\|_1`."""
-        return math.sqrt(self.gradient_bound * self.gradient_bound + self.epsilon * self.dimension)
+        total = self.total_gradient_bound
+        return math.sqrt(total * total + self.epsilon * self.dimension)
 
     @property
     def start_logarithm(self) -> float:
         r""":math:`\log(1 + G^2 / (\epsilon d))`: what starting from a small :math:`v_0` costs."""
-        return math.log1p(self.gradient_bound * (self.gradient_bound / (self.epsilon * self.dimension)))
+        total = self.total_gradient_bound
+        return math.log1p(total * (total / (self.epsilon * self.dimension)))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        r"""The coordinates by their constants; one :math:`G` for all is :math:`G^2/d` for each in the mean.
+
+        More than 256 different constants are rounded up to 256 classes: every bound rises with each of them.
+        """
+        if not isinstance(self.gradient_bound, Sequence):
+            bound = self.gradient_bound
+            spread = math.inf if self.variance is None else _largest(self.variance)
+            return (Part(self.dimension, bound, min(bound, math.sqrt(spread)), bound**2 / self.dimension),)
+        bounds = np.asarray(self.gradient_bound, dtype=np.float64)
+        variances = np.inf if self.variance is None else np.asarray(self.variance, dtype=np.float64)
+        noise = np.minimum(bounds, np.sqrt(np.broadcast_to(variances, bounds.shape)))
+        return _classes(bounds, noise)
+
+    @cached_property
+    def sup_parts(self) -> tuple[Part, ...]:
+        r"""The coordinates by their almost sure bounds; empty where `gradient_sup` is not given."""
+        if self.gradient_sup is None:
+            return ()
+        if isinstance(self.gradient_sup, Sequence):
+            bounds = np.asarray(self.gradient_sup, dtype=np.float64)
+            return _classes(bounds, bounds)
+        bound = self.gradient_sup
+        return (Part(self.dimension, bound, bound, bound**2),)
+
+
+def _classes(bounds: Array, noise: Array) -> tuple[Part, ...]:
+    pairs, counts = np.unique(np.stack([bounds, noise], axis=1), axis=0, return_counts=True)
+    if len(pairs) > _CLASSES:
+        side = _CLASSES if (bounds == noise).all() else math.isqrt(_CLASSES)
+        rounded = np.stack([_rounded_up(column, side) for column in (bounds, noise)], axis=1)
+        pairs, counts = np.unique(rounded, axis=0, return_counts=True)
+    return tuple(
+        Part(int(n), float(g), float(c), float(g) ** 2) for (g, c), n in zip(pairs, counts, strict=True)
+    )
+
+
+def _rounded_up(values: Array, classes: int) -> Array:
+    """Round each value up to one of at most `classes` of them, evenly spaced in their logarithm."""
+    levels = np.zeros(classes)
+    levels[1:] = np.geomspace(values[values > 0].min(), values.max(), classes - 1)
+    levels[-1] = values.max()
+    return levels[np.searchsorted(levels, values)]
+
+
+def _largest(values: float | Sequence[float]) -> float:
+    return max(values) if isinstance(values, Sequence) else values
+
+
+def _numbers(
+    name: str, values: float | Sequence[float], dimension: int, *, positive: bool
+) -> float | tuple[float, ...]:
+    if not isinstance(values, list | tuple | np.ndarray):
+        return _number(name, values, positive=positive)  # type: ignore[arg-type]
+    if len(values) != dimension:
+        raise ProblemError(
+            f"{name} has {len(values)} numbers, expected one for each of {dimension} coordinates"
+        )
+    return tuple(_number(f"{name}[{index}]", value, positive=positive) for index, value in enumerate(values))
 
 
 def _number(name: str, value: float, *, positive: bool) -> float:

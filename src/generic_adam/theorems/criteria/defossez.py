@@ -112,7 +112,7 @@ def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, st
     effective = checked_horizon(steps) - beta / (1 - beta)
     if effective <= 0:
         raise ValueError(f"expected more than beta/(1 - beta) = {beta / (1 - beta):.6g} steps, got {steps}")
-    R = problem.gradient_bound + math.sqrt(problem.epsilon)
+    R = problem.coordinate_bound + math.sqrt(problem.epsilon)
     L, d = problem.smoothness, problem.dimension
     share, rest = 1 - beta / theta, 1 - theta
     E = (

@@ -1,0 +1,197 @@
+r"""Theorems E, N and H: Adam as it is shipped, with eps beside the root, :math:`v_0 = 0`, a bias correction.
+
+**E.** :math:`x_{t+1} = x_t - \alpha_t m_t/D_t` with :math:`D_t = \sqrt{v_t} + e_t`, and for :math:`t \ge 2`
+
+.. math:: \sqrt{\theta_t}\,e_{t-1} \le e_t \le 2\sqrt{\theta_t}\,e_{t-1}.
+
+torch's Adam is :math:`\alpha_t = \text{lr}_t\sqrt{1-\theta^t}/(1-\beta^t)`,
+:math:`e_t = \text{eps}\sqrt{1-\theta^t}`; Keras' and BERT's have constant :math:`e_t`. With
+:math:`D_t = \sqrt{v_t + e_t^2}` only the left inequality is needed. With :math:`e_t = 0` and :math:`v_0 > 0`
+it is Theorem W.
+
+**N.** :math:`x_{t+1} = x_t - \alpha_t (a_t m_t + b_t g_t)/D_t`, the Nesterov step of NAdam.
+
+**H.** :math:`b_t = \mu b_{t-1} + g_t/D_t`, :math:`x_{t+1} = x_t - \alpha_t b_t`, the heavy ball of torch's
+RMSprop, or with the rate inside the buffer, :math:`b_t = \mu b_{t-1} + \alpha_t g_t/D_t`, as in TensorFlow's.
+
+The free number zeta pays for :math:`e_t` growing faster than :math:`\sqrt{\theta_t} e_{t-1}`, by the share
+:math:`s_t = 1 - \sqrt{\theta_t}\,e_{t-1}/e_t` of it:
+
+.. math:: y_{t,k} = \frac{\rho_t^2 s_t^2\,(e_t + G_k\sqrt{q_t})}{2\zeta(1-\beta_t)}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sweep import Block, Sequences, Sweep, Terms
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, parts_of
+
+# How far rounding may carry a share past its bounds.
+_ROUNDING = 1e-9
+
+
+def adam_terms(
+    block: Block, eps_before: Array, *, under_root: bool = False, running_maximum: bool = False
+) -> Terms:
+    r"""Return the terms of Theorems W, E and N, or of :math:`M_E` with a running maximum.
+
+    Args:
+      block: the sequences.
+      eps_before: :math:`e_{t-1}`.
+      under_root: whether :math:`D_t = \sqrt{v_t + e_t^2}`.
+      running_maximum: whether :math:`D_t = \sqrt{\max_{i\le t} v_i} + e_t`; then :math:`\beta_t` stands for
+        :math:`\rho_t` everywhere but in M.
+    """
+    alpha, gain, q = block.alpha, 1 - block.beta, block.q
+    a, b = block.momentum_weight, block.gradient_weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = np.where(block.theta > 0, block.beta / np.sqrt(block.theta), 0.0)
+    keep = block.beta if running_maximum else rho
+    root_q = np.sqrt(q)
+    share_e = share_g = None
+    if block.eps.any() and keep.any():
+        share = _share(block, eps_before, under_root=under_root, running_maximum=running_maximum)
+        common = (share * keep) ** 2 / (2 * gain)
+        share_e, share_g = common * block.eps, common * root_q
+    has_gradient = bool(b.any())
+    return Terms(
+        keep=keep,
+        gain=gain,
+        own=alpha * a,
+        spread=gain,
+        rest_u=alpha * (a + b / 2),
+        own_u=alpha**2 * (a + b) * a / 2,
+        rest_g=alpha * b / 2 if has_gradient else None,
+        own_g=alpha**2 * (a + b) * b / 2 if has_gradient else None,
+        first=gain / root_q,
+        first_own=alpha * b / root_q if has_gradient else None,
+        second=keep if keep.any() else None,
+        share_e=share_e,
+        share_g=share_g,
+        weight=gain,
+        weight_own=alpha * b if has_gradient else None,
+        squares=(rho**2, gain**2 / q),
+    )
+
+
+def _share(block: Block, eps_before: Array, *, under_root: bool, running_maximum: bool) -> Array:
+    r"""Return :math:`s_t`, checked against the hypothesis on :math:`e_t`; 0 at t = 1.
+
+    Raises:
+      TheoremError: the hypothesis fails, with the step at which it does.
+    """
+    eps, before = block.eps, eps_before
+    theta, q = (np.ones(1), np.zeros(1)) if running_maximum else (block.theta, block.q)
+    # e^2 - theta e'^2 without cancellation.
+    surplus = (eps - before) * (eps + before) + q * before**2
+    share = surplus / eps**2 if under_root else surplus / (eps * (eps + np.sqrt(theta) * before))
+    if block.start == 1:  # nothing is inherited by the first step
+        share = np.broadcast_to(share, block.stop - 1).copy()
+        share[0] = 0.0
+    upper = np.inf if under_root else 0.5
+    wrong = (share < -_ROUNDING) | (share > upper + _ROUNDING)
+    if wrong.any():
+        at = block.start + int(np.argmax(wrong))
+        root = "" if running_maximum else "sqrt(theta_t) "
+        bound = "" if under_root else f" <= 2 {root}e_(t-1)"
+        raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
+    return np.clip(share, 0.0, None)
+
+
+def epsilon_bound(
+    sequences: Sequences,
+    problem: Problem,
+    *,
+    s: float | None = None,
+    zeta: float | None = None,
+    under_root: bool = False,
+    scales: Sequence[tuple[int, float]] | None = None,
+) -> WeightedBound:
+    """Evaluate Theorem E after T steps; it is W where eps is 0, N where the gradient has its own weight.
+
+    Args:
+      sequences: alpha, beta, theta, eps and Nesterov's weights, with v_0.
+      problem: L, G, d and the gap; where a variance is given, the noise of a mini-batch counts (W.3).
+      s: a number in (0, 1); None takes the best one.
+      zeta: likewise, for eps.
+      under_root: whether eps^2 is added under the root.
+      scales: groups of coordinates with proportional learning rates (W.4).
+
+    Raises:
+      TheoremError: eps and v_0 are both 0, or the hypothesis on e_t fails.
+    """
+    sweep = Sweep(sequences, lambda block, before: adam_terms(block, before, under_root=under_root))
+    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
+        raise TheoremError(
+            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
+        )
+    parts = parts_of(problem, scales)
+    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
+    letter = "W" if sweep.largest_eps == 0 else "N" if sweep.has_gradient_weight else "E"
+    with_share = sweep.largest_eps > 0 and sweep.has_momentum
+    return concluded(
+        letter, sequences.steps, sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0
+    )
+
+
+def heavy_ball_terms(block: Block, factor: float, *, rate_inside: bool) -> Terms:
+    r"""Return the terms of Theorem H.
+
+    Args:
+      block: the sequences; beta is not used.
+      factor: :math:`\mu`.
+      rate_inside: whether the buffer holds :math:`\alpha_t g_t/D_t`.
+    """
+    alpha, one = block.alpha, np.ones(1)
+    own = one if rate_inside else alpha
+    inside = alpha if rate_inside else one
+    return Terms(
+        keep=np.array([factor]),
+        gain=one,
+        own=own,
+        spread=inside**2,
+        rest_u=own,
+        own_u=own**2 / 2,
+        first=inside / np.sqrt(block.q),
+        weight=inside,
+    )
+
+
+def heavy_ball_bound(
+    sequences: Sequences,
+    problem: Problem,
+    factor: float,
+    *,
+    rate_inside: bool = False,
+    s: float | None = None,
+    under_root: bool = False,
+) -> WeightedBound:
+    r"""Evaluate Theorem H after T steps.
+
+    Where :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}` fails, the smallest :math:`e_t` stands for the first in
+    the logarithm.
+
+    Args:
+      sequences: alpha, theta and eps, with v_0.
+      problem: L, G, d and the gap.
+      factor: the momentum mu, in [0, 1).
+      rate_inside: whether the learning rate is inside the buffer.
+      s: a number in (0, 1); None takes the best one.
+      under_root: whether eps^2 is added under the root.
+    """
+    if not 0 <= factor < 1:
+        raise TheoremError(f"momentum is {factor!r}, expected a number in [0, 1)")
+    sweep = Sweep(sequences, lambda block, _: heavy_ball_terms(block, factor, rate_inside=rate_inside))
+    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
+        raise TheoremError(
+            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
+        )
+    parts = problem.parts
+    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
+    return concluded("H", sequences.steps, sweep, parts, problem, norms, s=s, zeta=0.0)

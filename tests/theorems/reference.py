@@ -1,0 +1,130 @@
+"""The theorems with weights written down once more, plainly, for any kind of number.
+
+Loops over lists, no blocks, no search: what the library's numbers are compared with, in doubles and (with
+mpmath's numbers) at forty digits.
+"""
+
+from __future__ import annotations
+
+
+def forward(terms, factors):
+    values, current = [], 0
+    for term, factor in zip(terms, factors, strict=True):
+        current = factor * current + term
+        values.append(current)
+    return values
+
+
+def backward(terms, factors):
+    values, current = [], 0
+    for i in reversed(range(len(terms))):
+        current = terms[i] + (factors[i + 1] * current if i + 1 < len(terms) else 0)
+        values.append(current)
+    return values[::-1]
+
+
+def majorant(values):
+    result, largest = [], 0
+    for value in reversed(values):
+        largest = max(largest, value)
+        result.append(largest)
+    return result[::-1]
+
+
+def growth(theta, ratio, log):
+    """Increments of log(1 + ratio (W_t - 1)); with theta_1 = 0: 1, then the same with W from t = 2 on."""
+    values, weights, before = [], 1, 0
+    for t, one in enumerate(theta):
+        if t == 0 and one == 0:
+            values.append(1)
+            continue
+        weights = weights / one
+        now = log(1 + ratio * (weights - 1))
+        values.append(now - before)
+        before = now
+    return values
+
+
+def theorem(
+    alpha,
+    beta,
+    theta,
+    L,
+    gap,
+    parts,
+    *,
+    sqrt,
+    log,
+    eps=0,
+    e=None,
+    s,
+    zeta,
+    a=None,
+    b=None,
+    under_root=False,
+    nu=None,
+):
+    """Return a dictionary with noise, drift, Pi, X_w (decay apart).
+
+    parts: (multiplicity, G_k, mean of G_k^2). eps is v_0, e the sequence e_t (None for 0), a and b Nesterov's
+    weights; nu (any value) switches to Theorem D's larger drift.
+    """
+    steps = range(len(alpha))
+    q = [1 - x for x in theta]
+    rho = [b_ / sqrt(x) if x else 0 for b_, x in zip(beta, theta, strict=True)]
+    a = [1] * len(alpha) if a is None else a
+    b = [0] * len(alpha) if b is None else b
+    R = forward([1 - x for x in beta], rho)
+    M = forward([(1 - beta[t]) ** 2 / q[t] for t in steps], [x * x for x in rho])
+    Q = backward([alpha[t] * a[t] for t in steps], rho)
+    B = majorant(
+        [
+            Q[t] * ((1 - beta[t]) / (s * sqrt(q[t])) + (rho[t] * sqrt(M[t - 1]) if t else 0))
+            + alpha[t] * b[t] / (s * sqrt(q[t]))
+            for t in steps
+        ]
+    )
+    share = [0] * len(alpha)
+    if e is not None and any(rho):
+        for t in steps:
+            if t and under_root:
+                share[t] = (e[t] ** 2 - theta[t] * e[t - 1] ** 2) / e[t] ** 2
+            elif t:
+                share[t] = (e[t] - sqrt(theta[t]) * e[t - 1]) / e[t]
+    else:
+        zeta = 0
+    rest = [Q[t] - alpha[t] * a[t] for t in steps]
+    up = [
+        L * (alpha[t] * rest[t] * (a[t] + b[t] / 2) + alpha[t] ** 2 * (a[t] + b[t]) * a[t] / 2) for t in steps
+    ]
+    if nu is not None:
+        up = [L * (3 * alpha[t] * rest[t] / 2 + alpha[t] ** 2) for t in steps]
+    own = [L * (alpha[t] * rest[t] * b[t] / 2 + alpha[t] ** 2 * (a[t] + b[t]) * b[t] / 2) for t in steps]
+    noise = drift = 0
+    for count, G, G_squared in parts:
+        y = [
+            rho[t] ** 2 * share[t] ** 2 * (e[t] + G * sqrt(q[t])) / (2 * zeta * (1 - beta[t]))
+            if share[t]
+            else 0
+            for t in steps
+        ]
+        later = [Q[t + 1] * y[t + 1] if t + 1 < len(alpha) else 0 for t in steps]
+        H = backward([R[t] * (up[t] + later[t]) for t in steps], rho)
+        A = majorant([((1 - beta[t]) * H[t] + own[t]) / q[t] for t in steps])
+        if e is None:
+            ratio = G_squared / eps
+        else:
+            ratio = G_squared / (eps + (e[0] ** 2 / theta[0] if theta[0] else e[0] ** 2))
+        dS = growth(theta, ratio, log)
+        noise += count * sum(G * B[t] * dS[t] for t in steps)
+        drift += count * sum(A[t] * dS[t] for t in steps)
+    pi = sum((1 - s - zeta) * (1 - beta[t]) * Q[t] + (1 - s) * alpha[t] * b[t] for t in steps)
+    return {
+        "R": R,
+        "M": M,
+        "Q": Q,
+        "noise": noise,
+        "drift": drift,
+        "divisor": pi,
+        "value": (gap + noise + drift) / pi if pi else None,
+    }
