@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from generic_adam.schedules import parse
-from generic_adam.schedules.ratebase import GeometricBase
+from generic_adam.schedules.growth import GeometricBase
 from tests.schedules.expressions import positive_schedules
 
 ORDERS = {

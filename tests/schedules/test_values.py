@@ -19,7 +19,7 @@ from generic_adam.schedules import (
     power_law,
     t,
 )
-from generic_adam.schedules.base import BLOCK
+from generic_adam.schedules.tree import BLOCK
 from tests.schedules.expressions import positive_schedules
 
 

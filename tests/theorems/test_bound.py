@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.methods import Method, build, names
-from generic_adam.schedules import parse
+from generic_adam.schedules import as_power_of_t, parse
 from generic_adam.theorems import lemmas
 from generic_adam.theorems.bound import BoundError, bound
 from generic_adam.theorems.constants import Sequences, constants
-from generic_adam.theorems.corollary import as_power_of_t
 from generic_adam.theorems.problem import Problem, ProblemError
 from generic_adam.theorems.product import BelowThetaPrime
 from generic_adam.theorems.sums import SumError

@@ -2,9 +2,7 @@
 
 import math
 
-from generic_adam.schedules import Join, Schedule, as_schedule, join, t
-from generic_adam.schedules.build import function
-from generic_adam.schedules.simplify import as_linear
+from generic_adam.schedules import Join, Schedule, as_linear, as_schedule, function, join, t
 
 
 def half_cosine(position: Schedule, length: float) -> Schedule:

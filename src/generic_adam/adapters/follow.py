@@ -20,10 +20,10 @@ from generic_adam.schedules import (
     Schedule,
     Subtract,
     Time,
+    function,
     maximum,
     minimum,
 )
-from generic_adam.schedules.build import function
 
 _OPERATIONS: dict[type[Schedule], Callable[[Schedule, Schedule], Schedule]] = {
     Add: operator.add,

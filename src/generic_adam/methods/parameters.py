@@ -6,8 +6,7 @@ from fractions import Fraction
 from numbers import Real
 
 from generic_adam.errors import MethodError
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule
-from generic_adam.schedules.build import exact
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule, exact
 
 ScheduleLike = Schedule | float | str | Callable[[int], float]
 """What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generic_adam.errors import MethodError
-from generic_adam.schedules import Schedule, ScheduleError
-from generic_adam.schedules.base import FloatArray
-from generic_adam.schedules.opaque import Opaque
+from generic_adam.schedules import FloatArray, Schedule, ScheduleError, has_callable
 
 _BEGINNING = 256
 _LATE = np.rint(np.geomspace(_BEGINNING, 1e12, 60))
@@ -78,7 +76,7 @@ def _samples(schedule: Schedule, requirement: _Requirement) -> Iterator[tuple[fl
         yield 1, schedule(1)
         return
     try:
-        if _has_callable(schedule):
+        if has_callable(schedule):
             yield from ((t, schedule(t)) for t in range(1, _BEGINNING_OF_CALLABLE + 1))
         else:
             yield from _pairs(np.arange(1.0, _BEGINNING), schedule.values(1, _BEGINNING))
@@ -90,10 +88,6 @@ def _samples(schedule: Schedule, requirement: _Requirement) -> Iterator[tuple[fl
 
 def _pairs(times: FloatArray, values: FloatArray) -> Iterator[tuple[float, float]]:
     return zip(times.tolist(), values.tolist(), strict=True)
-
-
-def _has_callable(schedule: Schedule) -> bool:
-    return isinstance(schedule, Opaque) or any(_has_callable(child) for child in schedule.children)
 
 
 def _underflows(schedule: Schedule) -> bool:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from generic_adam.errors import MethodError
 from generic_adam.methods.parameters import ScheduleLike
-from generic_adam.schedules import as_schedule
-from generic_adam.schedules.base import FloatArray
+from generic_adam.schedules import FloatArray, as_schedule
 
 
 def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatArray:

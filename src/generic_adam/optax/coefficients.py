@@ -29,7 +29,7 @@ from generic_adam.schedules import (
     WeightShare,
     as_schedule,
 )
-from generic_adam.schedules.recursions import split_geometric
+from generic_adam.schedules.evaluate import split_geometric
 
 CoefficientLike = ScheduleLike | OptaxSchedule | jax.Array | np.ndarray
 
@@ -135,7 +135,7 @@ class RunningSchedules:
                 values[node] = weight / following[-1].high
             else:
                 # 1 - P_t = (1 - P_{t-1}) + (1 - theta_t) P_{t-1}: positive terms only, and nothing cancels.
-                missing = evaluate(node.factor.one_minus(), now, recursion)
+                missing = evaluate(node.factor.complement, now, recursion)
                 following.append(total.plus(missing * ((1 - total.high) - total.low)))
                 values[node] = following[-1].high
         return {name: evaluate(one, now, recursion) for name, one in self._schedules.items()}, tuple(
@@ -150,7 +150,7 @@ def _recursions(node: Schedule) -> Iterator[WeightShare | BiasCorrection]:
     if isinstance(node, WeightedTheta | WeightShare):
         inner: tuple[Schedule, ...] = (split_geometric(node.weights)[1],)
     elif isinstance(node, BiasCorrection):
-        inner = (node.factor.one_minus(),)
+        inner = (node.factor.complement,)
     else:
         inner = node.children
     for part in inner:

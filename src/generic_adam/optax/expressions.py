@@ -33,7 +33,7 @@ from generic_adam.schedules import (
     WeightedTheta,
     WeightShare,
 )
-from generic_adam.schedules.ratebase import log_of
+from generic_adam.schedules.evaluate import log_of
 
 Number = jax.Array | float
 

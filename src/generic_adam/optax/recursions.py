@@ -23,7 +23,7 @@ from generic_adam.schedules import (
     WeightedTheta,
     WeightShare,
 )
-from generic_adam.schedules.recursions import split_geometric
+from generic_adam.schedules.evaluate import split_geometric
 
 TABLE = 2**17
 """How many steps are tabulated: t = 1, ..., 131,072."""
@@ -54,7 +54,7 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
     if not has_closed_form(node):
         return None
     if isinstance(node, BiasCorrection):
-        missing = node.factor.one_minus()(1)
+        missing = node.factor.complement(1)
         return -jnp.expm1(math.log1p(-missing) * moment.time) if missing < 1 else 1.0
     log_rho, rest = split_geometric(node.weights)
     weight = rest(1)
@@ -71,7 +71,7 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
 def has_closed_form(node: Recursion) -> bool:
     """Whether `closed_form` knows the value."""
     if isinstance(node, BiasCorrection):
-        return node.factor.one_minus().is_constant
+        return node.factor.complement.is_constant
     return split_geometric(node.weights)[1].is_constant
 
 
@@ -124,7 +124,7 @@ def _summand(node: WeightShare | BiasCorrection) -> Schedule:
     """w_t, or log theta_t from its complement."""
     if isinstance(node, WeightShare):
         return node.weights
-    return Function("log1p", -node.factor.one_minus())
+    return Function("log1p", -node.factor.complement)
 
 
 def _sum_at_table_end(node: WeightShare | BiasCorrection, values: FloatArray) -> float:

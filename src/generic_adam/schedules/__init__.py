@@ -1,12 +1,12 @@
 """Schedules: sequences u_1, u_2, ... with exact values, blocks of values, and growth as t -> infinity."""
 
-from generic_adam.schedules.base import FloatArray, Schedule
-from generic_adam.schedules.bounded import Bounded
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules import evaluate, expansion  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from generic_adam.schedules.build import (
-    as_schedule,
     bias_correction,
     clip,
     exp,
+    function,
     geometric,
     join,
     linear_warmup,
@@ -19,18 +19,42 @@ from generic_adam.schedules.build import (
     t,
     theta_from_weights,
 )
-from generic_adam.schedules.choices import Join, Maximum, Minimum
-from generic_adam.schedules.errors import ScheduleError
-from generic_adam.schedules.functions import Function
 from generic_adam.schedules.growth import Growth
-from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Subtract, Time
-from generic_adam.schedules.opaque import Opaque
-from generic_adam.schedules.parser import parse
-from generic_adam.schedules.periodic import Periodic
-from generic_adam.schedules.powers import Power
-from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
+from generic_adam.schedules.normal import as_linear, as_power_of_t, has_callable
+from generic_adam.schedules.text import as_schedule, parse
+from generic_adam.schedules.tree import (
+    NODES,
+    Add,
+    BiasCorrection,
+    Bounded,
+    Constant,
+    Divide,
+    FloatArray,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Opaque,
+    Periodic,
+    Power,
+    Schedule,
+    Subtract,
+    Table,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    contains,
+    exact,
+    joins,
+    rebuild,
+    substitute,
+    walk,
+)
 
 __all__ = [
+    "NODES",
     "Add",
     "BiasCorrection",
     "Bounded",
@@ -50,15 +74,23 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "Subtract",
+    "Table",
     "Time",
     "WeightShare",
     "WeightedTheta",
+    "as_linear",
+    "as_power_of_t",
     "as_schedule",
     "bias_correction",
     "clip",
+    "contains",
+    "exact",
     "exp",
+    "function",
     "geometric",
+    "has_callable",
     "join",
+    "joins",
     "linear_warmup",
     "log",
     "maximum",
@@ -66,7 +98,10 @@ __all__ = [
     "parse",
     "periodic",
     "power_law",
+    "rebuild",
     "sqrt",
+    "substitute",
     "t",
     "theta_from_weights",
+    "walk",
 ]

@@ -10,9 +10,7 @@ import math
 from fractions import Fraction
 from functools import singledispatch
 
-from generic_adam.schedules.base import Schedule
-from generic_adam.schedules.bounded import Bounded
-from generic_adam.schedules.choices import Join, Maximum, Minimum
+from generic_adam.errors import ScheduleError
 from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.enclosure_rules import (
     FLAT,
@@ -26,15 +24,29 @@ from generic_adam.schedules.enclosure_rules import (
     raised,
     summed,
 )
-from generic_adam.schedules.errors import ScheduleError
-from generic_adam.schedules.functions import Function
+from generic_adam.schedules.evaluate import decay_of, log_of
 from generic_adam.schedules.intervals import EVERYTHING, Interval, around, point
-from generic_adam.schedules.nodes import Add, Constant, Divide, Multiply, Negate, Subtract, Time
-from generic_adam.schedules.periodic import Periodic
-from generic_adam.schedules.powers import Power
-from generic_adam.schedules.ratebase import log_of
-from generic_adam.schedules.recursions import BiasCorrection, WeightedTheta, WeightShare
-from generic_adam.schedules.simplify import as_linear
+from generic_adam.schedules.normal import as_linear
+from generic_adam.schedules.tree import (
+    Add,
+    BiasCorrection,
+    Bounded,
+    Constant,
+    Divide,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Periodic,
+    Power,
+    Schedule,
+    Subtract,
+    Time,
+    WeightedTheta,
+    WeightShare,
+)
 
 # A running sum has to be walked to its t; beyond this the form has to do without the value.
 _FARTHEST_WALK = 100_000
@@ -219,7 +231,7 @@ def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
     factor = enclose(node.factor, 1)
     if not (factor.range.low >= 0 and enclose(node.factor.complement, 1).positive):
         return Enclosure()
-    rate = node.decay
+    rate = decay_of(node)
     if rate is None and start > _FARTHEST_BEGINNING:
         return Enclosure(Interval(0.0, 1.0), 1, 1)
     first = node(start)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from generic_adam.schedules.base import Schedule
 from generic_adam.schedules.enclosure import enclose
-from generic_adam.schedules.functions import Function
-from generic_adam.schedules.nodes import Constant, Divide, Multiply
-from generic_adam.schedules.powers import Power
+from generic_adam.schedules.tree import Constant, Divide, Function, Multiply, Power, Schedule
 
 
 def factors(schedule: Schedule) -> dict[Schedule, Fraction]:

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.methods import Method, MethodError
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule, has_callable, sqrt
 from generic_adam.theorems.certificate import Certificate, certify
-from generic_adam.theorems.examination import has_callable
 from generic_adam.theorems.pieces import late_value
 from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.repairs import STAGES, Candidate, applied

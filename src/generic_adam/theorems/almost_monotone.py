@@ -9,11 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from generic_adam.schedules import BiasCorrection, Schedule, WeightShare
+from generic_adam.schedules import BiasCorrection, Schedule, WeightShare, joins
 from generic_adam.schedules.elasticity import Elasticity, of_power
 from generic_adam.schedules.enclosure import enclose, share_times_t
 from generic_adam.schedules.factors import collected, factors
-from generic_adam.theorems.examination import joins
 from generic_adam.theorems.pieces import is_piecewise_smooth, kinks, late_value
 
 # A beginning of this length is computed step by step: it makes the bound for the tail tighter.

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from generic_adam.schedules import Constant, Divide, Function, Multiply, Power, Schedule, Time
+from generic_adam.schedules import as_power_of_t
 
 if TYPE_CHECKING:
     from generic_adam.methods import Method
@@ -58,26 +57,3 @@ def constant_theta_estimate(method: Method, steps: int, known: Constants, delta:
     falling = known.C / delta / float(eta) / steps ** float(1 - s)
     floor = known.C_prime * math.sqrt(complement) / delta
     return Estimate(falling + floor, falling + floor / float(1 - s), floor)
-
-
-def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
-    """Return (c, p) if the schedule is, by its form, exactly c t^p for every t; else None."""
-    match schedule:
-        case Constant(value):
-            return value, Fraction(0)
-        case Time():
-            return Fraction(1), Fraction(1)
-        case Multiply(left, right):
-            first, second = as_power_of_t(left), as_power_of_t(right)
-            return None if first is None or second is None else (first[0] * second[0], first[1] + second[1])
-        case Divide(left, right):
-            first, second = as_power_of_t(left), as_power_of_t(right)
-            if first is None or second is None or second[0] == 0:
-                return None
-            return first[0] / second[0], first[1] - second[1]
-        case Function("sqrt", Time()):
-            return Fraction(1), Fraction(1, 2)
-        case Power(Time(), Constant(exponent)):
-            return Fraction(1), exponent
-        case _:
-            return None

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generic_adam.schedules import FloatArray, Join, Schedule, ScheduleError
+from generic_adam.schedules import FloatArray, Schedule, ScheduleError, has_callable, joins
 from generic_adam.schedules.enclosure import Enclosure, enclose
-from generic_adam.schedules.opaque import Opaque
 from generic_adam.theorems.verdicts import Status
 
 # A stretch is tried by form first; where that is not enough, this many of its steps are checked one by one
@@ -70,19 +69,6 @@ def examine(schedule: Schedule, claim: Claim, last: float = math.inf) -> Finding
         if finding.by_form_from != start or start > 1:
             by_form_from = finding.by_form_from
     return Finding(Status.HOLDS, by_form_from=by_form_from)
-
-
-def joins(schedule: Schedule) -> list[int]:
-    """The thresholds of all joins inside a schedule, in order."""
-    found = {schedule.threshold} if isinstance(schedule, Join) else set[int]()
-    for child in schedule.children:
-        found.update(joins(child))
-    return sorted(found)
-
-
-def has_callable(schedule: Schedule) -> bool:
-    """Whether a Python callable is part of the schedule, so that its tail cannot be known."""
-    return isinstance(schedule, Opaque) or any(map(has_callable, schedule.children))
 
 
 def _examine_stretch(schedule: Schedule, claim: Claim, start: int, stop: float) -> Finding:

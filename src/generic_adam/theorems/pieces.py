@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from generic_adam.schedules import (
     WeightedTheta,
     WeightShare,
     as_schedule,
+    rebuild,
 )
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.theorems.quadrature import QuadratureError
@@ -128,16 +129,7 @@ def _with_smooth_shares(node: Schedule) -> Schedule:
         return SmoothShare(node.weights, node.initial)
     if isinstance(node, WeightedTheta):
         return Subtract(as_schedule(1), SmoothShare(node.weights, node.initial))
-    return _rebuilt(node, [_with_smooth_shares(child) for child in node.children])
-
-
-def _rebuilt(node: Schedule, children: list[Schedule]) -> Schedule:
-    """The same node over other children; the other fields stay."""
-    if not children or all(new is old for new, old in zip(children, node.children, strict=True)):
-        return node
-    replacements = iter(children)
-    values = (getattr(node, field.name) for field in fields(node))  # type: ignore[arg-type]
-    return type(node)(*(next(replacements) if isinstance(value, Schedule) else value for value in values))
+    return rebuild(node, _with_smooth_shares)
 
 
 def _cuts(node: Schedule, first: int, last: int) -> set[int]:
@@ -257,4 +249,4 @@ def _resolved(node: Schedule, first: int, last: int) -> Schedule:
     if isinstance(node, Function) and node.name == "abs":
         inner = _resolved(node.argument, first, last)
         return inner if _with_smooth_shares(inner).at(middle)[0] > 0 else -inner
-    return _rebuilt(node, [_resolved(child, first, last) for child in node.children])
+    return rebuild(node, lambda child: _resolved(child, first, last))

@@ -18,6 +18,7 @@ from generic_adam.schedules import (
     ScheduleError,
     Time,
     WeightedTheta,
+    as_power_of_t,
     as_schedule,
     join,
     maximum,
@@ -25,7 +26,6 @@ from generic_adam.schedules import (
     sqrt,
     t,
 )
-from generic_adam.theorems.corollary import as_power_of_t
 
 _MOMENTUM_CAP = Fraction(999, 1000)
 _RATE_FLOOR = Fraction(1, 100)

@@ -3,7 +3,6 @@ r"""The share :math:`w_t / W_t` of Weighted AdaEMA continued to real t, for inte
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import final
 import numpy as np
 
 from generic_adam.schedules import FloatArray, Function, Growth, Join, Maximum, Minimum, Schedule, WeightShare
+from generic_adam.schedules.tree import ScalarFunction, block_of, compiled, order_of, text_of
 from generic_adam.theorems.quadrature import panel_integrals
 
 # From this t on the running sum is an integral with an end correction (Euler-Maclaurin).
@@ -40,11 +40,6 @@ class SmoothShare(Schedule):
         smooth = weights.accepts_real_times and not _has_kinks(weights)
         return smooth and growth is not None and growth.sign > 0 and growth.rho.sign_of_log == 0
 
-    @property
-    def accepts_real_times(self) -> bool:
-        """Always: that is what it is for."""
-        return True
-
     @cached_property
     def _beginning(self) -> float:
         """W_n."""
@@ -56,13 +51,8 @@ class SmoothShare(Schedule):
         growth = self.weights.growth
         return _PANEL_WIDTH if growth is None else _PANEL_WIDTH / max(1.0, abs(float(growth.power)) / 8)
 
-    def _compile(self) -> Callable[[float], float]:
-        def evaluate(t: float) -> float:
-            return float(self._evaluate(np.array([float(t)]))[0])
-
-        return evaluate
-
-    def _evaluate(self, times: FloatArray) -> FloatArray:
+    def continued(self, times: FloatArray) -> FloatArray:
+        """The share at real t >= 1024."""
         flat = np.asarray(times, dtype=np.float64).ravel()
         order = np.argsort(flat)
         ends = np.log(flat[order] + 0.5)
@@ -78,11 +68,25 @@ class SmoothShare(Schedule):
         shares[order] = self.weights.at(flat[order]) / sums
         return shares.reshape(np.shape(times))
 
-    def _growth(self) -> Growth | None:
-        return WeightShare(self.weights, self.initial).growth
 
-    def __str__(self) -> str:
-        return f"smooth share of {self.weights}"
+@compiled.rule(SmoothShare)
+def _(node: SmoothShare) -> ScalarFunction:
+    return lambda t: float(node.continued(np.array([float(t)]))[0])
+
+
+@block_of.rule(SmoothShare)
+def _(node: SmoothShare, times: FloatArray) -> FloatArray:
+    return node.continued(times)
+
+
+@order_of.rule(SmoothShare)
+def _(node: SmoothShare) -> Growth | None:
+    return WeightShare(node.weights, node.initial).growth
+
+
+@text_of.rule(SmoothShare)
+def _(node: SmoothShare) -> tuple[str, int]:
+    return f"smooth share of {node.weights}", 5
 
 
 def _slope(schedule: Schedule, times: FloatArray) -> FloatArray:

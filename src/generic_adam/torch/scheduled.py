@@ -13,8 +13,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.schedules import Schedule, ScheduleError, parse
-from generic_adam.schedules.opaque import Opaque
+from generic_adam.schedules import Opaque, Schedule, ScheduleError, parse
 from generic_adam.torch.coefficients import Coefficient, OptimizerError
 from generic_adam.torch.tensors import state_dtype
 

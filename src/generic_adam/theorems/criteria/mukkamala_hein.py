@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from generic_adam.schedules import Growth, Schedule, ScheduleError, t
+from generic_adam.schedules import Growth, Schedule, ScheduleError, as_power_of_t, t
 from generic_adam.schedules.enclosure import enclose
-from generic_adam.theorems.corollary import as_power_of_t
 from generic_adam.theorems.criteria.criterion import Criterion
 from generic_adam.theorems.verdicts import Condition, Status, Verdict, verdict_of
 

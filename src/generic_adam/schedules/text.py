@@ -1,4 +1,7 @@
-"""Text to schedule: a small arithmetic language, read by Python's grammar and a whitelist, never run."""
+"""Text: every node as text, and text as a schedule; what `str` writes, `parse` reads back as an equal one.
+
+The language is small: Python's grammar and a whitelist read it, and nothing of it is ever run.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,49 @@ import ast
 import difflib
 import math
 import warnings
-from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 
-from generic_adam.schedules import build, simplify
-from generic_adam.schedules.base import Schedule
-from generic_adam.schedules.errors import ScheduleError
-from generic_adam.schedules.functions import FUNCTIONS
-from generic_adam.schedules.nodes import Constant, Time
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.tree import (
+    FUNCTIONS,
+    Add,
+    BiasCorrection,
+    Binary,
+    Bounded,
+    Constant,
+    Divide,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    OfWeights,
+    Opaque,
+    Periodic,
+    Power,
+    Schedule,
+    Subtract,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    exact,
+    normal_form,
+    operand,
+    text_of,
+)
 
 LONGEST_TEXT = 10_000
 LONGEST_NUMBER = 1_000
 DEEPEST_NESTING = 60
 
-_BINARY: dict[type[ast.operator], Callable[[Schedule, Schedule], Schedule]] = {
-    ast.Add: simplify.add,
-    ast.Sub: simplify.subtract,
-    ast.Mult: simplify.multiply,
-    ast.Div: simplify.divide,
-    ast.Pow: simplify.power,
+_BINARY: dict[type[ast.operator], type[Schedule]] = {
+    ast.Add: Add,
+    ast.Sub: Subtract,
+    ast.Mult: Multiply,
+    ast.Div: Divide,
+    ast.Pow: Power,
 }
 # name -> (fewest arguments, most arguments)
 _ARITIES: dict[str, tuple[int, int]] = {
@@ -35,15 +62,130 @@ _ARITIES: dict[str, tuple[int, int]] = {
     "theta_from_weights": (1, 2),
     "bias_correction": (1, 1),
     "periodic": (2, 2),
+    "bounded": (3, 3),
 }
 _EXPECTED = f"numbers, t, pi, + - * / ^ ( ), {', '.join(_ARITIES)}, and 'a if t < K else b'"
+# How tightly a text binds: a join, a sum, a product, a sign, a power, an atom.
+_JOIN, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(6)
+# node -> (symbol, its own binding, what its left and its right operand need)
+_SYMBOLS: dict[type[Schedule], tuple[str, int, int, int]] = {
+    Add: (" + ", _SUM, _SUM, _PRODUCT),
+    Subtract: (" - ", _SUM, _SUM, _PRODUCT),
+    Multiply: (" * ", _PRODUCT, _PRODUCT, _SIGN),
+    Divide: (" / ", _PRODUCT, _PRODUCT, _SIGN),
+    Power: ("^", _POWER, _ATOM, _POWER),
+}
+_TINY = Fraction(1, 10**300)
+
+
+def _bracketed(node: Schedule, binding: int) -> str:
+    """The text of a part, in parentheses where it binds less tightly than its place asks for."""
+    text, own = text_of[type(node)](node)
+    return text if own >= binding else f"({text})"
+
+
+@text_of.rule(Constant)
+def _(node: Constant) -> tuple[str, int]:
+    return _number(node.value)
+
+
+def _number(value: Fraction) -> tuple[str, int]:
+    """A number as text: the decimal that it is, else a quotient; each literal within the range of floats."""
+    text = repr(float(value)).removesuffix(".0")
+    if Fraction(text) == value:
+        return text, _SIGN if value < 0 else _ATOM
+    if abs(value) < _TINY:  # too small for a literal
+        rest, binding = _number(value / _TINY)
+        return f"1e-300 * {rest if binding >= _SIGN else f'({rest})'}", _PRODUCT
+    top, bottom = value.numerator, value.denominator
+    if max(abs(top), bottom) < 10**300:
+        return f"{top}/{bottom}", _PRODUCT
+    # Both sides over the same power of ten, so that neither leaves the range of floats.
+    shift = len(str(bottom)) - 1
+    return f"{_shifted(top, shift)}/{_shifted(bottom, shift)}", _PRODUCT
+
+
+def _shifted(integer: int, places: int) -> str:
+    """The decimal integer / 10^places."""
+    digits = str(abs(integer)).rjust(places + 1, "0")
+    whole, decimals = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
+    return ("-" if integer < 0 else "") + whole + (f".{decimals}" if decimals else "")
+
+
+@text_of.rule(Time)
+def _(_node: Time) -> tuple[str, int]:
+    return "t", _ATOM
+
+
+@text_of.rule(Add, Subtract, Multiply, Divide, Power)
+def _(node: Binary) -> tuple[str, int]:
+    symbol, own, left, right = _SYMBOLS[type(node)]
+    return f"{_bracketed(node.left, left)}{symbol}{_bracketed(node.right, right)}", own
+
+
+@text_of.rule(Maximum, Minimum)
+def _(node: Binary) -> tuple[str, int]:
+    return f"{'max' if isinstance(node, Maximum) else 'min'}({node.left}, {node.right})", _ATOM
+
+
+@text_of.rule(Negate)
+def _(node: Negate) -> tuple[str, int]:
+    return f"-{_bracketed(node.operand, _POWER)}", _SIGN
+
+
+@text_of.rule(Function)
+def _(node: Function) -> tuple[str, int]:
+    return f"{node.name}({node.argument})", _ATOM
+
+
+@text_of.rule(Join)
+def _(node: Join) -> tuple[str, int]:
+    return f"{_bracketed(node.before, _SUM)} if t < {node.threshold} else {node.after}", _JOIN
+
+
+@text_of.rule(Periodic)
+def _(node: Periodic) -> tuple[str, int]:
+    return f"periodic({node.body}, {node.period})", _ATOM
+
+
+@text_of.rule(Bounded)
+def _(node: Bounded) -> tuple[str, int]:
+    return f"bounded({node.operand}, {node.low!r}, {node.high!r})", _ATOM
+
+
+@text_of.rule(WeightedTheta)
+def _(node: OfWeights) -> tuple[str, int]:
+    initial = "" if node.initial == 1 else f", {_number(node.initial)[0]}"
+    return f"theta_from_weights({node.weights}{initial})", _ATOM
+
+
+@text_of.rule(WeightShare)
+def _(node: WeightShare) -> tuple[str, int]:
+    return f"1 - {WeightedTheta(node.weights, node.initial)}", _SUM
+
+
+@text_of.rule(BiasCorrection)
+def _(node: BiasCorrection) -> tuple[str, int]:
+    return f"bias_correction({node.factor})", _ATOM
+
+
+@text_of.rule(Opaque)
+def _(node: Opaque) -> tuple[str, int]:
+    name = node.name or getattr(node.function, "__qualname__", type(node.function).__name__)
+    return f"<callable {name}>", _ATOM
+
+
+def as_schedule(value: object) -> Schedule:
+    """A schedule from a number, a text (see `parse`), a schedule (as it is) or a callable of t (opaque)."""
+    return parse(value) if isinstance(value, str) else operand(value)
 
 
 def parse(text: str) -> Schedule:
     """The schedule that a text describes.
 
     Numbers, `t`, `pi`, `+ - * / ^ **`, parentheses, `sqrt log exp abs sin cos expm1 log1p min max clip`,
-    `theta_from_weights(w)`, `bias_correction(theta)`, `periodic(u, n)` and `a if t < K else b`.
+    `theta_from_weights(w)`, `bias_correction(theta)`, `periodic(u, n)`, `bounded(u, low, high)` and
+    `a if t < K else b`.
 
     Args:
         text: for instance "0.001 if t < 2500 else 0.01/sqrt(t)".
@@ -139,15 +281,15 @@ class _Reader:
             case ast.Name(id="t"):
                 return Time()
             case ast.Name(id="pi"):
-                return Constant(build.exact(math.pi))
+                return Constant(exact(math.pi))
             case ast.Name(id=name):
                 raise self.at(node, f"unknown name {name!r}{_closest(name, ['t', 'pi', *_ARITIES])}")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return simplify.negate(self.visit(operand))
+                return -self.visit(operand)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.visit(operand)
             case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
-                return _BINARY[type(operation)](self.visit(left), self.visit(right))
+                return normal_form[_BINARY[type(operation)]](self.visit(left), self.visit(right))
             case ast.IfExp():
                 return self.join(node)
             case ast.Call():
@@ -187,31 +329,31 @@ class _Reader:
             )
         arguments = [self.visit(argument) for argument in node.args]
         match name:
-            case "min":
-                return build.minimum(*arguments)
-            case "max":
-                return build.maximum(*arguments)
+            case "min" | "max":
+                return reduce(normal_form[Minimum if name == "min" else Maximum], arguments)
             case "clip":
-                return build.clip(*arguments)
+                argument, low, high = arguments
+                return normal_form[Minimum](normal_form[Maximum](argument, low), high)
             case "bias_correction":
-                return build.bias_correction(arguments[0])
+                return normal_form[BiasCorrection](arguments[0])
             case "theta_from_weights":
-                return self.weighted(node, arguments)
+                initial = arguments[1] if len(arguments) > 1 else Constant(Fraction(1))
+                return normal_form[WeightedTheta](arguments[0], self.literal(node, initial, "W_0", name))
             case "periodic":
-                return self.repeated(node, *arguments)
+                period = self.literal(node, arguments[1], "the period", name)
+                if period.denominator != 1:
+                    raise self.at(node, "the second argument must be a whole number", "periodic(u, number)")
+                return normal_form[Periodic](arguments[0], int(period))
+            case "bounded":
+                low, high = (float(self.literal(node, end, "a bound", name)) for end in arguments[1:])
+                return normal_form[Bounded](arguments[0], low, high)
             case _:
-                return build.function(name, arguments[0])
+                return normal_form[Function](name, arguments[0])
 
-    def weighted(self, node: ast.Call, arguments: list[Schedule]) -> Schedule:
-        initial = arguments[1] if len(arguments) > 1 else Constant(Fraction(1))
-        if not isinstance(initial, Constant):
-            raise self.at(node, "the second argument W_0 must be a number", "theta_from_weights(w, number)")
-        return build.theta_from_weights(arguments[0], initial.value)
-
-    def repeated(self, node: ast.Call, body: Schedule, period: Schedule) -> Schedule:
-        if not isinstance(period, Constant) or period.value.denominator != 1:
-            raise self.at(node, "the second argument must be a whole number", "periodic(u, number)")
-        return build.periodic(body, int(period.value))
+    def literal(self, node: ast.Call, argument: Schedule, what: str, name: str) -> Fraction:
+        if not isinstance(argument, Constant):
+            raise self.at(node, f"{what} must be a number", f"{name}(u, number)")
+        return argument.value
 
     def join(self, node: ast.IfExp) -> Schedule:
         match node.test:
@@ -230,7 +372,7 @@ class _Reader:
             before, after = after, before
         inclusive = isinstance(operation, ast.LtE | ast.Gt)
         threshold = math.floor(limit.value) + 1 if inclusive else math.ceil(limit.value)
-        return simplify.join(threshold, before, after)
+        return normal_form[Join](threshold, before, after)
 
 
 def _closest(name: str, known: list[str]) -> str:

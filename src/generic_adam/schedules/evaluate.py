@@ -1,0 +1,487 @@
+"""Values: one at a time (a function composed once for each node) and in blocks (NumPy)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.normal import as_linear
+from generic_adam.schedules.tree import (
+    Add,
+    BiasCorrection,
+    Binary,
+    Bounded,
+    Constant,
+    Divide,
+    FloatArray,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    OfWeights,
+    Opaque,
+    Periodic,
+    Power,
+    ScalarFunction,
+    Schedule,
+    Subtract,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    block_of,
+    compiled,
+)
+
+Values = FloatArray | np.float64 | float
+
+# From this exponent on, the digits that a float loses of a base such as 0.9 show in the power.
+_LONG = 64
+# From this base on, the digits that a float loses of an exponent show in the power.
+_FAR = 1e6
+# Blocks of recursions are small, so that the first steps of a run do not wait for values far ahead.
+_RECURSION_BLOCK = 1024
+# A running quantity at t costs t steps; past this the wait would be minutes.
+LARGEST_RECURSION = 10**9
+
+
+def _log1p(value: float) -> float:
+    # 1 - (1 - 1/t)^p at t = 1 passes through log1p(-1) = -infinity, as in arrays; math.log1p would refuse it.
+    return -math.inf if value == -1 else math.log1p(value)
+
+
+def _quotient(a: float, b: float) -> float:
+    return a / b
+
+
+_FUNCTIONS: dict[str, tuple[ScalarFunction, Callable[..., Any]]] = {
+    "sqrt": (math.sqrt, np.sqrt),
+    "log": (math.log, np.log),
+    "exp": (math.exp, np.exp),
+    "abs": (abs, np.abs),
+    "sin": (math.sin, np.sin),
+    "cos": (math.cos, np.cos),
+    "expm1": (math.expm1, np.expm1),
+    "log1p": (_log1p, np.log1p),
+}
+_OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    Add: (operator.add, operator.add),
+    Subtract: (operator.sub, operator.sub),
+    Multiply: (operator.mul, operator.mul),
+    Divide: (_quotient, np.true_divide),
+    Maximum: (max, np.maximum),
+    Minimum: (min, np.minimum),
+}
+
+
+@compiled.rule(Constant)
+def _(node: Constant) -> ScalarFunction:
+    number = float(node.value)
+    return lambda _t: number
+
+
+@block_of.rule(Constant)
+def _(node: Constant, _times: FloatArray) -> Values:
+    return float(node.value)
+
+
+@compiled.rule(Time)
+def _(_node: Time) -> ScalarFunction:
+    return float
+
+
+@block_of.rule(Time)
+def _(_node: Time, times: FloatArray) -> Values:
+    return times
+
+
+@compiled.rule(Add, Subtract, Multiply, Divide, Maximum, Minimum)
+def _(node: Binary) -> ScalarFunction:
+    return _composed(_OF_TWO[type(node)][0], node)
+
+
+@block_of.rule(Add, Subtract, Multiply, Divide, Maximum, Minimum)
+def _(node: Binary, times: FloatArray) -> Values:
+    return _OF_TWO[type(node)][1](node.left.block(times), node.right.block(times))
+
+
+def _composed(operation: Callable[..., float], node: Binary) -> ScalarFunction:
+    """The function t -> operation(left_t, right_t), with constants taken out of the inner call."""
+    f, g = node.left.scalar, node.right.scalar
+    a, b = node.left.constant_value, node.right.constant_value
+    if a is not None:
+        return lambda t: operation(a, g(t))
+    if b is not None:
+        return lambda t: operation(f(t), b)
+    return lambda t: operation(f(t), g(t))
+
+
+@compiled.rule(Negate)
+def _(node: Negate) -> ScalarFunction:
+    inner = node.operand.scalar
+    return lambda t: -inner(t)
+
+
+@block_of.rule(Negate)
+def _(node: Negate, times: FloatArray) -> Values:
+    return -node.operand.block(times)
+
+
+@compiled.rule(Function)
+def _(node: Function) -> ScalarFunction:
+    function, inner = _FUNCTIONS[node.name][0], node.argument.scalar
+    return function if isinstance(node.argument, Time) else lambda t: function(inner(t))
+
+
+@block_of.rule(Function)
+def _(node: Function, times: FloatArray) -> Values:
+    return _FUNCTIONS[node.name][1](node.argument.block(times))
+
+
+@compiled.rule(Join)
+def _(node: Join) -> ScalarFunction:
+    threshold, before, after = node.threshold, node.before.scalar, node.after.scalar
+    return lambda t: before(t) if t < threshold else after(t)
+
+
+@block_of.rule(Join)
+def _(node: Join, times: FloatArray) -> Values:
+    early = times < node.threshold
+    if not early.any():
+        return node.after.block(times)
+    if early.all():
+        return node.before.block(times)
+    result = np.empty_like(times)
+    result[early] = node.before.block(times[early])
+    result[~early] = node.after.block(times[~early])
+    return result
+
+
+@compiled.rule(Periodic)
+def _(node: Periodic) -> ScalarFunction:
+    period, body = node.period, node.body.scalar
+    return lambda t: body((t - 1) % period + 1)
+
+
+@block_of.rule(Periodic)
+def _(node: Periodic, times: FloatArray) -> Values:
+    return node.body.block(np.mod(times - 1, node.period) + 1)
+
+
+@compiled.rule(Bounded)
+def _(node: Bounded) -> ScalarFunction:
+    inner, low, high = node.operand.scalar, node.low, node.high
+
+    def evaluate(t: float) -> float:
+        value = inner(t)
+        if not low <= value <= high:
+            raise ScheduleError(f"{node} is {value} at t = {t}, outside its bounds {low} and {high}")
+        return value
+
+    return evaluate
+
+
+@block_of.rule(Bounded)
+def _(node: Bounded, times: FloatArray) -> Values:
+    values = np.asarray(node.operand.block(times), dtype=np.float64)
+    outside = np.flatnonzero(~((values >= node.low) & (values <= node.high)))
+    if outside.size:
+        where = np.broadcast_to(times, values.shape).ravel()[outside[0]]
+        raise ScheduleError(f"{node} leaves its bounds {node.low} and {node.high} at t = {where:.0f}")
+    return values
+
+
+@compiled.rule(Opaque)
+def _(node: Opaque) -> ScalarFunction:
+    function = node.function
+
+    def evaluate(t: float) -> float:
+        try:
+            value = function(t)
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ScheduleError(f"the callable {node} raised at t = {t}: {detail}") from error
+        if np.ndim(value) != 0:
+            raise ScheduleError(f"the callable {node} returned an array at t = {t}; expected one number")
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise ScheduleError(
+                f"the callable {node} returned {value!r} at t = {t}; expected one number"
+            ) from error
+
+    return evaluate
+
+
+@block_of.rule(Opaque)
+def _(node: Opaque, times: FloatArray) -> Values:
+    whole = times.size > 1 and bool(np.all(times == np.floor(times)))
+    block = _called_on_block(node, times) if whole else None
+    if block is not None:
+        return block
+    return np.array([node.scalar(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]).reshape(
+        times.shape
+    )
+
+
+def _called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
+    """The function applied to the whole block, or None where it is not a function of arrays."""
+    try:
+        block = np.asarray(node.function(times.copy()), dtype=np.float64)
+    except Exception:  # noqa: BLE001  (any failure means "not for arrays"; single calls report their own errors)
+        return None
+    if block.shape != times.shape:
+        return None
+    for index in (0, times.size // 3, times.size - 1):
+        single = node.scalar(int(times[index]))
+        if not (block[index] == single or math.isclose(block[index], single, rel_tol=1e-12)):
+            return None
+    return block
+
+
+def lost_exponent(node: Power) -> float:
+    """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
+    exponent = node.right
+    return float(exponent.value - Fraction(float(exponent.value))) if isinstance(exponent, Constant) else 0.0
+
+
+def lost_rate(node: Power) -> float:
+    """What a float loses of log(base), base a number: 0.999999999^t at t = 10^9 would be off by 3e-8."""
+    base = node.left
+    if not isinstance(base, Constant) or base.value <= 0 or isinstance(node.right, Constant):
+        return 0.0
+    rounded = Fraction(float(base.value))
+    return float((base.value - rounded) / rounded) if rounded else 0.0
+
+
+@compiled.rule(Power)
+def _(node: Power) -> ScalarFunction:
+    rate, lost = lost_rate(node), lost_exponent(node)
+    if rate:
+        return _exponential(node, rate)
+    if not lost:
+        return _composed(math.pow, node)
+    inner, exponent = node.left.scalar, node.right(1)
+
+    def power(t: float) -> float:
+        base = inner(t)
+        result = math.pow(base, exponent)
+        return result if base < _FAR else result + result * (lost * math.log(base))
+
+    return power
+
+
+def _exponential(node: Power, rate: float) -> ScalarFunction:
+    base, exponent = node.left(1), node.right.scalar
+
+    def power(t: float) -> float:
+        x = exponent(t)
+        result = math.pow(base, x)
+        if abs(x) < _LONG or not 0 < result < math.inf:
+            return result
+        return result * math.exp(rate * x)
+
+    return power
+
+
+@block_of.rule(Power)
+def _(node: Power, times: FloatArray) -> Values:
+    base, exponent = node.left.block(times), node.right.block(times)
+    if not isinstance(base, np.ndarray):
+        result, rate = np.power(base, exponent), lost_rate(node)
+        if rate and np.size(exponent) and float(np.max(np.abs(exponent))) >= _LONG:
+            done = (np.abs(exponent) < _LONG) | (result == 0) | np.isinf(result)
+            result = np.where(done, result, result * np.exp(rate * exponent))
+        return result
+    # The operator knows the fast exponents 2, 0.5 and -1 of arrays, but not the commonest one of all.
+    result = 1 / np.sqrt(base) if np.ndim(exponent) == 0 and exponent == -0.5 else base**exponent
+    lost = lost_exponent(node)
+    if lost and base.size and float(base.max()) >= _FAR:
+        result = np.where(base < _FAR, result, result + result * (lost * np.log(base)))
+    return result
+
+
+class Recursion:
+    """A running quantity evaluated block by block, with the state at each block's start kept.
+
+    `advance(state, times)` returns the values on a block of whole t and the state after it.
+    """
+
+    def __init__(
+        self, initial: float, block: int, advance: Callable[[float, FloatArray], tuple[FloatArray, float]]
+    ) -> None:
+        self.block = block
+        self._advance = advance
+        self._states = {0: initial}
+        self._last: tuple[int, FloatArray] = (-1, np.empty(0))
+
+    def block_values(self, index: int) -> FloatArray:
+        """The values on t = index * block + 1, ..., (index + 1) * block."""
+        held = self._last
+        if held[0] == index:
+            return held[1]
+        while True:
+            known = min(len(self._states) - 1, index)
+            start = known * self.block + 1
+            values, state = self._advance(
+                self._states[known], np.arange(start, start + self.block, dtype=np.float64)
+            )
+            # By its index, not appended: a second thread that came as far finds the same state there.
+            self._states[known + 1] = state
+            if known == index:
+                self._last = (index, values)
+                return values
+
+    def scalar(self, t: float) -> float:
+        """The value at one whole t."""
+        index, offset = divmod(self._whole(t) - 1, self.block)
+        return float(self.block_values(index)[offset])
+
+    def evaluate(self, times: FloatArray) -> FloatArray:
+        """The values at an array of whole t."""
+        if times.size == 0:
+            return times.copy()
+        if not bool(np.all(times == np.floor(times))):
+            raise ScheduleError("a schedule with a running sum or product is defined at whole t only")
+        self._whole(float(times.max()))
+        result = np.empty_like(times)
+        blocks, offsets = np.divmod(times.astype(np.int64) - 1, self.block)
+        order = np.argsort(blocks, kind="stable")
+        starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
+        for here in np.split(order, starts[1:]):
+            result[here] = self.block_values(int(blocks[here[0]]))[offsets[here]]
+        return result
+
+    @staticmethod
+    def _whole(t: float) -> int:
+        if t != math.floor(t) or t < 1:
+            raise ScheduleError(
+                f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}"
+            )
+        if t > LARGEST_RECURSION:
+            raise ScheduleError(
+                f"a running sum or product is evaluated up to t = {LARGEST_RECURSION:.0e}, got t = {t:.6g}"
+            )
+        return int(t)
+
+
+def log_of(value: Fraction) -> float:
+    """Log of a positive number, accurate to a few ulp: log of the nearest float is not, close to 1."""
+    if Fraction(1, 2) < value < 2:
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator) if not float(value) else math.log(value)
+
+
+def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
+    """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
+    match weights:
+        case Multiply(left, right):
+            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
+            return first + second, rest * other
+        case Divide(left, right):
+            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
+            return first - second, rest / other
+        case Negate(operand):
+            rate, rest = split_geometric(operand)
+            return rate, -rest
+        case Power(Constant(base), exponent) if base > 0 and (line := as_linear(exponent)) is not None:
+            return float(line[0]) * log_of(base), Constant(base) ** Constant(line[1])
+        case Function("exp", argument) if (line := as_linear(argument)) is not None:
+            return float(line[0]), Function("exp", Constant(line[1]))
+        case _:
+            return 0.0, weights
+
+
+def _share(node: OfWeights) -> Recursion:
+    """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
+    if "share" in node.known_facts:
+        return node.known_facts["share"]
+    log_rho, rest = split_geometric(node.weights)
+    size = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
+
+    def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
+        # state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
+        powers = np.exp(log_rho * (times - (times[0] - 1)))
+        weights = powers * rest.block(times)
+        if not bool(np.all(weights > 0)):
+            first = int(times[np.argmin(weights > 0)])
+            raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
+        sums = state + np.cumsum(weights)
+        # The exact sum carries over to the next block; sums inside it are accurate to a few ulp.
+        total = math.fsum((state, *weights.tolist()))
+        return weights / sums, total / float(powers[-1])
+
+    return node.known_facts.setdefault("share", Recursion(float(node.initial), size, advance))
+
+
+@compiled.rule(WeightShare)
+def _(node: WeightShare) -> ScalarFunction:
+    return _share(node).scalar
+
+
+@block_of.rule(WeightShare)
+def _(node: WeightShare, times: FloatArray) -> Values:
+    return _share(node).evaluate(times)
+
+
+@compiled.rule(WeightedTheta)
+def _(node: WeightedTheta) -> ScalarFunction:
+    share = _share(node).scalar
+    return lambda t: 1.0 - share(t)
+
+
+@block_of.rule(WeightedTheta)
+def _(node: WeightedTheta, times: FloatArray) -> Values:
+    return 1.0 - _share(node).evaluate(times)
+
+
+def decay_of(node: BiasCorrection) -> float | None:
+    """-log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
+    missing = node.factor.complement.constant_value
+    if missing is None:
+        return None
+    return -math.log1p(-missing) if missing < 1 else math.inf
+
+
+def _log_product(node: BiasCorrection) -> Recursion:
+    """Log prod factor_i, from the exact complements of the factors."""
+    if "product" in node.known_facts:
+        return node.known_facts["product"]
+    complement = node.factor.complement
+
+    def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
+        missing = np.broadcast_to(np.asarray(complement.block(times)), times.shape)
+        inside = (missing > 0) & (missing <= 1)
+        if not bool(np.all(inside)):
+            first = int(times[np.argmin(inside)])
+            raise ScheduleError(
+                f"bias correction needs factors in [0, 1), got {node.factor(first)} at t = {first}"
+            )
+        with np.errstate(divide="ignore"):
+            logs = np.log1p(-missing)
+        total = math.fsum((state, *logs.tolist())) if np.isfinite(logs).all() else -math.inf
+        return state + np.cumsum(logs), total
+
+    return node.known_facts.setdefault("product", Recursion(0.0, _RECURSION_BLOCK, advance))
+
+
+@compiled.rule(BiasCorrection)
+def _(node: BiasCorrection) -> ScalarFunction:
+    rate = decay_of(node)
+    if rate is not None:
+        return lambda t: -math.expm1(-rate * t)
+    running = _log_product(node).scalar
+    return lambda t: -math.expm1(running(t))
+
+
+@block_of.rule(BiasCorrection)
+def _(node: BiasCorrection, times: FloatArray) -> Values:
+    rate = decay_of(node)
+    return -np.expm1(-rate * times if rate is not None else _log_product(node).evaluate(times))

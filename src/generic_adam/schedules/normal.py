@@ -1,0 +1,351 @@
+"""The normal form: numbers folded exactly, a t + b collected, 1 - (1 - x) undone; and complements 1 - u.
+
+Every way to make a schedule (operators, the parser, the builders, `rebuild`) goes through these rules, so
+that equal text means equal schedule, and `1 - theta` keeps all its digits.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.tree import (
+    Add,
+    BiasCorrection,
+    Bounded,
+    Constant,
+    Divide,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Opaque,
+    Periodic,
+    Power,
+    Schedule,
+    Subtract,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    complement_of,
+    contains,
+    normal_form,
+)
+
+# Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
+_LARGEST_FOLDED_EXPONENT = 64
+_LARGEST_FOLDED_BITS = 2048
+ZERO, ONE = Constant(Fraction(0)), Constant(Fraction(1))
+
+
+def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
+    """(a, b) where the expression is a t + b with exact a and b, else None."""
+    match node:
+        case Constant(value):
+            return Fraction(0), value
+        case Time():
+            return Fraction(1), Fraction(0)
+        case Negate(operand):
+            inner = as_linear(operand)
+            return None if inner is None else (-inner[0], -inner[1])
+        case Add(left, right) | Subtract(left, right):
+            first, second = as_linear(left), as_linear(right)
+            if first is None or second is None:
+                return None
+            sign = 1 if isinstance(node, Add) else -1
+            return first[0] + sign * second[0], first[1] + sign * second[1]
+        case Multiply(Constant(factor), other) | Multiply(other, Constant(factor)):
+            inner = as_linear(other)
+            return None if inner is None else (factor * inner[0], factor * inner[1])
+        case Divide(left, Constant(divisor)) if divisor != 0:
+            inner = as_linear(left)
+            return None if inner is None else (inner[0] / divisor, inner[1] / divisor)
+        case _:
+            return None
+
+
+def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
+    """(c, p) if the schedule is, by its form, exactly c t^p for every t; else None."""
+    match schedule:
+        case Constant(value):
+            return value, Fraction(0)
+        case Time():
+            return Fraction(1), Fraction(1)
+        case Multiply(left, right):
+            first, second = as_power_of_t(left), as_power_of_t(right)
+            return None if first is None or second is None else (first[0] * second[0], first[1] + second[1])
+        case Divide(left, right):
+            first, second = as_power_of_t(left), as_power_of_t(right)
+            if first is None or second is None or second[0] == 0:
+                return None
+            return first[0] / second[0], first[1] - second[1]
+        case Function("sqrt", Time()):
+            return Fraction(1), Fraction(1, 2)
+        case Power(Time(), Constant(exponent)):
+            return Fraction(1), exponent
+        case _:
+            return None
+
+
+def linear(slope: Fraction, offset: Fraction) -> Schedule:
+    """The normal form of a t + b."""
+    if slope == 0:
+        return Constant(offset)
+    if slope < 0 and offset != 0:
+        return Subtract(Constant(offset), _times_t(-slope))
+    if offset == 0:
+        return _times_t(slope)
+    if offset < 0:
+        return Subtract(_times_t(slope), Constant(-offset))
+    return Add(_times_t(slope), Constant(offset))
+
+
+def _times_t(slope: Fraction) -> Schedule:
+    if slope == 1:
+        return Time()
+    if slope == -1:
+        return Negate(Time())
+    return Multiply(Constant(slope), Time())
+
+
+def _collected(left: Schedule, right: Schedule, sign: int) -> Schedule | None:
+    first, second = as_linear(left), as_linear(right)
+    if first is None or second is None:
+        return None
+    return linear(first[0] + sign * second[0], first[1] + sign * second[1])
+
+
+@normal_form.rule(Constant)
+def _constant(value: Fraction) -> Schedule:
+    return Constant(value)
+
+
+@normal_form.rule(Time)
+def _time() -> Schedule:
+    return Time()
+
+
+@normal_form.rule(Add)
+def add(left: Schedule, right: Schedule) -> Schedule:
+    """Left + right."""
+    collected = _collected(left, right, 1)
+    if collected is not None:
+        return collected
+    if left == ZERO:
+        return right
+    return left if right == ZERO else Add(left, right)
+
+
+@normal_form.rule(Subtract)
+def subtract(left: Schedule, right: Schedule) -> Schedule:
+    """Left - right; 1 - x is the complement that x carries."""
+    collected = _collected(left, right, -1)
+    if collected is not None:
+        return collected
+    if left == ONE:
+        return right.complement
+    if left == ZERO:
+        return negate(right)
+    return left if right == ZERO else Subtract(left, right)
+
+
+@normal_form.rule(Multiply)
+def multiply(left: Schedule, right: Schedule) -> Schedule:
+    """Left * right."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.value * right.value)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant):
+            if one.value == 1:
+                return other
+            if one.value == 0 and other.order is not None:
+                return one
+            scaled = as_linear(other)
+            if scaled is not None:
+                return linear(one.value * scaled[0], one.value * scaled[1])
+    return Multiply(left, right)
+
+
+@normal_form.rule(Divide)
+def divide(left: Schedule, right: Schedule) -> Schedule:
+    """Left / right."""
+    if isinstance(right, Constant):
+        if right.value == 0:
+            raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
+        if right.value == 1:
+            return left
+        scaled = as_linear(left)
+        if scaled is not None:
+            return linear(scaled[0] / right.value, scaled[1] / right.value)
+    return Divide(left, right)
+
+
+@normal_form.rule(Power)
+def power(base: Schedule, exponent: Schedule) -> Schedule:
+    """Base ^ exponent."""
+    if isinstance(exponent, Constant):
+        if exponent.value == 1:
+            return base
+        if exponent.value == 0:
+            return ONE
+        if isinstance(base, Constant) and _folds_exactly(base.value, exponent.value):
+            if base.value == 0 and exponent.value < 0:
+                raise ScheduleError("division by zero in a schedule: 0 to a negative power")
+            return Constant(base.value ** int(exponent.value))
+    result = Power(base, exponent)
+    if base.is_constant and exponent.is_constant:
+        result(1)  # a power of two numbers that overflows or is not real is an error now, not at step 1
+    return result
+
+
+def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
+    if exponent.denominator != 1 or abs(exponent) > _LARGEST_FOLDED_EXPONENT:
+        return False
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    return bits * abs(int(exponent)) <= _LARGEST_FOLDED_BITS
+
+
+@normal_form.rule(Negate)
+def negate(operand: Schedule) -> Schedule:
+    """-operand."""
+    if isinstance(operand, Negate):
+        return operand.operand
+    scaled = as_linear(operand)
+    return linear(-scaled[0], -scaled[1]) if scaled is not None else Negate(operand)
+
+
+@normal_form.rule(Function)
+def function(name: str, argument: Schedule) -> Schedule:
+    """One of the named functions of a schedule."""
+    result = Function(name, argument)
+    if argument.is_constant:
+        result(1)  # log(-1) or exp(1e9) is an error now, not at step 1
+    return result
+
+
+@normal_form.rule(Maximum)
+def maximum(left: Schedule, right: Schedule) -> Schedule:
+    """max(left, right)."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return left if left.value >= right.value else right
+    return left if left == right else Maximum(left, right)
+
+
+@normal_form.rule(Minimum)
+def minimum(left: Schedule, right: Schedule) -> Schedule:
+    """min(left, right)."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return left if left.value <= right.value else right
+    return left if left == right else Minimum(left, right)
+
+
+@normal_form.rule(Join)
+def join(threshold: int, before: Schedule, after: Schedule) -> Schedule:
+    """Before for t < threshold, after from then on."""
+    if threshold <= 1 or before == after:
+        return after
+    return Join(threshold, before, after)
+
+
+@normal_form.rule(Periodic)
+def periodic(body: Schedule, period: int) -> Schedule:
+    """The first `period` values again and again."""
+    repeated = Periodic(body, period)
+    return body if body.is_constant else repeated
+
+
+@normal_form.rule(BiasCorrection)
+def bias_correction(factor: Schedule) -> Schedule:
+    """1 - prod factor_i; 1 where the factor is 0."""
+    return ONE if factor == ZERO else BiasCorrection(factor)
+
+
+normal_form.rule(Bounded)(Bounded)
+normal_form.rule(WeightedTheta)(WeightedTheta)
+normal_form.rule(WeightShare)(WeightShare)
+normal_form.rule(Opaque)(Opaque)
+
+
+@complement_of.rule(Time, Add, Multiply, Negate, Bounded, Opaque)
+def _plain(node: Schedule) -> Schedule:
+    return Subtract(ONE, node)
+
+
+@complement_of.rule(Constant)
+def _(node: Constant) -> Schedule:
+    return Constant(1 - node.value)
+
+
+@complement_of.rule(Subtract)
+def _(node: Subtract) -> Schedule:
+    return node.right if node.left == ONE else _plain(node)
+
+
+@complement_of.rule(Divide)
+def _(node: Divide) -> Schedule:
+    # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
+    difference = node.right - node.left
+    return difference / node.right if difference.is_constant else _plain(node)
+
+
+@complement_of.rule(Power)
+def _(node: Power) -> Schedule:
+    return _one_minus_power(node.left, node.right) or _plain(node)
+
+
+@complement_of.rule(Function)
+def _(node: Function) -> Schedule:
+    if node.name == "exp":
+        return -Function("expm1", node.argument)
+    if node.name == "sqrt":
+        return _one_minus_power(node.argument, Constant(Fraction(1, 2))) or _plain(node)
+    return _plain(node)
+
+
+def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
+    """1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is; None for another base."""
+    if isinstance(base, Subtract) and base.left == ONE:
+        return -Function("expm1", exponent * Function("log1p", -base.right))
+    return None
+
+
+@complement_of.rule(Maximum)
+def _(node: Maximum) -> Schedule:
+    return minimum(1 - node.left, 1 - node.right)
+
+
+@complement_of.rule(Minimum)
+def _(node: Minimum) -> Schedule:
+    return maximum(1 - node.left, 1 - node.right)
+
+
+@complement_of.rule(Join)
+def _(node: Join) -> Schedule:
+    return join(node.threshold, 1 - node.before, 1 - node.after)
+
+
+@complement_of.rule(Periodic)
+def _(node: Periodic) -> Schedule:
+    return periodic(1 - node.body, node.period)
+
+
+@complement_of.rule(WeightedTheta)
+def _(node: WeightedTheta) -> Schedule:
+    return WeightShare(node.weights, node.initial)
+
+
+@complement_of.rule(WeightShare)
+def _(node: WeightShare) -> Schedule:
+    return WeightedTheta(node.weights, node.initial)
+
+
+@complement_of.rule(BiasCorrection)
+def _(node: BiasCorrection) -> Schedule:
+    return _plain(node)
+
+
+def has_callable(schedule: Schedule) -> bool:
+    """Whether a Python callable is part of the schedule, so that its tail cannot be known."""
+    return contains(schedule, Opaque)

@@ -1,0 +1,530 @@
+"""The tree: a schedule u_1, u_2, u_3, ... is an expression in t, and its nodes are nothing but data.
+
+What is done with nodes is open, and lives elsewhere: each operation is one module with one `Table` over the
+types of node. The tables that a schedule's own methods and operators use are declared here and filled there:
+
+    normal     normal form (what +, -, * and the builders make) and complements 1 - u
+    evaluate   values, one by one and in blocks
+    text       text, both ways
+    expansion  growth as t tends to infinity
+
+To add a node: declare it here, and `Table.missing` says what is left to write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.cached import cached_attribute
+
+if TYPE_CHECKING:
+    from generic_adam.schedules.growth import Growth
+
+FloatArray = npt.NDArray[np.float64]
+"""A NumPy array of float64, what blocks of values are."""
+ScalarFunction = Callable[[float], float]
+
+# Blocks of this many t stay in the first-level caches: a chain of array operations does not wait for memory.
+BLOCK = 8192
+# One period is evaluated whole to know the extremes; beyond this many steps that would take seconds.
+LONGEST_PERIOD = 50_000_000
+FUNCTIONS = ("sqrt", "log", "exp", "abs", "sin", "cos", "expm1", "log1p")
+"""The functions of one argument that a schedule may use."""
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Table(Generic[Rule]):
+    """One operation: the rule for each type of node.
+
+    Args:
+        name: what the operation is, for the message when a node has no rule.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rules: dict[type[Schedule], Rule] = {}
+
+    def rule(self, *nodes: type[Schedule]) -> Callable[[Rule], Rule]:
+        """Register a function as the rule for these types of node."""
+
+        def register(rule: Rule) -> Rule:
+            self.rules.update(dict.fromkeys(nodes, rule))
+            return rule
+
+        return register
+
+    def __getitem__(self, node: type[Schedule]) -> Rule:
+        try:
+            return self.rules[node]
+        except KeyError:
+            raise ScheduleError(f"{self.name}: no rule for {node.__name__}") from None
+
+    @property
+    def missing(self) -> set[type[Schedule]]:
+        """The types of node that have no rule yet."""
+        return set(NODES) - set(self.rules)
+
+
+normal_form: Table[Callable[..., Schedule]] = Table("the normal form")
+"""Type of node -> the schedule in normal form, from the node's fields."""
+complement_of: Table[Callable[[Any], Schedule]] = Table("the complement 1 - u")
+"""Node -> 1 - u, rearranged so that no digits cancel where the form allows it."""
+compiled: Table[Callable[[Any], ScalarFunction]] = Table("single values")
+"""Node -> a plain function of t, composed once, so that one evaluation costs a few nested calls."""
+block_of: Table[Callable[[Any, FloatArray], FloatArray | np.float64 | float]] = Table("blocks of values")
+"""Node, array of t -> the values there; a constant may come back as one number."""
+order_of: Table[Callable[[Any], Any]] = Table("growth")
+"""Node -> its growth, possibly only an upper bound, or None."""
+text_of: Table[Callable[[Any], tuple[str, int]]] = Table("text")
+"""Node -> its text and how tightly that binds: 0 join, 1 sum, 2 product, 3 sign, 4 power, 5 atom."""
+
+
+class Schedule:
+    r"""A sequence u_1, u_2, u_3, ... given by an expression in t.
+
+    Subclasses are the final, frozen nodes of the expression; equal expressions are equal schedules.
+
+    Examples:
+        >>> from generic_adam.schedules import parse
+        >>> a = parse("0.5 / sqrt(t)")
+        >>> a(4)
+        0.25
+        >>> str(a.growth)
+        't^(-1/2)'
+    """
+
+    # Whether u_t depends on the parts at t alone, so that constant parts make a constant.
+    pointwise = True
+    # Whether it is defined between whole t, where its parts are.
+    continuous = True
+
+    def __call__(self, t: float) -> float:
+        """u_t for one t >= 1."""
+        if t < 1:
+            raise ScheduleError(f"a schedule starts at t = 1, got t = {t}")
+        try:
+            return self.scalar(t)
+        except (ZeroDivisionError, OverflowError) as error:
+            raise ScheduleError(f"{self} cannot be evaluated at t = {t}: {error}") from error
+        except ScheduleError:
+            raise
+        except ValueError as error:
+            raise ScheduleError(f"{self} is not defined at t = {t}: {error}") from error
+
+    def values(self, start: int, stop: int) -> FloatArray:
+        """u_t for t = start, ..., stop - 1 as float64; nan or inf where u_t is undefined."""
+        if start < 1 or stop < start:
+            raise ScheduleError(
+                f"values(start, stop) needs 1 <= start <= stop, got start = {start}, stop = {stop}"
+            )
+        result = np.empty(stop - start)
+        with np.errstate(all="ignore"):
+            for begin in range(start, stop, BLOCK):
+                end = min(begin + BLOCK, stop)
+                result[begin - start : end - start] = self.block(np.arange(begin, end, dtype=np.float64))
+        return result
+
+    def at(self, times: npt.ArrayLike) -> FloatArray:
+        """u_t at the given t >= 1, in any order; real t are allowed where `accepts_real_times` is true."""
+        array = np.asarray(times, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            return np.array(np.broadcast_to(self.block(array), array.shape), dtype=np.float64)
+
+    def block(self, times: FloatArray) -> FloatArray | np.float64 | float:
+        """The values at an array of t as the nodes compute them; `values` and `at` are the front doors."""
+        return block_of[type(self)](self, times)
+
+    @cached_attribute
+    def scalar(self) -> ScalarFunction:
+        """U as a plain function of t, without the checks of a call."""
+        return compiled[type(self)](self)
+
+    @cached_attribute
+    def growth(self) -> Growth | None:
+        """The order of u_t as t tends to infinity, or None where it is not known."""
+        growth = self.order
+        if growth is None or not (growth.sign or growth.is_zero):
+            return None
+        return growth
+
+    @cached_attribute
+    def order(self) -> Growth | None:
+        """As `growth`, but possibly only an upper bound on abs(u_t): what sums are computed from."""
+        return order_of[type(self)](self)
+
+    @cached_attribute
+    def complement(self) -> Schedule:
+        """1 - u, made once: theta carries its complement and what is known of it."""
+        return complement_of[type(self)](self)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether u_t is the same number for every t, by its form."""
+        return self.constant_value is not None
+
+    @cached_attribute
+    def constant_value(self) -> float | None:
+        """The number that u_t is for every t, as near as a float is, or None."""
+        parts = self.children
+        if not self.pointwise or not parts or not all(part.is_constant for part in parts):
+            return None
+        return self(1)
+
+    @cached_attribute
+    def children(self) -> tuple[Schedule, ...]:
+        """The sub-expressions, in the order of the text."""
+        return tuple(value for value in self.field_values if isinstance(value, Schedule))
+
+    @cached_attribute
+    def accepts_real_times(self) -> bool:
+        """Whether `at` is defined for real t: not with periods, running sums or callables inside."""
+        return self.continuous and all(child.accepts_real_times for child in self.children)
+
+    @cached_attribute
+    def known_facts(self) -> dict[Any, Any]:
+        """What was found out about u_t so far; empty at first."""
+        return {}
+
+    @property
+    def field_values(self) -> tuple[Any, ...]:
+        """The data of the node."""
+        return tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Only the fields travel: the compiled function and the caches are made anew.
+        return type(self), self.field_values
+
+    def __str__(self) -> str:
+        return text_of[type(self)](self)[0]
+
+    def __repr__(self) -> str:
+        return f"Schedule({str(self)!r})"
+
+    def __add__(self, other: object) -> Schedule:
+        return normal_form[Add](self, operand(other))
+
+    def __radd__(self, other: object) -> Schedule:
+        return operand(other) + self
+
+    def __sub__(self, other: object) -> Schedule:
+        return normal_form[Subtract](self, operand(other))
+
+    def __rsub__(self, other: object) -> Schedule:
+        return operand(other) - self
+
+    def __mul__(self, other: object) -> Schedule:
+        return normal_form[Multiply](self, operand(other))
+
+    def __rmul__(self, other: object) -> Schedule:
+        return operand(other) * self
+
+    def __truediv__(self, other: object) -> Schedule:
+        return normal_form[Divide](self, operand(other))
+
+    def __rtruediv__(self, other: object) -> Schedule:
+        return operand(other) / self
+
+    def __pow__(self, other: object) -> Schedule:
+        return normal_form[Power](self, operand(other))
+
+    def __rpow__(self, other: object) -> Schedule:
+        return operand(other) ** self
+
+    def __neg__(self) -> Schedule:
+        return normal_form[Negate](self)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Constant(Schedule):
+    """u_t = value, an exact rational number: 0.999 is 999/1000, so 1 - 0.999 is 1/1000 to the last bit."""
+
+    value: Fraction
+
+    def __post_init__(self) -> None:
+        try:
+            number = float(self.value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise ScheduleError("a number of this expression is too large for a float64 (above 1.8e308)")
+        self.__dict__["constant_value"] = number
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Time(Schedule):
+    """u_t = t."""
+
+
+@dataclass(frozen=True, repr=False)
+class Binary(Schedule):
+    """What the nodes with two operands share."""
+
+    left: Schedule
+    right: Schedule
+
+
+@final
+class Add(Binary):
+    """u_t = left_t + right_t."""
+
+
+@final
+class Subtract(Binary):
+    """u_t = left_t - right_t."""
+
+
+@final
+class Multiply(Binary):
+    """u_t = left_t * right_t."""
+
+
+@final
+class Divide(Binary):
+    """u_t = left_t / right_t."""
+
+
+@final
+class Power(Binary):
+    """u_t = left_t ^ right_t (base and exponent)."""
+
+
+@final
+class Maximum(Binary):
+    """u_t = max(left_t, right_t)."""
+
+
+@final
+class Minimum(Binary):
+    """u_t = min(left_t, right_t)."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Negate(Schedule):
+    """u_t = -operand_t."""
+
+    operand: Schedule
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Function(Schedule):
+    """u_t = name(argument_t), with name one of sqrt, log, exp, abs, sin, cos, expm1, log1p."""
+
+    name: str
+    argument: Schedule
+
+    def __post_init__(self) -> None:
+        if self.name not in FUNCTIONS:
+            raise ScheduleError(f"unknown function {self.name!r}; expected one of {', '.join(FUNCTIONS)}")
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Join(Schedule):
+    """u_t = before_t for t < threshold, after_t from then on: a finite beginning and a tail."""
+
+    threshold: int
+    before: Schedule
+    after: Schedule
+    pointwise = False
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Periodic(Schedule):
+    """u_t = body_s with s = 1 + (t - 1) mod period, so that u_1, ..., u_period come again and again.
+
+    One period has finitely many values, so its least and its largest are known, and with them everything the
+    conditions ask about the tail. A floor is a period too: floor((t - 1) / n) = (t - periodic(t, n)) / n.
+    """
+
+    body: Schedule
+    period: int
+    pointwise = False
+    continuous = False  # at real t it would jump wherever a period ends
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.period <= LONGEST_PERIOD:
+            raise ScheduleError(
+                f"a period must be a whole number from 1 to {LONGEST_PERIOD}, got {self.period}"
+            )
+
+    @cached_attribute
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest of u_t over all t (nan where one of them is undefined)."""
+        one_period = self.body.values(1, self.period + 1)
+        return float(one_period.min()), float(one_period.max())
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Bounded(Schedule):
+    """u_t = operand_t, of which it is known (by a proof elsewhere) that low <= u_t <= high for every t.
+
+    Bounds of one sign settle the order of growth, whatever happens between them. A value outside the
+    bounds is an error when it is met: the claim was wrong.
+    """
+
+    operand: Schedule
+    low: float
+    high: float
+    pointwise = False
+    continuous = False
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low <= self.high < math.inf:
+            raise ScheduleError(f"bounds must be two numbers low <= high, got {self.low} and {self.high}")
+
+
+@dataclass(frozen=True, repr=False)
+class OfWeights(Schedule):
+    """What theta_t = W_{t-1}/W_t and its complement w_t/W_t share."""
+
+    weights: Schedule
+    initial: Fraction = field(default=Fraction(1))
+    pointwise = False
+    continuous = False
+
+    def __post_init__(self) -> None:
+        if self.initial <= 0:
+            raise ScheduleError(f"the initial weight sum W_0 must be positive, got {self.initial}")
+
+
+@final
+class WeightedTheta(OfWeights):
+    """theta_t = W_{t-1} / W_t, W_t = W_{t-1} + w_t, W_0 = initial: Generic Adam's theta from weights."""
+
+
+@final
+class WeightShare(OfWeights):
+    """w_t / W_t = 1 - theta_t, all digits kept."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class BiasCorrection(Schedule):
+    """u_t = 1 - prod_{i<=t} factor_i, factors in [0, 1): right for schedules, where factor_t^t is wrong."""
+
+    factor: Schedule
+    pointwise = False
+
+    def __post_init__(self) -> None:
+        value = self.factor.constant_value
+        if value is not None and not 0 <= value < 1:
+            raise ScheduleError(f"bias correction needs a factor in [0, 1), got {value}")
+
+    @property
+    def continuous(self) -> bool:  # type: ignore[override]
+        """Whether the product is a power, which is defined between whole t."""
+        return self.factor.is_constant
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Opaque(Schedule):
+    """u_t = function(t). Only finite evidence can be had about it.
+
+    A function that takes an array of t and returns the array of u_t is used as such, after a comparison with
+    single calls on each block; any other is called once for each t.
+    """
+
+    function: Callable[[Any], Any]
+    name: str = field(default="", compare=False)
+    pointwise = False
+    continuous = False
+
+
+NODES: tuple[type[Schedule], ...] = (
+    Constant,
+    Time,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    Maximum,
+    Minimum,
+    Negate,
+    Function,
+    Join,
+    Periodic,
+    Bounded,
+    WeightedTheta,
+    WeightShare,
+    BiasCorrection,
+    Opaque,
+)
+"""Every type of node; what a table has to cover."""
+
+
+def exact(value: Real | float) -> Fraction:
+    """The rational number that a person means by a float: the shortest decimal that prints as it."""
+    if isinstance(value, Rational):
+        return Fraction(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise ScheduleError(f"expected a finite number, got {number}")
+    return Fraction(repr(number))
+
+
+def operand(value: object) -> Schedule:
+    """A schedule from a schedule (as it is), a number, or a callable of t (opaque)."""
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, Real) and value is not True and value is not False:
+        return Constant(exact(value))
+    if callable(value):
+        return Opaque(value)
+    shown = repr(value) if isinstance(value, bool) else type(value).__name__
+    raise ScheduleError(f"expected a number, a text, a schedule or a callable of t, got {shown}")
+
+
+def walk(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedule and every expression inside it, outermost first."""
+    pending = [schedule]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(node.children)
+
+
+def contains(schedule: Schedule, *nodes: type[Schedule]) -> bool:
+    """Whether a node of one of these types is part of the schedule."""
+    return any(isinstance(node, nodes) for node in walk(schedule))
+
+
+def joins(schedule: Schedule) -> list[int]:
+    """The thresholds of all joins inside a schedule, in order."""
+    return sorted({node.threshold for node in walk(schedule) if isinstance(node, Join)})
+
+
+def rebuild(node: Schedule, change: Callable[[Schedule], Schedule]) -> Schedule:
+    """The node over changed children, in normal form; the node itself where none of them changes."""
+    changed = [change(child) for child in node.children]
+    if all(new is old for new, old in zip(changed, node.children, strict=True)):
+        return node
+    parts = iter(changed)
+    values = (next(parts) if isinstance(value, Schedule) else value for value in node.field_values)
+    return normal_form[type(node)](*values)
+
+
+def substitute(schedule: Schedule, replacements: dict[Schedule, Schedule]) -> Schedule:
+    """The schedule with sub-expressions replaced, outermost first."""
+
+    def change(node: Schedule) -> Schedule:
+        return replacements[node] if node in replacements else rebuild(node, change)
+
+    return change(schedule)

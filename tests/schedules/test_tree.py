@@ -1,0 +1,128 @@
+"""The tree as data: every operation knows every node, and every node has a text that parses back."""
+
+import copy
+import pickle
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import (
+    NODES,
+    Add,
+    BiasCorrection,
+    Bounded,
+    Constant,
+    Divide,
+    Function,
+    Join,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Opaque,
+    Periodic,
+    Power,
+    Schedule,
+    ScheduleError,
+    Subtract,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    parse,
+    rebuild,
+    substitute,
+    t,
+    tree,
+    walk,
+)
+from tests.schedules.expressions import positive_schedules
+
+ONE_OF_EACH = {
+    Constant: Constant(Fraction(-7, 3)),
+    Time: t,
+    Add: parse("t^2 + sqrt(t)"),
+    Subtract: parse("t^2 - sqrt(t)"),
+    Multiply: parse("t^2 * sqrt(t)"),
+    Divide: parse("sqrt(t) / (t + 1)"),
+    Power: parse("(t + 1)^-0.3"),
+    Maximum: parse("max(t, 5)"),
+    Minimum: parse("min(t, 5)"),
+    Negate: parse("-sqrt(t)"),
+    Function: parse("log1p(t)"),
+    Join: parse("1 if t < 5 else 1/t"),
+    Periodic: parse("periodic(1/t, 7)"),
+    Bounded: parse("bounded(0.5 + 0.2*sin(t), 0.25, 0.75)"),
+    WeightedTheta: parse("theta_from_weights(t^0.5, 3)"),
+    WeightShare: parse("1 - theta_from_weights(t^0.5, 1/3)"),
+    BiasCorrection: parse("bias_correction(1 - 1/(t + 1))"),
+    Opaque: Opaque(abs, "abs"),
+}
+TABLES = [value for value in vars(tree).values() if isinstance(value, tree.Table)]
+
+
+def test_the_examples_are_one_of_each():
+    assert set(ONE_OF_EACH) == set(NODES)
+    assert all(type(node) is kind for kind, node in ONE_OF_EACH.items())
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_table_covers_every_node(table):
+    assert not table.missing
+
+
+def test_a_table_without_a_rule_says_so():
+    table = tree.Table("the square")
+    assert table.missing == set(NODES)
+    with pytest.raises(ScheduleError, match="the square: no rule for Time"):
+        table[Time]
+
+
+@pytest.mark.parametrize("node", [node for kind, node in ONE_OF_EACH.items() if kind is not Opaque], ids=str)
+def test_every_node_has_a_text_that_parses_back(node):
+    assert parse(str(node)) == node
+    assert parse(str(1 - node)) == 1 - node
+    assert pickle.loads(pickle.dumps(node)) == copy.deepcopy(node) == node
+
+
+@given(
+    st.fractions(),
+    st.sampled_from([1, 10**-15, Fraction(1, 10**310), Fraction(1, 3 * 10**320), Fraction(1, 10**600)]),
+    st.sampled_from([0, 5]),
+)
+@settings(max_examples=300, deadline=None)
+def test_every_number_has_a_text_that_parses_back(numerator, scale, offset):
+    number = Constant(Fraction(numerator) * Fraction(scale) + offset)
+    assert parse(str(number)) == number
+    assert parse(str(t - number)) == t - number
+
+
+@pytest.mark.parametrize("text", ["5+5e-324", "1e-300^2", "-1e-300^2/3", "1/3e-300/1e20", "t - 1e-300^2"])
+def test_numbers_at_the_border_of_floats_keep_their_text(text):
+    schedule = parse(text)
+    assert parse(str(schedule)) == schedule
+
+
+@given(positive_schedules())
+@settings(max_examples=60, deadline=None)
+def test_walk_meets_every_part_and_rebuilding_changes_nothing(schedule):
+    parts = list(walk(schedule))
+    assert parts[0] is schedule
+    assert sum(len(part.children) for part in parts) == len(parts) - 1
+    assert rebuild(schedule, lambda child: child) is schedule
+    assert substitute(schedule, {t: t}) == schedule
+
+
+def test_substitution_goes_through_the_normal_form():
+    assert substitute(parse("1 - 1/t + t"), {t: parse("2")}) == parse("2.5")
+    moved = substitute(parse("0.1 if t < 9 else 1/t^0.5"), {t: t + 3})
+    assert moved == parse("0.1 if t < 9 else 1/(t + 3)^0.5")
+
+
+def test_nodes_are_data():
+    for node in ONE_OF_EACH.values():
+        own = {name for name in vars(type(node)) if not name.startswith("__")}
+        # `extremes` and `continuous` are facts of the data; operations live in their tables.
+        assert own <= {"pointwise", "continuous", "extremes", *type(node).__annotations__}
+    assert isinstance(ONE_OF_EACH[Time], Schedule)
