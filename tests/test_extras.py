@@ -65,7 +65,7 @@ def test_other_import_errors_are_let_through():
         ("torch", "import generic_adam.adapters.torch.rates", "torch"),
         ("torch", "import generic_adam.experiments.sweep", "experiments"),
         ("torch", "import generic_adam.experiments.networks", "experiments"),
-        ("filelock", "import generic_adam.experiments.training", "experiments"),
+        ("filelock", "import generic_adam.experiments.run", "experiments"),
         ("numba", "import generic_adam.experiments.counterexample.kernels", "experiments"),
         ("sklearn", "from generic_adam.experiments.data import load; load('digits')", "experiments"),
         (

@@ -5,19 +5,19 @@ from __future__ import annotations
 import csv
 import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
 from pathlib import Path
 
 import pytest
 
 from generic_adam.cli import reproduce_lanes
 from generic_adam.cli.app import run
-from generic_adam.experiments.counterexample import ExperimentError, Plan, simulation
-from generic_adam.experiments.counterexample import run as simulation_run
+from generic_adam.errors import RunError
+from generic_adam.experiments import counterexample
+from generic_adam.experiments.counterexample import Plan
 from generic_adam.experiments.counterexample.figure import figure_methods
-from generic_adam.experiments.records import read_claims
+from generic_adam.experiments.records import OutputError, damaged_files, read_claims
+from generic_adam.report import counterexample as report
 
 SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1"]
 FILES = {
@@ -30,13 +30,17 @@ def reproduce(*arguments: str | Path) -> int:
     return run(["reproduce", *map(str, arguments)])
 
 
+def visible(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir() if path.name != ".lock"}
+
+
 def read_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
-    assert {path.name for path in tmp_path.iterdir()} == FILES
+    assert visible(tmp_path) == FILES
     printed = capsys.readouterr()
     assert "Who converges here" in printed.out
     assert "not certified" in printed.out
@@ -78,7 +82,7 @@ def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixtur
     small = ["--steps", "300", "--seeds", "2", "--columns", "3", "--rows", "3"]
     assert reproduce("phase-map", *small, "--out", tmp_path) == 0
     names = {"phase-map.svg", "phase-map.png", "phase-map.csv", "claims.json", "claims.md", "manifest.json"}
-    assert {path.name for path in tmp_path.iterdir()} == names
+    assert visible(tmp_path) == names
     rows = read_rows(tmp_path / "phase-map.csv")
     assert [row["theory"] for row in rows].count("certified") == 1
     assert "not necessary" in capsys.readouterr().out
@@ -95,14 +99,13 @@ def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--steps", "ten"], "--steps is 'ten'"),
         (["--steps", "nan"], "--steps is 'nan'"),
         (["--seeds", "0"], "expected at least one"),
-        (["--seeds", "1000000000000"], "GiB of memory"),
+        (["--seeds", "1000000000"], "GiB of memory"),
         (["--seed", "-1"], "seed is -1"),
         (["--form", "wavy"], "form is 'wavy'"),
         (["--threads", "-1"], "threads is -1"),
         (["--threads", "0"], "threads is 0"),
         (["--seeds", "-3"], "(seeds) is -3"),
-        (["--resume"], "no checkpoint"),
-        (["--resume", "--scheduler", "tcp://127.0.0.1:9"], "--resume"),
+        (["--seeds", "99999999999999999999"], "(seeds) is 99999999999999999999"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(
@@ -113,7 +116,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert error.startswith("generic-adam: ")
     assert words in error
     assert error.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert visible(tmp_path) == set()
 
 
 def test_an_unwritable_directory_is_one_line_before_the_run(
@@ -135,31 +138,52 @@ def test_a_disk_that_fills_up_leaves_no_half_file(
     monkeypatch.setattr(os, "fsync", no_space)
     assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 2
     assert "No space left on device" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    assert visible(tmp_path) == set()
 
 
-def test_ctrl_c_leaves_a_checkpoint_that_resumes(
+def test_a_paused_command_says_how_to_go_on_and_the_same_command_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert reproduce("counterexample", *SMALL, "--out", tmp_path / "whole") == 0
+    halved = ["counterexample", *SMALL, "--out", tmp_path / "halved"]
     with monkeypatch.context() as patch:
-        # Ctrl-C as early as it can come: it is noted, and the run stops after its first block.
-        patch.setattr(simulation_run, "_held_back_interrupt", pressed_at_once)
-        patch.setattr(simulation, "_block_steps", lambda *sizes: 500)
-        assert reproduce("counterexample", *SMALL, "--out", tmp_path / "halved") == 130
+        # As early as a signal can come: it is noted while the loops are compiled.
+        patch.setattr(counterexample, "compile_kernels", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0.0)
+        assert reproduce(*halved) == 128 + signal.SIGTERM
     message = capsys.readouterr().err
-    assert "stopped before t = 501" in message
-    assert [path.name for path in (tmp_path / "halved").iterdir()] == ["checkpoint.npz"]
-    assert reproduce("counterexample", *SMALL, "--resume", "--out", tmp_path / "halved") == 0
+    assert "paused before t = 1; go on with: generic-adam reproduce counterexample" in message
+    assert visible(tmp_path / "halved") == {"checkpoint-000001.npz"}
+    assert reproduce(*halved, "--seed", "1") == 2
+    assert "a paused run whose seed is 0, this one's is 1" in capsys.readouterr().err
+    command = message.split("go on with: generic-adam ")[1].split()
+    assert run(command) == 0
     for name in ("records.csv", "outcomes.csv", "claims.json"):
         assert (tmp_path / "halved" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    capsys.readouterr()
+    written = (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns
+    assert reproduce(*halved) == 0
+    assert "holds this run, finished" in capsys.readouterr().out
+    assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns == written
+    assert reproduce(*halved, "--restart") == 0
+    assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns > written
 
 
-@contextmanager
-def pressed_at_once() -> Iterator[threading.Event]:
-    pressed = threading.Event()
-    pressed.set()
-    yield pressed
+def test_a_figure_that_fails_costs_nothing_that_was_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*arguments: object) -> None:
+        raise OutputError("cannot write the figure: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "plot_counterexample", no_space)
+        assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 2
+    assert visible(tmp_path) == {"checkpoint-003001.npz"}
+    assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
+    assert visible(tmp_path) == FILES
+    manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["settings"]["resumed_from"] == 3001
+    assert set(manifest["files"]) == FILES - {"manifest.json"}
+    assert damaged_files(tmp_path, manifest) == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +194,7 @@ def test_steps_are_read_exactly(text: str, steps: int) -> None:
 
 
 def test_steps_that_are_no_number_are_an_error() -> None:
-    with pytest.raises(ExperimentError, match="whole number"):
+    with pytest.raises(RunError, match="whole number"):
         reproduce_lanes.parse_steps("1e7 steps")
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from generic_adam.cli.app import run
 from generic_adam.cli.training_plan import TrainingPlan
-from generic_adam.experiments import checkpoint
 from generic_adam.experiments.data.fetch import SOURCES
 from generic_adam.experiments.records import read_claims
+from generic_adam.experiments.run import exclusive
 from generic_adam.experiments.study_records import read_study
 from tests.experiments.small_mnist import write_small_mnist
 
@@ -55,7 +55,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     again = json.loads((out / "manifest.json").read_text())
     assert again["seconds"] > manifest["seconds"] > 0, "the time of all commands counts"
 
-    with checkpoint.exclusive(out):
+    with exclusive(out):
         assert run([*arguments, "--epsilon", "1e-4"]) == 2
     assert "is in use by another process" in capfd.readouterr().err
 

@@ -3,8 +3,6 @@
 import contextlib
 import pickle
 import resource
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -12,16 +10,17 @@ import torch
 from generic_adam.experiments import checkpoint
 from generic_adam.experiments.checkpoint import CheckpointError
 from generic_adam.experiments.records import OutputError
+from generic_adam.experiments.training import read_state, state_bytes
 
 
-def state(epoch: int) -> dict:
-    return {"epoch": epoch, "weights": torch.arange(1000.0) + epoch, "records": [(epoch, 0.5)]}
+def state(epoch: int) -> bytes:
+    return state_bytes({"epoch": epoch, "weights": torch.arange(1000.0) + epoch, "records": [(epoch, 0.5)]})
 
 
 def test_the_newest_state_comes_back(tmp_path):
     for epoch in (1, 2, 3):
         checkpoint.save(tmp_path, epoch, state(epoch))
-    restored = checkpoint.load_latest(tmp_path)
+    restored = checkpoint.load_latest(tmp_path, read_state)
     assert restored.complaints == ()
     assert restored.state["epoch"] == 3
     assert torch.equal(restored.state["weights"], torch.arange(1000.0) + 3)
@@ -37,7 +36,7 @@ def test_the_newest_two_are_kept_and_nothing_else(tmp_path):
 
 
 def test_an_empty_directory_has_no_state(tmp_path):
-    assert checkpoint.load_latest(tmp_path) == checkpoint.Restored(None, ())
+    assert checkpoint.load_latest(tmp_path, read_state) == checkpoint.Restored(None, ())
 
 
 def flip_a_bit(raw: bytes) -> bytes:
@@ -60,7 +59,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, dama
     checkpoint.save(tmp_path, 1, state(1))
     newest = checkpoint.save(tmp_path, 2, state(2))
     newest.write_bytes(damage(newest.read_bytes()))
-    restored = checkpoint.load_latest(tmp_path)
+    restored = checkpoint.load_latest(tmp_path, read_state)
     assert restored.state["epoch"] == 1
     (line,) = restored.complaints
     assert str(newest) in line
@@ -71,7 +70,7 @@ def test_two_damaged_checkpoints_are_two_complaints(tmp_path):
     for epoch in (1, 2):
         path = checkpoint.save(tmp_path, epoch, state(epoch))
         path.write_bytes(flip_a_bit(path.read_bytes()))
-    restored = checkpoint.load_latest(tmp_path)
+    restored = checkpoint.load_latest(tmp_path, read_state)
     assert restored.state is None
     assert len(restored.complaints) == 2
 
@@ -83,14 +82,14 @@ class Evil:
 
 def test_a_checkpoint_cannot_run_code(tmp_path):
     path = tmp_path / "checkpoint-000001.pt"
-    checkpoint.save(tmp_path, 1, {"x": Evil()})
+    checkpoint.save(tmp_path, 1, state_bytes({"x": Evil()}))
     with pytest.raises(CheckpointError, match="cannot be read"):
-        checkpoint.load(path)
+        checkpoint.load(path, read_state)
     payload = pickle.dumps(Evil())
     header = path.read_bytes().split(b"\n")[0]
     path.write_bytes(header + b"\n" + payload)
     with pytest.raises(CheckpointError, match="truncated or grown"):
-        checkpoint.load(path)
+        checkpoint.load(path, read_state)
 
 
 @contextlib.contextmanager
@@ -112,29 +111,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_ones_before_it(tmp_path):
     ):
         checkpoint.save(tmp_path, 2, state(2))
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
-    assert checkpoint.load_latest(tmp_path).state["epoch"] == 1
-
-
-HOLD = """
-import sys, pathlib
-from generic_adam.experiments import checkpoint
-with checkpoint.exclusive(pathlib.Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with holder:
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(OutputError, match="is in use by another process"), checkpoint.exclusive(tmp_path):
-            pass
-        holder.kill()
-    with checkpoint.exclusive(tmp_path):  # kill -9 leaves no stale lock
-        pass
+    assert checkpoint.load_latest(tmp_path, read_state).state["epoch"] == 1
 
 
 def test_damaged_newer_checkpoints_do_not_push_out_the_new_one(tmp_path):
@@ -142,7 +119,7 @@ def test_damaged_newer_checkpoints_do_not_push_out_the_new_one(tmp_path):
         path = checkpoint.save(tmp_path, epoch, state(epoch))
         path.write_bytes(flip_a_bit(path.read_bytes()))
     checkpoint.save(tmp_path, 1, state(1))
-    restored = checkpoint.load_latest(tmp_path)
+    restored = checkpoint.load_latest(tmp_path, read_state)
     assert restored.state["epoch"] == 1
     assert restored.complaints == ()
 
@@ -155,4 +132,4 @@ def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path):
 
 def test_a_state_that_is_no_table_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="holds no table"):
-        checkpoint.load(checkpoint.save(tmp_path, 1, [1, 2]))
+        checkpoint.load(checkpoint.save(tmp_path, 1, state_bytes([1, 2])), read_state)

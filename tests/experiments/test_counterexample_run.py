@@ -1,31 +1,38 @@
-"""Checkpoints end in the same bits, Ctrl-C loses nothing, and a wrong checkpoint is one line."""
+"""A paused run ends in the same bits; one directory, one process, one run; results appear together."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
+from generic_adam.experiments import checkpoint
+from generic_adam.experiments import run as run_module
 from generic_adam.experiments.counterexample import (
     AdaShift,
     AMSGrad,
     Counterexample,
-    ExperimentError,
-    InterruptedRun,
     LaneRecords,
     Padam,
     Plan,
     compile_kernels,
     kernels,
-    run,
     simulate,
 )
+from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_manifest
+from generic_adam.experiments.run import PausedRun, Run, open_run
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule
 
@@ -48,104 +55,178 @@ def same_bits(a: LaneRecords, b: LaneRecords) -> bool:
     return a.x.tobytes() == b.x.tobytes() and a.average_regret.tobytes() == b.average_regret.tobytes()
 
 
-def stop_after(steps: int):
-    """A progress callback that presses Ctrl-C once, when that many steps have been made."""
-    pressed = []
+@contextmanager
+def running(directory: Path, plan: Plan = PLAN, **options: Any) -> Iterator[Run]:
+    with open_run(directory, plan.settings(), **options) as run:
+        yield run
+
+
+def stop_after(steps: int, number: int = signal.SIGINT) -> Callable[[int], None]:
+    """A progress callback that sends a signal once, when that many steps have been made."""
+    sent: list[int] = []
 
     def progress(done: int) -> None:
-        if done >= steps and not pressed:
-            pressed.append(done)
-            os.kill(os.getpid(), signal.SIGINT)
+        if done >= steps and not sent:
+            sent.append(done)
+            os.kill(os.getpid(), number)
 
     return progress
 
 
+def pause(directory: Path, plan: Plan, steps: int, number: int = signal.SIGINT) -> PausedRun:
+    with pytest.raises(PausedRun) as caught, running(directory, plan) as run:
+        simulate(plan, block=50, run=run, progress=stop_after(steps, number))
+    return caught.value
+
+
+def checkpoints(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("form", ["stochastic", "deterministic"])
-def test_an_interrupted_run_resumes_to_the_same_bits(tmp_path: Path, form: str) -> None:
+def test_a_paused_run_goes_on_to_the_same_bits(tmp_path: Path, form: str, number: int) -> None:
     plan = replace(PLAN, problem=Counterexample(form=form))
-    path = tmp_path / "checkpoint.npz"
-    with pytest.raises(InterruptedRun) as caught:
-        simulate(plan, threads=2, block=100, checkpoint_path=path, progress=stop_after(1000))
-    assert caught.value.next_t == 1001
-    assert caught.value.checkpoint == path
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = signal.getsignal(number)
+    stopped = pause(tmp_path, plan, 1000, number)
+    assert (stopped.next_t, stopped.number) == (1001, number)
+    assert signal.getsignal(number) is before
     # Another number of threads and another block: the checkpoint knows of neither.
-    resumed = simulate(plan, threads=1, block=333, checkpoint_path=path, resume=True)
+    with running(tmp_path, plan) as run:
+        resumed = simulate(plan, threads=2, block=333, run=run)
+    assert run.resumed_from == 1001
     assert same_bits(resumed, simulate(plan))
-    assert not path.exists()
 
 
-def test_a_run_interrupted_twice_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint.npz"
+def test_a_run_paused_twice_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     for stop in (500, 2100):
-        with pytest.raises(InterruptedRun):
-            simulate(PLAN, block=50, checkpoint_path=path, progress=stop_after(stop), resume=stop > 500)
-    assert same_bits(simulate(PLAN, checkpoint_path=path, resume=True), simulate(PLAN))
+        pause(tmp_path, PLAN, stop)
+    with running(tmp_path) as run:
+        assert same_bits(simulate(PLAN, run=run), simulate(PLAN))
 
 
-def test_checkpoints_come_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "CHECKPOINT_SECONDS", 0.0)
-    path = tmp_path / "checkpoint.npz"
+def test_checkpoints_come_by_themselves_and_two_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "CHECKPOINT_SECONDS", 0.0)
 
     def fail_at_the_end(done: int) -> None:
         if done == PLAN.steps:
             raise MemoryError  # stands for anything that ends a process without a word
 
-    with pytest.raises(MemoryError):
-        simulate(PLAN, block=700, checkpoint_path=path, progress=fail_at_the_end)
+    with pytest.raises(MemoryError), running(tmp_path) as run:
+        simulate(PLAN, block=700, run=run, progress=fail_at_the_end)
+    assert checkpoints(tmp_path) == ["checkpoint-002101.npz", "checkpoint-002801.npz"]
     steps: list[int] = []
-    resumed = simulate(PLAN, block=700, checkpoint_path=path, resume=True, progress=steps.append)
+    with running(tmp_path) as run:
+        resumed = simulate(PLAN, block=700, run=run, progress=steps.append)
     assert steps == [3000]
     assert same_bits(resumed, simulate(PLAN))
 
 
-def test_a_run_without_checkpoint_stops_on_ctrl_c(tmp_path: Path) -> None:
-    with pytest.raises(InterruptedRun) as caught:
-        simulate(PLAN, block=100, progress=stop_after(300))
-    assert caught.value.checkpoint is None
+@pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    monkeypatch.setattr(run_module, "CHECKPOINT_SECONDS", 0.0)
+    pause(tmp_path, PLAN, 1000)
+    newest = tmp_path / checkpoints(tmp_path)[-1]
+    raw = newest.read_bytes()
+    newest.write_bytes(raw[: len(raw) // 2] if damage is None else damage)
+    with running(tmp_path) as run:
+        assert same_bits(simulate(PLAN, run=run), simulate(PLAN))
+    assert run.resumed_from == 951
+    assert len(run.complaints) == 1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": 4}, "its seed is 3, this run's is 4"),
-        ({"steps": 4000}, "its steps is 3000, this run's is 4000"),
-        ({"replicates": 71}, "its replicates"),
-        ({"methods": {"AdaEMA": ADAM}}, "its methods"),
-        ({"problem": Counterexample(start=0.5)}, "its problem"),
+        ({"seed": 4}, "a paused run whose seed is 3, this one's is 4; --restart replaces it"),
+        ({"steps": 4000}, "whose steps is 3000, this one's is 4000"),
+        ({"replicates": 71}, "whose replicates"),
+        ({"methods": {"AdaEMA": ADAM}}, "whose methods"),
+        ({"problem": Counterexample(start=0.5)}, "whose problem"),
     ],
 )
-def test_the_checkpoint_of_another_run_is_one_line(
-    tmp_path: Path, change: dict[str, object], message: str
+def test_another_run_in_the_directory_is_refused_in_one_line(
+    tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
-    path = tmp_path / "checkpoint.npz"
-    with pytest.raises(InterruptedRun):
-        simulate(PLAN, block=100, checkpoint_path=path, progress=stop_after(200))
-    with pytest.raises(ExperimentError, match=message) as caught:
-        simulate(replace(PLAN, **change), checkpoint_path=path, resume=True)  # type: ignore[arg-type]
+    pause(tmp_path, PLAN, 200)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")}
+    other = replace(PLAN, **change)
+    with pytest.raises(OutputError, match=message) as caught, running(tmp_path, other):
+        pass
     assert "\n" not in str(caught.value)
-    assert path.exists()
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")} == before
+    with running(tmp_path, other, restart=True):
+        assert checkpoints(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 cut"])
-def test_a_damaged_checkpoint_is_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "checkpoint.npz"
-    path.write_bytes(content)
-    with pytest.raises(ExperimentError, match="damaged") as caught:
-        simulate(PLAN, checkpoint_path=path, resume=True)
-    assert "\n" not in str(caught.value)
+def test_a_checkpoint_with_pickled_objects_is_passed_over(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, identity=np.array([{"a": 1}], dtype=object))
+    checkpoint.save(tmp_path, 7, buffer.getvalue(), "npz")
+    with running(tmp_path) as run:
+        assert same_bits(simulate(PLAN, run=run), simulate(PLAN))
+    assert "cannot be read" in run.complaints[0]
 
 
-def test_a_checkpoint_with_pickled_objects_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint.npz"
-    np.savez(path, plan=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ExperimentError, match="damaged"):
-        simulate(PLAN, checkpoint_path=path, resume=True)
+HOLD = """
+import sys
+from generic_adam.experiments.run import open_run
+with open_run(sys.argv[1], {"seed": 1}):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
-def test_a_missing_checkpoint_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="no checkpoint"):
-        simulate(PLAN, checkpoint_path=tmp_path / "none.npz", resume=True)
+def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(OutputError, match="is in use by another process"), running(tmp_path):
+            pass
+        holder.kill()
+    with running(tmp_path):  # kill -9 leaves no stale lock
+        pass
+
+
+def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        (folder / "a.txt").write_text("a")
+        write_manifest(folder / "manifest.json", "command", PLAN.settings(), 1.0)
+
+    with running(tmp_path) as run:
+        simulate(PLAN, run=run)
+        assert checkpoints(tmp_path) == ["checkpoint-003001.npz"]
+        with pytest.raises(ZeroDivisionError), run.publish() as folder:
+            write(folder / str(1 // 0))  # stands for a full disk or a figure that cannot be drawn
+    assert checkpoints(tmp_path) == ["checkpoint-003001.npz"]
+    assert {path.name for path in tmp_path.iterdir() if path.name != ".lock"} == set(checkpoints(tmp_path))
+
+    with running(tmp_path) as run:
+        steps: list[int] = []
+        assert same_bits(simulate(PLAN, run=run, progress=steps.append), simulate(PLAN))
+        assert steps == []  # nothing is computed a second time
+        with run.publish() as folder:
+            write(folder)
+            assert not (tmp_path / "a.txt").exists()
+    assert {path.name for path in tmp_path.iterdir() if path.name != ".lock"} == {"a.txt", "manifest.json"}
+    with running(tmp_path) as run:
+        assert run.is_finished
+    with (
+        pytest.raises(OutputError, match="a finished run whose seed is 3, this one's is 5"),
+        running(tmp_path, replace(PLAN, seed=5)),
+    ):
+        pass
+    (tmp_path / "a.txt").write_text("b")
+    assert damaged_files(tmp_path, read_manifest(tmp_path) or {}) == ["a.txt"]
+    with running(tmp_path) as run:
+        assert not run.is_finished
 
 
 def test_progress_counts_the_steps() -> None:
@@ -169,3 +250,38 @@ def test_the_loops_are_vectorised_and_not_fused() -> None:
     assert re.search(r"<[248] x double> @llvm.sqrt", code)
     assert "fmuladd" not in code
     assert "llvm.fma" not in code
+
+
+def kernel_cache_script(cache: Path) -> subprocess.CompletedProcess[str]:
+    """Run two methods in a fresh process whose compiled loops are kept in `cache`."""
+    script = """
+from generic_adam.experiments.counterexample import Plan, simulate
+from generic_adam.methods import Method
+print(simulate(Plan({"m": Method("0.5/sqrt(t)", 0.9, 0.99)}, 50)).final_x("m")[0].hex())
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.mark.slow
+def test_a_damaged_or_unusable_kernel_cache_is_compiled_again(tmp_path: Path) -> None:
+    expected = kernel_cache_script(tmp_path / "cache").stdout
+    files = sorted(path for path in (tmp_path / "cache").rglob("*.nb?"))
+    assert files
+    for number, path in enumerate(files):
+        raw = path.read_bytes()
+        path.write_bytes((raw[: len(raw) // 2], b"", b"rubbish", bytes(len(raw)))[number % 4])
+    for path in files[::5]:
+        if path.suffix == ".nbc":
+            path.write_bytes(path.read_bytes() + b"x")
+    damaged = kernel_cache_script(tmp_path / "cache")
+    assert (damaged.returncode, damaged.stdout) == (0, expected), damaged.stderr
+    (tmp_path / "file").write_text("")
+    nowhere = kernel_cache_script(tmp_path / "file" / "cache")
+    assert (nowhere.returncode, nowhere.stdout) == (0, expected), nowhere.stderr

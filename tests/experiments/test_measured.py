@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from generic_adam.experiments.measured import BoundedWell, MeasurementError, measure, reading_steps
+from generic_adam.errors import RunError
+from generic_adam.experiments.measured import BoundedWell, measure, reading_steps
 from generic_adam.methods import Method, certified_adam, power_family, rmsprop
 from generic_adam.reference import generic_adam
 from generic_adam.theorems.bound import bound
@@ -93,7 +94,7 @@ def test_readings_are_whole_and_end_at_T():
 
 @pytest.mark.parametrize(("steps", "seeds"), [(5, 3), (100, 0)])
 def test_runs_that_make_no_sense(steps, seeds):
-    with pytest.raises(MeasurementError):
+    with pytest.raises(RunError):
         measure({"m": power_family()}, WELL, steps, seeds)
 
 
@@ -101,5 +102,5 @@ def test_runs_that_make_no_sense(steps, seeds):
     ("steps", "seeds", "seed"), [(5, 1, 0), (10**30, 1, 0), (20, 0, 0), (20, 10**12, 0), (20, 1, -1)]
 )
 def test_numbers_that_make_no_sense_are_one_line(steps, seeds, seed):
-    with pytest.raises(MeasurementError, match="got"):
+    with pytest.raises(RunError, match="got"):
         measure({"m": rmsprop()}, WELL, steps, seeds, seed)

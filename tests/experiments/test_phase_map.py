@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generic_adam.experiments.counterexample import ExperimentError, simulate
+from generic_adam.errors import RunError
+from generic_adam.experiments.counterexample import simulate
 from generic_adam.experiments.phase_map import (
     Grid,
     PhaseMap,
@@ -63,7 +64,7 @@ def test_regular_grids_cover_the_plane() -> None:
     grid = Grid.regular(5, 4)
     assert grid.r == (0.0, 0.5, 1.0, 1.5, 2.0)
     assert grid.s == (0.0, 0.4, 0.8, 1.2)
-    with pytest.raises(ExperimentError, match="at least 2 by 2"):
+    with pytest.raises(RunError, match="at least 2 by 2"):
         Grid.regular(1, 5)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from generic_adam.experiments import checkpoint
 from generic_adam.experiments.dask_client import ClusterError
 from generic_adam.experiments.distributed import ALONE
 from generic_adam.experiments.records import OutputError
+from generic_adam.experiments.run import exclusive
 from generic_adam.experiments.settings import SettingsError
 from generic_adam.experiments.studies import STUDIES, paper_methods, path_theta, run_folder, runs_of
 from generic_adam.experiments.sweep import WorkerError, dask_pool, group_pool, local_pool, run_sweep
@@ -84,7 +84,7 @@ def test_a_run_in_use_is_refused(tmp_path, data):
     (job,) = jobs_in(tmp_path, METHODS[:1])
     job.directory.mkdir(parents=True)
     with (
-        checkpoint.exclusive(job.directory),
+        exclusive(job.directory),
         pytest.raises(OutputError, match="in use by another process"),
         local_pool(1) as pool,
     ):
@@ -135,7 +135,7 @@ def wait_until_free(directory: Path, seconds: float = 20) -> None:
     for lock in directory.rglob(".lock"):
         while True:
             try:
-                with checkpoint.exclusive(lock.parent):
+                with exclusive(lock.parent):
                     break
             except OutputError:
                 assert time.monotonic() < deadline, f"{lock} is still held: a worker survived its parent"

@@ -15,7 +15,7 @@ from generic_adam.experiments.data import Dataset, load
 from generic_adam.experiments.optimizers import build_optimizer
 from generic_adam.experiments.settings import OptimizerSettings, RunSettings, SettingsError
 from generic_adam.experiments.studies import paper_methods
-from generic_adam.experiments.training import EpochRecord, read_records, train, write_records
+from generic_adam.experiments.training import EpochRecord, read_records, read_state, train, write_records
 
 ADAM = OptimizerSettings("Adam", "torch-adam", "0.001", "0.9", "0.999")
 R_HALF = paper_methods("0.01/sqrt(t)", 1e-8)[2]
@@ -48,7 +48,7 @@ def run(optimizer=R_HALF, **changes) -> RunSettings:
 
 
 def weights(directory) -> dict:
-    return checkpoint.load_latest(directory).state["network"]
+    return checkpoint.load_latest(directory, read_state).state["network"]
 
 
 def test_it_is_the_ordinary_loop(few, tmp_path):

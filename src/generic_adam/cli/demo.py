@@ -18,7 +18,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory for the figure and its records.")] = Path("runs/demo"),
 ) -> None:
     """Certify a few well-known methods, then draw a small run of the counterexample."""
-    from generic_adam.cli.reproduce_counterexample import counterexample
+    from generic_adam.cli.reproduce_lanes import counterexample
     from generic_adam.cli.tables import answer, make_console, print_table
     from generic_adam.theorems.certificate import certify
 
@@ -34,7 +34,7 @@ def demo(
     )
     print("Not certified means that the sufficient condition is not met. It does not mean that it diverges.")
     make_console().print("\nThe counterexample on which Adam fails, a small run of it:", style="bold")
-    counterexample(quick=True, out=out)
+    counterexample(quick=True, out=out, restart=True)
 
 
 def _well_known() -> "dict[str, Method]":

@@ -7,9 +7,7 @@ import typer
 # In the order of `generic-adam reproduce --help`. Each module has a function `register(reproduce_app)`;
 # a new experiment adds its module here.
 EXPERIMENTS: tuple[str, ...] = (
-    "reproduce_counterexample",
-    "reproduce_phase_map",
-    "reproduce_bound",
+    "reproduce_lanes",
     "reproduce_training",
 )
 

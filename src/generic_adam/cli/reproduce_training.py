@@ -99,10 +99,10 @@ def run_study(plan: TrainingPlan, out: Path, data: Path | None, *, tensorboard: 
     """Run a study, or what is left of it, and write its figure, records, claims, table and manifest."""
     from generic_adam.cli.training_progress import show_progress
     from generic_adam.cli.training_results import print_results, write_results
-    from generic_adam.experiments.checkpoint import exclusive
     from generic_adam.experiments.data import load
     from generic_adam.experiments.distributed import process_group
     from generic_adam.experiments.records import ensure_output_directory, write_json
+    from generic_adam.experiments.run import exclusive
     from generic_adam.experiments.study_records import collect
     from generic_adam.experiments.sweep import run_sweep
 

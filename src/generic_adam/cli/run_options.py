@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 Quick = Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")]
+Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
 Threads = Annotated[
     int | None, typer.Option(help="Threads of this machine; by default all cores.", show_default=False)
 ]
@@ -12,4 +13,6 @@ Scheduler = Annotated[
     str | None,
     typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler.", show_default=False),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Replace the run that --out holds, paused or finished.")
+]

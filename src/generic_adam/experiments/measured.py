@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.errors import RunError
 from generic_adam.methods import Method
 
 Array = NDArray[np.float64]
@@ -28,10 +29,6 @@ _BLOCK = 4096
 
 MOST_STEPS, MOST_SEEDS = 10**9, 10**6
 """More steps would take days, and more seeds more memory than most machines have."""
-
-
-class MeasurementError(ValueError):
-    """A run that makes no sense as asked; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class Measurement:
 def reading_steps(steps: int, per_decade: int = 8) -> NDArray[np.int64]:
     """Whole numbers of steps up to T, evenly spread in logarithm, from 10 on."""
     if not 10 <= steps <= MOST_STEPS:
-        raise MeasurementError(f"a measurement takes from 10 to {MOST_STEPS:.0e} steps, got {steps}")
+        raise RunError(f"a measurement takes from 10 to {MOST_STEPS:.0e} steps, got {steps}")
     count = max(2, round(per_decade * math.log10(steps / 10)) + 1)
     return np.unique(np.rint(np.geomspace(10, steps, count)).astype(np.int64))
 
@@ -114,9 +111,9 @@ def measure(
       progress: is told the number of steps after each block of steps of a method.
     """
     if not 1 <= seeds <= MOST_SEEDS:
-        raise MeasurementError(f"the number of seeds must be from 1 to {MOST_SEEDS:,}, got {seeds}")
+        raise RunError(f"the number of seeds must be from 1 to {MOST_SEEDS:,}, got {seeds}")
     if seed < 0:
-        raise MeasurementError(f"the seed must be a whole number of at least 0, got {seed}")
+        raise RunError(f"the seed must be a whole number of at least 0, got {seed}")
     readings = reading_steps(steps)
     return {
         label: _measure(method, problem, readings, seeds, seed, progress) for label, method in methods.items()

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.experiments.counterexample import Counterexample, ExperimentError, LaneRecords, Plan
+from generic_adam.errors import RunError
+from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan
 from generic_adam.experiments.counterexample.figure import PAPER_BETA
 from generic_adam.experiments.records import atomic_write
 from generic_adam.methods import Method
@@ -52,7 +53,7 @@ class Grid:
     def regular(columns: int, rows: int) -> Grid:
         """Return a regular grid over 0 <= r <= 2 and 0 <= s <= 1.2."""
         if columns < 2 or rows < 2:
-            raise ExperimentError(f"the grid is {columns} by {rows}, expected at least 2 by 2")
+            raise RunError(f"the grid is {columns} by {rows}, expected at least 2 by 2")
         r, s = np.linspace(*R_RANGE, columns), np.linspace(*S_RANGE, rows)
         return Grid(tuple(np.round(r, 6).tolist()), tuple(np.round(s, 6).tolist()))
 

@@ -7,6 +7,7 @@ flushed to the disk, and renamed, so that a full disk or a killed process leaves
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
 import platform
@@ -165,10 +166,40 @@ def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[
 def write_manifest(
     path: str | os.PathLike[str], command: str, settings: Mapping[str, Any], seconds: float
 ) -> Path:
-    """Write `manifest(...)` as JSON to the file `path` and return the path."""
+    """Write `manifest(...)` as JSON to the file `path`, with the SHA-256 of every file beside it."""
     destination = Path(path)
-    write_json(destination, manifest(command, settings, seconds))
+    beside = [one for one in destination.parent.iterdir() if one.is_file() and one != destination]
+    files = {one.name: sha256_of(one) for one in sorted(beside) if not one.name.startswith(".")}
+    write_json(destination, manifest(command, settings, seconds) | {"files": files})
     return destination
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_manifest(directory: Path) -> dict[str, Any] | None:
+    """Return a directory's manifest; None if there is none that can be read."""
+    try:
+        found = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def damaged_files(directory: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Return the files that a manifest lists and that are missing or no longer hold the same bytes."""
+    files = manifest.get("files")
+    listed = files.items() if isinstance(files, dict) else ()
+    return [
+        name
+        for name, digest in listed
+        if Path(name).name != name
+        or not (directory / name).is_file()
+        or sha256_of(directory / name) != digest
+    ]
 
 
 def write_json(path: str | os.PathLike[str], content: object) -> None:

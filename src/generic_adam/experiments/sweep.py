@@ -110,14 +110,15 @@ def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = 
     """Bring one run to the end of `epoch`; nothing happens if it is there already."""
     import torch
 
-    from generic_adam.experiments import checkpoint, training
+    from generic_adam.experiments import training
+    from generic_adam.experiments.run import exclusive
 
     # One thread: several runs side by side use the cores better than one run across them, and the order of
     # additions is fixed. Denormal numbers are slow and mean nothing here.
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     speeds: list[float] = []
-    with checkpoint.exclusive(job.directory) if group.is_first else nullcontext():
+    with exclusive(job.directory) if group.is_first else nullcontext():
         result = training.train(
             job.settings,
             _dataset(job.settings.dataset, data),

@@ -9,13 +9,14 @@ depends on is in the checkpoint.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -71,6 +72,21 @@ class Result:
     complaints: tuple[str, ...]
 
 
+def state_bytes(state: dict[str, Any]) -> bytes:
+    """A state of tensors and plain types as bytes, for a checkpoint."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return buffer.getvalue()
+
+
+def read_state(payload: bytes) -> dict[str, Any]:
+    """Read what `state_bytes` wrote; nothing in it can run code."""
+    state = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
+    if not isinstance(state, dict):
+        raise TypeError("it holds no table of values")
+    return state
+
+
 def train(
     settings: RunSettings,
     dataset: Dataset,
@@ -115,7 +131,7 @@ def train(
     generator = torch.Generator().manual_seed(settings.seed)
     records: list[EpochRecord] = []
 
-    restored = group.from_first(lambda: checkpoint.load_latest(directory))
+    restored = group.from_first(lambda: checkpoint.load_latest(directory, read_state))
     if (state := restored.state) is not None:
         if state.get("fingerprint") != settings.fingerprint():
             raise checkpoint.CheckpointError(
@@ -167,7 +183,7 @@ def train(
                 "generator": generator.get_state(),
                 "records": [astuple(record) for record in records],
             }
-            checkpoint.save(directory, epoch, state)
+            checkpoint.save(directory, epoch, state_bytes(state))
             write_records(directory / "records.csv", records)
         if on_epoch is not None:
             on_epoch(

@@ -7,15 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.experiments.measured import BoundedWell, Measurement
-from generic_adam.experiments.records import Claim, atomic_write
+from generic_adam.experiments.records import Claim, atomic_write, write_claims, write_manifest
 from generic_adam.extras import from_extra
-from generic_adam.methods import Method
+from generic_adam.methods import Method, power_family
 from generic_adam.report.style import colour_for, house_style, save_figure
 from generic_adam.theorems.bound import bound
 from generic_adam.theorems.certificate import certify
@@ -126,6 +126,31 @@ def compare(
             Comparison(label, method, measured[label], bounds(method, steps), far, bounds(method, far))
         )
     return found
+
+
+def families() -> dict[str, dict[str, Method]]:
+    """The path from constant theta (r = 0) to AdaEMA (r = 1) with alpha_t = 0.1/sqrt(t), by momentum."""
+    return {
+        f"β = {beta:g}": {
+            f"r = {r:g}": power_family(lr=0.1, beta=beta, s=0.5, r=r, c=round(0.01 + 0.99 * r, 6), K=2)
+            for r in (0, 0.5, 1)
+        }
+        for beta in (0.0, 0.9)
+    }
+
+
+def write_results(
+    folder: Path,
+    panels: Mapping[str, Sequence[Comparison]],
+    command: str,
+    settings: Mapping[str, Any],
+    seconds: float,
+) -> None:
+    """Write figure, records, claims and manifest."""
+    plot_bound(panels, folder / "bound")
+    write_records(folder / "records.csv", panels)
+    write_claims(folder, claims(panels))
+    write_manifest(folder / "manifest.json", command, settings, seconds)
 
 
 def plot_bound(panels: Mapping[str, Sequence[Comparison]], stem: Path) -> tuple[Path, Path]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from generic_adam.experiments.counterexample import Plan, simulate
 from generic_adam.experiments.counterexample.algorithms import Algorithm, GenericAdam, as_algorithm
-from generic_adam.experiments.counterexample.claims import ARRIVED, MIDDLE
-from generic_adam.experiments.counterexample.figure import PANELS, Panel
-from generic_adam.experiments.counterexample.lane_records import QUANTILES, LaneRecords
-from generic_adam.experiments.records import atomic_write
+from generic_adam.experiments.counterexample.claims import ARRIVED, MIDDLE, claims, claims_as_printed
+from generic_adam.experiments.counterexample.figure import PANELS, Panel, figure_methods
+from generic_adam.experiments.counterexample.lane_records import (
+    QUANTILES,
+    LaneRecords,
+    write_outcomes,
+    write_quantiles,
+)
+from generic_adam.experiments.records import atomic_write, write_claims, write_manifest
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
@@ -131,6 +138,30 @@ def _theory(method: Method | Algorithm) -> str:
     return (
         str(certify(algorithm.method).verdict) if isinstance(algorithm, GenericAdam) else "another algorithm"
     )
+
+
+def write_results(
+    folder: Path,
+    plan: Plan,
+    records: LaneRecords,
+    command: str,
+    timing: Mapping[str, Any],
+    seconds: float,
+) -> None:
+    """Write everything a reader needs: figure, records, outcomes, claims, manifest."""
+    plot_counterexample(records, folder / "counterexample")
+    write_quantiles(folder / "records.csv", records)
+    write_outcomes(folder / "outcomes.csv", records)
+    write_outcome_table(folder / "outcomes.md", outcome_rows(plan.methods, records))
+    printed = replace(
+        plan,
+        methods=figure_methods(),
+        steps=min(plan.steps, 10**4),
+        problem=replace(plan.problem, as_printed=True),
+    )
+    beside = simulate(printed)
+    write_claims(folder, claims_as_printed(beside) if plan.problem.as_printed else claims(records, beside))
+    write_manifest(folder / "manifest.json", command, plan.settings() | dict(timing), seconds)
 
 
 def write_outcome_table(path: str | Path, rows: list[tuple[str, ...]]) -> Path:

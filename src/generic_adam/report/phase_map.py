@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from generic_adam.experiments.phase_map import Grid, PhaseMap, power_family
-from generic_adam.experiments.records import Claim, Finding
+from generic_adam.experiments.counterexample import LaneRecords
+from generic_adam.experiments.phase_map import Grid, PhaseMap, power_family, write_phase_map
+from generic_adam.experiments.records import Claim, Finding, write_claims, write_manifest
 from generic_adam.extras import from_extra
 from generic_adam.report.style import BLUE, VERMILION, house_style, save_figure
 from generic_adam.theorems.certificate import certify
@@ -24,6 +26,24 @@ _MOSTLY = 0.75
 def verdicts(grid: Grid) -> list[list[str]]:
     """Return the certificate's verdict on every point, s by r."""
     return [[str(certify(power_family(r, s)).verdict) for r in grid.r] for s in grid.s]
+
+
+def write_results(
+    folder: Path,
+    grid: Grid,
+    records: LaneRecords,
+    command: str,
+    settings: Mapping[str, Any],
+    seconds: float,
+) -> list[Claim]:
+    """Write map, figure, claims and manifest; return the claims."""
+    measured, theory = PhaseMap.from_records(grid, records), verdicts(grid)
+    plot_phase_map(measured, folder / "phase-map")
+    write_phase_map(folder / "phase-map.csv", measured, theory)
+    claims = phase_map_claims(measured, theory)
+    write_claims(folder, claims)
+    write_manifest(folder / "manifest.json", command, settings, seconds)
+    return claims
 
 
 def plot_phase_map(phase_map: PhaseMap, stem: str | Path) -> tuple[Path, Path]:

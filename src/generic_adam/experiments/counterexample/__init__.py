@@ -9,8 +9,8 @@ from generic_adam.experiments.counterexample.algorithms import (
 )
 from generic_adam.experiments.counterexample.lane_records import LaneRecords
 from generic_adam.experiments.counterexample.plan import Plan
-from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError, Form
-from generic_adam.experiments.counterexample.run import InterruptedRun, compile_kernels, simulate
+from generic_adam.experiments.counterexample.problem import Counterexample, Form
+from generic_adam.experiments.counterexample.run import compile_kernels, simulate
 from generic_adam.experiments.counterexample.streams import gradients_of
 
 __all__ = [
@@ -18,10 +18,8 @@ __all__ = [
     "AdaShift",
     "Algorithm",
     "Counterexample",
-    "ExperimentError",
     "Form",
     "GenericAdam",
-    "InterruptedRun",
     "LaneRecords",
     "Padam",
     "Plan",

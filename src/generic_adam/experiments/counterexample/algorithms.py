@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
-from generic_adam.experiments.counterexample.problem import ExperimentError
 from generic_adam.methods import Method
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules import t as time
@@ -130,7 +130,7 @@ class Padam(Algorithm):
     def __post_init__(self) -> None:
         """Check the power."""
         if not 0 < self.power <= 0.5:
-            raise ExperimentError(f"Padam's power is {self.power}, expected 0 < power <= 1/2")
+            raise RunError(f"Padam's power is {self.power}, expected 0 < power <= 1/2")
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -168,11 +168,11 @@ class AdaShift(Algorithm):
         """Check the constants."""
         object.__setattr__(self, "alpha", as_schedule(self.alpha))
         if not 0 <= self.beta < 1:
-            raise ExperimentError(f"AdaShift's beta is {self.beta}, expected 0 <= beta < 1")
+            raise RunError(f"AdaShift's beta is {self.beta}, expected 0 <= beta < 1")
         if not 0 < self.theta < 1:
-            raise ExperimentError(f"AdaShift's theta is {self.theta}, expected 0 < theta < 1")
+            raise RunError(f"AdaShift's theta is {self.theta}, expected 0 < theta < 1")
         if self.kept < 1:
-            raise ExperimentError(f"AdaShift keeps {self.kept} gradients, expected at least 1")
+            raise RunError(f"AdaShift keeps {self.kept} gradients, expected at least 1")
 
     @property
     def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

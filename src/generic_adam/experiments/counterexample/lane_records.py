@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.experiments.counterexample.problem import ExperimentError
+from generic_adam.errors import RunError
 from generic_adam.experiments.records import atomic_write
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,7 @@ class LaneRecords:
         replicates = parts[0].replicates
         for part in parts[1:]:
             if part.replicates.start != replicates.stop or part.labels != parts[0].labels:
-                raise ExperimentError(
+                raise RunError(
                     f"records of replicates {replicates} and {part.replicates} do not belong together"
                 )
             replicates = range(replicates.start, part.replicates.stop)

@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample.algorithms import Algorithm, as_algorithm
-from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError
+from generic_adam.experiments.counterexample.problem import Counterexample
 from generic_adam.methods import Method
 
 MAX_STEPS = 10**12
 """At two nanoseconds a lane-step one lane would need half an hour; nobody means more."""
+
+MAX_REPLICATES = 2**32
+"""As many streams as a spawn key of 32 bits can tell apart; memory ends earlier."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +42,21 @@ class Plan:
     def __post_init__(self) -> None:
         """Check the numbers before anything is allocated."""
         if not self.methods:
-            raise ExperimentError("there is no method to simulate, expected at least one")
+            raise RunError("there is no method to simulate, expected at least one")
         if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
-            raise ExperimentError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
+            raise RunError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
         if isinstance(self.replicates, int):
-            if self.replicates < 1:
-                raise ExperimentError(
-                    f"the number of replicates (seeds) is {self.replicates}, expected at least one"
+            if not 1 <= self.replicates <= MAX_REPLICATES:
+                raise RunError(
+                    f"the number of replicates (seeds) is {self.replicates}, expected at least one and at "
+                    f"most {MAX_REPLICATES:,}"
                 )
             object.__setattr__(self, "replicates", range(self.replicates))
         lanes = self.replicate_range
         if len(lanes) < 1 or lanes.start < 0 or lanes.step != 1:
-            raise ExperimentError(
-                f"replicates is {self.replicates}, expected at least one, numbered from 0 on"
-            )
+            raise RunError(f"replicates is {self.replicates}, expected at least one, numbered from 0 on")
         if not 0 <= self.epsilon < math.inf:
-            raise ExperimentError(f"epsilon is {self.epsilon}, expected a finite number of at least 0")
+            raise RunError(f"epsilon is {self.epsilon}, expected a finite number of at least 0")
 
     @property
     def replicate_range(self) -> range:

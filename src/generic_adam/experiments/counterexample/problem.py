@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
-class ExperimentError(ValueError):
-    """A setting of an experiment cannot be used; one line says what was given and what was expected."""
+from generic_adam.errors import RunError
 
 
 class Form(StrEnum):
@@ -64,21 +62,19 @@ class Counterexample:
         try:
             object.__setattr__(self, "form", Form(self.form))
         except ValueError:
-            raise ExperimentError(
-                f"form is {self.form!r}, expected 'stochastic' or 'deterministic'"
-            ) from None
+            raise RunError(f"form is {self.form!r}, expected 'stochastic' or 'deterministic'") from None
         for name in ("rare_slope", "common_slope"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value != 0):
-                raise ExperimentError(f"{name} is {value}, expected a finite number other than 0")
+                raise RunError(f"{name} is {value}, expected a finite number other than 0")
         if not 0 <= self.probability <= 1:
-            raise ExperimentError(f"probability is {self.probability}, expected a number from 0 to 1")
+            raise RunError(f"probability is {self.probability}, expected a number from 0 to 1")
         if self.period < 2:
-            raise ExperimentError(f"period is {self.period}, expected a whole number of at least 2")
+            raise RunError(f"period is {self.period}, expected a whole number of at least 2")
         if not -math.inf < self.low < self.high < math.inf:
-            raise ExperimentError(f"the interval is [{self.low}, {self.high}], expected finite low < high")
+            raise RunError(f"the interval is [{self.low}, {self.high}], expected finite low < high")
         if not self.low <= self.start <= self.high:
-            raise ExperimentError(f"start is {self.start}, expected a point of [{self.low}, {self.high}]")
+            raise RunError(f"start is {self.start}, expected a point of [{self.low}, {self.high}]")
 
     @property
     def slopes(self) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
 from generic_adam.experiments.counterexample.algorithms import Block
 from generic_adam.experiments.counterexample.lane_records import LaneRecords, record_times
 from generic_adam.experiments.counterexample.plan import Plan
-from generic_adam.experiments.counterexample.problem import ExperimentError
 from generic_adam.experiments.counterexample.streams import GradientStream
 from generic_adam.schedules import Constant, Schedule, Subtract
 
@@ -55,7 +55,7 @@ class Simulation:
 
     def __init__(self, plan: Plan, threads: int = 1, block: int | None = None) -> None:
         if threads < 1:
-            raise ExperimentError(f"threads is {threads}, expected at least 1")
+            raise RunError(f"threads is {threads}, expected at least 1")
         self.plan = plan
         self.algorithms = plan.algorithms
         self._list_schedules()
@@ -166,7 +166,7 @@ class Simulation:
         """A schedule that leaves the real numbers is an error, not a curve that silently ends."""
         for place, label in enumerate(self.plan.methods):
             if not all(np.isfinite(chunk.states[place][kernels.X]).all() for chunk in self.chunks):
-                raise ExperimentError(
+                raise RunError(
                     f"{label}: x is no longer a number before t = {stop}; expected finite schedules"
                 )
 
@@ -182,6 +182,38 @@ class Simulation:
             x=self.x,
             average_regret=regret / times,
         )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return generators, lanes and records, by replicate: a run may change its threads."""
+        arrays: dict[str, NDArray[Any]] = {
+            "next_t": np.array(self.next_t),
+            "words": np.concatenate([chunk.stream.words for chunk in self.chunks], axis=1),
+            "rare_counts": np.concatenate([chunk.stream.counts for chunk in self.chunks]),
+            "x": self.x,
+            "loss": self.loss,
+            "counts": self.counts,
+        }
+        for place in range(len(self.algorithms)):
+            arrays[f"state_{place}"] = np.concatenate([chunk.states[place] for chunk in self.chunks], axis=1)
+        return arrays
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Bring a fresh simulation of the same plan to where `arrays` was called.
+
+        Raises:
+          RunError: they are of another shape, so of another plan.
+        """
+        try:
+            self.x[:], self.loss[:], self.counts[:] = arrays["x"], arrays["loss"], arrays["counts"]
+            for chunk in self.chunks:
+                columns = self._columns(chunk)
+                chunk.stream.words[:] = arrays["words"][:, columns]
+                chunk.stream.counts[:] = arrays["rare_counts"][columns]
+                for place, state in enumerate(chunk.states):
+                    state[:] = arrays[f"state_{place}"][:, columns]
+            self.next_t = int(arrays["next_t"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise RunError(f"the checkpoint belongs to another run ({error})") from error
 
     def close(self) -> None:
         """Let the threads go."""
@@ -224,7 +256,7 @@ def _check_memory(plan: Plan, recorded: int) -> None:
     )
     needed, free = 8 * numbers, _free_memory()
     if free is not None and needed > free:
-        raise ExperimentError(
+        raise RunError(
             f"{len(plan.methods)} methods with {lanes} replicates need {needed / 2**30:.1f} GiB of memory, "
             f"but {free / 2**30:.1f} GiB are free; expected fewer replicates or methods"
         )

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
-from generic_adam.experiments.counterexample.problem import Counterexample, ExperimentError, Form
+from generic_adam.experiments.counterexample.problem import Counterexample, Form
 
 _MAX_SEED = 2**64 - 1
 
@@ -21,7 +22,7 @@ _MAX_SEED = 2**64 - 1
 def initial_words(seed: int, replicates: range) -> NDArray[np.uint64]:
     """Return the generators' start: two rows of 64-bit words, one column a replicate."""
     if not 0 <= seed <= _MAX_SEED:
-        raise ExperimentError(f"seed is {seed}, expected a whole number from 0 to 2^64 - 1")
+        raise RunError(f"seed is {seed}, expected a whole number from 0 to 2^64 - 1")
     words = np.empty((2, len(replicates)), dtype=np.uint64)
     for column, replicate in enumerate(replicates):
         source = np.random.SeedSequence(entropy=seed, spawn_key=(replicate,))

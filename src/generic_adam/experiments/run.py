@@ -1,0 +1,341 @@
+"""A run: one directory, one process, signals that pause it, results that appear together.
+
+The same command starts a run, takes a paused one up again, and tells that a finished one is finished. What a
+run has computed is never given up for what it is about to write: checkpoints go when the results, written
+aside and renamed, are all in place.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from generic_adam.experiments import checkpoint
+from generic_adam.experiments.records import (
+    OutputError,
+    damaged_files,
+    ensure_output_directory,
+    read_manifest,
+)
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    from filelock import FileLock, Timeout
+
+CHECKPOINT_SECONDS = 10.0
+"""How much work a killed process may lose."""
+
+_ASIDE: Final = ".results-"
+_LOCK: Final = ".lock"
+
+
+class PausedRun(KeyboardInterrupt):
+    """A signal came; the run stopped between two blocks, and a checkpoint holds what it has done.
+
+    Attributes:
+      next_t: the step that comes next.
+      number: of the signal.
+    """
+
+    def __init__(self, next_t: int, number: int) -> None:
+        super().__init__(f"paused before t = {next_t:,}")
+        self.next_t = next_t
+        self.number = number
+
+
+class Work(Protocol):
+    """A computation in blocks whose state is a table of arrays."""
+
+    next_t: int
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        ...
+
+    def advance(self) -> None:
+        """Do the next block."""
+        ...
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all that the next blocks depend on, and what has been recorded."""
+        ...
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go to where `arrays` was called."""
+        ...
+
+
+@contextmanager
+def exclusive(directory: Path) -> Iterator[None]:
+    """Hold a directory for this process alone; the system lets go of it however the process ends.
+
+    Raises:
+      OutputError: another process holds it.
+    """
+    lock = FileLock(directory / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(
+            f"{directory} is in use by another process; wait for it or choose another --out"
+        ) from error
+    except OSError as error:
+        raise OutputError(f"cannot lock {directory}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@dataclass
+class Signals:
+    """What has been asked of the process: `number` is that of the signal that came, or None."""
+
+    number: int | None = None
+
+
+@contextmanager
+def held_signals(*, is_command: bool = False) -> Iterator[Signals]:
+    """Note a first SIGINT, SIGTERM or SIGHUP instead of breaking off; a second one stops at once.
+
+    Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
+
+    Args:
+      is_command: the process is this run's own: it says what is happening and a second signal ends it.
+    """
+    noted = Signals()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    wanted = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    # What is ignored stays ignored: nohup means it.
+    usual = {
+        number: handler
+        for number in wanted
+        if number is not None and (handler := signal.getsignal(number)) is not signal.SIG_IGN
+    }
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted.number is not None:
+            if is_command:  # an exception would be lost if it were raised inside the compiler
+                _say("stopped at once\x1b[?25h" if sys.stderr.isatty() else "stopped at once")
+                os._exit(128 + number)
+            for each, handler in usual.items():
+                signal.signal(each, handler)
+            if callable(handler := usual[number]):
+                handler(number, frame)
+            return
+        noted.number = number
+        if is_command:
+            _say("pausing as soon as this part is done; a second signal stops at once")
+
+    for number in usual:
+        signal.signal(number, note)
+    try:
+        yield noted
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # the terminal may be what went away
+        os.write(2, f"\n{text}\n".encode())
+
+
+@dataclass
+class Run:
+    """A directory that this process holds.
+
+    Attributes:
+      directory: where results and checkpoints go.
+      identity: the run's settings as plain types; a directory holds runs of one identity only.
+      signals: what has been asked of the process.
+      is_finished: the directory holds this run's results, whole.
+      resumed_from: the step from which it went on, or None.
+      seconds: how long it has computed, earlier parts included.
+      complaints: a line for each damaged checkpoint that was passed over.
+    """
+
+    directory: Path
+    identity: Mapping[str, Any]
+    signals: Signals
+    is_finished: bool = False
+    resumed_from: int | None = None
+    seconds: float = 0.0
+    complaints: tuple[str, ...] = field(default=(), init=False)
+
+    def carry_through(self, work: Work, progress: Callable[[int], None] | None = None) -> None:
+        """Do all of the work, from the newest checkpoint on, with a checkpoint every ten seconds.
+
+        Args:
+          work: fresh; it is restored from a checkpoint if there is one.
+          progress: called after each block with the number of steps made so far.
+
+        Raises:
+          PausedRun: a signal came; the state has been saved.
+          OutputError: a checkpoint could not be written; the one before it stays.
+        """
+        restored = checkpoint.load_latest(self.directory, _decode)
+        self.complaints = restored.complaints
+        if restored.state is not None:
+            self.seconds = float(restored.state.pop("seconds"))
+            work.restore(restored.state)
+            self.resumed_from = work.next_t
+        begun, earlier = time.perf_counter(), self.seconds
+        saved = time.monotonic()
+        while not work.is_finished:
+            if self.signals.number is not None:
+                self._save(work)
+                raise PausedRun(work.next_t, self.signals.number)
+            work.advance()
+            self.seconds = earlier + time.perf_counter() - begun
+            if progress is not None:
+                progress(work.next_t - 1)
+            if time.monotonic() - saved >= CHECKPOINT_SECONDS and not work.is_finished:
+                self._save(work)
+                saved = time.monotonic()
+        with suppress(OutputError):  # for want of room: then the results may fit, and if not, they tell
+            self._save(work)
+
+    def _save(self, work: Work) -> None:
+        buffer = io.BytesIO()
+        arrays = work.arrays() | {
+            "identity": np.array(json.dumps(self.identity)),
+            "seconds": np.array(self.seconds),
+        }
+        np.savez(buffer, allow_pickle=False, **arrays)
+        checkpoint.save(self.directory, work.next_t, buffer.getvalue(), "npz")
+
+    @contextmanager
+    def publish(self) -> Iterator[Path]:
+        """Yield a folder for the results; they appear together, and then the checkpoints go."""
+        with published(self.directory) as folder:
+            yield folder
+        checkpoint.remove_all(self.directory)
+
+
+def _decode(payload: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(payload), allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+@contextmanager
+def open_run(
+    out: str | os.PathLike[str],
+    identity: Mapping[str, Any],
+    *,
+    restart: bool = False,
+    hold_signals: bool = True,
+    is_command: bool = False,
+) -> Iterator[Run]:
+    """Take a directory for a run.
+
+    Args:
+      out: the directory; it is created.
+      identity: the run's settings as plain types.
+      restart: forget what the directory holds.
+      hold_signals: pause on a signal; without it a signal acts as usual.
+      is_command: see `held_signals`.
+
+    Raises:
+      OutputError: it cannot be written, another process holds it, or it holds another run.
+    """
+    directory = ensure_output_directory(out)
+    plain = json.loads(json.dumps(identity))
+    with exclusive(directory):
+        for left in directory.glob(f"{_ASIDE}*"):  # of a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        if restart:
+            checkpoint.remove_all(directory)
+            finished = False
+        else:
+            finished = _is_here(directory, plain)
+        if hold_signals:
+            with held_signals(is_command=is_command) as signals:
+                yield Run(directory, plain, signals, finished)
+        else:
+            yield Run(directory, plain, Signals(), finished)
+
+
+def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether the directory holds this run's results, whole; another run is refused."""
+    paused = checkpoint.load_latest(directory, _decode).state
+    if paused is not None:
+        _refuse_another(directory, "a paused", json.loads(str(paused.get("identity", "{}"))), identity)
+        return False
+    manifest = read_manifest(directory)
+    if manifest is None:
+        return False
+    settings = manifest.get("settings")
+    _refuse_another(directory, "a finished", settings if isinstance(settings, dict) else {}, identity)
+    return "files" in manifest and not damaged_files(directory, manifest)
+
+
+def _refuse_another(directory: Path, kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for key, value in new.items():
+        if old.get(key) != value:
+            shown, wanted = (_short(json.dumps(one, ensure_ascii=False)) for one in (old.get(key), value))
+            raise OutputError(
+                f"{directory} holds {kind} run whose {key} is {shown}, this one's is {wanted}; "
+                "--restart replaces it, --out chooses another directory"
+            )
+
+
+def _short(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+@contextmanager
+def published(directory: Path) -> Iterator[Path]:
+    """Yield a folder; when the block ends without an error its files appear in `directory`, manifest last.
+
+    A process killed on the way leaves the old files or a set without manifest, never a manifest beside
+    files that are not its own.
+
+    Raises:
+      OutputError: the files cannot be written or put in place.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=directory))
+    except OSError as error:
+        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
+    try:
+        yield folder
+        last = "manifest.json"
+        names = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == last, name))
+        if last in names:
+            (directory / last).unlink(missing_ok=True)
+        for name in names:
+            (folder / name).replace(directory / name)
+        _flush(directory)
+    except OSError as error:
+        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _flush(directory: Path) -> None:
+    """Bring the renamings to the disk, where directories can be opened."""
+    with suppress(PermissionError):  # Windows opens no directories
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
