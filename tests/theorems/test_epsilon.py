@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Method
+from generic_adam.methods.algorithm import Algorithm, Nesterov
+from generic_adam.schedules import as_schedule
 from generic_adam.theorems import sweep as sweep_module
 from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
 from generic_adam.theorems.problem import Problem
@@ -390,3 +393,30 @@ def test_thousands_of_different_bounds_are_rounded_up():
     assert sum(part.count for part in many.parts) == 2000
     rounded = sum(part.count * part.gradient for part in many.parts)
     assert bounds.sum() <= rounded <= 1.05 * bounds.sum()
+
+
+class TestAlgorithms:
+    def test_torch_adam_as_data(self):
+        correction = "sqrt(1 - 0.999^t)"
+        method = Method(f"1e-3 * {correction} / (1 - 0.9^t)", 0.9, 0.999)
+        algorithm = Algorithm(method, initial_v=0, eps=f"1e-8 * {correction}")
+        bound = epsilon_bound(Sequences.of_algorithm(algorithm, 1000), TEN, s=0.5, zeta=0.02)
+        assert bound.value == close(198.699533315, rel=1e-9)
+
+    def test_what_has_become_constant_is_cheap_and_right(self):
+        algorithm = Algorithm(Method("1e-3 / (1 - 0.9^t)", 0.9, "1 - 1/max(t, 2)"), initial_v=0, eps=1e-8)
+        sequences = Sequences.of_algorithm(algorithm, 200_000)
+        assert len(sequences.block(131_073, 196_609).alpha) == 1
+        t = np.arange(1.0, 200_001)
+        spelled = Sequences.of(
+            1e-3 / (1 - 0.9**t), 0.9, 1 - 1 / np.maximum(t, 2), q=1 / np.maximum(t, 2), eps=1e-8
+        )
+        assert epsilon_bound(sequences, TEN).value == close(epsilon_bound(spelled, TEN).value, rel=1e-11)
+
+    def test_nesterov_and_the_start_of_v(self):
+        nesterov = Nesterov(as_schedule(0.5), as_schedule(0.5))
+        algorithm = Algorithm(
+            Method("0.1 if t < 3 else 0.05", 0.5, 0.9), initial_v=0, eps=0.1, nesterov=nesterov
+        )
+        bound = epsilon_bound(Sequences.of_algorithm(algorithm, 3), TINY, s=0.5, zeta=0.1)
+        assert bound.value == close(31.6856905455, rel=1e-9)

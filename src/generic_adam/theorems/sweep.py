@@ -27,6 +27,8 @@ from typing import Final
 import numpy as np
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods.algorithm import Algorithm
+from generic_adam.schedules import Schedule
 from generic_adam.theorems.recursions import Array, Recursion, log_growth, majorant, minus_log
 
 # Steps of a block, and the number of steps up to which the blocks are kept for a second look.
@@ -122,6 +124,36 @@ class Sequences:
             )
 
         return cls(steps, block, initial_v)
+
+    @classmethod
+    def of_algorithm(cls, algorithm: Algorithm, steps: int) -> Sequences:
+        """Return the sequences of an algorithm; what is constant on a block is kept as one number."""
+        method, look_ahead = algorithm.method, algorithm.nesterov
+        schedules: dict[str, Schedule] = {
+            "alpha": method.alpha,
+            "beta": method.beta,
+            "theta": method.theta,
+            "q": 1 - method.theta,
+            "eps": algorithm.eps,
+            "decay": algorithm.decay,
+        }
+        if look_ahead is not None:
+            schedules["momentum_weight"] = look_ahead.momentum_weight
+            schedules["gradient_weight"] = look_ahead.gradient_weight
+
+        def block(start: int, stop: int) -> Block:
+            values = {name: _values(schedule, start, stop) for name, schedule in schedules.items()}
+            return Block(**values, start=start, stop=stop)
+
+        return cls(steps, block, algorithm.initial_v)
+
+
+def _values(schedule: Schedule, start: int, stop: int) -> Array:
+    constant = schedule.constant_value
+    if constant is not None:
+        return np.array([float(constant)])
+    values = schedule.values(start, stop)
+    return values[:1] if values[0] == values[-1] and (values == values[0]).all() else values
 
 
 @dataclass(frozen=True, eq=False)
