@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.optim.lr_scheduler import ExponentialLR, OneCycleLR, StepLR
+from torch.optim.lr_scheduler import ExponentialLR, LinearLR, OneCycleLR, StepLR
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from generic_adam import reference
@@ -119,6 +119,32 @@ def test_a_plain_lr_is_driven_by_torchs_schedulers() -> None:
                 scheduler.step()
     torch.testing.assert_close(ours.detach(), theirs.detach(), rtol=1e-12, atol=0)
     assert optimizer.param_groups[0]["lr"] == peer.param_groups[0]["lr"] < 0.1
+
+
+@pytest.mark.parametrize("lr", [1e-3, 0.1, 3e-7])
+def test_a_rate_that_rounds_below_zero_is_zero(lr: float) -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=lr)
+    rates = []
+    for total in (4, 5, 7, 10):
+        scheduler = LinearLR(optimizer, end_factor=0.0, total_iters=total)
+        for t in range(total + 2):
+            rates.append(optimizer.param_groups[0]["lr"])
+            before = x.detach().clone()
+            steps(optimizer, [x], t + 1, 1)
+            assert rates[-1] > 0 or torch.equal(x, before)
+            scheduler.step()
+        optimizer.param_groups[0]["lr"] = lr
+    assert min(rates) < 0  # torch's own rounding
+
+
+@pytest.mark.parametrize("lr", [-1e-6, -0.1, float("nan"), -float("inf")])
+def test_a_rate_below_zero_is_refused(lr: float) -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=1e-3)
+    optimizer.param_groups[0]["lr"] = lr
+    with pytest.raises(OptimizerError, match="expected a finite lr >= 0"):
+        steps(optimizer, [x], 1, 1)
 
 
 def test_one_cycle_drives_beta_through_betas() -> None:

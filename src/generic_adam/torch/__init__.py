@@ -3,10 +3,10 @@
 from generic_adam.extras import from_extra
 
 with from_extra("torch"):
+    from generic_adam.errors import OptimizerError
     from generic_adam.torch.adashift import AdaShift
     from generic_adam.torch.adausm import AdaUSM
     from generic_adam.torch.amsgrad import AMSGrad
-    from generic_adam.torch.coefficients import OptimizerError
     from generic_adam.torch.generic_adam import GenericAdam
     from generic_adam.torch.padam import Padam
     from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR

@@ -7,14 +7,15 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.torch import options, tensors
+from generic_adam.torch.checkpoint import Expected
 from generic_adam.torch.coefficients import (
     LEARNING_RATE,
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
-    OptimizerError,
 )
 from generic_adam.torch.kernels import smallest
 from generic_adam.torch.scheduled import ScheduledOptimizer
@@ -60,6 +61,7 @@ class AdaShift(ScheduledOptimizer):
     """
 
     coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
+    _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "keep")
 
     def __init__(
         self,
@@ -93,6 +95,15 @@ class AdaShift(ScheduledOptimizer):
             raise OptimizerError(f"keep is {keep!r}; expected a whole number >= 1")
         if reduction not in {"max", "none"}:
             raise OptimizerError(f"reduction is {reduction!r}; expected 'max' or 'none'")
+
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Expected]:
+        x = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter
+        dtype = tensors.state_dtype(x)
+        second_moment = torch.Size([]) if group["reduction"] == "max" else x.shape
+        return {
+            "history": Expected(torch.Size([group["keep"], *x.shape]), dtype),
+            "second_moment": Expected(second_moment, dtype),
+        }
 
     def _gather(self, group: dict[str, Any]) -> list[_Row]:
         rows = []

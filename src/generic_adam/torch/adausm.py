@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from torch.optim.optimizer import ParamsT
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.torch import options, tensors
-from generic_adam.torch.coefficients import LEARNING_RATE, Coefficient, OptimizerError
+from generic_adam.torch.coefficients import LEARNING_RATE, Coefficient
 from generic_adam.torch.kernels import Lists, Step, smallest
 from generic_adam.torch.scheduled import ScheduledOptimizer
 
@@ -41,6 +42,7 @@ class AdaUSM(ScheduledOptimizer):
     """
 
     coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, WEIGHTS)
+    _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "weight_sum")
 
     def __init__(
         self,

@@ -4,12 +4,9 @@ import math
 from dataclasses import dataclass, field
 from numbers import Real
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule
-
-
-class OptimizerError(ValueError):
-    """An argument or a state that an optimizer cannot work with; the message is one line."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 import torch
 from torch.optim.optimizer import ParamsT
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.torch import adam_checkpoint, kernels, options, overflow, tensors
+from generic_adam.torch import checkpoint, kernels, options, overflow, tensors
 from generic_adam.torch.coefficients import (
     LEARNING_RATE,
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
-    OptimizerError,
 )
 from generic_adam.torch.kernels import Kernel, Step
 from generic_adam.torch.scheduled import ScheduledOptimizer
@@ -104,6 +104,7 @@ class GenericAdam(ScheduledOptimizer):
     """
 
     coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
+    _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "bias_corrections")
 
     def __init__(
         self,
@@ -265,9 +266,9 @@ class GenericAdam(ScheduledOptimizer):
         """
         super().load_state_dict(state_dict)
 
-    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]] | None) -> None:
-        if present is not None:
-            adam_checkpoint.translate(state, present)
+    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
+        if checkpoint.is_of_adam(state["param_groups"]):
+            checkpoint.translate_adam(state, present)
 
 
 def _separate(options: Mapping[str, Any]) -> tuple[Any, Any]:

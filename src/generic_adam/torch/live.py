@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.errors import OptimizerError
 from generic_adam.torch.generic_adam import GenericAdam
 
 Group = Mapping[str, Any]

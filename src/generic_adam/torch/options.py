@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
-from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.errors import OptimizerError
 
 
 def is_number(value: object) -> bool:

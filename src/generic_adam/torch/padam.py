@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from torch.optim.optimizer import ParamsT
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.torch import options, tensors
 from generic_adam.torch.coefficients import (
@@ -12,7 +13,6 @@ from generic_adam.torch.coefficients import (
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
-    OptimizerError,
 )
 from generic_adam.torch.kernels import Lists, Step, average, smallest
 from generic_adam.torch.scheduled import ScheduledOptimizer
@@ -43,6 +43,7 @@ class Padam(ScheduledOptimizer):
     """
 
     coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
+    _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "partial")
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The torch optimizers' common frame: coefficients that follow schedules of t, hooks, checkpoints."""
 
 import difflib
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -12,14 +13,21 @@ from torch.autograd import profiler
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.schedules import Opaque, Schedule, ScheduleError, parse
-from generic_adam.torch.coefficients import Coefficient, OptimizerError
+from generic_adam.torch import checkpoint
+from generic_adam.torch.coefficients import Coefficient
+from generic_adam.torch.options import is_number
 from generic_adam.torch.tensors import state_dtype
 
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
 _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
 _CALLABLE = "callable: "
+# A learning rate this far below 0, in units of the one it started from, is what rounding left of 0.
+_ROUNDING = 1e-12
+# Part of the state only with amsgrad, which may be switched on at any time.
+_MADE_LATER = ("max_exp_avg_sq",)
 # What torch.no_grad uses, without the object around it.
 _set_grad_enabled = torch._C._set_grad_enabled
 
@@ -44,6 +52,8 @@ class ScheduledOptimizer(Optimizer):
 
     # The learning rate is the first.
     coefficients: ClassVar[tuple[Coefficient, ...]]
+    # Keys of a group that no other optimizer's state_dict has all of.
+    _distinctive: ClassVar[tuple[str, ...]]
     # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
     _step_supports_amp_scaling = True
 
@@ -118,10 +128,17 @@ class ScheduledOptimizer(Optimizer):
                 value if source is None or value != before else self._schedule(source, name)(t)
                 for name, source, value, before in zip(self._names, schedules, values, shown, strict=True)
             )
+        if -math.inf < values[0] < 0.0 and -values[0] <= _ROUNDING * self._largest_rate(group):
+            values = (0.0, *values[1:])
         for coefficient, value in zip(self.coefficients, values, strict=True):
             if not 0.0 < value < 1.0:
                 coefficient.check(value, t)
         return values
+
+    def _largest_rate(self, group: Mapping[str, Any]) -> float:
+        """The learning rate that a scheduler started from, which its rounding errors are compared with."""
+        known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
+        return max(float(rate) for rate in known if rate is not None)
 
     def _refuse_writes(self, group: Mapping[str, Any], shown: tuple[float, ...]) -> None:
         """Raise an OptimizerError if something else has written to a scheduled value, but for lr = 0."""
@@ -257,42 +274,75 @@ class ScheduledOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; schedules and numbers are then the saved ones.
 
+        An option that the saved state does not know, because it is younger, has its default. Every tensor is
+        compared with its parameter first.
+
         Raises:
-            OptimizerError: the state is of another optimizer, or needs a callable that this one does not
-            have.
+            OptimizerError: the state is of another optimizer, does not fit the parameters, or needs a
+                callable that this one does not have; nothing was changed.
         """
-        super().load_state_dict(state_dict)
-        # torch rounds state to the dtype of its parameter; that of half-precision parameters is float32.
-        saved_ids = [saved_id for group in state_dict["param_groups"] for saved_id in group["params"]]
-        params = [parameter for group in self.param_groups for parameter in group["params"]]
-        for saved_id, parameter in zip(saved_ids, params, strict=True):
-            dtype = state_dtype(parameter)
-            if dtype is not parameter.dtype:
-                for key, value in state_dict["state"].get(saved_id, {}).items():
-                    if isinstance(value, Tensor) and key in self.state[parameter]:
-                        self.state[parameter][key] = value.to(dtype=dtype, device=parameter.device)
+        # The last of the hooks, so that it sees what the others made of the state.
+        handle = self.register_load_state_dict_pre_hook(lambda _, saved: checkpoint.keep(saved))
+        try:
+            super().load_state_dict(state_dict)
+        finally:
+            handle.remove()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a state: of a pickle, a copy, or a `state_dict` (torch's `load_state_dict` ends here)."""
         present = self.__dict__.get("param_groups")
+        if present is not None:
+            self._check_loaded(state, present)
         self._forget()
+        super().__setstate__(state)
+
+    def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
+        """Bring a loaded state into the form of this version, or raise an error that says why it is none."""
         self._translate(state, present)
-        for index, group in enumerate(state["param_groups"]):
-            missing = [key for key in self.__dict__.get("defaults", ()) if key not in group]
+        for index, (group, before) in enumerate(zip(state["param_groups"], present, strict=True)):
+            missing = [key for key in self._distinctive if key not in group]
             if missing:
                 raise OptimizerError(
                     f"the state_dict is not one of {type(self).__name__}: it has no {missing[0]!r}"
                 )
+            for key, default in self.defaults.items():
+                group.setdefault(key, default)
+            if isinstance(group["step"], bool) or not isinstance(group["step"], int) or group["step"] < 0:
+                raise OptimizerError(f"the saved step is {group['step']!r}; expected a whole number >= 0")
             for coefficient in self.coefficients:
-                key = coefficient.schedule_key
-                if present is not None and str(group[key]).startswith(_CALLABLE):
-                    group[key] = present[index][key] or group[key]
-                if group[key] is not None:
-                    # An error now, while nothing has been taken over.
-                    self._schedule(group[key], coefficient.name)
-        super().__setstate__(state)
+                self._check_loaded_coefficient(coefficient, group, before)
+            self._check_options(group)
+            for number, parameter in enumerate(group["params"]):
+                where = f"parameter {number} of group {index}"
+                moments = state["state"].get(parameter, {})
+                expected = self._state_of(parameter, group)
+                lacking = [key for key in expected if moments and key not in {*moments, *_MADE_LATER}]
+                if lacking:
+                    raise OptimizerError(f"the saved state of {where} has no {lacking[0]!r}")
+                checkpoint.take(parameter, moments, expected, where)
 
-    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]] | None) -> None:
+    def _check_loaded_coefficient(
+        self, coefficient: Coefficient, group: dict[str, Any], before: Mapping[str, Any]
+    ) -> None:
+        key, name = coefficient.schedule_key, coefficient.name
+        source = group[key]
+        if str(source).startswith(_CALLABLE):
+            source = group[key] = before[key] or source
+        if source is None:
+            if not is_number(group[name]):
+                raise OptimizerError(f"the saved {name} is {group[name]!r}; expected a number")
+        elif isinstance(source, (str, Schedule)):
+            self._schedule(source, name)
+        else:
+            raise OptimizerError(f"the saved {key} is {source!r}; expected a text")
+
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, checkpoint.Expected]:
+        """The tensors of a parameter's state, which a step updates in place."""
+        del group
+        one = checkpoint.Expected(parameter.shape, state_dtype(parameter))
+        return dict.fromkeys(("exp_avg", "exp_avg_sq", *_MADE_LATER), one)
+
+    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.errors import OptimizerError
 from generic_adam.torch.kernels import Kernel, Lists, Step
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
@@ -95,6 +95,11 @@ def gather(
             row.append(_maximum_of(moments))
         row = local_and_real(row)
         first = row[0]
+        if any(tensor.shape != first.shape for tensor in row):
+            raise OptimizerError(
+                f"the gradient or the state of parameter {index} of its group has not the shape "
+                f"{tuple(first.shape)} of its parameter"
+            )
         key = (first.device, first.dtype, _are_aligned(row))
         lists = buckets.setdefault(key, Lists([], [], [], [], []))
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
@@ -121,7 +126,7 @@ class Snapshot(NamedTuple):
 
     device_type: str
     params: list[Tensor]
-    ids_of_second_moments: list[int]
+    ids_of_state: list[int]
     strides: list[tuple[int, ...]]
 
 
@@ -131,9 +136,9 @@ def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket]) -> Snapshot |
         return None
     if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
         return None
-    second_moments = buckets[0].lists.second_moments
-    ids, strides = list(map(id, second_moments)), list(map(_stride, second_moments))
-    return Snapshot(buckets[0].device_type, list(params), ids, strides)
+    _, _, momenta, second_moments, maxima = buckets[0].lists
+    ids = list(map(id, [*momenta, *second_moments, *maxima]))
+    return Snapshot(buckets[0].device_type, list(params), ids, list(map(_stride, second_moments)))
 
 
 def gather_again(
@@ -141,9 +146,9 @@ def gather_again(
 ) -> list[Bucket] | None:
     """The tensors of one step of a group that has not changed in kind since the snapshot; None if it has.
 
-    This runs at every step of most networks, so it asks only what it must: whether the parameters and the
-    second moments are the same objects (a state may have been moved or replaced), and whether parameters and
-    gradients still lie in memory as the state does.
+    This runs at every step of most networks, so it asks only what it must: whether the parameters and their
+    state are the same objects (a state may have been moved or replaced), and whether parameters and gradients
+    still lie in memory as the state does.
     """
     if len(params) != len(snapshot.params) or not all(map(is_, params, snapshot.params)):
         return None
@@ -159,7 +164,7 @@ def gather_again(
     except (TypeError, KeyError, RuntimeError):
         # No gradient, no state any more, or a sparse gradient, which has no strides.
         return None
-    if list(map(id, second_moments)) != snapshot.ids_of_second_moments:
+    if list(map(id, [*momenta, *second_moments, *maxima])) != snapshot.ids_of_state:
         return None
     if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):
         return None

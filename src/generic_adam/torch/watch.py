@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor
 
-from generic_adam.torch.coefficients import OptimizerError
+from generic_adam.errors import OptimizerError
 from generic_adam.torch.live import Live, live, second_moments, steps_done
 
 # Quantiles need a sort; this many coordinates, evenly spread, are enough for them.

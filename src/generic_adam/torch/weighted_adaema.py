@@ -5,9 +5,9 @@ from typing import Any, Self, Unpack
 
 from torch.optim.optimizer import ParamsT
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import Schedule, ScheduleError, theta_from_weights
-from generic_adam.torch.coefficients import OptimizerError
 from generic_adam.torch.generic_adam import GenericAdam, Options
 
 

@@ -1,12 +1,15 @@
-"""Training that began with torch.optim.Adam goes on with Generic Adam."""
+"""Training that began with torch.optim.Adam, or with version 0.1, goes on."""
 
 import copy
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import generic_adam.torch
 from generic_adam.torch import GenericAdam, OptimizerError
-from generic_adam.torch.adam_checkpoint import _one_minus_power
+from generic_adam.torch.checkpoint import _one_minus_power
 
 
 def parameters(dtype: torch.dtype = torch.float64) -> list[torch.nn.Parameter]:
@@ -79,3 +82,27 @@ def test_one_minus_power_does_not_cancel() -> None:
     assert _one_minus_power(0.0, 3) == 1.0
     assert _one_minus_power(0.5, 2) == 0.75
     assert _one_minus_power(1 - 2.0**-40, 1) == pytest.approx(2.0**-40, rel=1e-12)
+
+
+# Written by version 0.1: each class after 12 steps of the gradients of `steps`, and where 12 more led it.
+SAVED = torch.load(Path(__file__).with_name("state_dicts_0_1.pt"), weights_only=True)
+
+
+@pytest.mark.parametrize("saved", SAVED, ids=lambda saved: f"{saved['class']}-{saved['arguments']}")
+@pytest.mark.parametrize("lacking", [(), ("maximize", "foreach", "fused", "weight_decay")], ids=str)
+def test_a_state_of_version_0_1_goes_on(saved: dict[str, Any], lacking: tuple[str, ...]) -> None:
+    params = [torch.nn.Parameter(x.clone()) for x in saved["parameters"]]
+    state_dict = copy.deepcopy(saved["state_dict"])
+    for key in lacking:
+        # A state that is older still, by an option that was at its default.
+        if key not in saved["arguments"]:
+            state_dict["param_groups"][0].pop(key, None)
+    given = {key: value for key, value in saved["arguments"].items() if key in {"reduction", "amsgrad"}}
+    optimizer = getattr(generic_adam.torch, saved["class"])(params, **given)
+    for _ in range(2):
+        optimizer.load_state_dict(state_dict)
+        state_dict = copy.deepcopy(optimizer.state_dict())
+    steps(optimizer, params, 13, 12)
+    exact = params[0].dtype is torch.float64
+    for x, y in zip(params, saved["after_twelve_more"], strict=True):
+        torch.testing.assert_close(x.detach(), y, rtol=1e-12 if exact else 1e-2, atol=0)

@@ -1,0 +1,152 @@
+"""Programs that save and load optimizers, with every optimizer: each run goes on without a changed bit."""
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
+from generic_adam.torch.scheduled import ScheduledOptimizer
+
+accelerate = pytest.importorskip("accelerate")
+transformers = pytest.importorskip("transformers")
+
+EVERY = [pytest.param(info, id=info.name) for info in OPTIMIZERS]
+STEPS = 8
+
+
+class Regression(torch.nn.Module):
+    """A small network with the loss that Trainer asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 1))
+
+    def forward(self, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": self.layers(inputs).square().mean()}
+
+
+def batch(t: int) -> torch.Tensor:
+    return torch.randn(4, 5, generator=torch.Generator().manual_seed(t))
+
+
+def train(model: torch.nn.Module, optimizer: Any, first: int, count: int) -> None:
+    for t in range(first, first + count):
+        optimizer.zero_grad()
+        model(batch(t))["loss"].backward()
+        optimizer.step()
+
+
+def weights(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([x.detach().ravel() for x in model.parameters()])
+
+
+def make(info: OptimizerInfo, model: torch.nn.Module) -> ScheduledOptimizer:
+    return info.constructor(model.parameters(), lr="0.02/sqrt(t)")
+
+
+def straight(info: OptimizerInfo, steps: int = STEPS) -> torch.Tensor:
+    model = Regression()
+    train(model, make(info, model), 1, steps)
+    return weights(model)
+
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 4 * STEPS
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        return {"inputs": batch(1 + index // 4)[index % 4]}
+
+
+class InOrder(transformers.Trainer):
+    """Batches as `train` has them."""
+
+    def _get_train_sampler(self, *_: Any) -> torch.utils.data.Sampler:
+        return torch.utils.data.SequentialSampler(Data())
+
+
+def trainer(info: OptimizerInfo, directory: Path, steps: int) -> transformers.Trainer:
+    model = Regression()
+    optimizer = make(info, model)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(directory),
+        per_device_train_batch_size=4,
+        max_steps=steps,
+        save_steps=3,
+        lr_scheduler_type="constant",
+        max_grad_norm=0,
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        logging_strategy="no",
+    )
+    constant = torch.optim.lr_scheduler.LambdaLR(torch.optim.SGD(model.parameters(), lr=0.0), lambda _: 1.0)
+    return InOrder(model=model, args=arguments, train_dataset=Data(), optimizers=(optimizer, constant))
+
+
+@pytest.mark.parametrize("info", EVERY)
+def test_trainer_resumes(info: OptimizerInfo, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer(info, tmp_path, 3).train()
+        resumed = trainer(info, tmp_path, STEPS)
+        resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    assert torch.equal(weights(resumed.model), straight(info))
+
+
+@pytest.mark.parametrize("info", EVERY)
+def test_accelerate_loads_what_it_saved(info: OptimizerInfo, tmp_path: Path) -> None:
+    accelerator = accelerate.Accelerator(cpu=True)
+    model = Regression()
+    model, optimizer = accelerator.prepare(model, make(info, model))
+    train(model, optimizer, 1, 3)
+    accelerator.save_state(tmp_path, safe_serialization=False)
+    for _ in range(2):
+        train(model, optimizer, 4, 2)  # a wrong turn
+        accelerator.load_state(tmp_path)
+    train(model, optimizer, 4, STEPS - 3)
+    assert torch.equal(weights(model), straight(info))
+
+
+@pytest.mark.parametrize("info", EVERY)
+def test_distributed_checkpoints_load_twice(info: OptimizerInfo, tmp_path: Path) -> None:
+    model = Regression()
+    optimizer = make(info, model)
+    train(model, optimizer, 1, 3)
+    model_state, optimizer_state = get_state_dict(model, optimizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.save({"model": model_state, "optimizer": optimizer_state}, checkpoint_id=tmp_path / "three")
+        model = Regression()
+        optimizer = make(info, model)
+        for _ in range(2):
+            train(model, optimizer, 1, 5)
+            model_state, optimizer_state = get_state_dict(model, optimizer)
+            state = {"model": model_state, "optimizer": optimizer_state}
+            dcp.load(state, checkpoint_id=tmp_path / "three")
+            set_state_dict(
+                model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
+            )
+    train(model, optimizer, 4, STEPS - 3)
+    assert torch.equal(weights(model), straight(info))
+
+
+@pytest.mark.parametrize("info", EVERY)
+def test_going_back_to_the_best(info: OptimizerInfo) -> None:
+    model = Regression()
+    optimizer = make(info, model)
+    train(model, optimizer, 1, 3)
+    best = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+    for _ in range(3):
+        train(model, optimizer, 4, 4)
+        model.load_state_dict(best[0])
+        optimizer.load_state_dict(copy.deepcopy(best[1]))
+    train(model, optimizer, 4, STEPS - 3)
+    assert torch.equal(weights(model), straight(info))
