@@ -1,48 +1,67 @@
-# Needs python3 (3.11 or newer), make and pip; every command below builds .venv by itself.
-#   make demo    certificates of well-known methods, then the counterexample figure
-#   make test    the whole test suite         (JOBS=N worker processes, 2 unless said)
-#   make lint    ruff and the type checker
-#   make bench   the benchmarks, side by side with peers
-#   make docs    the documentation site, in site/
+# Needs python3 (3.11 or newer), make and pip; every command below builds its environment by itself.
+#   make demo       Adam failing, a certified method arriving, and the answer for a known recipe (small: .venv-demo)
+#   make test       the whole test suite       (JOBS=N worker processes, 2 unless said)
+#   make test-fast  the core of it, for all the time: under two minutes
+#   make lint       ruff and the type checker
+#   make bench      the benchmarks, side by side with peers
+#   make docs       the documentation site, in site/
 
 PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := .venv-demo
+DEMO_STAMP := $(DEMO)/.installed
 
 # One thread a process: worker processes already fill the cores, and sums keep one order.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs install browser
+.PHONY: help demo test test-fast lint bench docs install browser
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 install: $(STAMP)
 
-$(BIN)/python:
+$(BIN)/python $(DEMO)/bin/python: %/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "generic-adam needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $*
 
-# The stamp is older than pyproject.toml or constraints.txt exactly when the environment may be out of date.
+# A stamp is older than pyproject.toml or constraints.txt exactly when its environment may be out of date.
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@echo "Installing what development needs into $(VENV), once: torch, JAX and the tools, several gigabytes ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-demo: $(STAMP)
-	@$(BIN)/generic-adam demo
+# The demo needs neither torch nor JAX: a small environment of its own.
+$(DEMO_STAMP): pyproject.toml constraints.txt | $(DEMO)/bin/python
+	@echo "Installing NumPy, python-flint, numba and matplotlib into $(DEMO), once ..." >&2
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[demo]"
+	@touch $@
+
+demo: $(DEMO_STAMP)
+	@$(DEMO)/bin/generic-adam demo
 
 # The explorer page is tested in a real browser: found, or installed from the system's packages where that is allowed.
 browser:
-	@command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	@command -v chromedriver >/dev/null && exit 0; \
+	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
+		echo "Installing chromium and chromedriver from the system's packages: the site's tests look at it in a browser ..." >&2; \
 		apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
 		echo "No browser (chromium with chromedriver) was found or could be installed: its tests will be skipped." >&2
 
 test: $(STAMP) browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not exhaustive" $(CORE)
+
+# What changes most and starts fastest: no framework is imported before the last of these.
+CORE := tests/schedules tests/methods tests/theorems tests/report tests/cli \
+	tests/test_extras.py tests/test_import_arrows.py tests/test_packaging.py tests/test_public_names.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

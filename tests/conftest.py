@@ -1,13 +1,16 @@
-"""Settings every test shares."""
+"""Settings every test shares, and which tests run where only a part of the extras is installed."""
 
 import os
 import signal
+from importlib.util import find_spec
+from pathlib import Path
 
 # Before torch or NumPy start their thread pools: one thread each, as the worker processes fill the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Figures are drawn to files; no test may need a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -18,3 +21,51 @@ settings.load_profile("ci" if os.environ.get("CI") else "suite")
 
 # A shell lets its background jobs ignore Ctrl-C, and tests that send one would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What a folder, or a single file, needs beyond the package itself.
+NEEDS = {
+    "adapters": ("torch", "transformers", "pytorch_lightning"),
+    "benchmarks": ("torch",),
+    "conformance": ("torch",),
+    "docs": ("mkdocs", "selenium", "torch"),
+    "experiments": ("torch", "numba", "dask", "sklearn", "filelock"),
+    "optax": ("jax", "optax"),
+    "report": ("matplotlib", "jinja2", "numba"),
+    "torch": ("torch",),
+    "cli/test_check_plot.py": ("matplotlib",),
+    "cli/test_check_sources.py": ("torch", "transformers", "pytorch_lightning"),
+    "cli/test_demo.py": ("numba", "matplotlib"),
+    "cli/test_reproduce_counterexample.py": ("numba", "matplotlib"),
+    "cli/test_reproduce_training.py": ("torch", "numba", "matplotlib"),
+    "test_certification.py": ("torch",),
+    "test_docstrings.py": ("torch", "optax", "matplotlib", "numba"),
+    "test_extras.py": ("torch", "optax", "matplotlib"),
+    "test_packaging.py": ("hatchling", "check_jsonschema", "yaml"),
+    "test_public_names.py": ("torch", "optax"),
+    "test_readme.py": ("torch",),
+}
+LEFT_OUT = {
+    name: absent
+    for name, modules in NEEDS.items()
+    if (absent := [module for module in modules if find_spec(module) is None])
+}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of parts that are not installed."""
+    here = Path(__file__).parent
+    if not collection_path.is_relative_to(here):
+        return None
+    return True if collection_path.relative_to(here).as_posix() in LEFT_OUT else None
+
+
+def pytest_report_header() -> list[str]:
+    """Say what is left out: silence would look like success."""
+    return [f"left out: {name} ({', '.join(absent)} not installed)" for name, absent in LEFT_OUT.items()]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count what needs a browser, a site or several processes as slow, wherever it is."""
+    for item in items:
+        if {"site", "site_build", "browser"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)

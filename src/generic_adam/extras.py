@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _EXTRA_OF_MODULE = {
-    "typer": "cli",
-    "rich": "cli",
     "torch": "torch",
     "jax": "optax",
     "optax": "optax",

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from generic_adam.extras import MissingExtraError, from_extra
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -23,12 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
-        with from_extra("cli"):
-            from generic_adam.cli.app import run
-            from generic_adam.cli.errors import OUTPUT_FAILED, tell
-    except MissingExtraError as error:
-        print(f"generic-adam: {error}", file=sys.stderr)
-        return 2
+        from generic_adam.cli.app import run
+        from generic_adam.cli.errors import OUTPUT_FAILED, tell
     except KeyboardInterrupt:
         return 130
     if sys.stdout is None:  # closed (>&-)
