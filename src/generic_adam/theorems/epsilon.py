@@ -135,9 +135,7 @@ def epsilon_bound(
     norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
     letter = "W" if sweep.largest_eps == 0 else "N" if sweep.has_gradient_weight else "E"
     with_share = sweep.largest_eps > 0 and sweep.has_momentum
-    return concluded(
-        letter, sequences.steps, sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0
-    )
+    return concluded(letter, sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0)
 
 
 def heavy_ball_terms(block: Block, factor: float, *, rate_inside: bool) -> Terms:
@@ -194,4 +192,4 @@ def heavy_ball_bound(
         )
     parts = problem.parts
     norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
-    return concluded("H", sequences.steps, sweep, parts, problem, norms, s=s, zeta=0.0)
+    return concluded("H", sweep, parts, problem, norms, s=s, zeta=0.0)

@@ -245,17 +245,34 @@ class Part:
 
 
 class Sweep:
-    """The pass: forwards once for R and M at the blocks' ends, then backwards for everything else."""
+    """The pass: forwards once for R and M at the blocks' ends, then backwards for everything else.
 
-    def __init__(self, sequences: Sequences, form: Form) -> None:
+    Args:
+      sequences: the steps 1..T.
+      form: the theorem's terms.
+      power: p of D = v^p + e; 1/2 but for Padam.
+    """
+
+    def __init__(self, sequences: Sequences, form: Form, power: float = 0.5) -> None:
         self._sequences = sequences
         self._form = form
+        self._power = power
         edges = range(1, sequences.steps + 1, BLOCK)
         self._bounds = [(start, min(start + BLOCK, sequences.steps + 1)) for start in edges]
         self._kept: list[Piece] | None = None
         self.weight = self.weight_own = self.largest_Q = 0.0
         self.tally: Array = _nothing()
         self._go_forwards()
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return self._sequences.steps
+
+    @property
+    def initial_v(self) -> float:
+        """v_0."""
+        return self._sequences.initial_v
 
     def _go_forwards(self) -> None:
         growth = squares = decreased = 0.0  # R, M and lambda
@@ -359,7 +376,7 @@ class Sweep:
     def ratio(self, part: Part) -> float:
         r"""Return r of :math:`S_t = \log(1 + r (W_t - 1))`: what the second moment may grow by."""
         eps = self.smallest_eps if self._eps_falls else self.first_eps
-        start = eps**2 / self.first_theta if self.first_theta > 0 else eps**2
+        start = eps ** (1 / self._power) / (self.first_theta or 1.0)
         return part.second_moment / (self._sequences.initial_v + start)
 
     def increments(self, piece: Piece, ratio: float) -> Array:

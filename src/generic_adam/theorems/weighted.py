@@ -22,7 +22,7 @@ Theorem E with :math:`e_t = 0` is this theorem, so `epsilon.adam_terms` holds th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from generic_adam.errors import TheoremError
@@ -211,7 +211,6 @@ class Norms:
 
 def concluded(
     theorem: str,
-    steps: int,
     sweep: Sweep,
     parts: Sequence[Part],
     problem: Problem,
@@ -219,39 +218,47 @@ def concluded(
     *,
     s: float | None,
     zeta: float | None,
+    phi: float | None = 0.0,
     keep: float = 1.0,
+    further: Callable[[Sweep], tuple[float, float]] | None = None,
 ) -> WeightedBound:
-    r"""Put a bound together, s and zeta chosen so as to make it least where they are not given.
+    r"""Put a bound together, the shares chosen so as to make it least where they are not given.
 
     Args:
       theorem: its letter.
-      steps: T.
       sweep: the recursions of the theorem.
       parts: the coordinates.
       problem: the smoothness and the gap.
       norms: s1 and s2.
       s: a number in (0, 1), None for the best one; 0 where the theorem has no such part.
       zeta: likewise.
-      keep: what 1 stands for in :math:`1 - s - \zeta`; less where clipping shortens the gradient.
+      phi: likewise.
+      keep: what 1 stands for in :math:`1 - s - \zeta - \phi`; less where clipping shortens the gradient.
+      further: a part of the numerator that is (fixed + paid/phi), once the sweep has its tally.
     """
-    s, zeta = checked_share("s", s), checked_share("zeta", zeta)
-    if s is None or zeta is None:
+    s, zeta, phi = (checked_share(name, x) for name, x in (("s", s), ("zeta", zeta), ("phi", phi)))
+    if s is None or zeta is None or phi is None:
         first, second, lengths, growth = sweep.sums(parts, FIRST, SECOND, STEPS, SHARES)
-        constant = problem.gap + second + problem.smoothness * lengths
-        taken = (Share(first, sweep.weight + sweep.weight_own, s), Share(growth, sweep.weight, zeta))
-        s, zeta = least_ratio(constant, taken, keep * sweep.weight + sweep.weight_own)
+        fixed, paid = (0.0, 0.0) if further is None else further(sweep)
+        both, whole = sweep.weight, sweep.weight + sweep.weight_own
+        constant = problem.gap + second + problem.smoothness * lengths + fixed
+        taken = (Share(first, whole, s), Share(growth, both, zeta), Share(paid, both, phi))
+        s, zeta, phi = least_ratio(constant, taken, keep * both + sweep.weight_own)
     noise, drift = sweep.sums(parts, Series.noise(s or 1.0), Series.drift(problem.smoothness, zeta or 1.0))
+    fixed, paid = (0.0, 0.0) if further is None else further(sweep)
     both, own = sweep.weight, sweep.weight_own
     return WeightedBound(
         theorem=theorem,
-        steps=steps,
+        steps=sweep.steps,
         gap=problem.gap,
         noise=noise,
         drift=drift,
+        decay=fixed + (paid / phi if phi else 0.0),
         weight=both + own,
-        divisor=(keep - s - zeta) * both + (1 - s) * own,
+        divisor=(keep - s - zeta - phi) * both + (1 - s) * own,
         s=s,
         zeta=zeta,
+        phi=phi,
         s1=norms.s1,
         s2=norms.s2,
         trivial_l1=problem.gradient_sum_bound,

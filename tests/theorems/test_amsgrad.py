@@ -1,0 +1,132 @@
+"""Theorems M and M_E: check values, limits between them, and runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound, monotone_bound
+from generic_adam.theorems.epsilon import epsilon_bound
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sweep import Sequences
+
+close = pytest.approx
+TINY_ALPHA = np.array([0.1, 0.1, 0.05])
+TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, gradient_sup=1)
+
+
+def torch_amsgrad(steps=1000):
+    t = np.arange(1.0, steps + 1)
+    root = np.sqrt(1 - 0.999**t)
+    return Sequences.of(1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root)
+
+
+TEN = Problem(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
+
+
+def test_tiny():
+    bound = amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY)
+    assert (bound.jump, bound.drift, bound.weight) == close((1.625, 0.128411209981, 0.16875), rel=1e-9)
+    assert (bound.value, bound.l2) == close((16.316510874, 17.9481619614), rel=1e-9)
+
+
+def test_torch_amsgrad():
+    bound = amsgrad_bound(torch_amsgrad(), TEN)
+    assert (bound.jump, bound.value) == close((30063856.513, 1067437122.73), rel=1e-9)
+    without = amsgrad_epsilon_bound(torch_amsgrad(), TEN, s=0.5, zeta=0.05)
+    assert (without.drift, without.noise, without.value) == close(
+        (1.63014392266, 2.71696201134, 421.894508272), rel=1e-9
+    )
+    assert amsgrad_epsilon_bound(torch_amsgrad(), TEN).value < without.value
+
+
+def test_padam_at_one_half_is_amsgrad():
+    sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
+    values = [amsgrad_bound(sequences, TINY, power=p).value for p in (0.5, 0.5 - 1e-9)]
+    assert values[0] == close(values[1], rel=1e-6)
+
+
+def test_what_is_missing_is_said():
+    sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
+    with pytest.raises(TheoremError, match="gradient_sup"):
+        amsgrad_bound(sequences, Problem(1, 1, 1, 1))
+    with pytest.raises(TheoremError, match="never falls"):
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.1])), TINY)
+    with pytest.raises(TheoremError, match="constant"):
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.3])), TINY, power=0.25)
+    with pytest.raises(TheoremError, match="one of them positive"):
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
+    with pytest.raises(TheoremError, match="fails at t = 2"):
+        amsgrad_epsilon_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3])), TINY)
+
+
+def test_without_momentum_the_running_maximum_costs_nothing():
+    """With beta = 0 nothing is inherited: M_E is E."""
+    sequences = Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1)
+    assert amsgrad_epsilon_bound(sequences, TINY, s=0.4).value == close(
+        epsilon_bound(sequences, TINY, s=0.4).value
+    )
+
+
+class TestMeasured:
+    """|grad f|^2 of runs, averaged by the weights, against the bounds: sum of x^2/(1+x^2), noise +-0.5."""
+
+    STEPS, RUNS = 400, 200
+    # |grad| <= 3 sqrt(3)/8, plus the noise.
+    PROBLEM = Problem(
+        smoothness=2,
+        gradient_bound=[math.sqrt(27 / 64 + 1 / 4)] * 3,
+        dimension=3,
+        gap=3 * 4 / 5,
+        gradient_sup=3 * math.sqrt(3) / 8 + 0.5,
+    )
+
+    def measured(self, alpha, beta, theta, divisor, weights):
+        rng = np.random.default_rng(7)
+        x, m, v = np.full((self.RUNS, 3), 2.0), 0.0, np.zeros((self.RUNS, 3))
+        largest = v
+        total = 0.0
+        for t in range(self.STEPS):
+            slope = 2 * x / (1 + x * x) ** 2
+            total += weights[t] * (slope**2).sum(axis=1).mean()
+            g = slope + rng.choice([-0.5, 0.5], size=x.shape)
+            m, v = beta * m + (1 - beta) * g, theta[t] * v + (1 - theta[t]) * g * g
+            largest = np.maximum(largest, v)
+            x = x - alpha[t] * m / divisor(largest, v)
+        return total / weights.sum()
+
+    def weights(self, alpha, beta):
+        total, result = 0.0, np.empty(len(alpha))
+        for i in reversed(range(len(alpha))):
+            total = alpha[i] + beta * total
+            result[i] = (1 - beta) * total
+        return result
+
+    @pytest.mark.parametrize(("beta", "theta", "lr"), [(0.9, 0.99, 0.1), (0.0, 0.9, 0.3), (0.5, 0.5, 0.05)])
+    def test_amsgrad(self, beta, theta, lr):
+        alpha = lr / np.sqrt(np.arange(1.0, self.STEPS + 1))
+        sequences = Sequences.of(alpha, beta, theta, eps=0.1)
+        found = self.measured(
+            alpha, beta, np.full(self.STEPS, theta), lambda v, _: np.sqrt(v) + 0.1, self.weights(alpha, beta)
+        )
+        assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM).l2
+        assert found <= amsgrad_epsilon_bound(sequences, self.PROBLEM).l2
+
+    def test_padam(self):
+        alpha = 0.1 / np.sqrt(np.arange(1.0, self.STEPS + 1))
+        sequences = Sequences.of(alpha, 0.5, 0.9, eps=0.1)
+        found = self.measured(
+            alpha, 0.5, np.full(self.STEPS, 0.9), lambda v, _: v ** (1 / 8) + 0.1, self.weights(alpha, 0.5)
+        )
+        assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM, power=1 / 8).l2
+
+    def test_a_divisor_that_never_falls(self):
+        t = np.arange(1.0, self.STEPS + 1)
+        alpha, theta = 0.1 / np.sqrt(t), 1 - 1 / np.maximum(t, 2)
+        sequences = Sequences.of(alpha, 0.5, theta, eps=0.05)
+        ones = self.weights(np.ones(self.STEPS), 0.5)
+        found = self.measured(alpha, 0.5, theta, lambda _, v: np.sqrt(v) + 0.05, ones)
+        assert 0 < found <= monotone_bound(sequences, self.PROBLEM).l2

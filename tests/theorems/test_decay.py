@@ -1,0 +1,187 @@
+"""Theorem D, the box lemma and what AdamW converges to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.decay import box_bound, coupled, decay_bound, largest_update, own_equation
+from generic_adam.theorems.epsilon import epsilon_bound
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sweep import Sequences
+from tests.theorems.test_epsilon import cases
+
+close = pytest.approx
+
+
+def adamw(steps, decay, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
+    t = np.arange(1.0, steps + 1)
+    root = np.sqrt(-np.expm1(t * math.log(theta)))
+    rate = lr * root / -np.expm1(t * math.log(beta))
+    return Sequences.of(rate, beta, theta, eps=eps * root, decay=lr * decay)
+
+
+def ten(box=1.0):
+    return Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=box)
+
+
+def test_tiny():
+    sequences = Sequences.of(
+        np.array([0.1, 0.1, 0.05]), 0.5, 0.9, eps=0.1, decay=np.array([0.01, 0.01, 0.005])
+    )
+    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
+    bound = decay_bound(sequences, problem, s=0.5, zeta=0.1, phi=0.1)
+    assert (bound.drift, bound.decay) == close((0.24445233314, 0.0106758299414), rel=1e-9)
+    assert bound.value == close(57.5775126026, rel=1e-9)
+
+
+def test_torch_adamw():
+    bound = decay_bound(adamw(1000, 0.1), ten(), s=0.5, zeta=0.02, phi=0.2)
+    assert (bound.decay, bound.psi, bound.value) == close(
+        (0.0788217071647, 55.8734260665, 342.23467747), rel=1e-9
+    )
+    bound = decay_bound(adamw(1000, 0.01), ten(), s=0.3, zeta=0.05, phi=0.2)
+    assert (bound.decay, bound.value) == close((0.000788217071647, 238.772910135), rel=1e-9)
+
+
+def test_the_best_shares_are_better_than_the_given_ones():
+    best = decay_bound(adamw(1000, 0.01), ten())
+    assert best.value < 0.75 * 238.772910135
+    for s, zeta, phi in ((0.3, 0.05, 0.01), (0.4, 0.05, 0.001), (0.2, 0.1, 0.1)):
+        assert best.value <= 1.001 * decay_bound(adamw(1000, 0.01), ten(), s=s, zeta=zeta, phi=phi).value
+
+
+@given(cases())
+@settings(max_examples=40)
+def test_without_decay_it_is_e_with_a_longer_step(case):
+    alpha, beta, theta, e = case
+    sequences = Sequences.of(alpha, beta, theta, eps=e)
+    plain = epsilon_bound(sequences, ten(), s=0.3, zeta=0.1)
+    decayed = decay_bound(sequences, ten(), s=0.3, zeta=0.1, phi=1e-12)
+    assert decayed.noise == close(plain.noise, rel=1e-12)
+    assert plain.drift <= decayed.drift * (1 + 1e-12)
+    # a(Q - a) + a^2/2 is at most 1.5 a(Q - a) + a^2, and at least half of it.
+    assert decayed.drift <= 2 * plain.drift * (1 + 1e-12)
+
+
+def test_a_decay_without_a_step_has_no_bound():
+    sequences = Sequences.of(np.array([0.1, 0.0, 0.1]), 0.5, 0.9, eps=0.1, decay=0.01)
+    assert decay_bound(sequences, ten()).value == math.inf
+
+
+def test_the_box_of_adamw_says_nothing_and_a_small_one_does():
+    wide = largest_update(0.9, 0.999) / 0.1
+    silent = decay_bound(adamw(100_000, 0.1), ten(box=wide))
+    assert not silent.informative
+    by_coordinate = Problem(1, [10**-0.5] * 10, 10, 1, box=1.0)
+    assert decay_bound(adamw(100_000, 0.01), by_coordinate).informative
+
+
+def test_what_is_missing_is_said():
+    with pytest.raises(TheoremError, match="box"):
+        decay_bound(adamw(10, 0.1), Problem(1, 1, 10, 1))
+    with pytest.raises(TheoremError, match="Nesterov"):
+        decay_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.1, gradient_weight=0.5, steps=3), ten())
+    with pytest.raises(TheoremError, match="nu_t <= 1"):
+        box_bound(Sequences.of(0.1, 0.5, 0.9, decay=1.5, steps=3), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("beta", "theta", "expected"),
+    [
+        (0.9, 0.999, 7.2702918),
+        (0.9, 0.95, 1.16496474502),
+        (0.9, 0.98, 1.69774937525),
+        (0.9, 0.99, 2.34520787991),
+        (0.5, 0.5, 1.0),
+    ],
+)
+def test_the_largest_update(beta, theta, expected):
+    assert largest_update(beta, theta) == close(expected, rel=1e-8)
+    # The supremum over t of what the box lemma takes, with both corrections.
+    steps = 20_000
+    box = box_bound(adamw(steps, 1.0, lr=0.01, beta=beta, theta=theta), 0.0)
+    assert box <= expected * (1 + 1e-8)
+    assert box == close(expected, rel=1e-3)
+
+
+@given(
+    st.integers(1, 40),
+    st.floats(0, 0.95),
+    st.floats(0.05, 0.99),
+    st.floats(0.01, 1),
+    st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=150)
+def test_no_gradients_leave_the_box(steps, beta, theta, decay, seed):
+    rng = np.random.default_rng(seed)
+    alpha, nu = rng.random(steps), decay * rng.random(steps) + 1e-3
+    start = 3 * rng.random()
+    box = box_bound(Sequences.of(alpha, beta, theta, decay=nu, steps=steps), start)
+    grows = rng.choice([1.0, theta / max(beta, 0.05), -1.0])  # (theta/beta)^t attains |m| = sqrt(M v)
+    x, m, v = start * rng.choice([-1, 1]), 0.0, 0.0
+    for t in range(steps):
+        g = grows**t * rng.choice([1.0, rng.standard_normal()])
+        m, v = beta * m + (1 - beta) * g, theta * v + (1 - theta) * g * g
+        x = (1 - nu[t]) * x - alpha[t] * m / (math.sqrt(v) + 1e-12)
+        assert abs(x) <= box * (1 + 1e-9)
+
+
+def test_the_box_is_attained():
+    beta, theta, steps = 0.5, 0.9, 400
+    sequences = Sequences.of(0.01, beta, theta, decay=0.01, steps=steps)
+    x = m = v = 0.0
+    for t in range(steps):
+        g = -((theta / beta) ** (t - steps))
+        m, v = beta * m + (1 - beta) * g, theta * v + (1 - theta) * g * g
+        x = (1 - 0.01) * x - 0.01 * m / math.sqrt(v)
+    assert x / box_bound(sequences, 0.0) == close(1 - 0.99**steps, rel=1e-2)
+
+
+class TestObstacle:
+    """Prop. 9.2: with a constant decay neither the gradient of f nor that of a ridge tends to 0."""
+
+    @staticmethod
+    def run(center, noise, decay, steps, lr, beta=0.9, theta=0.999, eps=1e-8, seed=0):
+        """AdamW on (x - c)^2/2 with noise +-sigma; the mean of the last half and the end."""
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=steps)
+        x = m = v = tail = 0.0
+        for t in range(1, steps + 1):
+            g = x - center + noise * signs[t - 1]
+            m, v = beta * m + (1 - beta) * g, theta * v + (1 - theta) * g * g
+            root = math.sqrt(v / (1 - theta**t)) + eps
+            x = (1 - lr * decay) * x - lr * m / (1 - beta**t) / root
+            tail += x if t > steps // 2 else 0.0
+        return tail / (steps - steps // 2), x
+
+    def test_without_noise_it_stops_at_the_corner_of_the_box(self):
+        _, end = self.run(center=3, noise=0, decay=1, steps=60_000, lr=1e-3)
+        assert end == close(0.999999995, abs=1e-9)
+        assert end - 3 == close(-2, abs=1e-6)  # the gradient of f there: not 0
+        assert own_equation(3, 0, 1) == close(1.0, abs=1e-9)
+        assert own_equation(0.5, 0, 1) == close(0.5, abs=1e-9)  # inside the box the minimum is found
+
+    def test_with_noise_it_solves_its_own_equation(self):
+        mean, _ = self.run(center=0.5, noise=2, decay=1, steps=200_000, lr=1e-3)
+        root = own_equation(0.5, 2, 1)
+        assert root == close(0.1651, abs=5e-5)
+        assert mean == close(root, abs=0.01)
+        assert abs(mean - 0.5) > 0.3  # the minimum of f
+        assert abs(mean - 0.25) > 0.07  # the minimum of f + x^2/2, which coupled decay finds
+
+
+def test_coupled_decay_is_another_function():
+    problem = Problem(smoothness=1, gradient_bound=[1.0, 2.0], dimension=2, gap=1, box=3, gradient_sup=4)
+    sum_of_both = coupled(problem, 0.1)
+    assert sum_of_both.smoothness == close(1.1)
+    assert sum_of_both.gradient_bound == close((1.3, 2.3))
+    assert sum_of_both.gradient_sup == close(4.3)
+    assert sum_of_both.gap == close(1 + 0.1 * 9)
+    assert coupled(problem, 0.0) == problem
+    with pytest.raises(TheoremError, match="box"):
+        coupled(Problem(1, 1, 1, 1), 0.1)
