@@ -12,7 +12,8 @@ import pytest
 
 from generic_adam import reference
 from generic_adam.methods import Method
-from generic_adam.optax import as_optax_schedule, generic_adam, padam, scale_by_generic_adam
+from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
+from generic_adam.optax.contrib import padam
 
 METHOD = Method("0.1/sqrt(t)", 0.9, "theta_from_weights(t^0.5)")
 PARAMS = {"weight": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "bias": jnp.array([0.1, -0.3])}
@@ -167,7 +168,7 @@ def test_inject_hyperparams_takes_numbers_text_and_schedules() -> None:
 def test_an_injected_number_can_be_changed_on_the_way() -> None:
     solver = optax.inject_hyperparams(generic_adam)(0.1, beta=0.9, theta="1 - 1/(t+1)")
     params, state = run(solver, 2)
-    state.hyperparams["method_or_alpha"] = jnp.array(0.0)
+    state.hyperparams["learning_rate"] = jnp.array(0.0)
     assert_same(run(solver, 1, params, state)[0], params, 0)
 
 

@@ -26,7 +26,7 @@ def test_the_page_prints_what_it_says() -> None:
     assert printed.getvalue() == told
 
 
-@pytest.mark.parametrize("module", ["aliases", "schedule", "transform"])
+@pytest.mark.parametrize("module", ["schedule", "transform"])
 def test_the_examples_of_docstrings_are_true(module: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"generic_adam.optax.{module}"))
     assert (failed, tried > 0) == (0, True)

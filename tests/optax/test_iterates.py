@@ -47,7 +47,7 @@ def on_paper(method: Method, steps: int = STEPS, epsilon: float = 1e-8) -> np.nd
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", [one for one in methods.names() if isinstance(methods.build(one), Method)])
 def test_every_catalogue_method_follows_the_reference(name: str) -> None:
     method = methods.build(name)
     assert distance(points(generic_adam(method, eps=0)), on_paper(method)) < 1e-12

@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from generic_adam.optax import adashift, padam
+from generic_adam.optax.contrib import adashift, padam
 
 STEPS = 400
 GRADIENTS = np.random.default_rng(1).standard_normal((STEPS, 2, 3)) * np.geomspace(1e-3, 10, 6).reshape(2, 3)

@@ -8,8 +8,10 @@ import numpy as np
 import optax
 import pytest
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods import MethodError
-from generic_adam.optax import TransformationError, adashift, generic_adam, padam, scale_by_generic_adam
+from generic_adam.optax import generic_adam, scale_by_generic_adam
+from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import ScheduleError
 
 SOLVERS = {
@@ -123,29 +125,29 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: generic_adam(0.1, 0.9), TransformationError, "got no theta"),
-        (lambda: generic_adam(0.1), TransformationError, "got no beta and theta"),
+        (lambda: generic_adam(0.1, 0.9), OptimizerError, "got no theta"),
+        (lambda: generic_adam(0.1), OptimizerError, "got no beta and theta"),
         (lambda: generic_adam(0.1, 1.0, 0.9), MethodError, "beta: expected 0 <= beta_t < 1"),
         (lambda: generic_adam(-0.1, 0.9, 0.9), MethodError, "alpha: expected"),
-        (lambda: generic_adam("1/(t", 0.9, 0.9), TransformationError, "alpha: "),
-        (lambda: generic_adam(0.1, 0.9, 0.9, eps=-1.0), TransformationError, "eps is -1.0; expected"),
+        (lambda: generic_adam("1/(t", 0.9, 0.9), OptimizerError, "alpha: "),
+        (lambda: generic_adam(0.1, 0.9, 0.9, eps=-1.0), OptimizerError, "eps is -1.0; expected"),
         (
             lambda: generic_adam(0.1, 0.9, 0.9, initial_v=np.inf),
-            TransformationError,
+            OptimizerError,
             "initial_v is inf; expected",
         ),
         (
             lambda: generic_adam(jnp.ones(3), 0.9, 0.9),
-            TransformationError,
+            OptimizerError,
             "alpha: expected one number, got an array",
         ),
         (lambda: scale_by_generic_adam(0.9, 2.0), MethodError, "theta: expected 0 <= theta_t < 1"),
-        (lambda: padam(0.1, 0.9, 0.9, partial=0.75), TransformationError, "partial is 0.75; expected"),
-        (lambda: adashift(0.1, keep=0), TransformationError, "keep is 0; expected"),
-        (lambda: adashift(0.1, theta=1.0), TransformationError, "theta is 1.0; expected"),
+        (lambda: padam(0.1, 0.9, 0.9, partial=0.75), OptimizerError, "partial is 0.75; expected"),
+        (lambda: adashift(0.1, keep=0), OptimizerError, "keep is 0; expected"),
+        (lambda: adashift(0.1, theta=1.0), OptimizerError, "theta is 1.0; expected"),
         (
             lambda: generic_adam(0.1, 0.9, 0.9).init({"n": jnp.arange(3)}),
-            TransformationError,
+            OptimizerError,
             "['n'] is of dtype int32",
         ),
     ],

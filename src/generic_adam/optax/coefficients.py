@@ -13,12 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
 from generic_adam.methods.validation import check_alpha, check_beta, check_theta
-from generic_adam.optax.errors import TransformationError
-from generic_adam.optax.expressions import Given, Moment, Number, Recursion, evaluate, moment_after
-from generic_adam.optax.recursions import closed_form, from_table, has_closed_form
-from generic_adam.optax.schedule import OptaxSchedule
+from generic_adam.optax.schedule import (
+    Given,
+    Moment,
+    Number,
+    OptaxSchedule,
+    Recursion,
+    closed_form,
+    evaluate,
+    from_table,
+    has_closed_form,
+    moment_after,
+    schedule_of,
+)
 from generic_adam.schedules import (
     BiasCorrection,
     Opaque,
@@ -27,7 +37,6 @@ from generic_adam.schedules import (
     ScheduleError,
     WeightedTheta,
     WeightShare,
-    as_schedule,
 )
 from generic_adam.schedules.evaluate import split_geometric
 
@@ -71,17 +80,17 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
         The schedule, checked as a method's is; an array is taken as it is.
 
     Raises:
-        TransformationError: the value cannot be read.
+        OptimizerError: the value cannot be read.
         MethodError: the schedule leaves its range.
     """
     if isinstance(value, jax.Array | np.ndarray):
         if value.shape != ():
-            raise TransformationError(f"{name}: expected one number, got an array of shape {value.shape}")
+            raise OptimizerError(f"{name}: expected one number, got an array of shape {value.shape}")
         return Opaque(Given(jnp.asarray(value)), "given array")
     try:
-        schedule = value.schedule if isinstance(value, OptaxSchedule) else as_schedule(value)
+        schedule = schedule_of(value)
     except ScheduleError as error:
-        raise TransformationError(f"{name}: {error}") from error
+        raise OptimizerError(f"{name}: {error}") from error
     _CHECKS[name](schedule)
     return schedule
 

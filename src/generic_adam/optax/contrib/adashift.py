@@ -4,18 +4,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
+from jax.core import Tracer
 from jax.typing import ArrayLike
 
+from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
+from generic_adam.optax import transform
 from generic_adam.optax.coefficients import RunningSchedules, RunningSum, as_coefficient
-from generic_adam.optax.errors import TransformationError, check_not_negative
-from generic_adam.optax.moments import Factor, average, held_in_range, narrowed, quotient, root, squared
-from generic_adam.optax.schedule import as_optax_schedule
-from generic_adam.optax.transform import DEFAULT_EPS
-from generic_adam.optax.trees import first_moments, map_leaves
-from generic_adam.schedules import as_schedule, bias_correction
+from generic_adam.schedules import as_schedule
 
 Reduction = Literal["max", "none"]
 
@@ -36,15 +33,16 @@ class AdaShiftState(NamedTuple):
     sums: tuple[RunningSum, ...]
 
 
+@transform.accepts_old_name
 def adashift(
-    alpha: ScheduleLike,
-    beta: float = 0.9,
-    theta: float = 0.999,
+    learning_rate: ScheduleLike,
+    beta: float | jax.Array = 0.9,
+    theta: float | jax.Array = 0.999,
     *,
-    keep: int = 10,
+    keep: int | jax.Array = 10,
     reduction: Reduction = "max",
-    eps: ArrayLike = DEFAULT_EPS,
-) -> optax.GradientTransformation:
+    eps: ArrayLike = transform.DEFAULT_EPS,
+) -> optax.GradientTransformationExtraArgs:
     r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
 
     .. math::
@@ -57,70 +55,77 @@ def adashift(
     at the root of the largest number of its type.
 
     Args:
-        alpha: the base learning rate alpha_t: a number, a text, a schedule or a callable of t.
+        learning_rate: alpha_t: a number, a text, a schedule or a callable of t.
         beta: the weight of a gradient against the next newer one, 0 <= beta < 1.
         theta: the second-moment parameter, 0 <= theta < 1.
-        keep: n, the number of gradients kept; each costs the memory of the parameters.
+        keep: n, the number of gradients kept; each costs the memory of the parameters. `init` has to
+            know it: under a jitted `optax.inject_hyperparams` it is one of the `static_args`.
         reduction: phi, "max" for the maximum over each leaf, "none" for the identity.
         eps: added to the root.
 
     Returns:
-        A :class:`optax.GradientTransformation`.
+        A :class:`optax.GradientTransformationExtraArgs`.
 
     References:
         Zhou, Zhang, Lu, Wang, Zhang, Yu, "AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
         Methods", ICLR 2019
     """
-    if keep < 1:
-        raise TransformationError(f"keep is {keep}; expected a whole number >= 1")
+    if isinstance(keep, int | float) and keep < 1:
+        raise OptimizerError(f"keep is {keep}; expected a whole number >= 1")
     if reduction not in get_args(Reduction):
-        raise TransformationError(f'reduction is {reduction!r}; expected "max" or "none"')
+        raise OptimizerError(f'reduction is {reduction!r}; expected "max" or "none"')
     for name, value in (("beta", beta), ("theta", theta)):
-        if not 0 <= value < 1:
-            raise TransformationError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
-    check_not_negative("eps", eps)
-    running = RunningSchedules({"alpha": as_coefficient("alpha", alpha)})
-    decay = Factor(theta, (1 - as_schedule(theta))(1))
-    correction = as_optax_schedule(bias_correction(theta))
-    powers = beta ** np.arange(keep - 1, -1, -1.0)
-    weights = powers / powers.sum()
+        if isinstance(value, int | float) and not 0 <= value < 1:
+            raise OptimizerError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
+    transform.check_not_negative(eps=eps)
+    running = RunningSchedules({"alpha": as_coefficient("alpha", learning_rate)})
+    decay = transform.Factor(
+        theta, (1 - as_schedule(theta))(1) if isinstance(theta, int | float) else 1 - theta
+    )
 
     def phi(squares: jax.Array) -> jax.Array:
         return jnp.max(squares) if reduction == "max" and squares.size else squares
 
     def init(params: optax.Params) -> AdaShiftState:
-        zeros = first_moments(params, None)
+        if isinstance(keep, Tracer):
+            raise OptimizerError(
+                'keep decides the shape of the state; expected static_args="keep" with inject_hyperparams'
+            )
+        zeros = transform.first_moments(params, None)
         return AdaShiftState(
             count=jnp.zeros([], jnp.int32),
-            kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (keep, *p.shape)), zeros),
-            nu=jax.tree.map(lambda p: jnp.zeros_like(phi(squared(p))), zeros),
+            kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (int(keep), *p.shape)), zeros),
+            nu=jax.tree.map(lambda p: jnp.zeros_like(phi(transform.squared(p))), zeros),
             sums=running.start(),
         )
 
     def update(
-        updates: optax.Updates, state: Any, params: optax.Params | None = None
+        updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
     ) -> tuple[optax.Updates, AdaShiftState]:
-        del params
+        del params, extra_args
         numbers, sums = running.advance(state.count, state.sums)
-        collecting = state.count < keep
-        corrected = jnp.where(collecting, 1, correction(state.count - keep))
 
         def move(gradient: jax.Array, past: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
-            g = held_in_range(gradient.astype(past.dtype))
+            n = len(past)
+            collecting = state.count < n
+            age = jnp.maximum(state.count + 1 - n, 1).astype(v.dtype)
+            corrected = -jnp.expm1(age * jnp.log1p(-jnp.asarray(decay.complement, v.dtype)))
+            g = transform.held_in_range(gradient.astype(past.dtype))
             recent = jnp.concatenate([past[1:], g[None]])
-            m = jnp.tensordot(jnp.asarray(weights, recent.dtype), recent, axes=1)
-            new_v = jnp.where(collecting, v, average(decay.astype(v.dtype), v, phi(squared(past[0]))))
-            direction = quotient(m, root(new_v / corrected.astype(v.dtype)) + jnp.asarray(eps, v.dtype))
+            powers = jnp.asarray(beta, v.dtype) ** jnp.arange(n - 1, -1, -1)
+            m = jnp.tensordot((powers / powers.sum()).astype(recent.dtype), recent, axes=1)
+            new_v = jnp.where(collecting, v, decay.average(v, phi(transform.squared(past[0]))))
+            below = transform.root(new_v / corrected) + jnp.asarray(eps, v.dtype)
             # Nothing ties v_t to m_t: a leaf whose first gradients are 0 would move by m_t / eps.
             limit = float(jnp.finfo(v.dtype).max) ** 0.5
-            direction = jnp.where(new_v == 0, 0, _cut(direction, limit))
+            direction = jnp.where(new_v == 0, 0, _cut(transform.quotient(m, below), limit))
             step = jnp.where(collecting, 0, -jnp.asarray(numbers["alpha"], v.dtype))
-            return narrowed(step * direction, gradient.dtype), recent, new_v
+            return transform.narrowed(step * direction, gradient.dtype), recent, new_v
 
-        moved, recent, nu = map_leaves(move, 3, updates, state.kept, state.nu)
+        moved, recent, nu = transform.map_leaves(move, updates, state.kept, state.nu)
         return moved, AdaShiftState(optax.safe_increment(state.count), recent, nu, sums)
 
-    return optax.GradientTransformation(init, update)
+    return optax.GradientTransformationExtraArgs(init, update)
 
 
 def _cut(value: jax.Array, limit: float) -> jax.Array:

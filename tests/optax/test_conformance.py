@@ -1,0 +1,172 @@
+"""What Optax asks of every transformation, asked of each of ours: one common suite, as in optax.contrib."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
+from generic_adam.optax.contrib import adashift, padam
+
+MAKERS: dict[str, Any] = {
+    "generic_adam": lambda rate=0.1: generic_adam(rate, 0.9, "1 - 1/(t+1)"),
+    "generic_adam corrected": lambda rate=0.1: generic_adam(
+        rate, 0.9, 0.99, initial_v=0.0, eps=1e-8, bias_correction=True
+    ),
+    "generic_adam from weights": lambda rate=0.1: generic_adam(rate, 0.9, "theta_from_weights(t^0.5)"),
+    "scale_by_generic_adam": lambda rate=0.1: optax.chain(
+        scale_by_generic_adam(0.9, 0.99), optax.scale_by_learning_rate(rate)
+    ),
+    "padam": lambda rate=0.1: padam(rate, 0.9, 0.99),
+    "amsgrad": lambda rate=0.1: padam(rate, 0.9, 0.99, partial=0.5),
+    "adashift": lambda rate=0.1: adashift(rate, theta=0.9, keep=3),
+}
+every_solver = pytest.mark.parametrize("make", MAKERS.values(), ids=list(MAKERS))
+PARAMS = {"matrix": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "list": [jnp.array([0.1, -0.3]), jnp.array(2.0)]}
+
+
+def gradient_of(params: Any) -> Any:
+    return jax.tree.map(lambda p: 2 * (p - 1), params)
+
+
+def run(solver: optax.GradientTransformation, params: Any, steps: int) -> tuple[Any, Any]:
+    def step(carry: tuple, _: None) -> tuple[tuple, None]:
+        params, state = carry
+        updates, state = solver.update(gradient_of(params), state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+    return jax.jit(lambda carry: jax.lax.scan(step, carry, length=steps)[0])((params, solver.init(params)))
+
+
+@every_solver
+def test_a_parabola_is_descended(make: Any) -> None:
+    params, _ = run(make("0.3/sqrt(t)" if make is not MAKERS["scale_by_generic_adam"] else 0.02), PARAMS, 600)
+    assert max(float(jnp.abs(leaf - 1).max()) for leaf in jax.tree.leaves(params)) < 0.1
+
+
+@every_solver
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16])
+def test_shapes_dtypes_and_structure_are_kept(make: Any, dtype: Any) -> None:
+    params = optax.tree.cast(PARAMS, dtype)
+    solver = make()
+    state = solver.init(params)
+    updates, after = jax.jit(solver.update)(params, state, params)
+    assert jax.tree.structure(updates) == jax.tree.structure(params)
+    assert jax.tree.map(lambda u: (u.shape, u.dtype), updates) == jax.tree.map(
+        lambda p: (p.shape, p.dtype), params
+    )
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    assert jax.tree.map(lambda s: (s.shape, s.dtype), after) == jax.tree.map(
+        lambda s: (s.shape, s.dtype), state
+    )
+
+
+@every_solver
+def test_extra_arguments_pass_by(make: Any) -> None:
+    solver = make()
+    assert isinstance(solver, optax.GradientTransformationExtraArgs)
+    state = solver.init(PARAMS)
+    plain = solver.update(PARAMS, state, PARAMS)
+    extra = solver.update(PARAMS, state, PARAMS, value=jnp.array(1.0), loss_fn=None)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.array_equal(a, b)), plain, extra))
+
+
+@every_solver
+def test_no_gradient_is_no_update_and_leaves_the_moments(make: Any) -> None:
+    solver = make()
+    params = {"a": jnp.ones(2), "b": jnp.ones(3), "frozen": None}
+    state = solver.init(params)
+    _, state = solver.update({"a": jnp.ones(2), "b": jnp.ones(3), "frozen": None}, state, params)
+    updates, after = jax.jit(solver.update)({"a": jnp.ones(2), "b": None, "frozen": None}, state, params)
+    assert updates["b"] is None
+    assert updates["frozen"] is None
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    before_nu, after_nu = (optax.tree.get(one, "nu") for one in (state, after))
+    np.testing.assert_array_equal(before_nu["b"], after_nu["b"])
+    updates.pop("b")
+    assert optax.apply_updates({"a": params["a"], "frozen": None}, updates)["frozen"] is None
+
+
+@every_solver
+@pytest.mark.parametrize("number", [2.0, 2])
+def test_python_numbers_are_gradients_and_parameters(make: Any, number: float) -> None:
+    solver = make()
+    updates, _ = solver.update({"x": number}, solver.init({"x": 1.0}), {"x": 1.0})
+    expected, _ = solver.update({"x": jnp.array(2.0)}, solver.init({"x": jnp.array(1.0)}))
+    assert float(updates["x"]) == float(expected["x"])
+
+
+@every_solver
+def test_vmap_runs_each_problem_alone(make: Any) -> None:
+    solver = make()
+    starts = jnp.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
+
+    def moved(x: jax.Array) -> jax.Array:
+        return run(solver, x, 6)[0]
+
+    np.testing.assert_allclose(jax.vmap(moved)(starts), [moved(x) for x in starts], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("factory", "settings"),
+    [
+        (generic_adam, {"beta": 0.9, "theta": 0.99}),
+        (padam, {"beta": 0.9, "theta": 0.99, "partial": 0.25}),
+        (adashift, {"beta": 0.9, "theta": 0.99, "keep": 3}),
+        (adashift, {"reduction": "none"}),
+    ],
+)
+@pytest.mark.parametrize("rate", [0.1, as_optax_schedule("0.1/sqrt(t)"), optax.linear_schedule(0.1, 0.0, 20)])
+def test_injected_hyperparameters_under_jit(factory: Any, settings: dict[str, Any], rate: Any) -> None:
+    injected = optax.inject_hyperparams(factory)(rate, **settings)
+    (params, state), (expected, _) = run(injected, PARAMS, 8), run(factory(rate, **settings), PARAMS, 8)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6), params, expected)
+    shown = state.hyperparams["learning_rate"] if callable(rate) else optax.tree.get(state, "learning_rate")
+    assert float(shown) == pytest.approx(float(rate(7)) if callable(rate) else rate)
+
+
+def test_the_shape_of_the_state_has_to_be_static_where_init_is_jitted() -> None:
+    with pytest.raises(ValueError, match="static_args"):
+        jax.jit(optax.inject_hyperparams(adashift)(0.1, keep=3).init)(PARAMS)
+    static = optax.inject_hyperparams(adashift, static_args="keep")(0.1, keep=3)
+    assert jax.jit(static.init)(PARAMS).inner_state.kept["matrix"].shape == (3, 2, 2)
+
+
+def test_an_injected_state_with_the_old_name_goes_on() -> None:
+    solver = optax.inject_hyperparams(generic_adam)(0.1, beta=0.9, theta=0.99)
+    state = solver.init(PARAMS)
+    old = dict(state.hyperparams)
+    old["method_or_alpha"] = old.pop("learning_rate") * 2
+    updates, _ = jax.jit(solver.update)(PARAMS, state._replace(hyperparams=old), PARAMS)
+    twice, _ = generic_adam(0.2, 0.9, 0.99).update(PARAMS, generic_adam(0.2, 0.9, 0.99).init(PARAMS))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), updates, twice)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        optax.warmup_cosine_decay_schedule(0.0, 0.1, 3, 10),
+        optax.piecewise_constant_schedule(0.1, {2: 0.5, 5: 0.1}),
+        optax.exponential_decay(0.1, 4, 0.5, staircase=True),
+        optax.join_schedules([optax.constant_schedule(0.1), optax.cosine_decay_schedule(0.1, 5)], [3]),
+    ],
+    ids=["warm-up", "steps", "staircase", "joined"],
+)
+def test_a_schedule_of_optax_is_taken_with_its_own_count(schedule: Any) -> None:
+    """Whether it is called at once, traced, or chained as Optax does."""
+    chained = optax.chain(scale_by_generic_adam(0.9, 0.99), optax.scale_by_learning_rate(schedule))
+    ours = generic_adam(schedule, 0.9, 0.99)
+    state, other = ours.init(PARAMS), chained.init(PARAMS)
+    for _ in range(8):
+        one, state = ours.update(PARAMS, state)
+        two, other = chained.update(PARAMS, other, PARAMS)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), one, two)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6),
+        run(ours, PARAMS, 9)[0],
+        run(chained, PARAMS, 9)[0],
+    )
+    assert float(as_optax_schedule(schedule)(4)) == pytest.approx(float(schedule(4)))
