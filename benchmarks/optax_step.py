@@ -1,8 +1,9 @@
 """One jitted update in JAX as people run it, against optax.adam: float32, parameters and state donated.
 
 Three sets of arrays: ResNet-18's 62 (11.2 million parameters) in the layout that Flax keeps, 62 equal ones
-of the same size together, and LeNet's ten small ones. The candidates are timed in turn. The best wall time says how
-long a step takes where nothing else runs; the median of the processor's time says the same on a busy machine.
+of the same size together, and LeNet's ten small ones. The candidates are timed in turn. The best wall time
+says how long a step takes where nothing else runs; the median of the processor's time says the same on a
+busy machine.
 
     python benchmarks/optax_step.py
 """
