@@ -1,0 +1,236 @@
+"""The decider against the oracle: what one generated method shows, and many of them from the command line.
+
+python -m tests.soundness.fuzz --cases 100000 --start 0 --out findings.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from mpmath import mpf
+
+import generic_adam as ga
+from generic_adam.errors import GenericAdamError
+from tests.soundness import generator
+from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, Truth, UndefinedError
+
+SLOW = 1.0
+# What the bars of the fuzz allow none of.
+WRONG = (
+    "wrong holds",
+    "wrong fails",
+    "wrong witness",
+    "C0 too low",
+    "wrong rate",
+    "raw exception",
+    "refused",
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What generic_adam says of the paper's four conditions, in a form that does not change with its API.
+
+    Attributes:
+        statuses: "holds", "fails" or "undecided" for each condition.
+        witnesses: the step that refutes it, where a step does.
+        constant: C0, or None.
+        rate: the exponents (T, log T, log log T) of condition 4's ratio, or None.
+    """
+
+    statuses: tuple[str, ...]
+    witnesses: tuple[int | None, ...]
+    constant: float | None
+    rate: tuple[Fraction, Fraction, Fraction] | None
+
+
+def paper_conditions(method: ga.Method) -> Answer:
+    """Ask for the paper's four conditions."""
+    certificate = ga.certify(method)
+    found = certificate.conditions
+    order = certificate.ratio_order
+    return Answer(
+        tuple(str(condition.status) for condition in found),
+        tuple(condition.witness if isinstance(condition.witness, int) else None for condition in found),
+        certificate.C0,
+        None if order is None else (order.power, order.log, order.loglog),
+    )
+
+
+@dataclass
+class Outcome:
+    """What one method showed."""
+
+    case: generator.Case
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+    easy: int = 0
+    undecided: list[int] = field(default_factory=list)
+
+    def add(self, kind: str, detail: str) -> None:
+        """Keep a finding."""
+        self.findings.append((kind, detail))
+
+
+def examine(case: generator.Case) -> Outcome:
+    """Certify one generated method and compare every answer with the oracle."""
+    outcome = Outcome(case)
+    began = time.process_time()
+    try:
+        method = ga.Method(case.alpha, case.beta, case.theta)
+        answer = paper_conditions(method)
+    except GenericAdamError as error:
+        outcome.seconds = time.process_time() - began
+        _compare_refusal(outcome, str(error))
+        return outcome
+    except Exception as error:  # noqa: BLE001  (any other exception is what is looked for)
+        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+        return outcome
+    outcome.seconds = time.process_time() - began
+    if outcome.seconds > SLOW:
+        outcome.add("slow", f"{outcome.seconds:.2f} s")
+    compare(outcome, Subject(case.alpha, case.beta, case.theta), answer)
+    return outcome
+
+
+def _compare_refusal(outcome: Outcome, message: str) -> None:
+    # A number beyond the range of a float is refused by the language, whatever the sequence does.
+    if message.startswith("column") or "too large" in message or "too small" in message:
+        outcome.add("not read", message)
+        return
+    case = outcome.case
+    try:
+        truth = Subject(case.alpha, case.beta, case.theta).valid()
+    except ZeroDivisionError:
+        truth = FAILS
+    outcome.add("refused" if truth == HOLDS else "rightly refused" if truth == FAILS else "refused?", message)
+
+
+def compare(outcome: Outcome, subject: Subject, answer: Answer) -> None:
+    """Add what the answer has wrong."""
+    truth = subject.truth()
+    for number in range(4):
+        status, true, witness = answer.statuses[number], truth.conditions[number], answer.witnesses[number]
+        outcome.easy += true != UNKNOWN
+        name = f"condition {number + 1}"
+        if status == "undecided":
+            if true != UNKNOWN:
+                outcome.undecided.append(number + 1)
+        elif status == HOLDS and true == FAILS:
+            outcome.add("wrong holds", name)
+        elif status == FAILS and witness is not None:
+            refuted = witnessed(subject, number + 1, witness)
+            if refuted is False:
+                outcome.add("wrong fails" if true == HOLDS else "wrong witness", f"{name} at t = {witness}")
+        elif status == FAILS and true == HOLDS:
+            outcome.add("wrong fails", name)
+    _compare_numbers(outcome, truth, answer)
+
+
+def _compare_numbers(outcome: Outcome, truth: Truth, answer: Answer) -> None:
+    least = truth.constant_at_least
+    if (
+        answer.statuses[2] == HOLDS
+        and least is not None
+        and answer.constant is not None
+        and mpf(answer.constant) < least * (1 - mpf(2) ** -50)
+    ):
+        outcome.add("C0 too low", f"{answer.constant!r} below {float(least)!r}")
+    if answer.rate is not None and truth.ratio is not None and truth.ratio[0] == 0:
+        expected = truth.ratio[1:]
+        if any(abs(a - b) > Fraction(1, 10**50) for a, b in zip(answer.rate, expected, strict=True)):
+            outcome.add("wrong rate", f"{[str(x) for x in answer.rate]}, not {[str(x) for x in expected]}")
+
+
+def witnessed(subject: Subject, condition: int, t: int) -> bool | None:
+    """Whether the condition is violated at this step; None where the oracle cannot evaluate it."""
+    alpha, beta, theta = subject.alpha, subject.beta, subject.theta
+    try:
+        if condition == 1:
+            return _either(beta.sign(t)[0], (-1,), beta.sign(t, missing=True)[0], (0, -1))
+        if condition == 3:
+            return _either(alpha.sign(t)[0], (0, -1), theta.sign(t, missing=True)[0], (0, -1))
+        violated = _either(theta.sign(t)[0], (0, -1), theta.sign(t, missing=True)[0], (0, -1))
+    except UndefinedError:
+        return True
+    if condition != 2 or violated is None or violated:
+        return violated
+    earlier = [s for s in (t - 1, *subject.times) if s < t]
+    return theta.falls(t + 1) or any(theta.falls(t, since=s) for s in earlier)
+
+
+def _either(
+    one: int | None, violating: tuple[int, ...], other: int | None, also: tuple[int, ...]
+) -> bool | None:
+    if one in violating or other in also:
+        return True
+    return None if one is None or other is None else False
+
+
+def advised(case: generator.Case) -> Outcome:
+    """Ask for advice on one generated method and let the oracle look at what comes."""
+    outcome = Outcome(case)
+    began = time.process_time()
+    try:
+        pieces = ga.advise(ga.Method(case.alpha, case.beta, case.theta))
+    except GenericAdamError:
+        return outcome
+    except Exception as error:  # noqa: BLE001
+        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+        return outcome
+    outcome.seconds = time.process_time() - began
+    for piece in pieces:
+        texts = tuple(str(getattr(piece.method, name)) for name in ("alpha", "beta", "theta"))
+        try:
+            truth = Subject(*texts).truth()
+        except (SyntaxError, ValueError, ZeroDivisionError, RecursionError) as error:
+            outcome.add("advice not read", f"{texts}: {error}")
+            continue
+        outcome.easy += 1
+        failing = [number + 1 for number in range(4) if truth.conditions[number] == FAILS]
+        if failing:
+            outcome.add("wrong advice", f"{texts} violates {failing}")
+    return outcome
+
+
+def main() -> int:
+    """Run many cases and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--advice", action="store_true", help="ask for advice instead of certificates")
+    parser.add_argument("--out", type=Path, help="a file for the findings, one JSON object a line")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    counts: Counter[str] = Counter()
+    undecided: Counter[int] = Counter()
+    easy, slowest, began = 0, (0.0, 0), time.time()
+    out = options.out.open("a") if options.out else None
+    ask = advised if options.advice else examine
+    for seed in range(options.start, options.start + options.cases):
+        outcome = ask(generator.case(seed))
+        counts.update({kind for kind, _ in outcome.findings})
+        undecided.update(outcome.undecided)
+        easy += outcome.easy
+        slowest = max(slowest, (outcome.seconds, seed))
+        if out is not None and outcome.findings:
+            out.write(json.dumps({**asdict(outcome.case), "findings": outcome.findings}) + "\n")
+            out.flush()
+    open_share = sum(undecided.values()) / max(easy, 1)
+    print(f"{options.cases} cases from {options.start} in {time.time() - began:.0f} s; slowest {slowest}")
+    print(f"easy truths {easy}, undecided {dict(undecided)} = {open_share:.2%}")
+    for kind, count in counts.most_common():
+        print(f"  {count:6d} {kind}")
+    return 1 if any(counts[kind] for kind in WRONG) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

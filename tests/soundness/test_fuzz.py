@@ -1,0 +1,76 @@
+"""The decider against an independent oracle: a sample, and as many as one likes with the mark `exhaustive`.
+
+pytest tests/soundness/test_fuzz.py -m exhaustive          (FUZZ_CASES=100000, FUZZ_START=0)
+"""
+
+import os
+import warnings
+from collections import Counter
+
+import pytest
+
+from tests.soundness import generator
+from tests.soundness.fuzz import WRONG, advised, examine
+from tests.soundness.open_cases import known
+
+SAMPLE = 256
+ADVICE_SAMPLE = 20
+_CHUNK = 1000
+
+
+def _run(ask, seeds):
+    """(what was found, by kind; the cases that show it; easy truths; those left undecided)."""
+    counts, shown, easy, undecided = Counter(), [], 0, 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in seeds:
+            outcome = ask(generator.case(seed))
+            wrong = [finding for finding in outcome.findings if finding[0] in WRONG]
+            if wrong:
+                counts.update({kind for kind, _ in wrong})
+                shown.append((outcome.case, wrong))
+            easy += outcome.easy
+            undecided += len(outcome.undecided)
+    return counts, shown, easy, undecided
+
+
+def test_a_case_is_the_same_for_the_same_seed():
+    first = [generator.case(seed) for seed in range(0, 2000, 37)]
+    generator._pools.cache_clear()
+    assert first == [generator.case(seed) for seed in range(0, 2000, 37)]
+    assert len({case.theta for case in first}) > 20
+
+
+@known("fuzz: methods")
+def test_a_sample_of_methods_is_decided_truly():
+    counts, shown, easy, undecided = _run(examine, range(SAMPLE))
+    assert not counts, shown[:5]
+    assert easy > SAMPLE
+    assert undecided <= 0.05 * easy
+
+
+@known("fuzz: advice")
+def test_a_sample_of_advice_is_certified_in_truth():
+    counts, shown, easy, _ = _run(advised, range(ADVICE_SAMPLE))
+    assert not counts, shown[:5]
+    assert easy > 1
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(0)
+def test_all_methods_are_decided_truly():
+    cases, start = int(os.environ.get("FUZZ_CASES", "100000")), int(os.environ.get("FUZZ_START", "0"))
+    total, easy, undecided = Counter(), 0, 0
+    for begin in range(start, start + cases, _CHUNK):
+        counts, shown, known, left = _run(examine, range(begin, min(begin + _CHUNK, start + cases)))
+        total, easy, undecided = total + counts, easy + known, undecided + left
+        assert not total, shown[:20]
+    assert undecided < 0.05 * easy
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(0)
+def test_all_advice_is_certified_in_truth():
+    cases, start = int(os.environ.get("FUZZ_CASES", "100000")) // 20, int(os.environ.get("FUZZ_START", "0"))
+    counts, shown, _, _ = _run(advised, range(start, start + cases))
+    assert not counts, shown[:20]
