@@ -1,0 +1,151 @@
+r"""Theorems C1 to C3 and B: clipped gradients, and full batches.
+
+Clipping replaces :math:`g_t` by :math:`\tilde g_t = g_t \min(1, c/\|g_t\|)` before m and v. (A4) then holds
+with :math:`G = c` for free, but (A3) fails: :math:`\mathbb{E}_t\tilde g_t = \nabla f(x_t) + b_t`.
+
+- **C1.** If :math:`\|g_t\| \le c` always, nothing is clipped and every theorem holds as it is.
+- **C2.** With full batches :math:`\tilde g_t = \kappa_t \nabla f(x_t)`,
+:math:`\kappa_t \ge \kappa = \min(1, c/\sup\|\nabla f\|)`:
+  :math:`\hat v = v`, the new gradient has no noise, and W and E hold with :math:`\kappa - \zeta` for
+  :math:`1-s-\zeta` and :math:`B_i = Q_i\rho_i\sqrt{M_{i-1}}`. Without clipping and momentum it is **Theorem
+  B**,
+
+  .. math:: \sum_t \alpha_t \|\nabla f(x_t)\|^2_{1/D_t} \le \text{gap} + \tfrac L2 \sum_{k,t}
+  \widehat{(\alpha_t^2/q_t)}\,(S_{t,k}-S_{t-1,k}):
+
+  no floor for any theta.
+- **C3.** With noise the bias costs a third share phi of the descent: W and E hold with
+:math:`1-s-\zeta-\phi` and
+
+  .. math:: \Psi + \frac{1}{4\phi} \sum_t \pi_t\,\mathbb{E}\sum_k b_{t,k}^2/\hat D_{t,k}, \qquad \|b_t\| \le
+  \frac{G^2}{4c}.
+
+A fixed threshold that is often active leaves a bias that nothing here removes: that is undecided, not
+certified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sweep import Block, Part, Sequences, Sweep, Terms
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded
+
+
+def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
+    """Whether C1 applies: no gradient that `gradient_sup` allows is clipped.
+
+    Args:
+      problem: its `gradient_sup` bounds every coordinate.
+      threshold: c.
+      by_value: whether every value is clipped by itself, and not the norm.
+    """
+    if not problem.sup_parts:
+        return False
+    largest = max(part.gradient for part in problem.sup_parts)
+    norm = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
+    return (largest if by_value else norm) <= threshold
+
+
+def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
+    """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound."""
+    if not threshold > 0:
+        raise TheoremError(f"clipping threshold is {threshold!r}, expected a positive number")
+    if not isinstance(problem.gradient_bound, Sequence):
+        second = min(problem.gradient_bound, threshold) ** 2 / problem.dimension
+        return tuple(replace(part, second_moment=second) for part in problem.parts)
+    return tuple(replace(p, second_moment=min(p.second_moment, threshold**2)) for p in problem.parts)
+
+
+def _full_batch_terms(block: Block, eps_before: Array, *, under_root: bool) -> Terms:
+    return replace(adam_terms(block, eps_before, under_root=under_root), first=None)
+
+
+def full_batch_bound(
+    sequences: Sequences,
+    problem: Problem,
+    *,
+    threshold: float = math.inf,
+    zeta: float | None = None,
+    under_root: bool = False,
+) -> WeightedBound:
+    """Evaluate Theorem B (no momentum) or C2 after T steps of full batches, clipped or not.
+
+    Args:
+      sequences: alpha, beta, theta and eps, with v_0.
+      problem: L, d, the gap, and a bound G on the norm of the gradient (or one for each coordinate).
+      threshold: c; infinite where nothing is clipped.
+      zeta: a number in (0, 1), for eps; None takes the best one.
+      under_root: whether eps^2 is added under the root.
+    """
+    factor = min(1.0, threshold / problem.total_gradient_bound)
+    parts = clipped_parts(problem, threshold)
+    sweep = _checked(sequences, Sweep(sequences, partial(_full_batch_terms, under_root=under_root)))
+    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
+    with_share = sweep.largest_eps > 0 and sweep.has_momentum
+    letter = "C2" if factor < 1 or sweep.has_momentum else "B"
+    share = zeta if with_share else 0.0
+    return concluded(letter, sweep, parts, problem, norms, s=0.0, zeta=share, keep=factor)
+
+
+def biased_bound(
+    sequences: Sequences,
+    problem: Problem,
+    threshold: float,
+    *,
+    s: float | None = None,
+    zeta: float | None = None,
+    phi: float | None = None,
+    least_factor: float | None = None,
+) -> WeightedBound:
+    r"""Evaluate Theorem C3 after T steps of gradients that are clipped to norm c.
+
+    Args:
+      sequences: alpha, beta, theta and eps, with v_0.
+      problem: L, G, d and the gap, of the gradients before they are clipped.
+      threshold: c.
+      s: a number in (0, 1); None takes the best one.
+      zeta: likewise, for eps.
+      phi: likewise, for the bias.
+      least_factor: :math:`\kappa` with :math:`\min(1, c/\|g_t\|) \ge \kappa` always, where that is known:
+        then :math:`|b_k| \le (1/\kappa - 1)\sigma_k`, and eps does not matter.
+    """
+    parts = clipped_parts(problem, threshold)
+
+    def form(block: Block, eps_before: Array) -> Terms:
+        def tally(_: Array, Q: Array) -> tuple[Array]:
+            return ((1 - block.beta) * Q / np.sqrt(block.q),)
+
+        return replace(adam_terms(block, eps_before), tally=tally)
+
+    sweep = _checked(sequences, Sweep(sequences, form))
+    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps)
+
+    def further(swept: Sweep) -> tuple[float, float]:
+        bias = problem.total_gradient_bound**2 / (4 * threshold)
+        costs = [swept.weight * bias**2 / swept.smallest_eps if swept.smallest_eps > 0 else math.inf]
+        if least_factor is not None:
+            spread = sum(part.count * math.sqrt(part.second_moment) for part in parts)
+            costs.append((1 / least_factor - 1) ** 2 * spread * float(swept.tally[0]))
+        return 0.0, min(costs) / 4
+
+    with_share = sweep.largest_eps > 0 and sweep.has_momentum
+    share = zeta if with_share else 0.0
+    return concluded("C3", sweep, parts, problem, norms, s=s, zeta=share, phi=phi, further=further)
+
+
+def _checked(sequences: Sequences, sweep: Sweep) -> Sweep:
+    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
+        raise TheoremError(
+            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
+        )
+    return sweep

@@ -1,0 +1,68 @@
+r"""Theorem O: a preconditioner that does not contain the newest gradient (ADOPT; AdaShift without momentum).
+
+**Iteration**: :math:`m_t = \beta_t m_{t-1} + (1-\beta_t)\,g_t/\hat D_t`,
+:math:`\hat D_t = \max(\sqrt{v_{t-1}}, e)`, :math:`x_{t+1} = x_t - \alpha_t m_t`, with :math:`v_0 = g_0^2`
+from a gradient that is spent on it. **Any theta.**
+
+.. math::
+
+    X_w \le \frac{1}{\Pi}\Big[\text{gap} + \frac{L G^2}{e^2} \sum_t R_t^2 \alpha_t (Q_t - \alpha_t/2)\Big],
+    \qquad Q_i = \alpha_i + \beta_{i+1} Q_{i+1}, \quad R_t = \beta_t R_{t-1} + 1-\beta_t,
+
+because :math:`\mathbb{E}_t[g_t/\hat D_t] = \nabla f(x_t)/\hat D_t` exactly and
+:math:`\mathbb{E}\|m_t\|^2 \le R_t^2 G^2/e^2`. The constant is :math:`1/e^2`: true for ever, silent at a
+practical T with ADOPT's :math:`e = 10^{-6}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.amsgrad import monotone_terms
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sweep import Block, Sequences, Sweep, Terms
+from generic_adam.theorems.weighted import Norms, WeightedBound
+
+
+def _delayed_terms(block: Block, _: Array) -> Terms:
+    def tally(R: Array, Q: Array) -> tuple[Array]:
+        return (R**2 * block.alpha * (Q - block.alpha / 2),)
+
+    return replace(monotone_terms(block), tally=tally)
+
+
+def delayed_bound(sequences: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
+    r"""Evaluate Theorem O after T steps.
+
+    Args:
+      sequences: alpha, beta and eps; theta does not matter.
+      problem: L, G, d and the gap.
+      added: whether :math:`\hat D = \sqrt{v_{t-1}} + e` in place of the larger of the two.
+
+    Raises:
+      TheoremError: eps is not positive.
+    """
+    sweep = Sweep(sequences, _delayed_terms)
+    if sweep.smallest_eps <= 0:
+        raise TheoremError("a delayed preconditioner: expected eps > 0, the divisor may be 0 without it")
+    for _ in sweep.pieces():  # the weights and the tally are summed on the way
+        pass
+    norms = Norms.of(problem.parts, sequences.initial_v, sweep.largest_eps, under_root=not added)
+    largest = problem.total_gradient_bound / sweep.smallest_eps
+    return WeightedBound(
+        theorem="O",
+        steps=sequences.steps,
+        gap=problem.gap,
+        noise=0.0,
+        drift=problem.smoothness * largest**2 * float(sweep.tally[0]),
+        weight=sweep.weight,
+        divisor=sweep.weight,
+        s=0.0,
+        zeta=0.0,
+        s1=norms.s1,
+        s2=norms.s2,
+        trivial_l1=problem.gradient_sum_bound,
+        trivial_l2=problem.total_gradient_bound**2,
+    )

@@ -1,0 +1,160 @@
+"""Theorem R: check values, the Gamma condition with its witness, and both directions of it on gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Method
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.regret import (
+    amsgrad_regret,
+    constant_beta_bound,
+    gamma,
+    non_increasing_regret,
+    zeta_constant,
+)
+from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.verdicts import Status
+
+THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
+T = np.arange(1.0, 10_001)
+ADAM_NC = {"alpha": 0.5 / np.sqrt(T), "beta": 0.9, "theta": 1 - 1 / T, "q": 1 / T}
+
+
+def test_check_values():
+    ams = amsgrad_regret(Sequences.of(0.5 / np.sqrt(T), 0.9, 0.999), THREE, 2.0)
+    assert ams == pytest.approx(32569.5544854, rel=1e-9)
+    assert non_increasing_regret(Sequences.of(**ADAM_NC), THREE, 2.0) == pytest.approx(14850, rel=1e-9)
+
+
+def test_zeta():
+    assert zeta_constant(Sequences.of(**ADAM_NC)) == pytest.approx(0.5, rel=1e-9)
+    half = Sequences.of(0.5 / np.sqrt(T), 0.9, 1 - 0.5 / T, q=0.5 / T)
+    assert zeta_constant(half) == pytest.approx(0.707106781187, rel=1e-9)
+    # NosAdam with weights 1/t: zeta^2 grows like log t, so there is no finite one for ever.
+    weights = np.cumsum(1 / T)
+    theta = np.concatenate([[0.0], weights[:-1] / weights[1:]])
+    grows = [zeta_constant(Sequences.of(0.5 / np.sqrt(T[:n]), 0.9, theta[:n])) for n in (100, 10_000)]
+    assert grows[1] ** 2 / grows[0] ** 2 == pytest.approx(weights[-1] / weights[99], rel=1e-6)
+
+
+def test_what_fails_is_said():
+    with pytest.raises(TheoremError, match="never rise"):
+        amsgrad_regret(Sequences.of(np.array([0.1, 0.2]), 0.9, 0.999), THREE, 2.0)
+    with pytest.raises(TheoremError, match=r"beta\^2 < theta"):
+        amsgrad_regret(Sequences.of(0.1, 0.99, 0.9, steps=2), THREE, 2.0)
+    with pytest.raises(TheoremError, match="constant beta"):
+        amsgrad_regret(Sequences.of(0.1, np.array([0.9, 0.8]), 0.999), THREE, 2.0)
+    with pytest.raises(TheoremError, match="gradient_sup"):
+        amsgrad_regret(Sequences.of(0.1, 0.9, 0.999, steps=2), Problem(1, 1, 3, 1), 2.0)
+
+
+class TestGamma:
+    @pytest.mark.parametrize(
+        ("alpha", "theta"),
+        [
+            ("0.5/sqrt(t)", "1 - 1/t"),
+            ("0.5/sqrt(t)", "1 - 1/max(t, 2)"),
+            ("0.5/sqrt(t)", "1 - 0.5/t"),
+            ("0.5 * t^-0.5", "1 - t^-1.5"),
+            ("0.5/sqrt(t)", "theta_from_weights(t^-0.5)"),
+            ("0.5/sqrt(t)", "theta_from_weights(1/t)"),
+        ],
+    )
+    def test_holds_for_ever(self, alpha, theta):
+        assert gamma(Method(alpha, 0.9, theta)).status is Status.HOLDS
+
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "step"),
+        [
+            ("0.5/sqrt(t)", "1 - 2/max(t, 3)", 2),
+            ("1/sqrt(t)", "0.999", 1001),
+            ("1/sqrt(t)", "0.99", 101),
+            ("1/sqrt(t)", "0.9999", 10_001),
+            ("1e-3", "0.999", 2),
+            ("0.5/sqrt(t)", "theta_from_weights(t, 0.5)", 2),
+            ("0.5/sqrt(t)", "theta_from_weights(t)", 3),  # W_0 = 1 makes t = 2 an equality
+            ("1/t", "0.99", 200),
+        ],
+    )
+    def test_fails_first_at(self, alpha, theta, step):
+        decision = gamma(Method(alpha, 0.9, theta))
+        assert decision.status is Status.FAILS
+        assert decision.witness.t == step
+
+    def test_equality_to_the_last_digit_is_decided_in_fractions(self):
+        # (t-1)/t <= 0.999 is an equality at t = 1000, where floats see a failure.
+        t = 1000
+        assert (1 / math.sqrt(t)) ** 2 > 0.999 * (1 / math.sqrt(t - 1)) ** 2 * (1 - 1e-15)
+        assert gamma(Method("1/sqrt(t)", 0.9, "0.999"), horizon=1000).status is Status.HOLDS
+        assert gamma(Method("1/sqrt(t)", 0.9, "0.999"), horizon=1001).witness.t == 1001
+
+    def test_what_cannot_be_told_is_undecided(self):
+        assert gamma(Method("0.5/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1e-14))).status is Status.UNDECIDED
+        assert (
+            gamma(Method("0.99^t", 0.9, "0.999")).status is Status.UNDECIDED
+        )  # holds, but not by a form known here
+        assert gamma(Method("0.99^t", 0.9, "0.999"), horizon=1000).status is Status.HOLDS
+
+    @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
+    @settings(max_examples=100)
+    def test_necessary_and_sufficient(self, steps, seed):
+        """sqrt(v_t)/alpha_t falls for no gradients exactly when (a) holds; the worst case is g_t = 0."""
+        rng = np.random.default_rng(seed)
+        alpha, theta = np.exp(-rng.random(steps).cumsum() * rng.random()), rng.random(steps) * 0.9 + 0.05
+        holds = alpha[1:] ** 2 <= theta[1:] * alpha[:-1] ** 2
+        for t in range(1, steps):
+            v = rng.random() + 0.1
+            worst = np.sqrt(theta[t] * v) / alpha[t] - math.sqrt(v) / alpha[t - 1]
+            assert (worst >= -1e-12) == holds[t - 1] or abs(worst) < 1e-9
+            if holds[t - 1]:
+                g = rng.standard_normal() * 10.0 ** rng.integers(-2, 3)
+                after = math.sqrt(theta[t] * v + (1 - theta[t]) * g * g) / alpha[t]
+                assert after >= math.sqrt(v) / alpha[t - 1] * (1 - 1e-12)
+
+
+@given(st.integers(1, 30), st.floats(0, 0.95), st.integers(0, 2**32 - 1))
+@settings(max_examples=100)
+def test_the_regret_of_runs_is_below_the_bound(steps, beta, seed):
+    """Linear costs on [-1, 1]^2, AdamNC's and AMSGrad's divisors, the projection coordinatewise."""
+    rng = np.random.default_rng(seed)
+    costs = rng.standard_normal((steps, 2)) * 10.0 ** rng.integers(-1, 2)
+    t = np.arange(1.0, steps + 1)
+    alpha = 0.5 / np.sqrt(t)
+    for running_maximum in (False, True):
+        theta = np.full(steps, 0.9) if running_maximum else 1 - 1 / t
+        x, m, v = np.zeros(2), np.zeros(2), np.zeros(2)
+        largest, regret, spent, divisor = v, 0.0, 0.0, v
+        for i in range(steps):
+            regret += costs[i] @ x
+            m = beta * m + (1 - beta) * costs[i]
+            v = theta[i] * v + (1 - theta[i]) * costs[i] ** 2
+            largest = np.maximum(largest, v)
+            divisor = np.sqrt(largest if running_maximum else v) / alpha[i]
+            spent += (m**2 / divisor).sum()
+            x = np.clip(x - m / divisor, -1, 1)
+        best = -np.abs(costs.sum(axis=0)).sum()
+        bound = constant_beta_bound(diameter=2, beta=beta, last_divisors=divisor.sum(), momentum_sum=spent)
+        assert regret - best <= bound * (1 + 1e-9)
+
+
+@given(st.integers(2, 15), st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_zeta_is_the_least_one(steps, seed):
+    rng = np.random.default_rng(seed)
+    alpha, theta = rng.random(steps) + 0.1, rng.random(steps) * 0.9 + 0.05
+    zeta = zeta_constant(Sequences.of(alpha, 0.5, theta))
+    worst = 0.0
+    for j in range(steps):  # one gradient at step j alone is the worst case
+        v = 0.0
+        for t in range(steps):
+            v = theta[t] * v + (1 - theta[t]) * (t == j)
+            if t >= j:
+                worst = max(worst, alpha[t] / math.sqrt(v))
+    assert zeta == pytest.approx(worst, rel=1e-9)
