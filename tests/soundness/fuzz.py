@@ -20,9 +20,19 @@ from mpmath import mpf
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from tests.soundness import generator
-from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, Truth, UndefinedError
+from tests.soundness.oracle import (
+    FAILS,
+    HOLDS,
+    UNKNOWN,
+    Subject,
+    Truth,
+    UndefinedError,
+    looked_at,
+    sequence,
+)
 
 SLOW = 1.0
+SHORT = 200
 # What the bars of the fuzz allow none of.
 WRONG = (
     "wrong holds",
@@ -55,14 +65,39 @@ class Answer:
 def paper_conditions(method: ga.Method) -> Answer:
     """Ask for the paper's four conditions."""
     certificate = ga.certify(method)
-    found = certificate.conditions
     order = certificate.ratio_order
     return Answer(
-        tuple(str(condition.status) for condition in found),
-        tuple(condition.witness if isinstance(condition.witness, int) else None for condition in found),
+        tuple(str(condition.status) for condition in certificate.conditions),
+        tuple(map(_step, certificate.conditions)),
         certificate.C0,
         None if order is None else (order.power, order.log, order.loglog),
     )
+
+
+def conditions_up_to(method: ga.Method, steps: int) -> Answer:
+    """Ask for the paper's first three conditions on 1..T; the rate is not asked for."""
+    reading = ga.certify(method, horizon=steps).horizon
+    assert reading is not None
+    return Answer(
+        tuple(str(condition.status) for condition in reading.conditions),
+        tuple(map(_step, reading.conditions)),
+        reading.C0,
+        None,
+    )
+
+
+def growth_exponents(text: str) -> tuple[int, Fraction, Fraction, Fraction, int] | None:
+    """(sign of log rho, p, q, w, sign) of a sequence's growth, or None where it is not known."""
+    growth = ga.parse(text).growth
+    if growth is None:
+        return None
+    return growth.rho.sign_of_log, growth.power, growth.log, growth.loglog, growth.sign
+
+
+def _step(condition: object) -> int | None:
+    witness = getattr(condition, "witness", None)
+    step = getattr(witness, "t", witness)
+    return step if isinstance(step, int) else None
 
 
 @dataclass
@@ -195,10 +230,85 @@ def advised(case: generator.Case) -> Outcome:
             outcome.add("advice not read", f"{texts}: {error}")
             continue
         outcome.easy += 1
+        for name, text in zip(("alpha", "beta", "theta"), texts, strict=True):
+            if differs_before(getattr(case, name), text, piece.first_step):
+                outcome.add("wrong advice", f"{name} = {text} differs before t = {piece.first_step}")
         failing = [number + 1 for number in range(4) if truth.conditions[number] == FAILS]
         if failing:
             outcome.add("wrong advice", f"{texts} violates {failing}")
     return outcome
+
+
+def differs_before(given: str, advised_text: str, first: int) -> bool:
+    """Whether two sequences differ at a step before the one that is said to be the first."""
+    one, other = sequence(given), sequence(advised_text)
+    for t in looked_at(one, other):
+        if t >= first:
+            return False
+        try:
+            a, b = one.near(t, missing=True), other.near(t, missing=True)
+        except UndefinedError:
+            continue
+        if (
+            a is not None
+            and b is not None
+            and abs(a[0] - b[0]) > abs(a[0]) * mpf(10) ** -9 + mpf(2) ** max(a[1], b[1])
+        ):
+            return True
+    return False
+
+
+def read_up_to(case: generator.Case) -> Outcome:
+    """Compare the reading of a short horizon with every value there is."""
+    outcome = Outcome(case)
+    steps = 1 + case.seed % SHORT
+    try:
+        answer = conditions_up_to(ga.Method(case.alpha, case.beta, case.theta), steps)
+    except GenericAdamError:
+        return outcome
+    except Exception as error:  # noqa: BLE001
+        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+        return outcome
+    truth = Subject(case.alpha, case.beta, case.theta).truth_up_to(steps)
+    for number, (status, true) in enumerate(zip(answer.statuses, truth.conditions, strict=False), start=1):
+        outcome.easy += true != UNKNOWN
+        if status == "undecided" and true != UNKNOWN:
+            outcome.undecided.append(number)
+        if (status, true) in {(HOLDS, FAILS), (FAILS, HOLDS)}:
+            outcome.add(f"wrong {status}", f"condition {number} on 1..{steps}")
+    _compare_numbers(outcome, truth, answer)
+    return outcome
+
+
+def grown(case: generator.Case) -> Outcome:
+    """Compare the growth of each sequence with its expansion."""
+    outcome = Outcome(case)
+    for text in (case.alpha, case.beta, case.theta):
+        try:
+            answer = growth_exponents(text)
+        except GenericAdamError:
+            continue
+        except Exception as error:  # noqa: BLE001
+            outcome.add("raw exception", f"{text}: {type(error).__name__}: {error}")
+            continue
+        series = sequence(text).series
+        if series is None or (not series.is_zero and series.sign() is None):
+            continue
+        outcome.easy += 1
+        if answer is None:
+            outcome.undecided.append(1)
+            continue
+        if series.is_zero:
+            true = (0, 0, 0, 0, 0)
+        else:
+            rate, *exponents = series.terms[0][0]
+            true = ((rate > 0) - (rate < 0), *exponents, series.sign())
+        if any(abs(x - y) > Fraction(1, 10**50) for x, y in zip(answer, true, strict=True)):
+            outcome.add("wrong growth", f"{text}: {tuple(map(str, answer))}, not {tuple(map(str, true))}")
+    return outcome
+
+
+QUESTIONS = {"certify": examine, "advise": advised, "horizon": read_up_to, "growth": grown}
 
 
 def main() -> int:
@@ -206,7 +316,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--advice", action="store_true", help="ask for advice instead of certificates")
+    parser.add_argument("--ask", choices=QUESTIONS, default="certify")
     parser.add_argument("--out", type=Path, help="a file for the findings, one JSON object a line")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -214,7 +324,7 @@ def main() -> int:
     undecided: Counter[int] = Counter()
     easy, slowest, began = 0, (0.0, 0), time.time()
     out = options.out.open("a") if options.out else None
-    ask = advised if options.advice else examine
+    ask = QUESTIONS[options.ask]
     for seed in range(options.start, options.start + options.cases):
         outcome = ask(generator.case(seed))
         counts.update({kind for kind, _ in outcome.findings})

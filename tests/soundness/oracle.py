@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -393,6 +393,26 @@ class Subject:
         fourth, order = self.ratio()
         return Truth([self.momentum(), self.second_moment(), third, fourth], least, order)
 
+    def truth_up_to(self, steps: int) -> Truth:
+        """The first three conditions on 1..T, from every value there is."""
+        every = range(1, steps + 1)
+        alpha, beta, theta = self.alpha, self.beta, self.theta
+        first = FAILS if any(beta.leaves(t, True) for t in every) else HOLDS
+        second = third = HOLDS
+        for t in every:
+            try:
+                above, below = theta.inside(t)
+                step = alpha.sign(t)[0]
+            except UndefinedError:
+                return Truth([first, UNKNOWN, UNKNOWN])
+            if above in {0, -1} or below in {0, -1} or theta.falls(t):
+                second = FAILS
+            if step in {0, -1} or below in {0, -1}:
+                third = FAILS
+            if None in {above, below, step}:
+                return Truth([first, UNKNOWN, UNKNOWN])
+        return Truth([first, second, third], self._largest_ratio(every) if third == HOLDS else None)
+
     def valid(self) -> str:
         """Whether alpha_t >= 0, 0 <= beta_t < 1 and 0 <= theta_t < 1 for every t."""
         asked = ((self.alpha, False), (self.beta, True), (self.theta, True))
@@ -450,7 +470,7 @@ class Subject:
             if 0 in signs or -1 in signs:
                 return FAILS, None
             unclear |= None in signs
-        largest = None if unclear else self._largest_ratio()
+        largest = None if unclear else self._largest_ratio(self.times)
         alpha, missing = self.alpha.series, self.theta.missing
         if alpha is not None and alpha.is_zero:
             return FAILS, largest
@@ -461,9 +481,9 @@ class Subject:
             return FAILS, largest
         return UNKNOWN if unclear else HOLDS, largest
 
-    def _largest_ratio(self) -> mpf:
+    def _largest_ratio(self, every: Iterable[int]) -> mpf:
         with mp.workdps(50):
-            found = [self.alpha.sign(t)[1] ** 2 / self.theta.sign(t, missing=True)[1] for t in self.times]
+            found = [self.alpha.sign(t)[1] ** 2 / self.theta.sign(t, missing=True)[1] for t in every]
             least, best = found[0], mpf(1)
             for squared in found[1:]:
                 best, least = max(best, squared / least), min(least, squared)

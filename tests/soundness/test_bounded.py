@@ -1,12 +1,21 @@
-"""Nothing hangs: texts are read in bounded time, and threads never wait for each other."""
+"""Nothing hangs: texts are read in bounded time, and threads never wait for each other.
+
+pytest tests/soundness/test_bounded.py -m exhaustive          (50,000 methods in 16 threads)
+"""
 
 import sys
 import threading
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import generic_adam as ga
+from generic_adam.errors import GenericAdamError
 from generic_adam.schedules import ScheduleError, parse
+from tests.soundness import generator
+from tests.soundness.fuzz import paper_conditions
 
 
 def _balanced(leaves: int, leaf: str, operation: str) -> str:
@@ -107,3 +116,36 @@ def test_threads_that_share_a_running_sum_see_the_same_values():
             assert not wrong
     finally:
         sys.setswitchinterval(interval)
+
+
+def _answer(case: generator.Case) -> object:
+    try:
+        method = ga.Method(case.alpha, case.beta, case.theta)
+        advice = ga.advise(method) if case.seed % 64 == 9 else ()
+        return paper_conditions(method), [str(piece.method) for piece in advice]
+    except GenericAdamError as error:
+        return str(error)
+    except ArithmeticError as error:  # another test looks for these
+        return repr(error)
+
+
+def _in_threads(count: int, threads: int = 16) -> None:
+    """All answers at once, in an order that interleaves the blocks, against one after the other."""
+    cases = [generator.case(seed) for seed in range(count)]
+    shared = sorted(cases, key=lambda case: (case.seed * 7919) % count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(threads) as pool:
+            together = dict(zip((case.seed for case in shared), pool.map(_answer, shared), strict=True))
+        checked = cases[:: max(1, count // 24)]
+        assert all(together[case.seed] == _answer(case) for case in checked)
+
+
+def test_threads_answer_as_one_thread_does():
+    _in_threads(96)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(0)
+def test_sixteen_threads_answer_50_000_methods():
+    _in_threads(50_000)

@@ -10,11 +10,12 @@ from collections import Counter
 import pytest
 
 from tests.soundness import generator
-from tests.soundness.fuzz import WRONG, advised, examine
+from tests.soundness.fuzz import WRONG, advised, examine, grown, read_up_to
 from tests.soundness.open_cases import known
 
 SAMPLE = 256
 ADVICE_SAMPLE = 20
+HORIZON_SAMPLE = 100
 _CHUNK = 1000
 
 
@@ -66,6 +67,20 @@ def test_all_methods_are_decided_truly():
         total, easy, undecided = total + counts, easy + known, undecided + left
         assert not total, shown[:20]
     assert undecided < 0.05 * easy
+
+
+@known("fuzz: horizons")
+def test_a_sample_of_short_horizons_is_read_truly():
+    counts, shown, easy, undecided = _run(read_up_to, range(HORIZON_SAMPLE))
+    assert not counts, shown[:5]
+    assert undecided <= 0.05 * easy
+
+
+@known("fuzz: growth")
+def test_a_sample_of_growths_is_that_of_the_expansion():
+    counts, shown, easy, undecided = _run(grown, range(SAMPLE))
+    assert not counts, shown[:5]
+    assert undecided <= 0.05 * easy
 
 
 @pytest.mark.exhaustive
