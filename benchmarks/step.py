@@ -19,8 +19,7 @@ from collections.abc import Callable
 import torch
 from machine import best_seconds, publish
 
-from generic_adam.experiments.networks.lenet import LeNet
-from generic_adam.experiments.networks.resnet import ResNet18
+from generic_adam.experiments.networks import LeNet, ResNet18
 from generic_adam.torch import GenericAdam
 
 PEER = "torch Adam, fused"

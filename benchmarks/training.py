@@ -24,11 +24,11 @@ from torch.nn import functional as F  # noqa: N812 - the name everyone knows
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
-from generic_adam.experiments.data import DataError, Dataset, load
+from generic_adam.errors import DataError
+from generic_adam.experiments.datasets import Dataset, load
 from generic_adam.experiments.networks import LeNet
-from generic_adam.experiments.settings import BATCH_SIZE, RunSettings
-from generic_adam.experiments.studies import BASE_RATE, paper_methods
-from generic_adam.experiments.training import Progress, train
+from generic_adam.experiments.paper_studies import BASE_RATE, paper_lines
+from generic_adam.experiments.training import BATCH_SIZE, Progress, RunSettings, train
 
 TARGET = 1.5
 
@@ -87,10 +87,10 @@ def our_epochs(dataset: Dataset, epochs: int) -> tuple[float, list[int]]:
         seen.append(progress)
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
-    settings = RunSettings("lenet", 1, dataset.name, paper_methods(BASE_RATE, 1e-8)[4], 0, epochs)
+    settings = RunSettings("lenet", 1, dataset.name, paper_lines(BASE_RATE, 1e-8)[4].optimizer, 0, epochs)
     with tempfile.TemporaryDirectory() as directory:
         train(settings, dataset, Path(directory), on_epoch=note)
-    return max(progress.images_per_second for progress in seen), memory
+    return max(progress.samples_per_second for progress in seen), memory
 
 
 def first_images(dataset: Dataset, count: int) -> Dataset:

@@ -63,11 +63,11 @@ def test_other_import_errors_are_let_through():
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
         ("torch", "import generic_adam.adapters.torch.rates", "torch"),
-        ("torch", "import generic_adam.experiments.sweep", "experiments"),
+        ("torch", "import generic_adam.experiments.study", "experiments"),
         ("torch", "import generic_adam.experiments.networks", "experiments"),
         ("filelock", "import generic_adam.experiments.run", "experiments"),
         ("numba", "import generic_adam.experiments.counterexample.kernels", "experiments"),
-        ("sklearn", "from generic_adam.experiments.data import load; load('digits')", "experiments"),
+        ("sklearn", "from generic_adam.experiments.datasets import load; load('digits')", "experiments"),
         (
             "matplotlib",
             "from generic_adam.report.style import house_style as s; s().__enter__()",

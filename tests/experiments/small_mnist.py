@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from generic_adam.experiments.studies import STUDIES, paper_methods, run_folder, runs_of
-from generic_adam.experiments.sweep import Job
+from generic_adam.experiments.paper_studies import EXPERIMENTS, paper_lines
+from generic_adam.experiments.study import Job
 
-METHODS = paper_methods("0.01/sqrt(t)", 1e-8)
-SMALL = replace(STUDIES["lenet"], epochs=2)
+LINES = paper_lines("0.01/sqrt(t)", 1e-8)
 
 
 def write_small_mnist(folder: Path, train: int = 160, test: int = 40) -> Path:
@@ -29,7 +28,6 @@ def write_small_mnist(folder: Path, train: int = 160, test: int = 40) -> Path:
     return folder
 
 
-def jobs_in(directory: Path, methods=METHODS[:2], epochs: int = 2) -> list[Job]:
-    """Runs of LeNet on it, one for each method."""
-    runs = runs_of(SMALL, methods, epochs=epochs, seeds=1)
-    return [Job(settings, directory / run_folder(settings)) for settings in runs]
+def jobs_in(directory: Path, lines=LINES[:2], epochs: int = 2) -> list[Job]:
+    """Runs of LeNet on it, one for each line."""
+    return replace(EXPERIMENTS["lenet"].study, epochs=epochs, lines=lines).jobs(directory)

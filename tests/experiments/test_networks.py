@@ -7,10 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from generic_adam.errors import RunError
 from generic_adam.experiments import networks
-from generic_adam.experiments.networks import LeNet, ResNet18
-from generic_adam.experiments.networks.build import NetworkError
-from generic_adam.experiments.networks.resnet import PAPER_BLOCKS
+from generic_adam.experiments.networks import GPT, PAPER_BLOCKS, LeNet, ResNet18
 
 
 def parameters(network: nn.Module) -> int:
@@ -64,8 +63,28 @@ def test_the_seed_alone_decides_the_weights():
 
 
 @pytest.mark.parametrize(
-    ("name", "width", "message"), [("vgg", 1, "no network 'vgg'"), ("resnet18", 0, "width 0: expected")]
+    ("name", "width", "message"),
+    [
+        ("vgg", 1, "no network 'vgg'"),
+        ("resnet18", 0, "width 0: expected"),
+        ("gpt", 6, "a multiple of its 4 heads"),
+    ],
 )
 def test_what_cannot_be_built_is_said(name, width, message):
-    with pytest.raises(NetworkError, match=message):
+    with pytest.raises(RunError, match=message):
         networks.build(name, channels=1, classes=10, width=width, seed=0)
+
+
+def test_gpt_has_the_size_it_says_and_sees_no_future():
+    network = networks.build("gpt", channels=0, classes=97, width=128, seed=0).eval()
+    assert isinstance(network, GPT)
+    blocks = 4 * (12 * 128**2 + 2 * 128)  # attention 4 w^2, dense layers 8 w^2, two norms
+    assert sum(p.numel() for p in network.parameters()) == blocks + (97 + 64 + 1) * 128 == 808_192
+    characters = torch.randint(97, (2, 64), generator=torch.Generator().manual_seed(0))
+    changed = characters.clone()
+    changed[:, 40:] = (changed[:, 40:] + 1) % 97
+    with torch.no_grad():
+        before, after = network(characters), network(changed)
+    assert before.shape == (2, 97, 64)
+    torch.testing.assert_close(before[..., :40], after[..., :40])
+    assert not torch.allclose(before[..., 40:], after[..., 40:], atol=1e-3)

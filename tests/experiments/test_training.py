@@ -9,16 +9,24 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint, networks
 from generic_adam.experiments.checkpoint import CheckpointError
-from generic_adam.experiments.data import Dataset, load
-from generic_adam.experiments.optimizers import build_optimizer
-from generic_adam.experiments.settings import OptimizerSettings, RunSettings, SettingsError
-from generic_adam.experiments.studies import paper_methods
-from generic_adam.experiments.training import EpochRecord, read_records, read_state, train, write_records
+from generic_adam.experiments.datasets import Dataset, Text, load
+from generic_adam.experiments.paper_studies import paper_lines
+from generic_adam.experiments.training import (
+    EpochRecord,
+    OptimizerSettings,
+    RunSettings,
+    read_records,
+    read_state,
+    train,
+    write_records,
+)
 
-ADAM = OptimizerSettings("Adam", "torch-adam", "0.001", "0.9", "0.999")
-R_HALF = paper_methods("0.01/sqrt(t)", 1e-8)[2]
+ADAM = OptimizerSettings("torch-adam", "0.001", "0.9", "0.999")
+COSINE = replace(ADAM, alpha="0.001 * (1 + cos(3.141592653589793 * (t - 1) / 8)) / 2")
+R_HALF = paper_lines("0.01/sqrt(t)", 1e-8)[2].optimizer
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +61,7 @@ def weights(directory) -> dict:
 
 def test_it_is_the_ordinary_loop(few, tmp_path):
     """torch's Adam and a cosine over the run, in a loop as a tutorial has it, in the other memory format."""
-    settings = run(replace(ADAM, cosine=True), epochs=2)
+    settings = run(COSINE, epochs=2)
     records = train(settings, few, tmp_path).records
 
     network = networks.build("lenet", channels=1, classes=10, width=1, seed=5)
@@ -84,16 +92,15 @@ def test_it_is_the_ordinary_loop(few, tmp_path):
         torch.testing.assert_close(mine, theirs.detach(), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("optimizer", [R_HALF, replace(ADAM, cosine=True)], ids=["generic", "torch, cosine"])
-@pytest.mark.parametrize("network", ["lenet", "resnet18"])
+@pytest.mark.parametrize(("optimizer", "network"), [(R_HALF, "resnet18"), (COSINE, "lenet")])
 def test_an_interrupted_run_ends_with_the_same_bits(few, tmp_path, optimizer, network):
     few = replace(few, train_images=few.train_images[:70], train_labels=few.train_labels[:70])
-    settings = run(optimizer, network=network, width=2, epochs=3, batch_size=32)
+    settings = run(optimizer, network=network, width=2, epochs=2, batch_size=32)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for directory in (whole, parts):
         directory.mkdir()
     train(settings, few, whole)
-    for epoch in (1, 2, 3):
+    for epoch in (1, 2):
         train(settings, few, parts, until=epoch)
     assert (whole / "records.csv").read_bytes() == (parts / "records.csv").read_bytes()
     for name, tensor in weights(whole).items():
@@ -131,7 +138,8 @@ def test_a_finished_run_is_left_alone_and_can_be_made_longer(few, tmp_path):
         run(seed=6),
         run(ADAM),
         run(replace(R_HALF, epsilon=1e-4)),
-        run(replace(ADAM, cosine=True)),
+        run(COSINE),
+        run(replace(R_HALF, corrected=True)),
         run(batch_size=32),
     ],
 )
@@ -141,19 +149,24 @@ def test_a_directory_of_another_run_is_refused(few, tmp_path, other):
         train(other, few, tmp_path)
 
 
-def test_a_planned_cosine_cannot_be_made_longer():
-    cosine = run(replace(ADAM, cosine=True))
-    assert cosine.fingerprint() != replace(cosine, epochs=5).fingerprint()
+def test_the_checkpoints_of_0_1_go_on_and_longer_runs_too():
+    lines = paper_lines("0.001/sqrt(t)", 1e-8)
+    found = [RunSettings("lenet", 1, "mnist", line.optimizer, 0, 10) for line in lines[:3]]
+    assert [run.fingerprint() for run in found] == [  # as 0.1 computed them
+        "d3f489dfe67ebc07",
+        "895707d32e86cfb0",
+        "a993b4121911f83c",
+    ]
     assert run().fingerprint() == replace(run(), epochs=5).fingerprint()
 
 
 def test_methods_of_a_seed_share_weights_and_batches(few, tmp_path):
     """With a step of nothing all methods measure the same losses, batch for batch."""
     losses = []
-    for index, method in enumerate(paper_methods("1e-30/sqrt(t)", 1e-8)):
+    for index, method in enumerate(paper_lines("1e-30/sqrt(t)", 1e-8)):
         directory = tmp_path / str(index)
         directory.mkdir()
-        losses.append(train(run(method, epochs=2), few, directory).records)
+        losses.append(train(run(method.optimizer, epochs=2), few, directory).records)
     assert len(losses) == 7
     assert all(records == losses[0] for records in losses)
 
@@ -195,7 +208,7 @@ def test_records_read_back_bit_for_bit(tmp_path):
 
 def test_generic_adam_gets_v0_and_theta_of_the_paper():
     parameter = torch.nn.Parameter(torch.zeros(1))
-    optimizer, scheduler = build_optimizer(paper_methods("0.001/sqrt(t)", 1e-4)[4], [parameter], 10)
+    optimizer, scheduler = paper_lines("0.001/sqrt(t)", 1e-4)[4].optimizer.build([parameter])
     assert scheduler is None
     for gradient in (3.0, 4.0):
         parameter.grad = torch.tensor([gradient])
@@ -210,16 +223,15 @@ def test_generic_adam_gets_v0_and_theta_of_the_paper():
     [
         (lambda: run(epochs=0), "epochs 0: expected a positive"),
         (lambda: run(width=0), "width 0: expected a positive"),
-        (lambda: replace(R_HALF, cosine=True), "cosine decay goes with torch-adam"),
-        (lambda: replace(ADAM, family="sgd"), "no optimizer family 'sgd'"),
-        (lambda: replace(ADAM, epsilon=-1.0), "epsilon -1.0: expected"),
-        (lambda: replace(ADAM, epsilon=math.nan), "epsilon nan: expected"),
-        (lambda: replace(ADAM, epsilon=math.inf), "epsilon inf: expected a finite"),
-        (lambda: build_optimizer(replace(ADAM, alpha="1/t"), [torch.zeros(1)], 1), "takes a number"),
+        (lambda: replace(ADAM, family="sgd"), "no optimizer family 'sgd': expected one of generic-adam"),
+        (lambda: replace(ADAM, epsilon=-1.0), "epsilon -1.0"),
+        (lambda: replace(ADAM, epsilon=math.nan), "epsilon nan"),
+        (lambda: replace(ADAM, epsilon=math.inf), "epsilon inf"),
+        (lambda: replace(ADAM, theta="1 - 1/t").build([torch.zeros(1)]), "take a number"),
     ],
 )
 def test_bad_settings_are_one_line(make, message):
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises(RunError, match=message):
         make()
 
 
@@ -235,3 +247,53 @@ def test_a_table_left_behind_its_checkpoint_catches_up(few, tmp_path):
     write_records(tmp_path / "records.csv", records[:1])  # killed between the two files of epoch 2
     train(run(epochs=2), few, tmp_path, on_epoch=lambda _: pytest.fail("trained again"))
     assert tuple(read_records(tmp_path / "records.csv")) == records
+
+
+SCHEDULED = OptimizerSettings("torch-adamw", "0.01/sqrt(t)", "0.9", "0.95", decay=0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reference"),
+    [
+        (SCHEDULED, torch.optim.AdamW),
+        (replace(SCHEDULED, family="generic-adam", corrected=True), torch.optim.AdamW),
+        (replace(SCHEDULED, family="torch-nadam"), torch.optim.NAdam),
+        (replace(SCHEDULED, family="torch-sgd", theta="0"), torch.optim.SGD),
+    ],
+    ids=lambda value: getattr(value, "family", ""),
+)
+def test_each_family_is_torchs_optimizer_under_its_schedule(settings, reference):
+    mine, theirs = (torch.nn.Parameter(torch.linspace(-1, 1, 7)) for _ in range(2))
+    optimizer, scheduler = settings.build([mine])
+    if reference is torch.optim.SGD:
+        expected = reference([theirs], 1.0, momentum=0.9, weight_decay=0.1)
+    else:
+        others = {"decoupled_weight_decay": True} if reference is torch.optim.NAdam else {}
+        expected = reference([theirs], 1.0, betas=(0.9, 0.95), weight_decay=0.1, **others)
+    for step in range(1, 6):
+        expected.param_groups[0]["lr"] = 0.01 / math.sqrt(step)
+        for parameter, one in ((mine, optimizer), (theirs, expected)):
+            parameter.grad = torch.sin(parameter.detach() * step) + 0.1
+            one.step()
+        if scheduler is not None:
+            scheduler.step()
+    torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_a_text_is_trained_and_resumed_to_the_same_bits(tmp_path, monkeypatch):
+    """GPT learns an alphabet that repeats, and an interrupted run ends as one that was not."""
+    monkeypatch.setattr("generic_adam.experiments.datasets.STEPS_OF_A_TEXT", 15)
+    letters = np.tile(np.arange(26, dtype=np.uint8), 40)
+    text = Text("stdlib", letters, letters[:300])
+    adam = OptimizerSettings("generic-adam", "0.01", "0.9", "0.99", corrected=True)
+    settings = RunSettings("gpt", 16, "stdlib", adam, seed=1, epochs=2, batch_size=4)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for directory in (whole, parts):
+        directory.mkdir()
+    records = train(settings, text, whole).records
+    for epoch in (1, 2):
+        train(settings, text, parts, until=epoch)
+    assert records[0].train_loss == pytest.approx(math.log(97), abs=1.5), "it starts knowing nothing"
+    assert records[1].test_loss < 1.5 < records[0].train_loss
+    assert records[1].test_accuracy > 0.6
+    assert (whole / "records.csv").read_bytes() == (parts / "records.csv").read_bytes()

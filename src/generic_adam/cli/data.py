@@ -30,7 +30,7 @@ def fetch(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from generic_adam.cli.tables import make_console
-    from generic_adam.experiments.data.fetch import fetch as fetch_data
+    from generic_adam.experiments.downloads import fetch as fetch_data
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     console = make_console(stderr=True)

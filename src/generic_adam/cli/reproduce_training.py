@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,19 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from generic_adam.cli.run_options import Scheduler
-from generic_adam.cli.training_plan import TrainingPlan
 
 if TYPE_CHECKING:
-    from generic_adam.experiments.distributed import Group
-    from generic_adam.experiments.sweep import Advance, Pool
+    from generic_adam.experiments.study import Advance, Experiment, Job, Options, Place, Study
 
-_ELAPSED = "elapsed.json"
 _HELP = {
     "lenet": "Figure 2: LeNet on MNIST, seven methods.",
     "resnet18": "Figure 3: ResNet-18 on CIFAR-100, seven methods.",
     "resnet18-large-lr": "Figure 4: ResNet-18 with the larger learning rate.",
+    "lenet-v0": "The order of Adam and AdaEMA on LeNet as a function of v_0.",
     "lenet-cost": "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
     "resnet18-cost": "What the guarantee costs on ResNet-18.",
+    "gpt-cost": "What the guarantee costs on a small GPT: AdamW against certified methods.",
 }
 
 
@@ -40,9 +36,15 @@ def _command(name: str) -> Callable[..., None]:
         epochs: Annotated[
             int | None, typer.Option(help="Length of each run; 100 in the paper.", show_default=False)
         ] = None,
-        seeds: Annotated[int, typer.Option(help="Runs of each method, with seeds 0, 1, ...")] = 1,
+        seeds: Annotated[
+            int | None,
+            typer.Option(
+                help="Runs of each method, with seeds 0, 1, ...", show_default="3 for gpt-cost, else 1"
+            ),
+        ] = None,
         width: Annotated[
-            int | None, typer.Option(help="ResNet-18's first width; 64 in the paper.", show_default=False)
+            int | None,
+            typer.Option(help="ResNet-18's first width (64 in the paper), or GPT's.", show_default=False),
         ] = None,
         blocks: Annotated[
             str, typer.Option(help="ResNet-18: 'usual' (2, 2, 2, 2) or 'paper' (1, 2, 2, 2).")
@@ -54,6 +56,13 @@ def _command(name: str) -> Callable[..., None]:
         corrected: Annotated[
             bool, typer.Option("--corrected", help="Also Kingma and Ba's Adam: v_0 = 0 and bias correction.")
         ] = False,
+        only: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="A method by its label ('r = 0', AMSGrad, NAdam, SGD, ...); may be given several times.",
+                show_default="all of the study",
+            ),
+        ] = None,
         device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
         jobs: Annotated[
             int | None, typer.Option(help="Processes; by default one a core.", show_default=False)
@@ -76,87 +85,156 @@ def _command(name: str) -> Callable[..., None]:
             bool, typer.Option("--quick", help="Seconds instead of hours: scikit-learn's digits.")
         ] = False,
     ) -> None:
-        plan = TrainingPlan(
-            name,
-            epochs,
-            seeds,
-            width,
-            blocks,
-            tuple(epsilon or ()),
-            corrected,
-            device,
-            jobs,
-            scheduler,
-            bf16,
-            quick,
+        from generic_adam.experiments import cost, paper_studies
+        from generic_adam.experiments.study import Options, Place
+
+        _check_place(device, jobs, scheduler)
+        options = Options(
+            epochs, seeds, width, blocks, tuple(epsilon or ()), corrected, tuple(only or ()), bf16, quick
         )
-        run_study(plan, out or Path("runs") / name, data, tensorboard=tensorboard)
+        place = Place(out or Path("runs") / name, data, device, jobs, scheduler)
+        experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
+        run_experiment(experiment, options, place, tensorboard=tensorboard)
 
     return command
 
 
-def run_study(plan: TrainingPlan, out: Path, data: Path | None, *, tensorboard: bool) -> None:
-    """Run a study, or what is left of it, and write its figure, records, claims, table and manifest."""
-    from generic_adam.cli.training_progress import show_progress
-    from generic_adam.cli.training_results import print_results, write_results
-    from generic_adam.experiments.data import load
-    from generic_adam.experiments.distributed import process_group
-    from generic_adam.experiments.records import ensure_output_directory, write_json
-    from generic_adam.experiments.run import exclusive
-    from generic_adam.experiments.study_records import collect
-    from generic_adam.experiments.sweep import run_sweep
+def run_experiment(experiment: Experiment, options: Options, place: Place, *, tensorboard: bool) -> None:
+    """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
+    from generic_adam.cli.tables import make_console, print_table
+    from generic_adam.experiments import study as studies
+    from generic_adam.experiments.backends import Paused
+    from generic_adam.report.training import plot_study
 
-    begun = time.perf_counter()
-    study = plan.study()
-    directory = ensure_output_directory(out)
-    dataset = load(study.dataset, data)
-    jobs = plan.jobs_of(study, directory, len(dataset.train_labels))
-    place = None if data is None else str(data.absolute())
-    with process_group(plan.device) as group:
-        if not group.is_first:
-            with _pool(plan, group) as pool:
-                run_sweep(jobs, pool, data=place, device=plan.device)
-            return
-        earlier = _elapsed(directory)
-        with (
-            exclusive(directory),
-            _pool(plan, group) as pool,
-            show_progress(jobs, directory, tensorboard=tensorboard) as tell,
-        ):
-
-            def on_advance(done: Advance, seconds_left: float) -> None:
-                tell(done, seconds_left)
-                write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
-
-            try:
-                run_sweep(jobs, pool, data=place, device=plan.device, on_advance=on_advance)
-            except KeyboardInterrupt:
-                typer.echo("stopped; the same command goes on from the last checkpoints", err=True)
-                raise
-    curves = collect(jobs, compare_epsilons=not plan.is_cost)
-    files = write_results(plan, study, directory, jobs, curves, _elapsed(directory))
-    print_results(study, curves)
+    study, steps = experiment.plan(options, place.data)
+    command = _repeating(study, options, place)
+    console = make_console(stderr=True)
+    jobs = study.jobs(place.directory)
+    try:
+        with _progress(jobs, place.directory, tensorboard=tensorboard) as tell:
+            if not studies.run(study, place, on_advance=tell, tell=console.print):
+                return
+    except Paused as paused:
+        console.print(f"paused ({paused}) at the last checkpoints in {place.directory}", markup=False)
+        console.print(f"to go on: {command} --out {place.directory}", markup=False)
+        raise typer.Exit(128 + paused.signal) from paused
+    curves = studies.collect(study, place.directory)
+    files = studies.publish(
+        study,
+        place.directory,
+        curves,
+        command=command,
+        claims=experiment.claims(study, curves),
+        notes=experiment.notes(study, steps),
+        draw=plot_study,
+        extra={"device": place.device, "steps": steps},
+    )
+    headings, rows = studies.outcomes(curves)
+    right = [heading for heading in headings if heading not in {"v_0", "method"}]
+    print_table(headings, rows, title=f"After epoch {study.epochs}", right=right)
     typer.echo("\n".join(f"wrote {path}" for path in files))
 
 
-def _elapsed(directory: Path) -> float:
-    """Seconds that commands have spent on this study so far; a manifest counts them all."""
-    try:
-        return float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0  # only the manifest's time is lost with it
+def _check_place(device: str, jobs: int | None, scheduler: str | None) -> None:
+    from generic_adam.errors import RunError
+    from generic_adam.extras import from_extra
+
+    if jobs is not None and jobs < 1:
+        raise RunError(f"--jobs {jobs}: expected a positive whole number")
+    if device not in {"cpu", "cuda"}:
+        raise RunError(f"--device {device!r}: expected cpu or cuda")
+    if device == "cuda" and scheduler is None:  # a cluster's devices are not seen from here
+        with from_extra("experiments"):
+            import torch
+
+        if not torch.cuda.is_available():
+            raise RunError("--device cuda: torch finds no CUDA device on this machine")
+
+
+def _repeating(study: Study, options: Options, place: Place) -> str:
+    """The command that repeats a study, defaults spelled out."""
+    parts = [f"generic-adam reproduce {study.name} --epochs {study.epochs} --seeds {study.seeds}"]
+    if study.network != "lenet":
+        parts.append(f"--width {study.width}")
+    if study.network.startswith("resnet18"):
+        parts.append(f"--blocks {options.blocks}")
+    values = dict.fromkeys(line.initial_v for line in study.lines if line.initial_v is not None)
+    parts += [f"--epsilon {value!r}" for value in values]
+    parts += [f"--only {label!r}" for label in options.only]
+    parts += [f"--device {place.device}"] if place.device != "cpu" else []
+    flags = {"--corrected": options.corrected, "--bf16": options.bf16, "--quick": options.quick}
+    return " ".join([*parts, *(flag for flag, is_set in flags.items() if is_set)])
 
 
 @contextmanager
-def _pool(plan: TrainingPlan, group: Group) -> Iterator[Pool]:
-    from generic_adam.experiments.sweep import dask_pool, group_pool, local_pool
+def _progress(
+    jobs: Sequence[Job], directory: Path, *, tensorboard: bool
+) -> Iterator[Callable[[Advance, float], None]]:
+    """A line after each epoch of each run, or bars on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    if group.size > 1:
-        yield group_pool(group)
-    elif plan.scheduler is not None:
-        with dask_pool(plan.scheduler) as pool:
-            yield pool
-    else:
-        default = 1 if plan.device == "cuda" else os.cpu_count() or 1
-        with local_pool(default if plan.jobs is None else plan.jobs) as pool:
-            yield pool
+    from generic_adam.cli.tables import make_console
+
+    console = make_console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+    )
+    bars = Progress(*columns, console=console, disable=not console.is_terminal)
+    tasks = {job.name: bars.add_task(job.name, total=job.settings.epochs, now="") for job in jobs}
+    with bars, _tensorboard(directory, tensorboard) as log:
+
+        def tell(done: Advance, seconds_left: float) -> None:
+            for complaint in done.complaints:
+                console.print(f"warning: {complaint}; the checkpoint before it is used", markup=False)
+            record, speed = done.record, done.samples_per_second
+            unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
+            now = (
+                f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}, "
+                f"{'done before' if speed is None else f'{speed:,.0f} {unit}/s'}, "
+                f"{_duration(seconds_left)} left"
+            )
+            bars.update(tasks[done.job.name], completed=record.epoch, now=now)
+            if speed is not None:
+                log(done)
+                if not console.is_terminal:
+                    epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
+                    console.print(f"{done.job.name}: {epochs}, {now}", markup=False)
+
+        yield tell
+
+
+@contextmanager
+def _tensorboard(directory: Path, wanted: bool) -> Iterator[Callable[[Advance], None]]:
+    """A function that logs an epoch; it does nothing unless wanted."""
+    if not wanted:
+        yield lambda _done: None
+        return
+    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
+
+    from generic_adam.experiments.study import MEASURES
+
+    writers: dict[str, SummaryWriter] = {}
+
+    def log(done: Advance) -> None:
+        if done.job.name not in writers:
+            writers[done.job.name] = SummaryWriter(str(directory / "tensorboard" / done.job.name))
+        writer = writers[done.job.name]
+        for measure in MEASURES:
+            writer.add_scalar(measure, getattr(done.record, measure), done.record.epoch)
+        writer.flush()
+
+    try:
+        yield log
+    finally:
+        for writer in writers.values():
+            writer.close()
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

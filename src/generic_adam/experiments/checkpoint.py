@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from generic_adam.errors import RunError
 from generic_adam.experiments.records import atomic_write
 
 KEPT: Final = 2
@@ -28,7 +29,7 @@ _UNFINISHED: Final = ".checkpoint-*"  # as `atomic_write` calls its temporary fi
 State = TypeVar("State")
 
 
-class CheckpointError(ValueError):
+class CheckpointError(RunError):
     """A checkpoint cannot be used; the message is one line that names the file."""
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from generic_adam.experiments.backends import connect, threads_of
 from generic_adam.experiments.counterexample import LaneRecords, Plan, simulate
 from generic_adam.experiments.counterexample.simulation import split
-from generic_adam.experiments.dask_client import connect, threads_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -39,7 +39,7 @@ def simulate_on_cluster(
       The records, bit for bit those of `simulate(plan)`.
 
     Raises:
-      ClusterError: the scheduler does not answer, it has no worker, or its workers keep dying.
+      RunError: the scheduler does not answer, it has no worker, or its workers keep dying.
     """
     with connect(address) as client:
         return _gather(client, plan, chunks, progress)

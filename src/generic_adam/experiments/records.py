@@ -6,6 +6,7 @@ flushed to the disk, and renamed, so that a full disk or a killed process leaves
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import hashlib
 import json
@@ -19,8 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from generic_adam.errors import RunError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 MANIFEST_PACKAGES = (
     "generic-adam",
@@ -36,7 +39,7 @@ MANIFEST_PACKAGES = (
 """Packages whose version can change a result or a figure; those that are not installed are left out."""
 
 
-class OutputError(ValueError):
+class OutputError(RunError):
     """A result could not be written; the message is one line: what, where, why."""
 
 
@@ -218,10 +221,11 @@ def _versions() -> dict[str, str]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return what of the machine matters for a time: processor, cores, memory, system; no name, no path."""
+    """Return what of the machine matters for a time or a bit: processor, cores, memory; no name, no path."""
     return {
         "processor": _processor_name(),
         "architecture": platform.machine(),
+        "instruction_set": _instruction_set(),
         "cores": os.cpu_count(),
         "memory_gib": _memory_gib(),
         "system": f"{platform.system()} {platform.release()}",
@@ -244,12 +248,50 @@ def _processor_name() -> str:
     return platform.processor() or "unknown"
 
 
+def _instruction_set() -> list[str] | None:
+    """Return the vector instructions: what libraries choose among them decides the last bits of a result."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, words = line.partition(":")
+            if name.strip() in {"flags", "Features"}:
+                known = ("sse4_2", "avx", "fma", "avx2", "avx512", "amx", "asimd", "sve")
+                return sorted(word for word in words.split() if word.startswith(known))
+    return None
+
+
 def _memory_gib() -> float | None:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not every system names these
         return None
     return round(total / 2**30, 1)
+
+
+def write_csv(
+    path: str | os.PathLike[str], headings: Sequence[str], rows: Iterable[Sequence[object]]
+) -> Path:
+    """Write a table as CSV, atomically; floats as the shortest text that reads back as the same bits."""
+    destination = Path(path)
+    with atomic_write(destination) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(headings)
+        writer.writerows(rows)
+    return destination
+
+
+def markdown_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None
+) -> str:
+    """A table in Markdown, each row on one line whatever its cells hold.
+
+    Args:
+      headings: of the columns.
+      rows: of text.
+      left: headings of the columns that align to the left; the others hold numbers. By default all.
+    """
+    rule = ["---" if left is None or heading in left else "---:" for heading in headings]
+    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in (headings, *rows)]
+    return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
 
 
 def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> tuple[Path, Path]:
@@ -268,12 +310,8 @@ def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> 
 
 def claims_table(claims: Sequence[Claim]) -> str:
     """Return the claims as a Markdown table."""
-    lines = ["| claim | source | verdict | evidence |", "|---|---|---|---|"]
-    lines += [
-        "| " + " | ".join(_cell(text) for text in (c.sentence, c.source, c.verdict, c.evidence)) + " |"
-        for c in claims
-    ]
-    return "\n".join(lines) + "\n"
+    rows = [(c.sentence, c.source, c.verdict, c.evidence) for c in claims]
+    return markdown_table(("claim", "source", "verdict", "evidence"), rows)
 
 
 def _cell(text: str) -> str:

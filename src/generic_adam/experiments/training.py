@@ -1,4 +1,4 @@
-"""The one training loop of the experiments, top to bottom.
+"""The one training loop of the experiments, top to bottom, and the plain values that say what a run is.
 
 For every network, data set, optimizer, device and number of processes the same lines run. All methods of a
 seed start from the same weights and see the same batches in the same order. On a CPU the loop is
@@ -9,33 +9,169 @@ depends on is in the checkpoint.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint, networks
-from generic_adam.experiments.data import Dataset
-from generic_adam.experiments.distributed import ALONE, Group
-from generic_adam.experiments.optimizers import build_optimizer
-from generic_adam.experiments.records import OutputError, atomic_write
-from generic_adam.experiments.settings import RunSettings
+from generic_adam.experiments.backends import ALONE, Group
+from generic_adam.experiments.datasets import Dataset, Text
+from generic_adam.experiments.records import OutputError, write_csv
 from generic_adam.extras import from_extra
+from generic_adam.schedules import as_schedule
+from generic_adam.torch import GenericAdam, ScheduleLR
 
 with from_extra("experiments"):
     import torch
     from torch import nn
     from torch.nn import functional as F  # noqa: N812 - the name everyone knows
     from torch.nn.parallel import DistributedDataParallel
+    from torch.optim.lr_scheduler import LRScheduler
 
-EVALUATION_BATCH: Final = 1000
-"""Images in a forward pass of the test: large enough to be fast, small enough for the cache."""
+BATCH_SIZE: Final = 64
+"""The paper's."""
+
+VALIDATION_WINDOWS: Final = 256
+"""Windows of a text on which a network is validated, spread evenly over what was held out."""
+
+_FLOAT32_EPS: Final = 1e-16  # the paper has none; it keeps 0/0 out of float32
+
+FAMILIES: Final = ("generic-adam", "torch-adam", "torch-adamw", "torch-nadam", "torch-sgd")
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """A method as it is run.
+
+    Attributes:
+        family: "generic-adam" for this project's optimizer, the others for torch's own.
+        alpha: learning rate alpha_t, as text.
+        beta: beta_t, as text; SGD's momentum.
+        theta: theta_t, as text; SGD has none.
+        epsilon: v_0, the start of the second moment; for torch's methods, and where Generic Adam is corrected
+            as they are, what is added to the root.
+        amsgrad: divide by the running maximum of v_t.
+        corrected: Generic Adam with Kingma and Ba's correction and v_0 = 0, which is torch's Adam under any
+            schedules.
+        decay: decoupled weight decay.
+    """
+
+    family: str
+    alpha: str
+    beta: str
+    theta: str
+    epsilon: float = 1e-8
+    amsgrad: bool = False
+    corrected: bool = False
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise RunError(f"no optimizer family {self.family!r}: expected one of {', '.join(FAMILIES)}")
+        if not (0 <= self.epsilon < math.inf and 0 <= self.decay < math.inf):
+            raise RunError(
+                f"epsilon {self.epsilon}, decay {self.decay}: both are expected to be finite numbers >= 0"
+            )
+
+    def build(self, parameters: Iterable[nn.Parameter]) -> tuple[torch.optim.Optimizer, LRScheduler | None]:
+        """The live optimizer, and the scheduler to step after every batch if it needs one.
+
+        Raises:
+            RunError: torch's own optimizers take numbers for beta and theta.
+            ScheduleError: a sequence cannot be read.
+        """
+        if self.family == "generic-adam":
+            return GenericAdam(
+                parameters,
+                lr=self.alpha,
+                beta=self.beta,
+                theta=self.theta,
+                amsgrad=self.amsgrad,
+                weight_decay=self.decay,
+                bias_correction=self.corrected,
+                initial_v=0.0 if self.corrected else self.epsilon,
+                eps=self.epsilon if self.corrected else _FLOAT32_EPS,
+            ), None
+        rate = as_schedule(self.alpha)
+        first = rate(1)
+        optim: Any = torch.optim
+        if self.family == "torch-sgd":
+            optimizer = optim.SGD(
+                parameters, first, momentum=_number("beta", self.beta), weight_decay=self.decay
+            )
+        else:
+            betas = (_number("beta", self.beta), _number("theta", self.theta))
+            make, others = {
+                "torch-adam": (optim.Adam, {"amsgrad": self.amsgrad, "fused": True}),
+                "torch-adamw": (optim.AdamW, {"amsgrad": self.amsgrad, "fused": True}),
+                "torch-nadam": (optim.NAdam, {"decoupled_weight_decay": True}),
+            }[self.family]
+            optimizer = make(
+                parameters, first, betas=betas, eps=self.epsilon, weight_decay=self.decay, **others
+            )
+        return optimizer, None if rate.constant_value is not None else ScheduleLR(optimizer, rate)
+
+
+def _number(name: str, text: str) -> float:
+    value = as_schedule(text).constant_value
+    if value is None:
+        raise RunError(f"{name} {text!r}: torch's optimizers take a number")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A network, a data set, an optimizer and a seed.
+
+    Attributes:
+        network: a name of `generic_adam.experiments.networks`.
+        width: ResNet-18's first width, or GPT's.
+        dataset: a name of `generic_adam.experiments.datasets`.
+        optimizer: the method.
+        seed: of initial weights and batch order: equal for all methods that are compared.
+        epochs: length of the whole run.
+        batch_size: images in a step; 64 in the paper.
+        bf16: compute in bfloat16 where autocast allows it; weights and moments stay in float32.
+    """
+
+    network: str
+    width: int
+    dataset: str
+    optimizer: OptimizerSettings
+    seed: int
+    epochs: int
+    batch_size: int = BATCH_SIZE
+    bf16: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("epochs", self.epochs), ("batch_size", self.batch_size), ("width", self.width)):
+            if value < 1:
+                raise RunError(f"{name} {value}: expected a positive whole number")
+
+    def fingerprint(self) -> str:
+        """A short name for what two runs must share for one to continue the other.
+
+        The number of epochs is no part of it, so that a finished run can be made longer. A field that is
+        younger than 0.1 is a part of it only where it is used, so that the checkpoints of 0.1 go on.
+        """
+        plain = asdict(self)
+        plain.pop("epochs")
+        method = plain["optimizer"] | {"cosine": False}
+        for name in ("corrected", "decay"):
+            if not method[name]:
+                method.pop(name)
+        text = json.dumps(plain | {"optimizer": method}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -45,8 +181,8 @@ class EpochRecord:
     Attributes:
         epoch: from 1.
         train_loss: mean cross-entropy over the epoch's batches, each measured before the step it leads to.
-        test_loss: mean cross-entropy over the test images after the epoch.
-        test_accuracy: fraction of the test images that are classified correctly.
+        test_loss: mean cross-entropy over the test images, or characters, after the epoch.
+        test_accuracy: fraction of them that are foretold correctly.
     """
 
     epoch: int
@@ -54,13 +190,19 @@ class EpochRecord:
     test_loss: float
     test_accuracy: float
 
+    @classmethod
+    def read(cls, row: Mapping[str, str]) -> EpochRecord:
+        """A record from a row of a table: KeyError, TypeError or ValueError if it is none."""
+        numbers = (float(row[name]) for name in ("train_loss", "test_loss", "test_accuracy"))
+        return cls(int(row["epoch"]), *numbers)
+
 
 @dataclass(frozen=True)
 class Progress:
     """What is told after each epoch: its record, and how fast it went."""
 
     record: EpochRecord
-    images_per_second: float
+    samples_per_second: float
     seconds: float
 
 
@@ -89,7 +231,7 @@ def read_state(payload: bytes) -> dict[str, Any]:
 
 def train(
     settings: RunSettings,
-    dataset: Dataset,
+    dataset: Dataset | Text,
     directory: Path,
     *,
     until: int | None = None,
@@ -101,7 +243,7 @@ def train(
 
     Args:
         settings: what to train, and how.
-        dataset: the images, in memory.
+        dataset: the images or the text, in memory.
         directory: of this run alone; holds the checkpoints and ``records.csv``.
         until: stop after this epoch; default: all of ``settings.epochs``.
         device: "cpu" or "cuda".
@@ -115,8 +257,7 @@ def train(
         CheckpointError: the directory holds another run.
         OutputError: a checkpoint could not be written; the one before it stays.
     """
-    train_set = _Images(dataset.train_images, dataset.train_labels, dataset, device)
-    test_set = _Images(dataset.test_images, dataset.test_labels, dataset, device)
+    train_set, test_set = _samples(dataset, settings.batch_size, device)
     network = networks.build(
         settings.network,
         channels=dataset.channels,
@@ -124,10 +265,7 @@ def train(
         width=settings.width,
         seed=settings.seed,
     ).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    steps_per_epoch = sum(1 for _ in group.batches(torch.arange(len(train_set)), settings.batch_size))
-    optimizer, scheduler = build_optimizer(
-        settings.optimizer, network.parameters(), total_steps=settings.epochs * steps_per_epoch
-    )
+    optimizer, scheduler = settings.optimizer.build(network.parameters())
     generator = torch.Generator().manual_seed(settings.seed)
     records: list[EpochRecord] = []
 
@@ -155,14 +293,15 @@ def train(
             break  # nothing after that epoch would be a number
         started = time.perf_counter()
         network.train()
-        order = torch.randperm(len(train_set), generator=generator)
+        order = train_set.order(generator)
         loss_sum = torch.zeros((), device=device)
         for mine, batch_size in group.batches(order, settings.batch_size):
-            images, labels = train_set.batch(mine)
+            inputs, labels = train_set.batch(mine)
             with autocast:
                 # DistributedDataParallel averages over processes: this makes it the mean over the whole
                 # batch.
-                loss = F.cross_entropy(model(images), labels, reduction="sum") * (group.size / batch_size)
+                share = group.size / (batch_size * labels[0].numel())
+                loss = F.cross_entropy(model(inputs), labels, reduction="sum") * share
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -171,7 +310,7 @@ def train(
             loss_sum += loss.detach() * batch_size
         trained = time.perf_counter()
 
-        train_loss = group.mean(loss_sum).item() / len(train_set)
+        train_loss = group.mean(loss_sum).item() / len(order)
         test_loss, test_accuracy = evaluate(network, test_set)
         records.append(EpochRecord(epoch, train_loss, test_loss, test_accuracy))
         if group.is_first:
@@ -186,27 +325,57 @@ def train(
             checkpoint.save(directory, epoch, state_bytes(state))
             write_records(directory / "records.csv", records)
         if on_epoch is not None:
-            on_epoch(
-                Progress(records[-1], len(train_set) / (trained - started), time.perf_counter() - started)
-            )
+            on_epoch(Progress(records[-1], len(order) / (trained - started), time.perf_counter() - started))
     return Result(tuple(records), restored.complaints)
 
 
+class _Samples(Protocol):
+    """What the loop is fed with."""
+
+    evaluated_at_once: int
+    """Samples in a forward pass of the test: enough to be fast, few enough for the cache."""
+
+    def order(self, generator: torch.Generator) -> torch.Tensor:
+        """The samples of an epoch."""
+        ...
+
+    def every(self) -> torch.Tensor:
+        """The samples of a test."""
+        ...
+
+    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and what is to be foretold."""
+        ...
+
+
 @torch.inference_mode()
-def evaluate(network: nn.Module, images: _Images) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy over a set of images."""
+def evaluate(network: nn.Module, samples: _Samples) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy over a test set."""
     network.eval()
-    loss_sum, correct = torch.zeros((), dtype=torch.float64), 0
-    for indices in torch.arange(len(images)).split(EVALUATION_BATCH):
-        inputs, labels = images.batch(indices)
+    loss_sum, correct, count = torch.zeros((), dtype=torch.float64), 0, 0
+    for indices in samples.every().split(samples.evaluated_at_once):
+        inputs, labels = samples.batch(indices)
         logits = network(inputs)
         loss_sum += F.cross_entropy(logits, labels, reduction="sum").double().cpu()
         correct += int((logits.argmax(dim=1) == labels).sum())
-    return loss_sum.item() / len(images), correct / len(images)
+        count += labels.numel()
+    return loss_sum.item() / count, correct / count
+
+
+def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[_Samples, _Samples]:
+    if isinstance(dataset, Text):
+        length = dataset.steps(batch_size) * batch_size
+        return _Windows(dataset.train, length, device), _Windows(dataset.test, VALIDATION_WINDOWS, device)
+    return (
+        _Images(dataset.train_images, dataset.train_labels, dataset, device),
+        _Images(dataset.test_images, dataset.test_labels, dataset, device),
+    )
 
 
 class _Images:
     """Images on the device as bytes; `batch` standardises the ones asked for."""
+
+    evaluated_at_once = 1000
 
     def __init__(self, images: np.ndarray, labels: np.ndarray, dataset: Dataset, device: str) -> None:
         mean, deviation = dataset.standardisation
@@ -215,14 +384,41 @@ class _Images:
         self._mean = torch.tensor(mean, dtype=torch.float32, device=device)
         self._deviation = torch.tensor(deviation, dtype=torch.float32, device=device)
 
-    def __len__(self) -> int:
-        return len(self._labels)
+    def order(self, generator: torch.Generator) -> torch.Tensor:
+        return torch.randperm(len(self._labels), generator=generator)
+
+    def every(self) -> torch.Tensor:
+        return torch.arange(len(self._labels))
 
     def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Images (count, channels, height, width) in channels-last order, and their labels."""
         indices = indices.to(self._images.device, non_blocking=True)
         pixels = self._images[indices].float().sub_(self._mean).div_(self._deviation)
         return pixels.permute(0, 3, 1, 2), self._labels[indices]
+
+
+class _Windows:
+    """Windows of a text: `batch` gives the characters, and the one that follows each."""
+
+    evaluated_at_once = 32
+
+    def __init__(self, text: np.ndarray, count: int, device: str) -> None:
+        self._text = _to_device(torch.from_numpy(text), device)
+        self._count = count
+        self._starts = len(text) - networks.GPT_CONTEXT
+        self._window = torch.arange(networks.GPT_CONTEXT + 1, device=device)
+
+    def order(self, generator: torch.Generator) -> torch.Tensor:
+        return torch.randint(self._starts, (self._count,), generator=generator)
+
+    def every(self) -> torch.Tensor:
+        return torch.arange(self._count) * (self._starts // self._count)
+
+    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Characters (count, context), and those one place on."""
+        places = indices.to(self._window.device)[:, None] + self._window
+        characters = self._text[places].long()
+        return characters[:, :-1], characters[:, 1:]
 
 
 def _to_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
@@ -232,10 +428,7 @@ def _to_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
 
 def write_records(path: Path, records: Sequence[EpochRecord]) -> None:
     """Write the records as CSV, atomically; floats as the shortest text that reads back as the same bits."""
-    with atomic_write(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in fields(EpochRecord))
-        writer.writerows(astuple(record) for record in records)
+    write_csv(path, [field.name for field in fields(EpochRecord)], map(astuple, records))
 
 
 def read_records(path: Path) -> list[EpochRecord]:
@@ -246,15 +439,8 @@ def read_records(path: Path) -> list[EpochRecord]:
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return list(_rows(file))
+            return [EpochRecord.read(row) for row in csv.DictReader(file)]
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{path}: not a table of epochs ({error})") from error
-
-
-def _rows(file: Iterator[str]) -> Iterator[EpochRecord]:
-    for row in csv.DictReader(file):
-        yield EpochRecord(
-            int(row["epoch"]), float(row["train_loss"]), float(row["test_loss"]), float(row["test_accuracy"])
-        )

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from generic_adam.experiments.data import DataError
-from generic_adam.experiments.data import fetch as fetching
-from generic_adam.experiments.data.fetch import Member, RemoteFile, Source, fetch, fetch_source, unpack
+from generic_adam.errors import DataError
+from generic_adam.experiments import downloads
+from generic_adam.experiments.downloads import Member, RemoteFile, Source, fetch, fetch_source, unpack
 from generic_adam.experiments.records import OutputError
 
 CONTENT = bytes(range(256)) * 1000
@@ -121,7 +121,7 @@ def test_a_file_that_does_not_end_is_stopped(server, tmp_path):
 
 
 def test_a_dead_server_keeps_what_came(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching, "ATTEMPTS", 2)
+    monkeypatch.setattr(downloads, "ATTEMPTS", 2)
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "data.bin.part").write_bytes(CONTENT[:500])
     server.cut_after = 0

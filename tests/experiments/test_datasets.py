@@ -6,9 +6,16 @@ import struct
 import numpy as np
 import pytest
 
-from generic_adam.experiments.data import DataError, Dataset, load
-from generic_adam.experiments.data.dataset import cache_directory
-from generic_adam.experiments.data.formats import read_cifar100, read_idx
+from generic_adam.errors import DataError
+from generic_adam.experiments.datasets import (
+    CHARACTERS,
+    Dataset,
+    cache_directory,
+    load,
+    read_cifar100,
+    read_idx,
+    standard_library,
+)
 
 
 def idx(array: np.ndarray, type_code: int = 8) -> bytes:
@@ -145,3 +152,28 @@ def test_a_dataset_that_does_not_fit_together_is_refused(images, labels, message
     pixels = np.zeros((images, 4, 4, 1), np.uint8)
     with pytest.raises(DataError, match=message):
         Dataset("mine", pixels, np.array(labels), pixels[:2], np.array([0, 1]), classes=10)
+
+
+def test_the_standard_library_is_a_text_of_two_parts(tmp_path):
+    for n in range(1, 21):
+        (tmp_path / f"m{n:02d}.py").write_bytes(f"x{n}\n\té".encode())
+    (tmp_path / "_sysconfigdata_.py").write_text("of the build")
+    text = standard_library(tmp_path)
+    other = len(CHARACTERS)
+    letters = [CHARACTERS.index(c) for c in "x10\n"] + [other, other, other]  # a tab and two bytes
+    assert text.test[:7].tolist() == letters, "every tenth file is held out"
+    assert len(text.train) == 9 * 6 + 9 * 7
+    assert text.classes == 97
+    assert "\n".join(CHARACTERS).isascii()
+
+
+def test_the_real_standard_library_is_large_and_known_by_its_characters():
+    text = load("stdlib")
+    assert len(text.train) > 1_000_000
+    assert len(text.test) > 100_000
+    assert (text.train == len(CHARACTERS)).mean() < 0.001
+
+
+def test_a_python_without_its_source_is_one_line(tmp_path):
+    with pytest.raises(DataError, match="0 Python files, expected the standard library"):
+        standard_library(tmp_path)

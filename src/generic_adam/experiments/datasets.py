@@ -1,13 +1,22 @@
-"""A data set in memory, and where it is looked for.
+"""The data sets in memory: where they are looked for, and the formats they come in.
 
 Images stay unsigned bytes in the order (image, row, column, channel): a quarter of the memory of floats, and
 the order in which convolutions are fastest. They become standardised floats one batch at a time, in the
-training loop.
+training loop. A text is one long array of characters, cut into windows there.
+
+Files are read strictly: a wrong size or label is an error, never a guess. MNIST comes as IDX files: two zero
+bytes, a type code, the number of axes, one big-endian 32-bit length for each axis, then the values.
+CIFAR-100's binary distribution is a plain sequence of records of 3,074 bytes: coarse label, fine label, and
+3,072 bytes of a 32 x 32 image, one colour plane after the other.
 """
 
 from __future__ import annotations
 
+import gzip
+import math
 import os
+import sysconfig
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +25,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from generic_adam.experiments.data.errors import DataError
-from generic_adam.experiments.data.formats import read_cifar100, read_idx
+from generic_adam.errors import DataError
 from generic_adam.extras import from_extra
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
+
+CHARACTERS: Final = "\n" + "".join(map(chr, range(32, 127)))
+"""What a text is made of; everything else is one further character."""
+
+STEPS_OF_A_TEXT: Final = 250
+
+_IDX_UNSIGNED_BYTE: Final = 0x08
+_MOST_AXES: Final = 32  # of an array in any NumPy
+_CIFAR_SIDE: Final = 32
+_CIFAR_RECORD: Final = 2 + 3 * _CIFAR_SIDE * _CIFAR_SIDE
+_CIFAR_CLASSES: Final = 100
+_HELD_OUT: Final = 10  # every tenth file of a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +81,10 @@ class Dataset:
         """Number of colour channels."""
         return self.train_images.shape[3]
 
+    def steps(self, batch_size: int) -> int:
+        """Steps of an epoch, in which every image is seen once."""
+        return -(-len(self.train_images) // batch_size)
+
     @cached_property
     def standardisation(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of each channel over the training images, exact up to one rounding.
@@ -77,11 +101,56 @@ class Dataset:
         return np.array(means), np.array(deviations)
 
 
-def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset:
+@dataclass(frozen=True, eq=False)
+class Text:
+    """Characters for training and validation, each an index into `CHARACTERS`.
+
+    Attributes:
+        name: "stdlib".
+        train: one long array of unsigned bytes.
+        test: likewise, of other files.
+    """
+
+    name: str
+    train: np.ndarray
+    test: np.ndarray
+    classes: int = len(CHARACTERS) + 1
+    channels: int = 0
+
+    def steps(self, batch_size: int) -> int:  # noqa: ARG002 - as of images
+        """Steps that are called an epoch: a text is read at random places and never as a whole."""
+        return STEPS_OF_A_TEXT
+
+
+def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
+    """The source text of Python's own standard library, which every machine has.
+
+    The modules that are single files, in the order of their names; every tenth is for validation. What was
+    written by the build of this very Python is left out.
+
+    Args:
+        directory: default: that of the running Python.
+
+    Raises:
+        DataError: there are fewer than ten such files.
+    """
+    folder = Path(directory or sysconfig.get_paths()["stdlib"])
+    files = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_sysconfigdata")]
+    if len(files) < _HELD_OUT:
+        raise DataError(f"{folder}: {len(files)} Python files, expected the standard library's source")
+    index = np.full(256, len(CHARACTERS), dtype=np.uint8)
+    index[np.frombuffer(CHARACTERS.encode(), dtype=np.uint8)] = np.arange(len(CHARACTERS), dtype=np.uint8)
+    texts = [index[np.frombuffer(path.read_bytes(), dtype=np.uint8)] for path in files]
+    held_out = texts[_HELD_OUT - 1 :: _HELD_OUT]
+    kept = [text for n, text in enumerate(texts, start=1) if n % _HELD_OUT]
+    return Text("stdlib", np.concatenate(kept), np.concatenate(held_out))
+
+
+def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset | Text:
     """Load a data set by name.
 
     Args:
-        name: "mnist", "cifar100" or "digits" (scikit-learn's, always available).
+        name: "mnist" or "cifar100"; "digits" (scikit-learn's) and "stdlib" are always there.
         directory: where to look; default: ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
 
     Returns:
@@ -93,8 +162,10 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset:
     """
     if name == "digits":
         return _digits()
+    if name == "stdlib":
+        return standard_library()
     if name not in LOADERS:
-        raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits")
+        raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits, stdlib")
     folder, loader = LOADERS[name]
     return loader(find_folder(name, folder, MARKERS[name], directory))
 
@@ -169,3 +240,68 @@ def _digits() -> Dataset:
     large = np.pad(small.repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))[..., np.newaxis]
     labels = digits.target.astype(np.uint8)
     return Dataset("digits", large[:1437], labels[:1437], large[1437:], labels[1437:], classes=10)
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """Read an IDX file of unsigned bytes, compressed with gzip if its name ends in ``.gz``.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The array, of the shape that the header gives.
+
+    Raises:
+        DataError: the file cannot be read, is damaged, or holds another type.
+    """
+    raw = _read_bytes(path)
+    axes = raw[3] if len(raw) >= 4 else 0
+    header = 4 + 4 * axes
+    if len(raw) < 4 or raw[:2] != b"\x00\x00" or not 0 < axes <= _MOST_AXES or len(raw) < header:
+        raise DataError(f"{path}: not an IDX file (bad header)")
+    if raw[2] != _IDX_UNSIGNED_BYTE:
+        raise DataError(f"{path}: IDX type 0x{raw[2]:02x}, expected 0x08 (unsigned bytes)")
+    shape = tuple(int(n) for n in np.frombuffer(raw, dtype=">u4", count=axes, offset=4))
+    if math.prod(shape) != len(raw) - header:
+        raise DataError(
+            f"{path}: {len(raw) - header:,} values, but the header says {' x '.join(map(str, shape))}"
+        )
+    return np.frombuffer(raw, dtype=np.uint8, offset=header).reshape(shape).copy()
+
+
+def read_cifar100(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read ``train.bin`` or ``test.bin`` of CIFAR-100's binary distribution.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Images as (count, 32, 32, 3) unsigned bytes, and fine labels, 0 to 99.
+
+    Raises:
+        DataError: the file cannot be read, is not a whole number of records, or has a label out of range.
+    """
+    raw = _read_bytes(path)
+    if not raw or len(raw) % _CIFAR_RECORD:
+        raise DataError(
+            f"{path}: {len(raw):,} bytes, expected a positive multiple of {_CIFAR_RECORD:,} (one record)"
+        )
+    records = np.frombuffer(raw, dtype=np.uint8).reshape(-1, _CIFAR_RECORD)
+    labels = records[:, 1].copy()
+    if labels.max() >= _CIFAR_CLASSES:
+        row = int(labels.argmax())
+        raise DataError(f"{path}: record {row} has fine label {labels[row]}, expected 0 to 99")
+    planes = records[:, 2:].reshape(-1, 3, _CIFAR_SIDE, _CIFAR_SIDE)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rb") as file:
+                return file.read()
+        return path.read_bytes()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: damaged gzip file ({error})") from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error

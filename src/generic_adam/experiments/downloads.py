@@ -20,8 +20,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from generic_adam.experiments.data.dataset import cache_directory
-from generic_adam.experiments.data.errors import DataError
+from generic_adam.errors import DataError
+from generic_adam.experiments.datasets import cache_directory
 from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory
 
 BLOCK: Final = 1 << 16

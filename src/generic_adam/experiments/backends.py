@@ -1,0 +1,306 @@
+"""Where tasks run: processes of this machine, the workers of a Dask cluster, the processes of ``torchrun``.
+
+A task starts from a checkpoint and leaves the next, so that it may be lost: a worker ends with the process
+that started it, a signal pauses everything, and the same command goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import resource_tracker
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from generic_adam.errors import RunError
+from generic_adam.extras import from_extra
+
+if TYPE_CHECKING:
+    import torch
+    from distributed import Client
+
+T = TypeVar("T")
+
+CONNECT_SECONDS: Final = 10
+WORKER_SECONDS: Final = 60
+"""How long a scheduler may take to answer, and a cluster to have its first worker."""
+
+_SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+class Paused(KeyboardInterrupt):
+    """SIGINT, SIGTERM or SIGHUP came: everything stops where its last checkpoint is.
+
+    Attributes:
+        signal: its number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.signal = number
+
+
+@contextmanager
+def pausing() -> Iterator[None]:
+    """Let each of the three signals raise `Paused` once in the block; a second one ends the process."""
+
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
+        for one in before:
+            signal.signal(one, _end)
+        raise Paused(number)
+
+    # What is ignored stays ignored: nohup means it.
+    before = {
+        one: signal.signal(one, stop) for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    # Not by an exception, which the waiting for worker processes could swallow; those end with this one.
+    os._exit(128 + number)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Where tasks run: `submit` gives futures, `completed` iterates over them as they finish."""
+
+    submit: Callable[..., Any]
+    completed: Callable[[Sequence[Any]], Iterable[Any]]
+
+
+@contextmanager
+def local_pool(workers: int) -> Iterator[Pool]:
+    """Worker processes on this machine, which end when this process does, however it ends.
+
+    Raises:
+        RunError: not a positive number of them, or one was killed.
+    """
+    if workers < 1:
+        raise RunError(f"jobs {workers}: expected a positive whole number")
+    if sys.platform != "win32":
+        # The helper that multiprocessing starts beside the workers ignores all signals of a terminal but one.
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        resource_tracker.ensure_running()
+        signal.signal(signal.SIGHUP, before)
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(workers, context, initializer=_begin_worker, initargs=(os.getpid(),))
+    try:
+        yield Pool(executor.submit, as_completed)
+    except BaseException as error:
+        # A signal, or a task that failed: to wait for what is under way would look like hanging, and it is
+        # repeated from the last checkpoint anyway. The futures are left to the executor, which tells them
+        # that their processes are gone and stumbles over those that were cancelled.
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        if isinstance(error, BrokenProcessPool):
+            raise RunError(
+                "a worker process was killed, perhaps for want of memory (fewer --jobs need less); "
+                "the same command goes on from the last checkpoints"
+            ) from error
+        raise
+    finally:
+        executor.shutdown()
+
+
+def _begin_worker(parent: int) -> None:
+    """Tie a worker to the process that started it, and leave signals to that process."""
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_IGN)  # they reach all processes of a terminal
+    if sys.platform == "linux":
+        # Without this a killed parent would leave workers that go on writing into the directory; and one
+        # that was killed before this line will send no signal any more.
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+@contextmanager
+def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Client]:
+    """A client of a Dask cluster that has workers.
+
+    Dask sends pickled objects both ways, so the scheduler has to be one you trust.
+
+    Args:
+        address: of the scheduler, "tcp://HOST:PORT".
+        tell: told in a line if there is a wait for the first worker.
+
+    Raises:
+        RunError: the scheduler does not answer or goes away, it has no worker, or its workers keep dying.
+    """
+    with from_extra("experiments"):
+        from distributed import CancelledError, Client, KilledWorker
+        from distributed.comm.core import CommClosedError
+
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RunError(
+            f"no Dask scheduler answers at {address!r} within {CONNECT_SECONDS} s, expected tcp://HOST:PORT "
+            f"({_short(error)})"
+        ) from error
+    with closing(client), client.as_current():
+        if threads_of(client) == 0:  # tasks would wait, and look as if they ran
+            if tell is not None:
+                tell(f"the Dask cluster has no worker yet: waiting for one, at most {WORKER_SECONDS} s")
+            try:
+                client.wait_for_workers(1, timeout=WORKER_SECONDS)
+            except TimeoutError as error:
+                raise RunError(
+                    f"the Dask cluster at {address} has had no worker for {WORKER_SECONDS} s, "
+                    "expected at least one"
+                ) from error
+        try:
+            yield client
+        except KilledWorker as error:
+            raise RunError(
+                "the workers of the Dask cluster die on the same task, perhaps for want of memory "
+                f"({_short(error)})"
+            ) from error
+        except (CancelledError, CommClosedError) as error:
+            raise RunError(
+                f"the Dask scheduler at {address} is gone ({_short(error)}); "
+                "the same command goes on from the last checkpoints once it is back"
+            ) from error
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]
+
+
+def threads_of(client: Client) -> int:
+    """How many tasks the workers can run at a time."""
+    cores: Any = client.nthreads()  # a coroutine only for asynchronous clients
+    return sum(cores.values())
+
+
+@contextmanager
+def dask_pool(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
+    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
+
+    Args:
+        address: of the scheduler, "tcp://HOST:PORT".
+        tell: see `connect`.
+    """
+    with connect(address, tell) as client:
+        from distributed import as_completed as dask_as_completed
+
+        submitted: list[Any] = []
+
+        def submit(function: Callable[..., object], *arguments: object) -> object:
+            # Not pure: what a task does depends on the checkpoint that it finds.
+            submitted.append(client.submit(function, *arguments, pure=False))
+            return submitted[-1]
+
+        try:
+            yield Pool(submit, dask_as_completed)
+        finally:  # what is not finished must not go on running on other people's machines
+            with suppress(OSError, TimeoutError):
+                client.cancel([future for future in submitted if not future.done()])
+
+
+@dataclass(frozen=True)
+class Group:
+    """The processes that share one run, as ``torchrun`` starts them; alone, everything here does nothing.
+
+    Attributes:
+        rank: of this process, from 0.
+        size: number of processes.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes the files and talks to the user."""
+        return self.rank == 0
+
+    def batches(self, order: torch.Tensor, batch_size: int) -> Iterator[tuple[torch.Tensor, int]]:
+        """This process's share of each batch, with the size of the whole batch.
+
+        The batches are those of a single process. A last batch with fewer samples than processes is left out,
+        on all of them, because batch normalisation of nothing is undefined.
+        """
+        for batch in order.split(batch_size):
+            if len(batch) >= self.size:
+                yield batch.tensor_split(self.size)[self.rank], len(batch)
+
+    def from_first(self, make: Callable[[], T]) -> T:
+        """What `make` gives on the first process, on all of them: they need not see the same disk."""
+        if self.size == 1:
+            return make()
+        from torch import distributed
+
+        shared = [make() if self.is_first else None]
+        distributed.broadcast_object_list(shared)
+        return shared[0]  # pyright: ignore[reportReturnType]
+
+    def mean(self, value: torch.Tensor) -> torch.Tensor:
+        """The mean of a tensor over the processes."""
+        if self.size > 1:
+            from torch import distributed
+
+            distributed.all_reduce(value)
+            value /= self.size
+        return value
+
+
+ALONE: Final = Group()
+"""A single process."""
+
+
+@contextmanager
+def process_group(device: str) -> Iterator[Group]:
+    """Join the processes that ``torchrun`` started, or yield `ALONE` if it did not start this one.
+
+    Args:
+        device: "cpu" (gloo) or "cuda" (nccl, one GPU a process).
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ALONE
+        return
+    with from_extra("experiments"):
+        import torch
+        from torch import distributed
+
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    distributed.init_process_group("nccl" if device == "cuda" else "gloo")
+    try:
+        yield Group(distributed.get_rank(), distributed.get_world_size())
+    finally:
+        distributed.destroy_process_group()
+
+
+@dataclass(frozen=True)
+class _Later:
+    """A task that runs when its result is asked for, so that each is told of as soon as it is done."""
+
+    result: Callable[[], Any]
+
+
+def group_pool(group: Group) -> Pool:
+    """This process itself, one task after the other, together with the other processes of its group."""
+
+    def submit(function: Callable[..., Any], *arguments: object) -> _Later:
+        return _Later(partial(function, *arguments, group))
+
+    return Pool(submit, iter)

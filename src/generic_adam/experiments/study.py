@@ -1,0 +1,598 @@
+"""A study: methods compared on one network and one data set, from its plan to the files that it leaves.
+
+The runs advance in lock-step, one epoch of each after the other, so that at any moment all methods have been
+trained equally long: a study that is stopped early is a shorter study, not half of a comparison. A task is
+one epoch of one run; it starts from the run's checkpoint and leaves the next.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, astuple, dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, Literal
+
+from generic_adam.errors import RunError
+from generic_adam.experiments.backends import (
+    ALONE,
+    Group,
+    Pool,
+    dask_pool,
+    group_pool,
+    local_pool,
+    pausing,
+    process_group,
+)
+from generic_adam.experiments.datasets import Dataset, Text, load
+from generic_adam.experiments.records import (
+    Claim,
+    OutputError,
+    ensure_output_directory,
+    markdown_table,
+    write_claims,
+    write_csv,
+    write_json,
+    write_manifest,
+)
+from generic_adam.experiments.run import exclusive, published
+from generic_adam.experiments.training import (
+    BATCH_SIZE,
+    EpochRecord,
+    OptimizerSettings,
+    RunSettings,
+    read_records,
+    train,
+)
+
+COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")
+
+MEASURES: Final = {"train_loss": "training loss", "test_accuracy": "test accuracy", "test_loss": "test loss"}
+"""What is measured, in the order of the paper's panels, and what people call it."""
+
+_ELAPSED: Final = "elapsed.json"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method of a study. What tells it apart is data; the label is for people.
+
+    Attributes:
+        label: what the legend calls it.
+        optimizer: the method as it is run.
+        r: its place on the path from Adam (0) to AdaEMA (1).
+        initial_v: v_0 where the study compares several; None where the method forgets it.
+    """
+
+    label: str
+    optimizer: OptimizerSettings
+    r: Fraction | None = None
+    initial_v: float | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where its runs live: ``epsilon-1e-08/r-0.5``."""
+        words = "".join(c if c.isalnum() or c == "." else " " for c in self.label.lower()).split()
+        group = "" if self.initial_v is None else f"epsilon-{self.initial_v:g}/"
+        return group + "-".join(words)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure: methods compared on one network and one data set.
+
+    Attributes:
+        name: what ``reproduce`` calls it.
+        network: a name of `generic_adam.experiments.networks`.
+        width: ResNet-18's first width, or GPT's.
+        dataset: a name of `generic_adam.experiments.datasets`.
+        epochs: length of each run.
+        compares: what its figure is about.
+        source: where the paper has it; "" if it does not.
+        seeds: runs of each method, with seeds 0, 1, ...
+        batch_size: samples in a step.
+        bf16: compute in bfloat16 where autocast allows.
+        lines: the methods.
+    """
+
+    name: str
+    network: str
+    width: int
+    dataset: str
+    epochs: int
+    compares: Literal["methods", "initial v", "costs"] = "methods"
+    source: str = ""
+    seeds: int = 1
+    batch_size: int = BATCH_SIZE
+    bf16: bool = False
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What was run, for the head of a figure."""
+        network = {
+            "lenet": "LeNet",
+            "resnet18": f"ResNet-18, width {self.width}",
+            "resnet18-paper": f"ResNet-18 with the paper's blocks, width {self.width}",
+            "gpt": f"GPT, width {self.width}",
+        }[self.network]
+        dataset = {
+            "mnist": "MNIST",
+            "cifar100": "CIFAR-100",
+            "digits": "scikit-learn's digits",
+            "stdlib": "Python's standard library",
+        }[self.dataset]
+        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        return f"{network}, {dataset}, {self.epochs} epochs, {seeds}"
+
+    def jobs(self, directory: Path) -> list[Job]:
+        """The runs: all methods for each seed."""
+        root = directory.absolute() / "runs"  # the workers of a cluster have another working directory
+        return [
+            Job(line, settings, root / line.folder / f"seed-{seed}")
+            for seed in range(self.seeds)
+            for line in self.lines
+            for settings in (
+                RunSettings(
+                    self.network,
+                    self.width,
+                    self.dataset,
+                    line.optimizer,
+                    seed,
+                    self.epochs,
+                    self.batch_size,
+                    bf16=self.bf16,
+                ),
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run, and the directory it lives in."""
+
+    line: Line
+    settings: RunSettings
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """What progress calls it."""
+        return f"{self.line.folder}/seed-{self.settings.seed}"
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What one task did.
+
+    Attributes:
+        job: whose run.
+        record: of the last epoch of the run, which may lie beyond the one that was asked for.
+        is_over: whether there is nothing left to train.
+        samples_per_second: while training; None if the epoch had been run before.
+        complaints: a line for each damaged checkpoint that was passed over.
+    """
+
+    job: Job
+    record: EpochRecord
+    is_over: bool
+    samples_per_second: float | None
+    complaints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study runs.
+
+    Attributes:
+        directory: for everything it leaves.
+        data: directory of the data sets; None for the default places.
+        device: "cpu" or "cuda".
+        workers: processes; None for one a core, or one for a GPU.
+        scheduler: address of a Dask scheduler; None for this machine.
+    """
+
+    directory: Path
+    data: Path | None = None
+    device: str = "cpu"
+    workers: int | None = None
+    scheduler: str | None = None
+
+    @contextmanager
+    def pool(self, group: Group, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
+        """Where its tasks run."""
+        if group.size > 1:
+            yield group_pool(group)
+        elif self.scheduler is not None:
+            with dask_pool(self.scheduler, tell) as pool:
+                yield pool
+        else:
+            default = 1 if self.device == "cuda" else os.cpu_count() or 1
+            with local_pool(default if self.workers is None else self.workers) as pool:
+                yield pool
+
+
+def run(
+    study: Study,
+    place: Place,
+    *,
+    on_advance: Callable[[Advance, float], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> bool:
+    """Run a study, or what is left of it.
+
+    Args:
+        study: with its lines.
+        place: where.
+        on_advance: called after each epoch of each run, with an estimate of the seconds that are left.
+        tell: told in a line what there is to wait for.
+
+    Returns:
+        Whether this process is to write the results: of a group only the first is.
+
+    Raises:
+        Paused: a signal came; the same command goes on.
+        RunError: the directory is in use, or workers were lost.
+    """
+    directory = ensure_output_directory(place.directory)
+    jobs = study.jobs(directory)
+    begun, earlier = time.perf_counter(), elapsed_seconds(directory)
+
+    def advanced(done: Advance, seconds_left: float) -> None:
+        if on_advance is not None:
+            on_advance(done, seconds_left)
+        write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
+
+    with (
+        pausing(),
+        process_group(place.device) as group,
+        exclusive(directory) if group.is_first else nullcontext(),
+        place.pool(group, tell) as pool,
+    ):
+        told = advanced if group.is_first else None
+        run_jobs(jobs, pool, data=place.data, device=place.device, on_advance=told)
+        return group.is_first
+
+
+def elapsed_seconds(directory: Path) -> float:
+    """Seconds that commands have spent on this study so far; a manifest counts them all."""
+    try:
+        return float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0  # only the manifest's time is lost with it
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    pool: Pool,
+    *,
+    data: Path | None,
+    device: str = "cpu",
+    on_advance: Callable[[Advance, float], None] | None = None,
+) -> None:
+    """Run all jobs to their last epoch; see `run`."""
+    for job in jobs:
+        job.directory.mkdir(parents=True, exist_ok=True)
+    place = None if data is None else str(data.absolute())
+    started, fresh = time.perf_counter(), 0
+    left = {job: job.settings.epochs for job in jobs}  # of each run, as far as is known
+    for epoch in range(1, max(left.values()) + 1):
+        # A run that was found further on is not asked again before the others have caught up with it.
+        behind = [job for job in jobs if left[job] > max(0, job.settings.epochs - epoch)]
+        for future in pool.completed([pool.submit(advance, job, epoch, place, device) for job in behind]):
+            done: Advance = future.result()
+            left[done.job] = 0 if done.is_over else done.job.settings.epochs - done.record.epoch
+            fresh += done.samples_per_second is not None
+            if on_advance is not None:
+                pace = (time.perf_counter() - started) / fresh if fresh else 0.0
+                on_advance(done, sum(left.values()) * pace)
+
+
+def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = ALONE) -> Advance:
+    """Bring one run to the end of `epoch`; nothing happens if it is there already."""
+    import torch
+
+    # One thread: several runs side by side use the cores better than one run across them, and the order of
+    # additions is fixed. Denormal numbers are slow and mean nothing here.
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    speeds: list[float] = []
+    with exclusive(job.directory) if group.is_first else nullcontext():
+        result = train(
+            job.settings,
+            _dataset(job.settings.dataset, data),
+            job.directory,
+            until=epoch,
+            device=device,
+            group=group,
+            on_epoch=lambda progress: speeds.append(progress.samples_per_second),
+        )
+    # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
+    record = result.records[min(job.settings.epochs, len(result.records)) - 1]
+    is_over = record.epoch == job.settings.epochs or not math.isfinite(record.train_loss)
+    return Advance(job, record, is_over, speeds[-1] if speeds else None, result.complaints)
+
+
+@lru_cache(maxsize=1)
+def _dataset(name: str, directory: str | None) -> Dataset | Text:
+    """One copy a process, for all the tasks it is given."""
+    return load(name, directory)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The records of one run, and which run it was.
+
+    Attributes:
+        method: its line's label.
+        r: its line's place on the path.
+        initial_v: its line's v_0.
+        seed: of the run.
+        records: one for each epoch.
+    """
+
+    method: str
+    r: Fraction | None
+    initial_v: float | None
+    seed: int
+    records: tuple[EpochRecord, ...]
+
+    def after(self, epoch: int, measure: str) -> float:
+        """A measure after an epoch; a run that ended early keeps its last value."""
+        return getattr(self.records[min(epoch, len(self.records)) - 1], measure)
+
+
+def collect(study: Study, directory: Path) -> list[Curve]:
+    """Read the records of the runs of a study; epochs beyond the study's are left out."""
+    return [
+        Curve(
+            job.line.label,
+            job.line.r,
+            job.line.initial_v,
+            job.settings.seed,
+            tuple(read_records(job.directory / "records.csv")[: study.epochs]),
+        )
+        for job in study.jobs(directory)
+    ]
+
+
+def initial_values(curves: Sequence[Curve]) -> list[float]:
+    """The values of v_0 that were compared, in their order."""
+    return list(dict.fromkeys(curve.initial_v for curve in curves if curve.initial_v is not None))
+
+
+def by_method(curves: Sequence[Curve], initial_v: float | None) -> dict[str, list[Curve]]:
+    """The curves of each method for one v_0, those that forget it included, seeds together."""
+    found: dict[str, list[Curve]] = {curve.method: [] for curve in curves}  # in the order of the study
+    for curve in curves:
+        if initial_v is None or curve.initial_v in {None, initial_v}:
+            found[curve.method].append(curve)
+    return {method: runs for method, runs in found.items() if runs}
+
+
+def last_epoch(curves: Sequence[Curve]) -> int:
+    """Epochs of the longest run; runs are shorter only if their loss stopped being a number."""
+    return max(len(curve.records) for curve in curves)
+
+
+def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the table of ends: median over seeds, and their range if there are several."""
+    epoch, values = last_epoch(curves), initial_values(curves)
+    headings = [*(["v_0"] if values else []), "method", *MEASURES.values()]
+    rows: list[list[str]] = []
+    for value in values or [None]:
+        for label, runs in by_method(curves, value).items():
+            forgets = all(run.initial_v is None for run in runs)
+            start = [] if value is None else ["any" if forgets else f"{value:g}"]
+            cells = [spread([run.after(epoch, m) for run in runs], shown_as(m)) for m in MEASURES]
+            if (row := [*start, label, *cells]) not in rows:
+                rows.append(row)
+    return headings, rows
+
+
+def shown_as(measure: str) -> str:
+    """The format of a measure's numbers."""
+    return ".2%" if measure == "test_accuracy" else ".4f"
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """The median of a few numbers, and their range if there are several: "0.21 (0.20 to 0.23)"."""
+    middle = format(median(values), form)
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({format(min(values), form)} to {format(max(values), form)})"
+
+
+def write_curves(path: Path, curves: Sequence[Curve]) -> Path:
+    """Write all curves as one CSV table."""
+    rows = (
+        (
+            "any" if curve.initial_v is None else curve.initial_v,
+            "" if curve.r is None else curve.r,
+            curve.method,
+            curve.seed,
+            *astuple(record),
+        )
+        for curve in curves
+        for record in curve.records
+    )
+    return write_csv(path, COLUMNS, rows)
+
+
+def read_curves(path: Path) -> list[Curve]:
+    """Read back what `write_curves` wrote.
+
+    Raises:
+        OutputError: the file is missing or is not such a table.
+    """
+    grouped: dict[tuple[str, Fraction | None, float | None, int], list[EpochRecord]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                key = (
+                    row["method"],
+                    Fraction(row["r"]) if row["r"] else None,
+                    None if row["v_0"] == "any" else float(row["v_0"]),
+                    int(row["seed"]),
+                )
+                grouped.setdefault(key, []).append(EpochRecord.read(row))
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise OutputError(f"{path}: not a table of a study ({error})") from error
+    return [Curve(*key, tuple(records)) for key, records in grouped.items()]
+
+
+def publish(
+    study: Study,
+    directory: Path,
+    curves: Sequence[Curve],
+    *,
+    command: str,
+    claims: Sequence[Claim],
+    notes: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = (),
+    draw: Callable[[Study, Sequence[Curve], Path], object],
+    extra: dict[str, Any] | None = None,
+) -> list[Path]:
+    """Write figure, records, tables, claims and manifest; they appear together, the manifest last.
+
+    Args:
+        study: what was run.
+        directory: its own.
+        curves: its records.
+        command: what repeats it.
+        claims: what the records say about the paper's sentences.
+        notes: further tables: name, headings, rows.
+        draw: makes the figure from the study and its curves, at a path without ending.
+        extra: further settings for the manifest.
+
+    Returns:
+        The files.
+    """
+    with published(directory) as folder:
+        draw(study, curves, folder / study.name)
+        write_curves(folder / "records.csv", curves)
+        for name, headings, rows in (("outcomes", *outcomes(curves)), *notes):
+            text = markdown_table(headings, rows, left=("v_0", "method"))
+            (folder / f"{name}.md").write_text(text, encoding="utf-8")
+        if claims:
+            write_claims(folder, claims)
+        settings = asdict(replace(study, lines=())) | (extra or {})
+        settings["lines"] = [_plain(line) for line in study.lines]
+        write_manifest(folder / "manifest.json", command, settings, elapsed_seconds(directory))
+        names = sorted(path.name for path in folder.iterdir())
+    return [directory / name for name in names]
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    return asdict(line) | {"r": None if line.r is None else str(line.r)}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for; None or nothing where the study's own value is to be taken.
+
+    Attributes:
+        epochs: length of each run.
+        seeds: runs of each method.
+        width: of ResNet-18 or GPT.
+        blocks: of ResNet-18: "usual" or "paper".
+        initial_vs: values of v_0.
+        corrected: whether Kingma and Ba's Adam runs too.
+        only: labels of the methods that are wanted.
+        bf16: compute in bfloat16 where autocast allows.
+        quick: a few epochs of a small data set.
+    """
+
+    epochs: int | None = None
+    seeds: int | None = None
+    width: int | None = None
+    blocks: str = "usual"
+    initial_vs: tuple[float, ...] = ()
+    corrected: bool = False
+    only: tuple[str, ...] = ()
+    bf16: bool = False
+    quick: bool = False
+
+    def applied_to(self, study: Study) -> Study:
+        """The study with what was asked for in place of its own values.
+
+        Raises:
+            RunError: it cannot be run as asked.
+        """
+        for name in ("epochs", "seeds", "width"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise RunError(f"--{name} {value}: expected a positive whole number")
+        if self.blocks not in {"usual", "paper"}:
+            raise RunError(f"--blocks {self.blocks!r}: expected usual or paper")
+        if study.network == "lenet" and self.width is not None:
+            raise RunError("--width goes with ResNet-18 and GPT: there is one LeNet")
+        if study.network != "resnet18" and self.blocks != "usual":
+            raise RunError("--blocks goes with ResNet-18")
+        if self.initial_vs and study.compares == "costs":
+            raise RunError(f"--epsilon does not go with {study.name}, whose methods are fixed")
+        if self.corrected and study.compares != "methods":
+            raise RunError(f"--corrected does not go with {study.name}, whose methods are fixed")
+        for value in self.initial_vs:
+            if not 0 < value < math.inf:
+                raise RunError(f"--epsilon {value:g}: expected a positive number")
+        if len({f"{value:g}" for value in self.initial_vs}) < len(set(self.initial_vs)):
+            raise RunError("--epsilon: two values are equal to six digits, which name their folders")
+        if self.quick:
+            dataset = study.dataset if study.dataset == "stdlib" else "digits"
+            epochs = 1 if dataset == "stdlib" else 3
+            study = replace(study, dataset=dataset, width=min(study.width, 4), epochs=epochs, seeds=1)
+        return replace(
+            study,
+            network="resnet18-paper" if self.blocks == "paper" else study.network,
+            epochs=self.epochs or study.epochs,
+            seeds=self.seeds or study.seeds,
+            width=self.width or study.width,
+            bf16=self.bf16,
+        )
+
+    def chosen(self, lines: Sequence[Line]) -> tuple[Line, ...]:
+        """The lines that are wanted, each once.
+
+        Raises:
+            RunError: one that is wanted is not there.
+        """
+        known = list(dict.fromkeys(line.label for line in lines))
+        for label in self.only:
+            if label not in known:
+                raise RunError(f"--only {label!r}: expected one of {', '.join(known)}")
+        return tuple(dict.fromkeys(line for line in lines if not self.only or line.label in self.only))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One subcommand of ``reproduce``: a study before its data are known, and what it is asked.
+
+    Attributes:
+        help: what it is, in a line.
+        study: with the paper's values, or its own.
+        lines: its methods, given the study as it is run, the options and the number of steps.
+        claims: what its curves say.
+        notes: further tables for its curves.
+    """
+
+    help: str
+    study: Study
+    lines: Callable[[Study, Options, int], Sequence[Line]]
+    claims: Callable[[Study, Sequence[Curve]], list[Claim]]
+    notes: Callable[[Study, int], list[tuple[str, list[str], list[list[str]]]]] = lambda _study, _steps: []
+
+    def plan(self, options: Options, data: Path | None) -> tuple[Study, int]:
+        """The study with its lines, and the steps of each run; reads the data to count them."""
+        study = options.applied_to(self.study)
+        steps = study.epochs * load(study.dataset, data).steps(study.batch_size)
+        return replace(study, lines=options.chosen(self.lines(study, options, steps))), steps

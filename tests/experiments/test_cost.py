@@ -1,0 +1,42 @@
+"""The methods of the cost studies: Adam as people use it, and what takes its place."""
+
+import numpy as np
+import pytest
+
+from generic_adam.experiments.cost import EXPERIMENTS, RATE
+from generic_adam.experiments.study import Options
+from generic_adam.methods import adam
+from generic_adam.schedules import parse
+from generic_adam.theorems.advice import advise
+
+
+def lines(name, steps):
+    experiment = EXPERIMENTS[name]
+    return {line.label: line.optimizer for line in experiment.lines(experiment.study, Options(), steps)}
+
+
+def test_what_advise_proposes_is_what_runs():
+    (for_ever,) = (one.method for one in advise(adam(lr=RATE, bias_correction=False)))
+    for found in (lines("lenet-cost", 18_760), lines("gpt-cost", 2000)):
+        run = found["certified Adam"]
+        for name in ("alpha", "beta", "theta"):
+            wanted = getattr(for_ever, name).values(1, 5000)
+            np.testing.assert_allclose(parse(getattr(run, name)).values(1, 5000), wanted, rtol=1e-12)
+
+
+def test_the_cosine_starts_at_the_peak_and_ends_above_zero():
+    cosine = parse(lines("lenet-cost", 1000)["Adam, cosine decay"].alpha)
+    expected = [0.001 * (1 + np.cos(np.pi * (t - 1) / 1000)) / 2 for t in (1, 500, 1000)]
+    assert [cosine(t) for t in (1, 500, 1000)] == pytest.approx(expected, rel=1e-9)
+
+
+def test_gpt_warms_up_and_falls_to_a_tenth_and_keeps_what_is_said():
+    found = lines("gpt-cost", 2000)
+    shape, kept = parse(found["AdamW cosine, 0.95"].alpha), parse(found["advice, 0.95, keep 1000"].alpha)
+    assert [shape(t) for t in (1, 50, 100, 2000)] == pytest.approx([1e-5, 5e-4, 1e-3, 1e-4])
+    assert [kept(t) / shape(t) for t in (1, 1000, 2000)] == pytest.approx([1, 1, 0.5**0.5])
+    assert parse(found["theta rising"].alpha).values(1, 2001) == pytest.approx(shape.values(1, 2001))
+    assert parse(found["theta rising"].theta).values(1, 2001)[[0, 19, 1999]] == pytest.approx(
+        [0.95, 0.95, 0.9995]
+    )
+    assert {one.decay for one in found.values()} == {0.1}

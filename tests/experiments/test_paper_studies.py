@@ -1,0 +1,167 @@
+"""The methods are the paper's, and the claims are judged as its sentences say."""
+
+from fractions import Fraction
+
+import pytest
+
+from generic_adam.experiments.paper_studies import (
+    EXPERIMENTS,
+    INITIAL_VS,
+    PATH,
+    paper_lines,
+    rank_correlation,
+    study_claims,
+    sweep_claims,
+)
+from generic_adam.experiments.study import Curve, Options
+from generic_adam.experiments.training import EpochRecord
+from generic_adam.schedules import parse
+
+LENET = EXPERIMENTS["lenet"]
+LABELS = ("r = 0", "r = 0.25", "r = 0.5", "r = 0.75", "r = 1")
+
+
+def study(losses, *, initial_v=1e-8, seed=0, accuracy=lambda loss: 1 - loss) -> list[Curve]:
+    places = dict(zip(LABELS, PATH, strict=True))
+    return [
+        Curve(
+            method,
+            places.get(method),
+            initial_v,
+            seed,
+            tuple(EpochRecord(e, x, 2 * x, accuracy(x)) for e, x in ((1, 0.9), (2, loss))),
+        )
+        for method, loss in losses.items()
+    ]
+
+
+def verdicts(curves) -> list[str]:
+    return [str(claim.verdict) for claim in study_claims(LENET.study, curves)]
+
+
+AS_CLAIMED = dict(zip(LABELS, (0.8, 0.4, 0.3, 0.2, 0.1), strict=True)) | {"RMSProp": 0.15, "AMSGrad": 0.81}
+REVERSED = dict(zip(LABELS, (0.1, 0.2, 0.3, 0.4, 0.5), strict=True)) | {"RMSProp": 0.45, "AMSGrad": 0.11}
+
+
+def test_the_papers_picture_supports_every_claim():
+    assert verdicts(study(AS_CLAIMED)) == ["supported"] * 6
+
+
+def test_the_reverse_picture_contradicts_the_order():
+    slowest, worst, larger, larger_positive, sensitive, smaller = verdicts(study(REVERSED))
+    assert {slowest, worst, larger, larger_positive} == {"contradicted"}
+    assert sensitive == "supported"
+    assert smaller == "supported"
+
+
+def test_half_a_picture_is_unclear():
+    mixed = AS_CLAIMED | {"AMSGrad": 0.05, "r = 0.5": 0.45}
+    slowest, _, larger, larger_positive, *_ = verdicts(study(mixed))
+    assert {slowest, larger, larger_positive} == {"unclear"}
+
+
+def test_seeds_that_disagree_are_unclear_and_their_range_is_told():
+    both = study(AS_CLAIMED) + study(REVERSED, seed=1)
+    found = study_claims(LENET.study, both)
+    assert [str(claim.verdict) for claim in found[:4]] == ["unclear"] * 4
+    assert "0.4500 (0.1000 to 0.8000)" in found[2].evidence, "the median of r = 0, and its range"
+    assert verdicts(study(AS_CLAIMED) + study(AS_CLAIMED, seed=1)) == ["supported"] * 6
+
+
+def test_a_method_beside_the_papers_seven_changes_no_verdict():
+    assert verdicts(study(AS_CLAIMED | {"Adam, corrected": 0.85})) == ["supported"] * 6
+
+
+def test_of_some_methods_only_what_can_be_said_is_said():
+    some = {name: AS_CLAIMED[name] for name in ("r = 0", "r = 1", "AMSGrad")}
+    (only,) = study_claims(LENET.study, study(some))
+    assert only.sentence.startswith("Larger r trains faster")
+
+
+@pytest.mark.parametrize(
+    ("largest", "verdict"), [(0.24, "supported"), (0.16, "unclear"), (0.12, "contradicted")]
+)
+def test_sensitivity_is_a_matter_of_the_spread(largest, verdict):
+    path = dict(zip(LABELS, (largest, 0.11, 0.109, 0.105, 0.1), strict=True))
+    assert verdicts(study(path | {"RMSProp": 0.1, "AMSGrad": 0.2}))[4] == verdict
+
+
+def test_accuracy_against_the_loss_contradicts():
+    against = study(AS_CLAIMED, accuracy=lambda loss: loss)
+    assert verdicts(against)[-1] == "contradicted"
+
+
+def test_each_v0_is_judged_by_itself():
+    both = study(AS_CLAIMED, initial_v=1e-4) + study(REVERSED, initial_v=1e-8)
+    found = study_claims(LENET.study, both)
+    assert [str(c.verdict) for c in found if "v_0 = 0.0001" in c.sentence][:3] == ["supported"] * 3
+    assert [str(c.verdict) for c in found if "v_0 = 1e-08" in c.sentence][:3] == ["contradicted"] * 3
+    assert all("epoch 2" in claim.sentence for claim in found)
+    assert {claim.source for claim in found} == {"Section 5.2, Figure 2"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1.0),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1.0),
+        ([1, 2, 3], [1, 1, 1], 0.0),
+        ([1, 2, 3, 4, 5], [5, 6, 7, 8, 7], 0.8207826816681233),  # scipy.stats.spearmanr
+    ],
+)
+def test_rank_correlation_is_spearmans(first, second, expected):
+    assert rank_correlation(first, second) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_loss_that_is_no_number_counts_as_the_worst():
+    lost = study(AS_CLAIMED | {"r = 0": float("nan")})
+    assert verdicts(lost)[:5] == ["supported"] * 5
+
+
+def test_a_loss_of_zero_divides_nothing():
+    assert verdicts(study(AS_CLAIMED | {"r = 1": 0.0}))[4] == "supported"
+
+
+def test_methods_that_forget_v0_are_run_once():
+    lines = Options().chosen(LENET.lines(LENET.study, Options(), 1))
+    assert len(lines) == 12, "seven for each of two v_0, of which two forget it"
+    assert len({line.folder for line in lines}) == 12
+    assert {line.initial_v for line in lines} == {None, *INITIAL_VS}
+
+
+@pytest.mark.parametrize(
+    ("r", "first", "hundredth"),
+    [(0, 0.999, 0.999), ("1/4", 0.74925, 1 - 0.25075 / 100**0.25), ("1/2", 0.4995, 0.94995), (1, 0.0, 0.99)],
+)
+def test_theta_of_the_path_is_the_papers(r, first, hundredth):
+    line = next(line for line in paper_lines("1", 1e-8) if line.r == Fraction(r))
+    theta = parse(line.optimizer.theta)
+    assert theta(1) == pytest.approx(first, abs=1e-12)
+    assert theta(100) == pytest.approx(hundredth, abs=1e-12)
+
+
+def test_nadam_and_sgd_run_where_they_are_asked_for():
+    options = Options(only=("r = 0", "NAdam", "SGD"), initial_vs=(1e-8,))
+    assert [line.label for line in options.chosen(LENET.lines(LENET.study, options, 1))] == [
+        "r = 0",
+        "NAdam",
+        "SGD",
+    ]
+
+
+def test_the_sweep_runs_adaema_once_and_says_where_the_order_turns():
+    sweep = EXPERIMENTS["lenet-v0"]
+    options = Options(initial_vs=(1e-8, 1e-2))
+    lines = options.chosen(sweep.lines(sweep.study, options, 1))
+    assert [(line.label, line.initial_v) for line in lines] == [
+        ("r = 0", 1e-8),
+        ("r = 1", None),
+        ("r = 0", 1e-2),
+    ]
+    losses = {(0, 1e-8): 0.1, (1, None): 0.2, (0, 1e-2): 0.4}
+    curves = [
+        Curve(f"r = {r}", Fraction(r), value, 0, (EpochRecord(1, loss, loss, 0.5),))
+        for (r, value), loss in losses.items()
+    ]
+    found = sweep_claims(sweep.study, curves)
+    assert [str(claim.verdict) for claim in found] == ["contradicted", "supported"]

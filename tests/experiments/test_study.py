@@ -1,0 +1,162 @@
+"""A study runs in lock-step, its table reads back as it was, and its results appear together."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from generic_adam.errors import RunError
+from generic_adam.experiments import study as studies
+from generic_adam.experiments.backends import ALONE, group_pool
+from generic_adam.experiments.paper_studies import EXPERIMENTS
+from generic_adam.experiments.records import OutputError, damaged_files, read_manifest
+from generic_adam.experiments.study import (
+    Curve,
+    Options,
+    by_method,
+    initial_values,
+    last_epoch,
+    outcomes,
+    publish,
+    read_curves,
+    run_jobs,
+    write_curves,
+)
+from generic_adam.experiments.training import EpochRecord
+from tests.experiments.small_mnist import LINES, jobs_in, write_small_mnist
+
+WRONG_V = "v_0,r,method,seed,epoch,train_loss,test_loss,test_accuracy\nsmall,,r,0,1,1,1,1\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return write_small_mnist(tmp_path_factory.mktemp("data"))
+
+
+def curve(method, losses, *, r=None, initial_v=1e-8, seed=0):
+    records = tuple(EpochRecord(e, loss, 2 * loss, 1 - loss / 4) for e, loss in enumerate(losses, 1))
+    return Curve(method, r, initial_v, seed, records)
+
+
+def contents(jobs) -> list[bytes]:
+    return [(job.directory / "records.csv").read_bytes() for job in jobs]
+
+
+def test_runs_advance_in_lock_step_and_again_costs_nothing(tmp_path, data):
+    seen = []
+    jobs = jobs_in(tmp_path)
+    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, _: seen.append(done))
+    assert [done.record.epoch for done in seen] == [1, 1, 2, 2]
+    assert [done.job for done in seen] == [*jobs, *jobs]
+    assert all(done.samples_per_second > 0 for done in seen)
+    before, seen[:] = contents(jobs), []
+    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, _: seen.append(done))
+    assert [done.record.epoch for done in seen] == [2, 2], "each run is read once, not once an epoch"
+    assert [done.samples_per_second for done in seen] == [None] * 2
+    assert contents(jobs) == before
+
+
+def test_a_run_that_is_ahead_waits_for_the_others(tmp_path, data):
+    jobs, seen = jobs_in(tmp_path), []
+    run_jobs(jobs[:1], group_pool(ALONE), data=data)
+    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, left: seen.append((done, left)))
+    trained = [(done.job, done.samples_per_second is not None) for done, _ in seen]
+    assert trained == [(jobs[0], False), (jobs[1], True), (jobs[1], True)]
+    assert seen[-1][1] == 0, "nothing is left"
+
+
+def test_runs_have_absolute_folders_for_workers_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {job.directory.is_relative_to(tmp_path / "out" / "runs") for job in jobs_in(Path("out"))} == {True}
+
+
+def test_a_table_reads_back_bit_for_bit(tmp_path):
+    curves = [
+        curve("r = 0", [1 / 3, 0.1 + 0.2], r=Fraction(0)),
+        curve("r = 0", [0.5, 0.25], r=Fraction(0), seed=1),
+        curve("r = 1/3", [0.5, 0.25], r=Fraction(1, 3), seed=1),
+        curve("another, with a comma", [1e-300, 0.25], initial_v=None),
+    ]
+    write_curves(tmp_path / "records.csv", curves)
+    assert read_curves(tmp_path / "records.csv") == curves
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "v_0,r,method,seed,epoch\n1,0,r,0,x\n", WRONG_V])
+def test_another_table_is_refused(tmp_path, text):
+    path = tmp_path / "records.csv"
+    path.write_text(text)
+    if text:
+        with pytest.raises(OutputError, match="not a table of a study"):
+            read_curves(path)
+    else:
+        assert read_curves(path) == []
+
+
+def test_methods_that_forget_v0_count_for_each():
+    curves = [curve("a", [1.0]), curve("a", [2.0], initial_v=1e-4), curve("b", [3.0], initial_v=None)]
+    assert initial_values(curves) == [1e-8, 1e-4]
+    assert by_method(curves, 1e-4) == {"a": [curves[1]], "b": [curves[2]]}
+    assert by_method([curves[0], curves[2]], None) == {"a": [curves[0]], "b": [curves[2]]}
+
+
+def test_the_table_of_ends_has_medians_and_ranges_and_a_shared_run_once():
+    curves = [
+        *(curve("a", [9.0, loss], seed=n) for n, loss in enumerate((0.4, 0.1, 0.2))),
+        curve("b", [0.3], initial_v=None),  # ended early: it keeps its last value
+        curve("a", [9.0, 0.8], initial_v=1e-4),
+    ]
+    assert last_epoch(curves) == 2
+    headings, rows = outcomes(curves)
+    assert headings == ["v_0", "method", "training loss", "test accuracy", "test loss"]
+    assert rows == [
+        [
+            "1e-08",
+            "a",
+            "0.2000 (0.1000 to 0.4000)",
+            "95.00% (90.00% to 97.50%)",
+            "0.4000 (0.2000 to 0.8000)",
+        ],
+        ["any", "b", "0.3000", "92.50%", "0.6000"],
+        ["0.0001", "a", "0.8000", "80.00%", "1.6000"],
+    ]
+
+
+def test_results_appear_together_with_their_checksums(tmp_path):
+    study = replace(EXPERIMENTS["lenet"].study, epochs=1, lines=LINES[:2])
+    curves = [curve(line.label, [0.5], r=line.r, initial_v=line.initial_v) for line in study.lines]
+
+    def draw(_study, _curves, stem):
+        stem.with_suffix(".svg").write_text("<svg/>")
+
+    def fail(*_arguments):
+        raise OutputError("no room")
+
+    (tmp_path / "records.csv").write_text("old")
+    with pytest.raises(OutputError, match="no room"):
+        publish(study, tmp_path, curves, command="c", claims=[], draw=fail)
+    assert [path.name for path in tmp_path.iterdir()] == ["records.csv"]
+    assert (tmp_path / "records.csv").read_text() == "old", "nothing appears before everything is written"
+
+    files = publish(study, tmp_path, curves, command="c", claims=[], draw=draw)
+    assert [path.name for path in files] == ["lenet.svg", "manifest.json", "outcomes.md", "records.csv"]
+    assert read_curves(tmp_path / "records.csv") == curves
+    manifest = read_manifest(tmp_path)
+    assert set(manifest["files"]) == {"lenet.svg", "outcomes.md", "records.csv"}
+    assert [line["r"] for line in manifest["settings"]["lines"]] == ["0", "1/4"]
+    assert damaged_files(tmp_path, manifest) == []
+    (tmp_path / "outcomes.md").write_text("changed")
+    assert damaged_files(tmp_path, manifest) == ["outcomes.md"]
+    json.dumps(manifest)
+
+
+def test_elapsed_time_that_cannot_be_read_is_only_lost(tmp_path):
+    (tmp_path / "elapsed.json").write_text("[]")
+    assert studies.elapsed_seconds(tmp_path) == 0.0
+
+
+def test_only_the_methods_that_are_wanted_run():
+    assert [line.label for line in Options(only=("AMSGrad", "r = 1")).chosen(LINES)] == ["r = 1", "AMSGrad"]
+    with pytest.raises(RunError, match=r"--only 'r = 2': expected one of r = 0, r = 0\.25"):
+        Options(only=("r = 2",)).chosen(LINES)
