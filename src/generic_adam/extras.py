@@ -14,6 +14,7 @@ _EXTRA_OF_MODULE = {
     "jinja2": "experiments",
     "matplotlib": "experiments",
     "numba": "experiments",
+    "scipy": "experiments",
     "sklearn": "experiments",
     "tensorboard": "experiments",
     "mkdocs": "docs",

@@ -9,7 +9,8 @@ from typing import Final
 from generic_adam.experiments.study import Experiment, Line, Options, Study
 from generic_adam.experiments.training import OptimizerSettings
 from generic_adam.methods import Method, adam, certified_adam
-from generic_adam.methods.recipe_shapes import cosine_fall, warm_up
+from generic_adam.methods.method import ScheduleLike
+from generic_adam.methods.shapes import cosine_fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.theorems.advice import advise
 
@@ -24,6 +25,11 @@ LONG_HOLD: Final = 10_000
 
 GPT_DECAY, GPT_LOWEST, GPT_BATCH = 0.1, 0.0001, 8
 """Weight decay, the last learning rate of the cosine, and windows in a step."""
+
+
+def nearest(lr: ScheduleLike = RATE, theta: float = 0.999, keep: int | None = None) -> Method:
+    """`certified_adam` without the bias correction, which the optimizer brings."""
+    return certified_adam(lr=lr, theta=theta, K=keep, bias_correction=False)
 
 
 def certified(label: str, method: Method, decay: float = 0.0) -> Line:
@@ -43,8 +49,8 @@ def network_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line
     return [
         Line("Adam, constant rate", OptimizerSettings("torch-adam", f"{RATE}", "0.9", "0.999", EPS)),
         Line("Adam, cosine decay", OptimizerSettings("torch-adam", str(cosine), "0.9", "0.999", EPS)),
-        certified("certified Adam", certified_adam(lr=RATE)),
-        certified(f"certified Adam, K = {LONG_HOLD}", certified_adam(lr=RATE, K=LONG_HOLD)),
+        certified("certified Adam", nearest()),
+        certified(f"certified Adam, K = {LONG_HOLD}", nearest(keep=LONG_HOLD)),
         *(certified("tuned to T", method) for method in tuned),
     ]
 
@@ -72,9 +78,9 @@ def gpt_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line]:
         adamw("AdamW constant, 0.95", as_schedule(RATE), "0.95"),
         adamw("AdamW cosine, 0.999", shape, "0.999"),
         adamw("AdamW cosine, 0.95", shape, "0.95"),
-        certified("certified Adam", certified_adam(lr=RATE), GPT_DECAY),
-        certified("advice, 0.95", certified_adam(lr=shape, theta=0.95), GPT_DECAY),
-        certified(f"advice, 0.95, keep {keep}", certified_adam(lr=shape, theta=0.95, K=keep), GPT_DECAY),
+        certified("certified Adam", nearest(), GPT_DECAY),
+        certified("advice, 0.95", nearest(shape, 0.95), GPT_DECAY),
+        certified(f"advice, 0.95, keep {keep}", nearest(shape, 0.95, keep), GPT_DECAY),
         Line("theta rising", rising),
     ]
 
