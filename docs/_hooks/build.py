@@ -2,7 +2,7 @@
 
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
   tables of methods, recipes and errata come from the library and cannot fall behind it.
-- `results/` (records of committed runs) and KaTeX become part of the site.
+- `results/` (records of committed runs) and what comes from npm become part of the site.
 - Pages on single experiments and benchmarks find their place in the navigation by their names.
 - A public name that no API page shows stops the build.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import errata_page
 import house
-import katex
 import method_pages
+import npm_packages
 import pictures
 import public_names
 import results_pages
@@ -35,6 +35,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 }
 SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
+_IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
@@ -48,9 +49,9 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the typesetter, the committed results and the figures drawn for this build."""
-    for name, path in katex.katex_files().items():
-        files.append(File.generated(config, f"assets/katex/{name}", abs_src_path=os.fspath(path)))
+    """Add what comes from npm, the committed results and the figures drawn for this build."""
+    for name, path in npm_packages.shipped_files().items():
+        files.append(File.generated(config, f"assets/{name}", abs_src_path=os.fspath(path)))
     for path in sorted((ROOT / "results").rglob("*")):
         if path.suffix in SHOWN_RESULTS:
             place = f"results/{path.relative_to(ROOT / 'results').as_posix()}"
@@ -64,6 +65,11 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Stop a build that leaves a public name undocumented."""
     if missing := public_names.undocumented(Path(config.site_dir)):
         raise PluginError(f"public names without documentation: {', '.join(missing)}")
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Let every figure scroll where the screen is narrower than it, and open alone when it is clicked."""
+    return _IMAGE.sub(r'<span class="figure"><a href="\2">\1</a></span>', html)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,30 +69,31 @@ def package(folder: Path, content: bytes) -> Path:
     return archive
 
 
-def test_the_typesetter_is_unpacked_only_if_its_checksum_is_right(
+def test_a_package_is_unpacked_only_if_its_checksum_is_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import katex
+    import npm_packages
 
     archive = package(tmp_path, b"var katex;")
+    katex = npm_packages.PACKAGES[0]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(katex, "_download", lambda _: archive)
-    with pytest.raises(PluginError, match="checksum"):
-        katex.katex_files()
+    monkeypatch.setattr(npm_packages, "_download", lambda *_: archive)
+    with pytest.raises(PluginError, match=r"katex@.*checksum"):
+        npm_packages.shipped_files()
     assert not any((tmp_path / "cache").rglob("*.js"))
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    monkeypatch.setattr(katex, "INTEGRITY", digest)
-    assert list(katex.katex_files()) == ["katex.min.js"]
+    monkeypatch.setattr(npm_packages, "PACKAGES", (replace(katex, integrity=digest),))
+    assert list(npm_packages.shipped_files()) == ["katex/katex.min.js"]
     assert not list(tmp_path.rglob("evil.js"))
 
 
 def test_without_npm_the_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import katex
+    import npm_packages
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(PluginError, match="npm was not found"):
-        katex.katex_files()
+        npm_packages.shipped_files()
 
 
 def test_a_run_that_is_not_committed_is_a_sentence_and_not_a_broken_link() -> None:

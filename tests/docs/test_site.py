@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import zlib
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from selenium.webdriver import Chrome
+from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,3 +92,55 @@ def test_formulas_are_set(site: Path, browser: Chrome, name: str) -> None:
     assert counts["set"] == counts["formulas"]
     assert counts["wrong"] == []
     assert counts["images"] == 0
+
+
+@pytest.fixture(scope="module")
+def served(site: Path) -> Iterator[str]:
+    """The site over HTTP, on a port of its own."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("scheme", ["file", "http"])
+@pytest.mark.parametrize(
+    ("words", "page"), [("weight decay", "check-your-optimizer.html"), ("watch a run", "watch.html")]
+)
+def test_the_search_finds_what_a_page_is_about(
+    site: Path, served: str, browser: Chrome, scheme: str, words: str, page: str
+) -> None:
+    browser.get("about:blank")
+    browser.get(f"{served}/index.html" if scheme == "http" else (site / "index.html").as_uri())
+    browser.find_element("css selector", "input.md-search__input").send_keys(words)
+
+    def addresses(_: Chrome) -> list[str]:
+        links = browser.find_elements("css selector", ".md-search-result__link")
+        return [link.get_attribute("href") or "" for link in links]
+
+    found = WebDriverWait(browser, 30).until(addresses)
+    assert any(page in address for address in found[:5]), found
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+@pytest.mark.parametrize("name", ["index", "reproduction-training", "recipes", "performance", "errata"])
+def test_a_phone_shows_pages_without_scrolling_sideways_and_figures_large(
+    site: Path, browser: Chrome, name: str, scheme: str
+) -> None:
+    screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    media = {
+        "features": [{"name": "prefers-color-scheme", "value": "dark" if scheme == "slate" else "light"}]
+    }
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    try:
+        browser.get((site / f"{name}.html").as_uri())
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        assert browser.execute_script("return document.body.dataset.mdColorScheme") == scheme
+        figures = browser.find_elements("css selector", ".figure img")
+        widths = [figure.rect["width"] for figure in figures]
+        assert all(width >= 600 for width in widths), widths
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

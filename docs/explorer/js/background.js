@@ -1,22 +1,23 @@
 "use strict";
 
 /*
- * Runs simulations off the page's own thread. A newer request makes an older answer worthless: at most one request
- * is under way and at most one waits, so moving a slider never builds a queue.
+ * Computes off the page's own thread. A newer request makes an older answer worthless: at most one request is under
+ * way and at most one waits, so moving a slider never builds a queue.
  */
 var Background = (() => {
-  function listen(simulation) {
+  function listen(tool, name) {
     self.onmessage = ({ data }) => {
       const started = performance.now();
-      const runs = data.runs.map((run) => simulation.simulate(run));
-      self.postMessage({ runs, milliseconds: performance.now() - started });
+      const results = data.map((one) => tool[name](one));
+      self.postMessage({ results, milliseconds: performance.now() - started });
     };
   }
 
-  function start(onResult) {
-    const source = `(${listen})((${makeSimulation})());`;
+  /** `make` returns a tool and uses nothing from outside its own text; the worker calls its function `name`. */
+  function start(make, name, onResult) {
+    const source = `(${listen})((${make})(), ${JSON.stringify(name)});`;
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    const worker = new Worker(address);
+    const worker = new NativeWorker(address);
     let busy = false;
     let waiting = null;
     const send = (request) => {
@@ -33,7 +34,7 @@ var Background = (() => {
         onResult(data);
       }
     };
-    return { request: (runs) => (busy ? (waiting = { runs }) : send({ runs })) };
+    return { request: (choices) => (busy ? (waiting = choices) : send(choices)) };
   }
 
   return { start };

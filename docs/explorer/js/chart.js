@@ -1,6 +1,6 @@
 "use strict";
 
-/* Line charts against a logarithmic t, as SVG so that the page's colours, light or dark, apply to them. */
+/* Line charts against a logarithmic or plain t, as SVG so that the page's colours, light or dark, apply to them. */
 var Chart = (() => {
   const SIZE = { width: 360, height: 220, left: 44, right: 10, top: 10, bottom: 36 };
   const element = (...parts) => Plane.element(...parts);
@@ -27,9 +27,9 @@ var Chart = (() => {
 
   /**
    * lines: [{ name, times, values, class }]; options: { low, high } fix the vertical range, logarithmic makes the
-   * vertical axis logarithmic.
+   * vertical axis logarithmic, plain the horizontal one not.
    */
-  function draw(svg, lines, { low, high, logarithmic = false } = {}) {
+  function draw(svg, lines, { low, high, logarithmic = false, plain = false } = {}) {
     const drawable = (value) => Number.isFinite(value) && (!logarithmic || value > 0);
     const all = lines.flatMap((line) => Array.from(line.values)).filter(drawable);
     let bottom = low ?? Math.min(...all);
@@ -37,7 +37,8 @@ var Chart = (() => {
     if (logarithmic) [bottom, top] = [bottom / 1.25, top * 1.25];
     else if (low === undefined) [bottom, top] = [bottom - 0.06 * (top - bottom || 1), top + 0.06 * (top - bottom || 1)];
     const last = lines[0].times[lines[0].times.length - 1];
-    const across = (t) => SIZE.left + (Math.log(t) / Math.log(last)) * (SIZE.width - SIZE.left - SIZE.right);
+    const along = (t) => (last === 1 ? 0 : plain ? (t - 1) / (last - 1) : Math.log(t) / Math.log(last));
+    const across = (t) => SIZE.left + along(t) * (SIZE.width - SIZE.left - SIZE.right);
     const level = logarithmic ? Math.log : (value) => value;
     const span = level(top) - level(bottom);
     const down = (value) =>
@@ -50,7 +51,8 @@ var Chart = (() => {
       svg.append(element("line", { class: "grid", x1: left, x2: right, y1: down(value), y2: down(value) }));
       svg.append(element("text", { x: left - 7, y: down(value) + 4, "text-anchor": "end" }, text));
     }
-    for (const { value, text } of powerTicks(1, last)) {
+    const short = ({ value }) => ({ value: Math.max(value, 1), text: value >= 1000 ? `${value / 1000}k` : String(value) });
+    for (const { value, text } of plain ? roundTicks(1, last).map(short) : powerTicks(1, last)) {
       svg.append(element("line", { class: "grid", x1: across(value), x2: across(value), y1: SIZE.top, y2: floor }));
       svg.append(element("text", { x: across(value), y: floor + 17, "text-anchor": "middle" }, text));
     }

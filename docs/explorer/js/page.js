@@ -9,7 +9,8 @@
 
   let state = Settings.fromHash(location.hash);
   const plane = Plane.create(find("plane"), (r, s) => change({ r, s }));
-  const background = Background.start(showRuns);
+  const background = Background.start(makeSimulation, "simulate", showRuns);
+  const horizon = Background.start(makeHorizon, "read", showHorizon);
 
   /** The comparison: the same step size and momentum with a constant theta, which is r = 0 and c = 1 - theta. */
   const constantTheta = () => ({ ...state, r: 0, K: 1, c: Number((1 - state.theta).toFixed(4)) });
@@ -37,18 +38,28 @@
       change({ [name]: value });
     });
     box.addEventListener("change", () => {
-      const value = Settings.admit(name, box.value);
-      box.setAttribute("aria-invalid", String(value === null));
-      if (value !== null) change({ [name]: value });
+      const wrong = Settings.complaint(name, box.value);
+      mark(name, wrong);
+      if (!wrong) change({ [name]: Settings.admit(name, box.value) });
     });
   }
-  find("presets").addEventListener("click", (event) => {
-    const settings = event.target.dataset?.settings;
-    if (settings) change(Settings.fromHash(settings));
-  });
+  find("decay").addEventListener("change", () => change({ decay: find("decay").value }));
+  for (const presets of ["presets", "recipes"]) {
+    find(presets).addEventListener("click", (event) => {
+      const settings = event.target.dataset?.settings;
+      if (settings) change(Settings.fromHash(settings, state));
+    });
+  }
+
+  /** Say beside a box what is wrong with it; nothing is computed from it until that is put right. */
+  function mark(name, wrong) {
+    find(name).setAttribute("aria-invalid", String(wrong !== ""));
+    find(`${name}-wrong`).textContent = wrong;
+  }
   find("draw").addEventListener("click", () => change({ seed: (state.seed % 999999) + 1 }));
   addEventListener("hashchange", () => {
     state = Settings.fromHash(location.hash);
+    find("notice").textContent = Settings.complaints(location.hash).join("; ");
     show();
   });
   for (const name of ["python", "command", "link"]) {
@@ -73,11 +84,13 @@
       const slider = find(`${name}-slider`);
       slider.value = scale.toSlider(state[name]);
       slider.setAttribute("aria-valuetext", String(state[name]));
-      if (document.activeElement !== find(name) || Settings.admit(name, find(name).value) !== null) {
+      if (document.activeElement !== find(name) || !Settings.complaint(name, find(name).value)) {
         find(name).value = String(state[name]);
-        find(name).setAttribute("aria-invalid", "false");
+        mark(name, "");
       }
     }
+    find("decay").value = state.decay;
+    showReading();
     plane.show(state.r, state.s, certificate.verdict === "certified");
     showVerdict(certificate);
     const failing = PowerFamily.certify(constantTheta()).conditions.find(({ status }) => status === "fails");
@@ -115,7 +128,47 @@
     }
   }
 
-  function showRuns({ runs: [yours, adam], milliseconds }) {
+  // Adam at a horizon ---------------------------------------------------------------------------------------------
+  function showReading() {
+    const { lr, beta1, beta2, eps, steps, warmup, decay, end } = state;
+    const wrong =
+      decay !== "constant" && warmup >= steps
+        ? `warmup: expected fewer than the ${steps.toLocaleString("en")} steps, got ${warmup.toLocaleString("en")}`
+        : beta2 < 1 / 3 // torch's correction then lets e_t grow faster than Theorem E allows
+          ? "beta2: Theorem E needs at least 1/3"
+          : "";
+    find("horizon-wrong").textContent = wrong;
+    find("horizon").classList.toggle("stale", wrong !== "");
+    if (!wrong) horizon.request([{ lr, beta: beta1, theta: beta2, eps, steps, warmup, decay, end, key: Settings.toHash(state) }]);
+  }
+
+  function showHorizon({ results: [{ noise, gap, drift, floor, times, rates }], milliseconds }) {
+    const number = (value) => (Number.isFinite(value) ? PowerFamily.shorten(value) : "∞");
+    for (const [name, value] of Object.entries({ noise, gap, drift })) {
+      find(name).textContent = number(value);
+      find(name).dataset.value = String(value);
+    }
+    const informative = noise < 1;
+    const banner = find("reading");
+    banner.dataset.verdict = informative ? "certified" : "not certified";
+    banner.querySelector("strong").textContent = informative ? "Informative" : "Silent";
+    Notation.write(
+      banner.querySelector("span"),
+      informative
+        ? `After ${state.steps.toLocaleString("en")} steps: X_w / G_1 ≤ ${number(noise)} + ${number(gap)} (f(x_1) − f*) / G_1 + ${number(drift)} d L / G_1.`
+        : `Noise alone is ${number(noise)}: the bound is no better than what holds without a theorem, for every problem.`,
+    );
+    Notation.write(
+      find("floor"),
+      `With constant θ the noise does not vanish: at a constant rate it tends to ${number(floor)} as T grows, ` +
+        (floor < 1 ? "which is below 1. " : "which is not below 1: raise θ or lower β. ") +
+        `Computed in ${Math.round(milliseconds)} ms.`,
+    );
+    Chart.draw(find("rate-chart"), [{ times, values: rates, class: "yours" }], { low: 0, high: Math.max(...rates) * 1.05, plain: true });
+    find("horizon").dataset.ready = Settings.toHash(state);
+  }
+
+  function showRuns({ results: [yours, adam], milliseconds }) {
     const lines = (key) => [
       { times: adam.times, values: adam[key], class: "adam" },
       { times: yours.times, values: yours[key], class: "yours" },
@@ -137,5 +190,6 @@
     find("simulation").dataset.ready = Settings.toHash(state);
   }
 
+  find("notice").textContent = Settings.complaints(location.hash).join("; ");
   show();
 })();
