@@ -129,10 +129,6 @@ def test_a_phone_shows_pages_without_scrolling_sideways_and_figures_large(
 ) -> None:
     screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    media = {
-        "features": [{"name": "prefers-color-scheme", "value": "dark" if scheme == "slate" else "light"}]
-    }
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     try:
         browser.get((site / f"{name}.html").as_uri())
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
