@@ -150,6 +150,39 @@ def test_constant_theta_corollary_is_two_sided(s, steps):
         assert estimate.lower == pytest.approx(estimate.upper)
 
 
+@pytest.mark.parametrize("steps", [100, 30_000])
+def test_a_theta_that_tends_to_less_than_one_has_the_floor_too(steps):
+    """The corollary's first display: lim theta_t = theta < 1, theta_t not constant."""
+    result = bound(Method("0.01/sqrt(t)", 0.9, "0.999 - 0.01/t"), PROBLEM, steps)
+    assert result.estimate is not None
+    assert result.constants is not None
+    assert result.estimate.floor == pytest.approx(result.constants.C_prime * math.sqrt(0.001) / 0.1)
+    assert result.estimate.upper == math.inf
+    assert result.value >= result.estimate.lower == result.estimate.floor
+    assert bound(Method("0.01/sqrt(t)", 0.9, "1 - 1/(t+1)"), PROBLEM, steps).estimate is None
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "theta", "theta_prime", "uniform", "weighted"),
+    [
+        ("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)", 0.9, 278617829.311, 142565138.492),
+        ("max(1e-3*(1 - (t-1)/1000), 1e-6)", 0.9, "0.999", 0.999, 997937312.733, 1993880.74472),
+        ("1e-3/t", 0.9, "1 - 1/(t+1)", None, 2669940034.96, 356682977.558),
+        ("1e-3/sqrt(t)", 0, "1 - 1/(t+1)", 0.5, 109.637325141, 56.1000007831),
+    ],
+)
+def test_the_bound_at_a_weighted_iterate(alpha, beta, theta, theta_prime, uniform, weighted):
+    """Corollary 7.0: the paper's constants, no alpha_T."""
+    problem = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+    result = bound(Method(alpha, beta, theta), problem, 1000, theta_prime=theta_prime)
+    expected = pytest.approx((uniform, weighted), rel=1e-9)
+    if theta_prime is None:  # the page does not say which theta' it took; the best one is no worse
+        assert result.expectation <= uniform * (1 + 1e-9)
+        assert result.weighted / result.expectation == pytest.approx(weighted / uniform, rel=1e-9)
+    else:
+        assert (result.expectation, result.weighted) == expected
+
+
 def test_constant_theta_insight_2_is_the_other_way_round():
     """Errata: the corollary's bound increases with s."""
     values = [bound(Method(f"0.01/t^{s}", 0.9, 0.999), PROBLEM, 10**6).value for s in (0, 0.3, 0.6)]

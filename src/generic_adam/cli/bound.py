@@ -1,5 +1,6 @@
 """``generic-adam bound``: the bounds of Theorems 1 and 2 with every constant."""
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -88,12 +89,9 @@ def print_for_people(named: NamedMethod, problem: "Problem", result: "Bound") ->
         )
     )
     if result.estimate is not None:
-        console.print(
-            Text(
-                f"  constant θ: B/δ is between {result.estimate.lower:.6g} and {result.estimate.upper:.6g}, "
-                f"and never falls below {result.estimate.floor:.6g}"
-            )
-        )
+        low, high = result.estimate.lower, result.estimate.upper
+        sides = f"is between {low:.6g} and {high:.6g}, and " if math.isfinite(high) else ""
+        console.print(Text(f"  θ stays below 1: B/δ {sides}never falls below {result.estimate.floor:.6g}"))
     for line in remarks(named.outside, named.notes):
         console.print(Text(f"  {line}"))
     if result.constants is not None:

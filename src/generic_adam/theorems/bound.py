@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from generic_adam.theorems.constants import Constants, Sequences, constants, log_C3
-from generic_adam.theorems.corollary import Estimate, constant_theta_estimate
+from generic_adam.theorems.corollary import Estimate, at_weighted_iterate, constant_theta_estimate
 from generic_adam.theorems.product import BelowThetaPrime
 from generic_adam.theorems.survey import Missing, Survey, survey
 
@@ -48,6 +48,8 @@ class Bound:
       constants: every constant by its letter; None where a hypothesis is missing.
       missing: the hypotheses that do not hold on 1..T; empty for a valid bound.
       estimate: the two-sided estimate of the constant-theta corollary, where it applies.
+      weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
+        `expectation`.
     """
 
     value: float
@@ -60,6 +62,7 @@ class Bound:
     constants: Constants | None
     missing: tuple[Missing, ...] = ()
     estimate: Estimate | None = None
+    weighted: float = math.inf
 
     @property
     def is_valid(self) -> bool:
@@ -93,6 +96,7 @@ class Bound:
             "probability": self.probability,
             "value": _finite(self.value),
             "expectation": _finite(self.expectation),
+            "weighted": _finite(self.weighted),
             "sum": _finite(self.total),
             "alpha_last": _finite(self.alpha_last),
             "constants": None
@@ -149,7 +153,9 @@ def bound(
     product = BelowThetaPrime(method.theta, seen.steps)
     chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else float(theta_prime)
     known = constants(problem, facts, chosen, *product.logarithm_and_count(chosen))
-    return _assembled(seen, delta, known, (), constant_theta_estimate(method, seen.steps, known, delta))
+    weighted = at_weighted_iterate(method, seen.steps, known, seen.total)
+    estimate = constant_theta_estimate(method, seen.steps, known, delta)
+    return _assembled(seen, delta, known, (), estimate, weighted)
 
 
 def _assembled(
@@ -158,6 +164,7 @@ def _assembled(
     known: Constants | None,
     missing: tuple[Missing, ...],
     estimate: Estimate | None,
+    weighted: float = math.inf,
 ) -> Bound:
     expectation = math.inf
     divisor = seen.steps * seen.alpha_last
@@ -175,6 +182,7 @@ def _assembled(
         constants=known,
         missing=missing,
         estimate=estimate,
+        weighted=weighted,
     )
 
 
