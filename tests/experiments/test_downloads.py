@@ -1,10 +1,13 @@
 """Downloads from a server on this machine, which breaks off, lies and misbehaves on request."""
 
+import contextlib
 import hashlib
 import io
 import resource
+import ssl
 import tarfile
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -24,6 +27,7 @@ class Server(ThreadingHTTPServer):
     content = CONTENT
     cut_after: int | None = None  # bytes of each answer before the connection is closed
     honours_ranges = True
+    script = None  # a function of the handler that answers instead
 
     def __init__(self):
         self.ranges = []
@@ -41,6 +45,9 @@ class Handler(BaseHTTPRequestHandler):
         server.ranges.append(wanted)
         if "missing" in self.path:
             self.send_error(404)
+            return
+        if server.script is not None:
+            server.script(self)
             return
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and server.honours_ranges else 0
         body = server.content[start:]
@@ -75,7 +82,7 @@ def test_a_download_is_checked_and_reported(server, tmp_path):
     folder = fetch_source(source(), tmp_path, mirror=server.address, report=lambda *told: seen.append(told))
     assert (folder / "data.bin").read_bytes() == CONTENT
     assert seen[-1] == ("data.bin", len(CONTENT), len(CONTENT))
-    assert [path.name for path in folder.iterdir()] == ["data.bin"]
+    assert sorted(path.name for path in folder.iterdir()) == ["checksums.json", "data.bin"]
 
 
 def test_what_is_there_is_not_fetched_again(server, tmp_path):
@@ -169,13 +176,16 @@ def test_an_archive_gives_its_expected_members_only(server, tmp_path):
     )
     packed = source(server.content, name="set.tar.gz", members=MEMBERS)
     folder = fetch_source(packed, tmp_path / "data", mirror=server.address)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        "train.bin": b"abc",
-        "test.bin": b"de",
-    }
+    assert sorted(path.name for path in folder.iterdir()) == ["checksums.json", "test.bin", "train.bin"]
+    assert (folder / "train.bin").read_bytes() == b"abc"
+    assert (folder / "test.bin").read_bytes() == b"de"
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
     fetch_source(packed, tmp_path / "data", mirror=server.address)
     assert len(server.ranges) == 1, "unpacked data is not fetched again"
+    (folder / "train.bin").write_bytes(b"abd")
+    fetch_source(packed, tmp_path / "data", mirror=server.address)
+    assert len(server.ranges) == 2, "a file of the right size with another content is fetched again"
+    assert (folder / "train.bin").read_bytes() == b"abc"
 
 
 @pytest.mark.parametrize(
@@ -212,3 +222,124 @@ def test_a_full_disk_is_told_apart_from_a_bad_connection(server, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert len(server.ranges) == 1
+
+
+def part_of(tmp_path):
+    (tmp_path / "set").mkdir()
+    return tmp_path / "set" / "data.bin.part"
+
+
+@pytest.mark.parametrize("left", [b"x" * 999, b"x" * (len(CONTENT) + 5), b"x" * len(CONTENT)])
+def test_a_bad_part_does_not_cost_a_good_download(server, tmp_path, left):
+    part_of(tmp_path).write_bytes(left)
+    folder = fetch_source(source(), tmp_path, mirror=server.address)
+    assert (folder / "data.bin").read_bytes() == CONTENT
+
+
+def test_a_part_that_is_a_link_is_refused(server, tmp_path):
+    target = tmp_path / "precious"
+    target.write_text("do not touch")
+    part_of(tmp_path).symlink_to(target)
+    with pytest.raises(OutputError, match="is a link"):
+        fetch_source(source(), tmp_path, mirror=server.address)
+    assert target.read_text() == "do not touch"
+
+
+def drip(handler):
+    """One byte at a time, for ever."""
+    handler.send_response(200)
+    handler.end_headers()
+    with contextlib.suppress(OSError):
+        for _ in range(200):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(0.01)
+
+
+def drip_headers(handler):
+    with contextlib.suppress(OSError):
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+        for _ in range(200):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("limits", "script", "message"),
+    [
+        ({"PACE_SECONDS": 0.1}, drip, "slower than 1,000 bytes a second; what came is kept"),
+        ({"TOTAL_SECONDS": 0.1}, drip, r"not done within 0\.1 s"),
+        ({"HEAD_SECONDS": 0.1, "ATTEMPTS": 1}, drip_headers, r"no answer within 0\.1 s"),
+    ],
+)
+def test_a_server_that_drips_is_given_up(server, tmp_path, monkeypatch, limits, script, message):
+    for name, value in limits.items():
+        monkeypatch.setattr(downloads, name, value)
+    server.script = script
+    with pytest.raises(DataError, match=message):
+        fetch_source(source(), tmp_path, mirror=server.address)
+
+
+def raw(answer: bytes):
+    def script(handler):
+        handler.wfile.write(answer)
+        handler.close_connection = True
+
+    return script
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        CHUNKED + b"-5\r\nhello\r\n",
+        CHUNKED + b"zz\r\nhello\r\n",
+        b"\x00\xff\xfe garbage",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\nabc",
+        b"HTTP/1.1 500 \x1b[31mred\x07\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/x\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n",
+        b"",
+    ],
+)
+def test_a_hostile_answer_is_one_clean_line(server, tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(downloads, "ATTEMPTS", 2)
+    server.script = raw(answer)
+    with pytest.raises(DataError) as caught:
+        fetch_source(source(), tmp_path, mirror=server.address)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "mirror", ["http://127.0.0.1:1/\u00e4\u4e2d", "http://\u00e4\udcff/", "http://a b/", "http://x:99999/"]
+)
+def test_an_odd_address_is_one_line(tmp_path, monkeypatch, mirror):
+    monkeypatch.setattr(downloads, "ATTEMPTS", 1)
+    with pytest.raises(DataError) as caught:
+        fetch_source(source(), tmp_path, mirror=mirror)
+    assert str(caught.value).isprintable()
+
+
+def test_a_redirect_never_goes_down_from_https():
+    handler = downloads._SafeRedirects()
+    request = downloads.Request("https://example.org/a")
+    with pytest.raises(DataError, match="redirected to http://example/b, which is not https"):
+        handler.redirect_request(request, io.BytesIO(), 302, "Found", {}, "http://example/b")
+    assert handler.redirect_request(request, io.BytesIO(), 302, "Found", {}, "https://example.org/b")
+
+
+def test_what_breaks_inside_tls_is_a_bad_connection(tmp_path, monkeypatch):
+    class Broken(io.BytesIO):
+        status, headers = 200, {}
+
+        def read1(self, _size):
+            raise ssl.SSLError(1, "bad record mac")
+
+    monkeypatch.setattr(downloads, "ATTEMPTS", 1)
+    monkeypatch.setattr(downloads._OPENER, "open", lambda *_a, **_k: Broken())
+    with pytest.raises(DataError, match="bad record mac"):
+        fetch_source(source(), tmp_path, mirror="https://example.org")

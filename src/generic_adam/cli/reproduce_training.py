@@ -106,7 +106,7 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
     from generic_adam.experiments.backends import Paused
     from generic_adam.report.training import plot_study
 
-    study, steps = experiment.plan(options, place.data)
+    study, known = experiment.plan(options, place.data)
     command = _repeating(study, options, place)
     console = make_console(stderr=True)
     jobs = study.jobs(place.directory)
@@ -125,9 +125,9 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
         curves,
         command=command,
         claims=experiment.claims(study, curves),
-        notes=experiment.notes(study, steps),
+        notes=experiment.notes(study, known["steps"]),
         draw=plot_study,
-        extra={"device": place.device, "steps": steps},
+        extra={"device": place.device, **known},
     )
     headings, rows = studies.outcomes(curves)
     right = [heading for heading in headings if heading not in {"v_0", "method"}]

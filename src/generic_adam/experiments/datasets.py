@@ -13,11 +13,13 @@ CIFAR-100's binary distribution is a plain sequence of records of 3,074 bytes: c
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import math
 import os
 import sysconfig
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,12 +28,16 @@ from typing import Any, Final
 import numpy as np
 
 from generic_adam.errors import DataError
+from generic_adam.experiments.records import sha256_of, write_json
 from generic_adam.extras import from_extra
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
 
 CHARACTERS: Final = "\n" + "".join(map(chr, range(32, 127)))
 """What a text is made of; everything else is one further character."""
+
+CHECKSUMS: Final = "checksums.json"
+"""Beside fetched files: their SHA-256, size and time of change."""
 
 STEPS_OF_A_TEXT: Final = 250
 
@@ -81,6 +87,11 @@ class Dataset:
         """Number of colour channels."""
         return self.train_images.shape[3]
 
+    @cached_property
+    def sha256(self) -> str:
+        """Of the images and labels as they are used, for a manifest."""
+        return _sha256(self.train_images, self.train_labels, self.test_images, self.test_labels)
+
     def steps(self, batch_size: int) -> int:
         """Steps of an epoch, in which every image is seen once."""
         return -(-len(self.train_images) // batch_size)
@@ -117,9 +128,21 @@ class Text:
     classes: int = len(CHARACTERS) + 1
     channels: int = 0
 
+    @cached_property
+    def sha256(self) -> str:
+        """Of the two parts as they are used, for a manifest: another Python has another library."""
+        return _sha256(self.train, self.test)
+
     def steps(self, batch_size: int) -> int:  # noqa: ARG002 - as of images
         """Steps that are called an epoch: a text is read at random places and never as a whole."""
         return STEPS_OF_A_TEXT
+
+
+def _sha256(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
@@ -167,7 +190,56 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
     if name not in LOADERS:
         raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits, stdlib")
     folder, loader = LOADERS[name]
-    return loader(find_folder(name, folder, MARKERS[name], directory))
+    found = find_folder(name, folder, MARKERS[name], directory)
+    changed = changed_files(found)
+    if changed:
+        raise DataError(
+            f"{found / changed[0]}: not as it was fetched (its SHA-256 is another); "
+            f"`generic-adam data fetch {name}` gets it again"
+        )
+    return loader(found)
+
+
+def remember(folder: Path, names: Sequence[str]) -> None:
+    """Write down what the files of a data set are like, once they are known to be right."""
+    seen = {}
+    for name in names:
+        found = (folder / name).stat()
+        digest = sha256_of(folder / name)
+        seen[name] = {"sha256": digest, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
+    write_json(folder / CHECKSUMS, seen)
+
+
+def changed_files(folder: Path) -> list[str]:
+    """Files that are no longer what `remember` saw; a file as large and as old as it was is not read again.
+
+    A folder that was not fetched by us has nothing to be compared with.
+    """
+    try:
+        seen = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        return [name for name, was in seen.items() if not _is_same(folder / Path(name).name, was)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [CHECKSUMS]
+
+
+def _is_same(path: Path, was: Mapping[str, Any]) -> bool:
+    if not path.is_file():
+        return False
+    now = path.stat()
+    if (now.st_size, now.st_mtime_ns) == (was["bytes"], was["mtime_ns"]):
+        return True
+    return now.st_size == was["bytes"] and sha256_of(path) == was["sha256"]
+
+
+def is_as_fetched(folder: Path, names: Sequence[str]) -> bool:
+    """Whether all these files are there as `remember` saw them."""
+    return (
+        (folder / CHECKSUMS).is_file()
+        and not changed_files(folder)
+        and all((folder / name).is_file() for name in names)
+    )
 
 
 def find_folder(name: str, folder: str, marker: str, directory: str | os.PathLike[str] | None = None) -> Path:

@@ -7,26 +7,44 @@ no path in an archive can lead anywhere.
 
 from __future__ import annotations
 
-import hashlib
+import os
+import queue
 import tarfile
+import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage, InvalidURL
 from pathlib import Path
-from typing import IO, Final
-from urllib.error import HTTPError, URLError
+from typing import IO, Any, Final, TypeVar
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
 
-from generic_adam.errors import DataError
-from generic_adam.experiments.datasets import cache_directory
-from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory
+from generic_adam.errors import DataError, GenericAdamError
+from generic_adam.experiments.datasets import cache_directory, is_as_fetched, remember
+from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory, sha256_of
 
 BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5
 """Times a connection may break off without any progress before the download is given up."""
+
+HEAD_SECONDS, PACE_SECONDS, TOTAL_SECONDS, SLOWEST = 60.0, 30.0, 6 * 3600.0, 1000
+"""How long a server may take to begin; over how long its pace is measured; the longest download; the slowest
+pace, in bytes a second."""
+
+T = TypeVar("T")
 
 Report = Callable[[str, int, int], None]
 """Told the file's name, the bytes that are there, and the bytes there will be."""
@@ -141,59 +159,187 @@ def fetch_source(
     """Fetch the files of a source into its folder under `directory` and unpack them; see `fetch`."""
     address = mirror or source.address
     if not _is_web(address):
-        raise DataError(f"{address}: expected an address that begins with http:// or https://")
+        raise DataError(f"{_printable(address)}: expected an address that begins with http:// or https://")
     folder = ensure_output_directory(directory / source.folder)
-    if source.members and all(_has_size(folder / Path(m.path).name, m.size) for m in source.members):
+    if source.members and is_as_fetched(folder, [Path(member.path).name for member in source.members]):
         return folder
     for file in source.files:
         destination = folder / file.name
-        if not (destination.is_file() and _sha256(destination) == file.sha256):
+        if not (destination.is_file() and sha256_of(destination) == file.sha256):
             _download(f"{address.rstrip('/')}/{file.name}", file, destination, report)
+    names = [file.name for file in source.files]
     if source.members:
-        archive = folder / source.files[0].name
+        archive = folder / names[0]
         unpack(archive, source.members, folder)
         archive.unlink()
+        names = [Path(member.path).name for member in source.members]
+    remember(folder, names)
     return folder
 
 
 def _download(url: str, file: RemoteFile, destination: Path, report: Report | None) -> None:
     part = destination.with_name(destination.name + ".part")
+    if part.is_symlink():
+        raise OutputError(f"{part} is a link, expected a file of ours or none; remove it")
+    limit = _Limit(url)
+    was_there = part.exists()
+    while True:
+        _complete(url, file, part, limit, report)
+        if sha256_of(part) == file.sha256:
+            part.replace(destination)
+            return
+        part.unlink()
+        if not was_there:
+            raise DataError(
+                f"{_printable(url)}: its SHA-256 is not {file.sha256}; the download was thrown away"
+            )
+        was_there = False  # what an earlier command left was bad: that must not cost a good server's answer
+
+
+def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Report | None) -> None:
+    """Ask until all bytes are there; what was there before is kept unless it is too long."""
     failures = 0
+    if part.exists() and part.stat().st_size > file.size:
+        part.unlink()
     while (have := part.stat().st_size if part.exists() else 0) < file.size:
         try:
-            _receive(url, file, part, have, report)
+            _receive(url, file, part, have, limit, report)
         except HTTPError as error:
-            raise DataError(f"{url}: {error.code} {error.reason}") from error
-        except (URLError, HTTPException, TimeoutError, ConnectionError) as error:
+            error.close()
+            raise DataError(_printable(f"{url}: {error.code} {error.reason}")) from error
+        except GenericAdamError:
+            raise
+        except (ValueError, InvalidURL) as error:  # letters that no address has, or a port that is no number
+            raise DataError(_printable(f"{url}: not an address that can be asked ({error})")) from error
+        except (OSError, HTTPException) as error:  # URLError, timeouts, a corrupt TLS record
             reason = getattr(error, "reason", error)
             failures = 0 if part.exists() and part.stat().st_size > have else failures + 1
             if failures >= ATTEMPTS:
                 kept = f"{have:,} of {file.size:,} bytes are kept; the same command goes on from there"
-                raise DataError(f"{url}: {reason} ({kept})") from error
-    if _sha256(part) != file.sha256:
-        part.unlink()
-        raise DataError(f"{url}: its SHA-256 is not {file.sha256}; the download was thrown away")
-    part.replace(destination)
+                raise DataError(_printable(f"{url}: {reason} ({kept})")) from error
 
 
-def _receive(url: str, file: RemoteFile, part: Path, have: int, report: Report | None) -> None:
+def _receive(url: str, file: RemoteFile, part: Path, have: int, limit: _Limit, report: Report | None) -> None:
     """Append what the server sends, from byte `have` on; start over if it will not send a range."""
     headers = {"Range": f"bytes={have}-"} if have else {}
-    with urlopen(Request(url, headers=headers), timeout=30) as response:  # noqa: S310 - scheme is checked
+    with _within(HEAD_SECONDS, lambda: _OPENER.open(Request(url, headers=headers), timeout=30)) as response:  # noqa: S310 - scheme is checked
         resumed = response.status == 206 and response.headers.get("Content-Range", "").startswith(
             f"bytes {have}-"
         )
         have = have if resumed else 0
+        limit.begin()
         with _writable(part, append=resumed) as write:
-            while block := response.read(BLOCK):
+            while block := _read(response):
                 have += len(block)
                 if have > file.size:
-                    raise DataError(f"{url}: more than the expected {file.size:,} bytes")
+                    raise DataError(f"{_printable(url)}: more than the expected {file.size:,} bytes")
                 write(block)
+                limit.check(len(block))
                 if report is not None:
                     report(file.name, have, file.size)
     if have < file.size:
         raise ConnectionError(f"the connection broke off after {have:,} of {file.size:,} bytes")
+
+
+def _read(response: Any) -> bytes:
+    """What has come, without waiting for a whole block: a server that drips is seen to drip."""
+    try:
+        return response.read1(BLOCK)
+    except ValueError as error:  # a chunk of negative length, say
+        raise HTTPException(f"the server's answer makes no sense ({error})") from error
+
+
+def _within(seconds: float, make: Callable[[], T]) -> T:
+    """What `make` gives, if it does so in time; a server may send its headers letter by letter."""
+    answers: queue.SimpleQueue[T | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(make())
+        except BaseException as error:  # noqa: BLE001 - raised in the other thread
+            answers.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+class _Limit:
+    """A download is given up if it crawls, or lasts too long; what came is kept."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._end = time.monotonic() + TOTAL_SECONDS
+        self.begin()
+
+    def begin(self) -> None:
+        """Measure from here on."""
+        self._since, self._bytes = time.monotonic(), 0
+
+    def check(self, count: int) -> None:
+        """Count bytes that have come."""
+        now = time.monotonic()
+        self._bytes += count
+        why = None
+        if now > self._end:
+            why = f"not done within {TOTAL_SECONDS:g} s"
+        elif now - self._since > PACE_SECONDS:
+            if self._bytes < SLOWEST * (now - self._since):
+                why = f"slower than {SLOWEST:,} bytes a second"
+            self.begin()
+        if why is not None:
+            raise DataError(
+                f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there"
+            )
+
+
+class _SafeRedirects(HTTPRedirectHandler):
+    """Redirects that stay on the web and do not go from https down to http."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """The request for the new address.
+
+        Raises:
+            DataError: it is no web address, or less secure.
+        """
+        old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
+        if new not in {"http", "https"} or (old == "https" and new == "http"):
+            raise DataError(_printable(f"{req.full_url}: redirected to {newurl}, which is not {old}"))
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
+        """Follow a redirect, or close the answer that asks for one."""
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:  # refused, or no address at all
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+_OPENER: Final = OpenerDirector()
+for _handler in (
+    ProxyHandler,
+    HTTPHandler,
+    HTTPSHandler,
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    _SafeRedirects,
+):
+    _OPENER.add_handler(_handler())
+
+
+def _printable(text: str) -> str:
+    """Text of a server or an address without control characters, and not too long for a line."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:300]
 
 
 @contextmanager
@@ -207,7 +353,12 @@ def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]
         except OSError as error:
             raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
 
-    with part.open("ab" if append else "wb", buffering=0) as out:
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(part, flags, 0o666)
+    except OSError as error:
+        raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "wb", buffering=0) as out:
         yield write
 
 
@@ -245,12 +396,3 @@ def _is_web(address: str) -> bool:
     except ValueError:  # "http://[" begins an address of version 6 and does not end it
         return False
     return parts.scheme in {"http", "https"} and bool(parts.netloc)
-
-
-def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

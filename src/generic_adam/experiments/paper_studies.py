@@ -150,18 +150,18 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
         agreed = verdicts[0] if len(set(verdicts)) == 1 else "unclear"
         return Claim(f"{sentence} {where}", source, agreed, evidence)
 
-    along = "training loss along " + ", ".join(path) + ": "
+    positive = [labels[r] for r in sorted(labels) if r > 0]
     found = [
         claim(
-            "Larger r trains faster",
-            [_order([loss[r] for r in path]) for loss in losses],
-            along + _medians(losses, path, ".4f"),
-        ),
-        claim(
-            "Larger r > 0 trains faster",
-            [_order([loss[r] for r in path[1:]]) for loss in losses],
-            along + _medians(losses, path, ".4f"),
-        ),
+            sentence,
+            [_order([loss[r] for r in names]) for loss in losses],
+            f"training loss along {', '.join(names)}: {_medians(losses, names, '.4f')}",
+        )
+        for sentence, names in (
+            ("Larger r trains faster", path),
+            ("Larger r > 0 trains faster", positive),
+        )
+    ] + [
         claim(
             "Convergence is extremely sensitive to theta_t",
             [_sensitivity(one) for one in spreads],

@@ -591,8 +591,10 @@ class Experiment:
     claims: Callable[[Study, Sequence[Curve]], list[Claim]]
     notes: Callable[[Study, int], list[tuple[str, list[str], list[list[str]]]]] = lambda _study, _steps: []
 
-    def plan(self, options: Options, data: Path | None) -> tuple[Study, int]:
-        """The study with its lines, and the steps of each run; reads the data to count them."""
+    def plan(self, options: Options, data: Path | None) -> tuple[Study, dict[str, Any]]:
+        """The study with its lines, and what its data say: the steps of each run, and their SHA-256."""
         study = options.applied_to(self.study)
-        steps = study.epochs * load(study.dataset, data).steps(study.batch_size)
-        return replace(study, lines=options.chosen(self.lines(study, options, steps))), steps
+        dataset = load(study.dataset, data)
+        steps = study.epochs * dataset.steps(study.batch_size)
+        lines = options.chosen(self.lines(study, options, steps))
+        return replace(study, lines=lines), {"steps": steps, "data_sha256": dataset.sha256}
