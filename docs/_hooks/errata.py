@@ -104,9 +104,79 @@ def polynomial_weights() -> None:
     for r in (0.5, 1, 1.5, 2):
         method = ga.Method.from_weights(alpha="1/sqrt(t)", beta=0.9, weights=f"t^{r}")
         first, second = method.theta(1), method.theta(2)
-        verdict = ga.certify(method).verdict
-        print(f"w_t = t^{r}: theta_1 = {first:.4f}, theta_2 = {second:.4f}: {verdict}")
-        assert (second < first) == (r > 1) == (verdict == "not certified")
+        print(f"w_t = t^{r}: theta_1 = {first:.4f}, theta_2 = {second:.4f}")
+        assert (second < first) == (r > 1)  # (R2) asks for theta_t that do not fall
+
+
+def bounded_is_not_almost_monotone() -> None:
+    t = np.arange(1, 10_001)
+    chi = np.where(t % 2 == 0, 1.0, 1 / t)  # bounded by 1
+    c0 = chi / np.minimum.accumulate(chi)  # the least C0 of (R3) up to t
+    for T in (100, 1000, 10_000):
+        print(f"chi_t = 1 for even t, 1/t for odd t: C0 up to T = {T:,} is {c0[:T].max():,.0f}")
+    assert c0.max() == 9999
+    beta, theta = 0.9, 0.85
+    print(f"beta = {beta}, theta = {theta}: above beta^2 = {beta**2:.2f} as (R2) asks, not above beta")
+    assert beta**2 < theta < beta
+
+
+def constants_when_the_first_theta_is_fixed() -> None:
+    beta, theta_1, alpha, L, G, d, epsilon = 0.9, 0.9, 1e-3, 1.0, 1.0, 1, 1e-8
+    gamma = beta**2 / theta_1  # theta' = theta_1, so that C1 = 1
+    chi_1 = alpha / math.sqrt(1 - theta_1)
+    C2 = 2 * (beta / (1 - beta) / math.sqrt((1 - gamma) * theta_1) + 1) ** 2
+    floors = []
+    for q in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):  # q = 1 - theta; alpha_t = alpha, theta_t = theta from t = 2 on
+        C0 = math.sqrt((1 - theta_1) / q)  # chi_2/chi_1: chi_t rises after the first step
+        C3 = C0 / (1 - math.sqrt(gamma)) * (C0**2 * chi_1 * L / (1 - math.sqrt(gamma)) ** 2 + C2 * G)
+        floor = 2 * C0**2 * C3 * d * math.sqrt(G**2 + epsilon * d) / ((1 - beta) * theta_1) * math.sqrt(q)
+        floors.append(floor)
+        print(f"1 - theta = {q:g}: C0 = {C0:8.1f}, C' sqrt(1 - theta) = {floor:.2e}")
+    assert floors == sorted(floors)
+
+
+def nosadam_first_weight() -> None:
+    b = np.ones(5)
+    for first, told in ((0.0, "B_t = b_1 + ... + b_t"), (1.0, "B_t = b_0 + ... + b_t")):
+        B = first + np.concatenate([[0.0], np.cumsum(b)])  # B_0, B_1, ...
+        theta = B[:-1] / B[1:]
+        print(f"{told}: B_0 = {B[0]:g}, theta_1 = {theta[0]:g}")
+        assert (theta[0] > 0) == (first > 0)
+
+
+def rate_of_mukkamala_and_hein() -> None:
+    eta, D, G, scaled = 1.0, 1.0, 1.0, []
+    for T in (10**2, 10**4, 10**6):
+        t = np.arange(1.0, T + 1)
+        # g_t = G: v_t = G^2, alpha_t = eta/sqrt t, theta_t = 1 - 1/t. The two parts of such a regret bound:
+        distance = D**2 * math.sqrt(T) * G / (2 * eta)  # D^2 sqrt(v_T)/(2 alpha_T)
+        steps = np.sum(eta / np.sqrt(t) * G)  # sum of alpha_t g_t^2/sqrt(v_t)
+        scaled.append((distance + steps) / math.sqrt(T))
+        logarithm = scaled[-1] / math.log(T)
+        print(f"T = {T:,}: regret bound / sqrt T = {scaled[-1]:.4f}, / (sqrt T log T) = {logarithm:.4f}")
+    assert max(scaled) < 1.1 * min(scaled)  # no logarithm
+
+
+def negative_momentum() -> None:
+    beta, m, norms = -3.0, 0.0, []  # beta_t <= beta < 1, as condition 1 is printed
+    for g in np.random.default_rng(0).choice([-1.0, 1.0], 40):
+        m = beta * m + (1 - beta) * g
+        norms.append(abs(m))
+    print(f"beta_t = {beta:g}, |g_t| = 1: |m_t| = {norms[9]:.3g} at t = 10, {norms[39]:.3g} at t = 40")
+    assert norms[39] > 1e15
+    try:
+        ga.Method(alpha="0.5/sqrt(t)", beta=beta, theta="1 - 1/(t+1)")
+    except ValueError as error:
+        print(f"the library: {error}")
+    else:
+        raise AssertionError("a negative beta is accepted")
+
+
+def learning_rate_at_the_cut() -> None:
+    before, after = 0.001, 0.01 / math.sqrt(2500)
+    print(f"t = 2499: {before}, t = 2500: {after:.4f}: {before / after:.0f} times smaller at once")
+    print(f"0.01/sqrt(t) = {before} at t = {(0.01 / before) ** 2:.0f}")
+    assert math.isclose(before / after, 5)
 
 
 def bound_against_s() -> None:
@@ -145,7 +215,8 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "Assumption (A4)",
         r"$\mathbb{E}\|g_t\|^2 \le G$",
-        r"$\mathbb{E}\|g_t\|^2 \le G^2$: the proofs use $\sigma_t \le G$ and $G^2 + \epsilon d$.",
+        r"$\mathbb{E}_t\|g_t\|^2 \le G^2$, given the past: the proofs use $\sigma_t \le G$, "
+        r"$G^2 + \epsilon d$.",
         second_moment_bound,
     ),
     Erratum(
@@ -175,8 +246,15 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "Corollary on polynomial weights",
         r"$w_t = t^r$ for any $r \ge 0$",
-        r"$r \le 1$ with $W_0 = 1$: for larger $r$, $\theta_2 < \theta_1$.",
+        r"the proof covers $r \le 1$ with $W_0 = 1$: for larger $r$, $\theta_2 < \theta_1$ and (R2) fails. "
+        r"A gap of the proof, not of the rate: by Theorem W-infinity it is $O(\log T/\sqrt T)$ for every $r$.",
         polynomial_weights,
+    ),
+    Erratum(
+        "Proof of the corollary on polynomial weights",
+        r"$\chi_t$ is bounded, hence almost non-increasing; $\lim\theta_t = 1 > \beta$",
+        r"$\chi_t$ has to stay away from 0 too, which it does here; (R2) asks for $\lim\theta_t > \beta^2$.",
+        bounded_is_not_almost_monotone,
     ),
     Erratum(
         "Insight 2 on constant θ (Section 4)",
@@ -189,6 +267,38 @@ ERRATA: tuple[Erratum, ...] = (
         "$s$ is fixed and smaller $r$ is faster; figures (c) and (e)",
         "$r$ is fixed and smaller $s$ is faster; figures (c) and (f), as the caption says.",
         what_is_fixed_in_the_study_of_s,
+    ),
+    Erratum(
+        "Insight 3 on constant θ (Section 4)",
+        r"with $\theta_1 < \theta$ fixed, $C$ and $C'$ do not depend on $\theta$: the bound is linear in "
+        r"$\sqrt{1-\theta}$",
+        r"$C_0 = \sqrt{(1-\theta_1)/(1-\theta)}$ grows, and $C'\sqrt{1-\theta}$ with it: the bound rises as "
+        r"$\theta \to 1$.",
+        constants_when_the_first_theta_is_fixed,
+    ),
+    Erratum(
+        "Remark on NosAdam (Section 3)",
+        r"$B_t = \sum_{i=1}^t b_i$ and $B_0 > 0$",
+        r"$B_t = \sum_{i=0}^t b_i$: the printed sum has $B_0 = 0$, so $\theta_1 = 0$. NosAdam-HH likewise.",
+        nosadam_first_weight,
+    ),
+    Erratum(
+        "Remark on RMSProp (Section 3)",
+        r"Mukkamala and Hein's rate is $O(\log T/\sqrt T)$",
+        r"it is $O(1/\sqrt T)$: the sum of $\alpha_t g_t^2/\sqrt{v_t}$ has no logarithm.",
+        rate_of_mukkamala_and_hein,
+    ),
+    Erratum(
+        "Condition 1 of (SC)",
+        r"$\beta_t \le \beta < 1$",
+        r"$0 \le \beta_t \le \beta < 1$, as (R1) says.",
+        negative_momentum,
+    ),
+    Erratum(
+        "The second study of ResNet-18 (supplement)",
+        r"$\alpha_t = 0.001$ for $t < 2500$, then $0.01/\sqrt t$; the cut avoids large rates",
+        r"non-increasing, but it falls fivefold at $t = 2500$; without a jump the cut is at $t = 100$.",
+        learning_rate_at_the_cut,
     ),
     Erratum("CIFAR-100 (supplement)", "6,000 images a class", "600", images_in_a_class),
 )
