@@ -43,7 +43,7 @@ def test_the_first_block_is_about_ten_lines():
 
 def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.findall(r"^make (\w+)", "\n".join(blocks("bash")), re.MULTILINE)
+    targets = re.findall(r"^make ([\w-]+)", "\n".join(blocks("bash")), re.MULTILINE)
     assert targets == ["demo", "test"]
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)

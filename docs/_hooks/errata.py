@@ -247,7 +247,7 @@ ERRATA: tuple[Erratum, ...] = (
         "Corollary on polynomial weights",
         r"$w_t = t^r$ for any $r \ge 0$",
         r"the proof covers $r \le 1$ with $W_0 = 1$: for larger $r$, $\theta_2 < \theta_1$ and (R2) fails. "
-        r"A gap of the proof, not of the rate: by Theorem W-infinity it is $O(\log T/\sqrt T)$ for every $r$.",
+        r"A gap of the proof, not of the rate: by W-infinity it is $O(\log T/\sqrt T)$ for every $r$.",
         polynomial_weights,
     ),
     Erratum(
