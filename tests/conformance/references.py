@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
-from generic_adam.schedules import as_schedule
+from generic_adam.schedules import Schedule, as_schedule
 
 Gradient = Callable[[np.ndarray, int], np.ndarray]
 
@@ -13,6 +14,10 @@ Gradient = Callable[[np.ndarray, int], np.ndarray]
 def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """0/0 is 0: the coordinate does not move."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)
+
+
+def _sequence(value: Any) -> Schedule:
+    return as_schedule(value.item() if isinstance(value, torch.Tensor) else value)
 
 
 def generic_adam(
@@ -24,19 +29,19 @@ def generic_adam(
     beta: Any = 0.9,
     theta: Any = 0.999,
     betas: tuple[Any, Any] | None = None,
-    initial_v: float = 1e-8,
-    eps: float = 1e-16,
-    weight_decay: float = 0.0,
+    initial_v: float = 0.0,
+    eps: Any = 1e-8,
+    weight_decay: Any = 0.0,
     amsgrad: bool = False,
     maximize: bool = False,
-    bias_correction: bool = False,
+    bias_correction: bool = True,
     power: float = 0.5,
     foreach: bool | None = None,
     fused: bool | None = None,
 ) -> np.ndarray:
     """x_1, ..., x_{T+1} of Generic Adam with every option; `power` is Padam's p."""
     beta, theta = betas or (beta, theta)
-    lr, beta, theta = as_schedule(lr), as_schedule(beta), as_schedule(theta)
+    lr, beta, theta, eps, weight_decay = map(_sequence, (lr, beta, theta, eps, weight_decay))
     m, v, v_hat = np.zeros_like(x), np.full_like(x, initial_v), np.zeros_like(x)
     beta_product = theta_product = 1.0
     points = [x]
@@ -48,10 +53,10 @@ def generic_adam(
         beta_product *= beta(t)
         theta_product *= theta(t)
         if bias_correction:
-            update = _divide(m / (1 - beta_product), np.sqrt(v_hat / (1 - theta_product)) + eps)
+            update = _divide(m / (1 - beta_product), np.sqrt(v_hat / (1 - theta_product)) + eps(t))
         else:
-            update = _divide(m, v_hat**power + eps)
-        x = x * (1 - lr(t) * weight_decay) - lr(t) * update
+            update = _divide(m, v_hat**power + eps(t))
+        x = x * (1 - lr(t) * weight_decay(t)) - lr(t) * update
         points.append(x)
     return np.array(points)
 
@@ -64,12 +69,14 @@ def weighted_adaema(
     lr: Any = 1e-3,
     beta: Any = 0.9,
     weights: Any = 1.0,
+    betas: tuple[Any, None] | None = None,
     initial_weight: float = 1.0,
     initial_v: float = 1e-8,
     eps: float = 1e-16,
     weight_decay: float = 0.0,
 ) -> np.ndarray:
     """Algorithm 2, with the weights as they are."""
+    beta = betas[0] if betas else beta
     lr, beta, weights = as_schedule(lr), as_schedule(beta), as_schedule(weights)
     m, W, V = np.zeros_like(x), initial_weight, np.full_like(x, initial_v * initial_weight)
     points = [x]
@@ -87,12 +94,13 @@ def padam(
     gradient: Gradient, x: np.ndarray, steps: int, *, lr: Any = 0.1, partial: float = 0.125, **rest: Any
 ) -> np.ndarray:
     """AMSGrad with a power."""
-    return generic_adam(gradient, x, steps, lr=lr, power=partial, amsgrad=True, **rest)
+    return amsgrad(gradient, x, steps, lr=lr, power=partial, **rest)
 
 
 def amsgrad(gradient: Gradient, x: np.ndarray, steps: int, **rest: Any) -> np.ndarray:
-    """Generic Adam with the running maximum."""
-    return generic_adam(gradient, x, steps, amsgrad=True, **rest)
+    """Generic Adam with the running maximum, started as its authors do."""
+    start = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
+    return generic_adam(gradient, x, steps, amsgrad=True, **{**start, **rest})
 
 
 def adashift(

@@ -10,8 +10,9 @@ import torch
 
 from generic_adam import methods, reference
 from generic_adam.methods import Method
-from generic_adam.torch import AMSGrad, GenericAdam, Padam
-from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
+from generic_adam.methods.algorithm import as_algorithm
+from generic_adam.torch import AMSGrad, GenericAdam, OptimizerError, Padam
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 from tests.conformance.problems import DIMENSION, START, distance, noisy_quadratic, run
 from tests.conformance.references import REFERENCES
 
@@ -45,7 +46,7 @@ def test_every_method_of_the_catalogue_for_ten_thousand_steps(path: str) -> None
         {"params": [x], "lr": method.alpha, "beta": method.beta, "theta": method.theta}
         for x, method in zip(rows, catalogue.values(), strict=True)
     ]
-    optimizer = GenericAdam(groups, eps=0.0, **PATHS[path])
+    optimizer = GenericAdam(groups, initial_v=1e-8, eps=0.0, bias_correction=False, **PATHS[path])
     worst = np.zeros(len(rows))
     largest = np.abs(catalogue_iterates()).max(axis=(0, 2))
     for t in range(1, STEPS + 1):
@@ -85,11 +86,49 @@ def test_a_late_theta_is_exact_where_one_minus_theta_would_cancel(path: str) -> 
     assert distance(points, expected) < 1e-10
 
 
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", [name for name in methods.names() if name not in {"sgd", "adopt", "nadam"}])
+def test_every_algorithm_of_the_catalogue(path: str, name: str) -> None:
+    algorithm = as_algorithm(methods.build(name))
+    x = parameter()
+    points = run(GenericAdam.from_method([x], algorithm, **PATHS[path]), x, 300)
+    three = algorithm.method
+    expected = REFERENCES["GenericAdam"](
+        noisy_quadratic,
+        START,
+        300,
+        lr=three.alpha,
+        beta=three.beta,
+        theta=three.theta,
+        eps=algorithm.eps,
+        initial_v=algorithm.initial_v,
+        amsgrad=algorithm.running_maximum,
+        bias_correction=False,
+        weight_decay=algorithm.decay / three.alpha,
+    )
+    assert distance(points, expected) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["sgd", "adopt", "nadam"])
+def test_what_it_does_not_run_is_refused(name: str) -> None:
+    with pytest.raises(OptimizerError, match="does not run this algorithm"):
+        GenericAdam.from_method([parameter()], methods.build(name))
+
+
+@pytest.mark.parametrize("arguments", OPTIMIZERS[0].valid, ids=str)
+def test_the_algorithm_it_names_is_the_one_it_runs(arguments: Mapping[str, Any]) -> None:
+    x, y = parameter(), parameter()
+    optimizer = GenericAdam([x], **arguments)
+    algorithm = optimizer.algorithm_of(optimizer.param_groups[0])
+    again = GenericAdam.from_method([y], algorithm, maximize=arguments.get("maximize", False))
+    assert distance(run(again, y, 100), run(optimizer, x, 100)) < 1e-12
+
+
 def test_the_wrong_answer_of_a_per_step_power_is_not_ours() -> None:
     # theta_t = 1 - 1/t, g = 1, beta = 0: the exact product corrects to v = 1, so x = -10 after 1,000 steps of
     # 0.01.
     x = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
-    optimizer = GenericAdam([x], lr=0.01, beta=0.0, theta="1 - 1/t", bias_correction=True, initial_v=0.0)
+    optimizer = GenericAdam([x], lr=0.01, beta=0.0, theta="1 - 1/t", eps=0.0)
     points = run(optimizer, x, 1_000, lambda _, __: np.ones(1))
     assert points[-1, 0] == pytest.approx(-10.0, rel=1e-12)
 
@@ -105,19 +144,17 @@ def test_padam_with_a_half_is_amsgrad() -> None:
 @pytest.mark.parametrize(
     ("torch_class", "weight_decay"), [(torch.optim.Adam, 0.0), (torch.optim.AdamW, 0.05)]
 )
-def test_corrected_with_constants_it_is_torchs_adam(
+def test_with_constants_it_is_torchs_adam(
     path: str, *, amsgrad: bool, torch_class: type, weight_decay: float
 ) -> None:
     ours, theirs = parameter(), parameter()
     optimizer = GenericAdam(
         [ours],
-        lr=0.01,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        initial_v=0.0,
-        bias_correction=True,
-        amsgrad=amsgrad,
-        weight_decay=weight_decay,
+        0.01,
+        (0.9, 0.999),
+        1e-8,
+        weight_decay,
+        amsgrad,
         **PATHS[path],
     )
     points = run(optimizer, ours, 1_000)
@@ -133,7 +170,7 @@ def test_float32_is_torchs_adam_to_rounding(path: str) -> None:
     def gradient(x: np.ndarray, t: int) -> np.ndarray:
         return noisy_quadratic(x, t).astype(np.float32)
 
-    optimizer = GenericAdam([ours], lr=0.01, eps=1e-8, initial_v=0.0, bias_correction=True, **PATHS[path])
+    optimizer = GenericAdam([ours], lr=0.01, **PATHS[path])
     points = run(optimizer, ours, 1_000, gradient)
     assert distance(points, run(torch.optim.Adam([theirs], lr=0.01), theirs, 1_000, gradient)) < 1e-5
 

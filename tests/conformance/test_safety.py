@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.torch import AMSGrad, GenericAdam
-from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
 from generic_adam.torch.scheduled import ScheduledOptimizer
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 CASES = [
     pytest.param(info, arguments, id=f"{info.name}-{index}")
     for info in OPTIMIZERS
     for index, arguments in enumerate(info.valid)
 ]
+PAPERS = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
 # One coordinate each: ordinary, always 0, squares to 0, squares to 1e38, squares to inf, tiny, the first 0
 # only.
@@ -125,11 +126,11 @@ def test_a_million_zero_gradients_and_then_one(path: str) -> None:
     # v_0 theta^t has underflowed after 900 steps. From then on a step changes nothing, so that the state
     # after 2,000 steps is the state after a million.
     x = torch.nn.Parameter(torch.ones(2))
-    optimizer = GenericAdam([x], lr=0.1, theta=0.9, **PATHS[path])
+    optimizer = GenericAdam([x], lr=0.1, theta=0.9, **PAPERS, **PATHS[path])
     steps(optimizer, x, [torch.zeros(2)], repeat=2_000)
-    state = {key: moment.clone() for key, moment in optimizer.state[x].items()}
+    state = {key: optimizer.state[x][key].clone() for key in ("exp_avg", "exp_avg_sq")}
     steps(optimizer, x, [torch.zeros(2)])
-    assert all(torch.equal(moment, state[key]) for key, moment in optimizer.state[x].items())
+    assert all(torch.equal(optimizer.state[x][key], moment) for key, moment in state.items())
     assert state["exp_avg_sq"].max().item() < 1e-44
     assert torch.equal(x.detach(), torch.ones(2))
     steps(optimizer, x, [torch.tensor([1.0, 0.0])])
@@ -139,9 +140,9 @@ def test_a_million_zero_gradients_and_then_one(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_gradient_whose_square_underflows_makes_no_leap(path: str) -> None:
-    # With v = 0 and eps = 0 the step of g = 1e-25 would be 1e-25/1e-38; with the default eps it is small.
+    # With v = 0 and eps = 0 the step of g = 1e-25 would be 1e-25/1e-38; with the paper's eps it is small.
     x = torch.nn.Parameter(torch.zeros(1))
-    optimizer = GenericAdam([x], lr=0.1, theta=0.5, **PATHS[path])
+    optimizer = GenericAdam([x], lr=0.1, theta=0.5, **PAPERS, **PATHS[path])
     steps(optimizer, x, [torch.full((1,), 1e-25)], repeat=500)
     assert optimizer.state[x]["exp_avg_sq"].item() < 1e-44
     assert abs(x.item()) < 0.1
@@ -195,7 +196,7 @@ def test_theta_zero_forgets_an_overflow(path: str) -> None:
 def test_theta_and_beta_may_round_to_one(path: str) -> None:
     # 1 - 2^-t is below 1, and is 1 in float64 from t = 54 on: v and m stand still, and stay finite.
     x = torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
-    optimizer = GenericAdam([x], lr=1e-3, beta="1 - 0.5^t", theta="1 - 0.5^t", **PATHS[path])
+    optimizer = GenericAdam([x], lr=1e-3, beta="1 - 0.5^t", theta="1 - 0.5^t", **PAPERS, **PATHS[path])
     steps(optimizer, x, [torch.ones(2, dtype=torch.float64)], repeat=80)
     assert optimizer.param_groups[0]["theta"] == 1.0
     assert_finite_parameters(x)
@@ -213,7 +214,7 @@ def test_theta_and_beta_may_round_to_one(path: str) -> None:
 def test_non_finite_gradients_follow_torch(path: str) -> None:
     # As in torch.optim.Adam: nan spreads to its own coordinate and to no other.
     ours, theirs = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(3))
-    optimizer = GenericAdam([ours], lr=0.1, eps=1e-8, initial_v=0.0, bias_correction=True, **PATHS[path])
+    optimizer = GenericAdam([ours], lr=0.1, **PATHS[path])
     peer = torch.optim.Adam([theirs], lr=0.1)
     for g in (torch.tensor([1.0, float("nan"), float("inf")]), torch.ones(3)):
         for x, one in ((ours, optimizer), (theirs, peer)):

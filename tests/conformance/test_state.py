@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from generic_adam.torch import GenericAdam, OptimizerError, Padam
-from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
 from generic_adam.torch.scheduled import ScheduledOptimizer
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 CASES = [
     pytest.param(info, arguments, id=f"{info.name}-{index}")
@@ -75,7 +75,7 @@ def test_a_state_dict_is_a_checkpoint_not_a_view_of_the_schedules(
     optimizer = info.constructor(parameters(), **arguments)
     group = optimizer.state_dict()["param_groups"][0]
     for value in group.values():
-        assert isinstance(value, (str, int, float, bool, tuple, list, type(None)))
+        assert isinstance(value, (str, int, float, bool, tuple, list, type(None), torch.Tensor))
     # The optimizer itself still has its schedules.
     assert optimizer.state_dict()["param_groups"][0] == group
 
@@ -251,14 +251,16 @@ def test_the_saved_schedule_wins_over_the_constructors() -> None:
     other = GenericAdam(params, lr=0.5)
     other.load_state_dict(saved)
     steps(other, params, 1, 2)
-    assert other.param_groups[0]["lr"] == 0.05
-    assert other.param_groups[0]["theta"] == pytest.approx(2 / 3)
+    assert other.param_groups[0]["lr"] == pytest.approx(0.1 / 3)
+    assert other.param_groups[0]["theta"] == pytest.approx(3 / 4)
 
 
 def test_a_state_of_another_optimizer_is_refused() -> None:
     params = parameters()
-    with pytest.raises(OptimizerError, match="is not one of GenericAdam: it has no 'bias_corrections'"):
+    with pytest.raises(OptimizerError, match="is not one of GenericAdam: it has a 'partial'"):
         GenericAdam(params).load_state_dict(Padam(params).state_dict())
+    with pytest.raises(OptimizerError, match="is not one of Padam: it has no 'partial'"):
+        Padam(params).load_state_dict(GenericAdam(params).state_dict())
     sgd = torch.optim.SGD(params, lr=0.1)
     with pytest.raises(OptimizerError, match="the state_dict is not one of GenericAdam"):
         GenericAdam(params).load_state_dict(sgd.state_dict())
@@ -268,4 +270,4 @@ def test_state_is_two_tensors_a_parameter() -> None:
     params = parameters()
     optimizer = GenericAdam(params)
     steps(optimizer, params, 1, 1)
-    assert all(set(moments) == {"exp_avg", "exp_avg_sq"} for moments in optimizer.state.values())
+    assert all(set(moments) == {"exp_avg", "exp_avg_sq", "step"} for moments in optimizer.state.values())

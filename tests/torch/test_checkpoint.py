@@ -53,10 +53,58 @@ def test_schedules_stay_and_t_goes_on() -> None:
     optimizer.load_state_dict(copy.deepcopy(adam.state_dict()))
     steps(optimizer, theirs, 26, 1)
     group = optimizer.param_groups[0]
-    assert group["lr"] == pytest.approx(0.1 / 26**0.5)
+    assert group["lr"] == pytest.approx(0.1 / 27**0.5)
     assert group["eps"] == 1e-8
     assert optimizer.state_dict()["param_groups"][0]["theta_schedule"] == "max(0.999, 1 - 1 / t)"
-    assert all("step" not in moments for moments in optimizer.state.values())
+    assert [moments["step"] for moments in optimizer.state.values()] == [26, 26]
+
+
+@pytest.mark.parametrize(("torch_class", "weight_decay"), [(torch.optim.Adam, 0.0), (torch.optim.AdamW, 0.1)])
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adam_continues_as_it_would(*, torch_class: type, weight_decay: float, amsgrad: bool) -> None:
+    ours = parameters()
+    optimizer = GenericAdam(ours, lr=0.02, betas=(0.8, 0.95), weight_decay=weight_decay, amsgrad=amsgrad)
+    steps(optimizer, ours, 1, 25)
+    theirs = [torch.nn.Parameter(x.detach().clone()) for x in ours]
+    adam = torch_class(theirs, lr=9.0)
+    adam.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    steps(adam, theirs, 26, 100)
+    steps(optimizer, ours, 26, 100)
+    for x, y in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-11, atol=0)
+
+
+def test_parameters_that_came_late_keep_their_own_count() -> None:
+    theirs, ours = parameters(), parameters()
+    adam, optimizer = torch.optim.Adam(theirs, lr=0.02), GenericAdam(ours, lr=0.02)
+
+    def some_steps(first: int, count: int, used: tuple[int, ...]) -> None:
+        for one, params in ((adam, theirs), (optimizer, ours)):
+            for x in params:
+                x.grad = None
+            steps(one, [params[index] for index in used], first, count)
+
+    def assert_same() -> None:
+        for x, y in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-11, atol=1e-13)
+
+    # The second comes late, the first pauses: both are corrected for the steps they were part of.
+    some_steps(1, 30, (0,))
+    some_steps(31, 20, (0, 1))
+    some_steps(51, 10, (1,))
+    some_steps(61, 20, (0, 1))
+    assert_same()
+    assert [moments["step"] for moments in optimizer.state.values()] == [70, 50]
+    # Through a checkpoint of each kind.
+    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    some_steps(81, 5, (0, 1))
+    assert_same()
+    optimizer.load_state_dict(copy.deepcopy(adam.state_dict()))
+    some_steps(86, 5, (0, 1))
+    assert_same()
+    adam.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    some_steps(91, 5, (0, 1))
+    assert_same()
 
 
 def test_a_new_adam_without_steps() -> None:

@@ -10,8 +10,8 @@ import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
 from generic_adam.torch.scheduled import ScheduledOptimizer
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 accelerate = pytest.importorskip("accelerate")
 transformers = pytest.importorskip("transformers")

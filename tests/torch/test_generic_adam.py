@@ -1,5 +1,8 @@
 """Generic Adam as a torch optimizer among others: groups, schedulers, hooks, closures, layouts."""
 
+import copy
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +10,12 @@ from torch.optim.lr_scheduler import ExponentialLR, LinearLR, OneCycleLR, StepLR
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from generic_adam import reference
+from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, WeightedAdaEMA
 from generic_adam.torch.generic_adam import _refuse_capture
 
+PAPERS = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
 
 
@@ -43,22 +48,25 @@ def test_scheduled_values_show_in_the_groups() -> None:
     x = parameter(3)
     optimizer = GenericAdam([x], lr="1/t", beta="0.9^t", theta="1 - 1/(t+1)")
     group = optimizer.param_groups[0]
-    assert (group["lr"], group["beta"], group["theta"]) == (1.0, 0.9, 0.5)
     for t in range(1, 5):
-        steps(optimizer, [x], t, 1)
+        # What the next step will use, as with torch's own schedulers.
         values = (group["lr"], group["beta"], group["theta"])
         assert values == pytest.approx((1 / t, 0.9**t, 1 - 1 / (t + 1)), rel=1e-15)
         assert group["betas"] == values[1:]
+        before = x.detach().clone()
+        steps(optimizer, [x], t, 1)
+        assert optimizer.used(group)[1:] == values[1:]
         assert group["step"] == t
+        assert not torch.equal(x, before)
 
 
 def test_text_schedule_callable_and_method_are_the_same() -> None:
     method = Method(alpha="0.1/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)")
     makers = [
-        lambda x: GenericAdam([x], lr="0.1/sqrt(t)", beta="0.9", theta="1 - 1/(t+1)"),
-        lambda x: GenericAdam([x], lr=method.alpha, beta=method.beta, theta=method.theta),
-        lambda x: GenericAdam([x], lr=lambda t: 0.1 / t**0.5, beta=0.9, theta=lambda t: 1 - 1 / (t + 1)),
-        lambda x: GenericAdam([x], lr="0.1/sqrt(t)", betas=(0.9, "1 - 1/(t+1)")),
+        lambda x: GenericAdam([x], lr="0.1/sqrt(t)", beta="0.9", theta="1 - 1/(t+1)", **PAPERS),
+        lambda x: GenericAdam([x], lr=method.alpha, beta=method.beta, theta=method.theta, **PAPERS),
+        lambda x: GenericAdam([x], lr=lambda t: 0.1 / t**0.5, theta=lambda t: 1 - 1 / (t + 1), **PAPERS),
+        lambda x: GenericAdam([x], "0.1/sqrt(t)", (0.9, "1 - 1/(t+1)"), **PAPERS),
         lambda x: GenericAdam.from_method([x], method),
         lambda x: WeightedAdaEMA([x], lr="0.1/sqrt(t)", beta=0.9, weights=1.0),
     ]
@@ -79,6 +87,7 @@ def test_groups_have_their_own_schedules() -> None:
             {"params": [third], "theta": "1 - 1/(t+1)", "initial_v": 1.0},
         ],
         lr=0.01,
+        **PAPERS,
     )
     steps(optimizer, [first, second, third], 1, 40)
     for x, method, initial_v in (
@@ -93,7 +102,7 @@ def test_groups_have_their_own_schedules() -> None:
 
 def test_a_group_added_later_starts_at_the_present_t() -> None:
     early, late = parameter(4), parameter(4)
-    optimizer = GenericAdam([early], lr="0.1/t", theta="1 - 1/(t+1)")
+    optimizer = GenericAdam([early], lr="0.1/t", theta="1 - 1/(t+1)", **PAPERS)
     steps(optimizer, [early], 1, 10)
     optimizer.add_param_group({"params": late})
     steps(optimizer, [early, late], 11, 10)
@@ -109,7 +118,7 @@ def test_a_group_added_later_starts_at_the_present_t() -> None:
 
 def test_a_plain_lr_is_driven_by_torchs_schedulers() -> None:
     ours, theirs = parameter(4), parameter(4)
-    optimizer = GenericAdam([ours], lr=0.1, eps=1e-8, initial_v=0.0, bias_correction=True)
+    optimizer = GenericAdam([ours], lr=0.1)
     peer = torch.optim.Adam([theirs], lr=0.1)
     for make in (lambda o: StepLR(o, 3, 0.5), lambda o: ExponentialLR(o, 0.9)):
         schedulers = [make(optimizer), make(peer)]
@@ -149,7 +158,7 @@ def test_a_rate_below_zero_is_refused(lr: float) -> None:
 
 def test_one_cycle_drives_beta_through_betas() -> None:
     ours, theirs = parameter(4), parameter(4)
-    optimizer = GenericAdam([ours], lr=0.1, theta=0.99, eps=1e-8, initial_v=0.0)
+    optimizer = GenericAdam([ours], lr=0.1, theta=0.99)
     cycle = OneCycleLR(optimizer, max_lr=0.1, total_steps=20)
     peer = torch.optim.Adam([theirs], lr=0.1, betas=(0.9, 0.99))
     peer_cycle = OneCycleLR(peer, max_lr=0.1, total_steps=20)
@@ -160,6 +169,46 @@ def test_one_cycle_drives_beta_through_betas() -> None:
         cycle.step()
         steps(peer, [theirs], t, 1)
         peer_cycle.step()
+
+
+@pytest.mark.parametrize("make", [lambda o: LinearLR(o, 0.1, 0.5, 5), lambda o: OneCycleLR(o, 0.1, 20)])
+def test_tensors_for_lr_and_betas_are_driven_in_place(make: Callable[..., object]) -> None:
+    ours, theirs = parameter(4), parameter(4)
+    lr, beta, theta = (torch.tensor(value, dtype=torch.float64) for value in (0.1, 0.8, 0.9))
+    optimizer = GenericAdam([ours], lr, (beta, theta))
+    peer = torch.optim.Adam([theirs], 0.1, (0.8, 0.9))
+    schedulers = make(optimizer), make(peer)
+    for t in range(1, 15):
+        steps(optimizer, [ours], t, 1)
+        steps(peer, [theirs], t, 1)
+        for scheduler in schedulers:
+            scheduler.step()
+    assert isinstance(optimizer.param_groups[0]["lr"], torch.Tensor)
+    if make(peer).__class__ is LinearLR:
+        torch.testing.assert_close(ours.detach(), theirs.detach(), rtol=1e-12, atol=1e-14)
+    # A momentum that moves is corrected by its product here, by the present power there.
+    saved = copy.deepcopy(optimizer.state_dict())
+    again = GenericAdam([ours], lr=1.0)
+    again.load_state_dict(saved)
+    assert float(again.param_groups[0]["lr"]) == float(optimizer.param_groups[0]["lr"])
+    steps(again, [ours], 15, 1)
+
+
+def test_a_callable_is_asked_once_for_each_step_and_may_end() -> None:
+    x = parameter(2)
+    asked: list[int] = []
+    rates = [0.3, 0.2, 0.1]
+
+    def rate(t: int) -> float:
+        asked.append(t)
+        return rates[t - 1]
+
+    optimizer = GenericAdam([x], lr=rate)
+    steps(optimizer, [x], 1, 3)
+    assert sorted(set(asked)) == [1, 2, 3, 4]
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    with pytest.raises(ScheduleError):
+        steps(optimizer, [x], 4, 1)
 
 
 def test_writing_beta_or_theta_takes_effect() -> None:
@@ -186,10 +235,14 @@ def test_a_scheduled_lr_and_a_scheduler_are_an_error() -> None:
     scheduler.step()
     before = x.detach().clone()
     with pytest.raises(
-        OptimizerError, match=r"lr follows the schedule .*, but something else set it to 0.05"
+        OptimizerError, match=r"lr follows the schedule .*, but something else set it to 0.0353"
     ):
         steps(optimizer, [x], 2, 1)
     assert torch.equal(x, before)
+    optimizer = GenericAdam([x], lr="0.1/sqrt(t)")
+    optimizer.param_groups[0]["lr"] = 0.3
+    with pytest.raises(OptimizerError, match=r"something else set it to 0.3"):
+        steps(optimizer, [x], 1, 1)
 
 
 def test_a_scheduled_lr_of_zero_freezes_and_can_be_put_back() -> None:
@@ -202,7 +255,8 @@ def test_a_scheduled_lr_of_zero_freezes_and_can_be_put_back() -> None:
     assert torch.equal(x, before)
     group["lr"] = lr
     steps(optimizer, [x], 6, 1)
-    assert group["lr"] == pytest.approx(0.1 / 6**0.5)
+    assert optimizer.used(group)[0] == pytest.approx(0.1 / 6**0.5 * (1 - 0.999**6) ** 0.5 / (1 - 0.9**6))
+    assert group["lr"] == pytest.approx(0.1 / 7**0.5)
 
 
 # --- the protocol of torch.optim ---
@@ -271,7 +325,7 @@ def test_parameters_without_gradients_are_left_alone_and_time_goes_on() -> None:
     assert torch.equal(idle, parameter(3))
     assert idle not in optimizer.state
     steps(optimizer, [used, idle], 4, 1)
-    assert optimizer.param_groups[0]["lr"] == 0.1 / 4
+    assert optimizer.param_groups[0]["lr"] == 0.1 / 5
     assert not torch.equal(idle, parameter(3))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from generic_adam.torch.registry import OPTIMIZERS, OptimizerInfo
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 EVERY = [pytest.param(info, id=info.name) for info in OPTIMIZERS]
 PATHS = [{"fused": True}, {"foreach": True}, {"foreach": False}]

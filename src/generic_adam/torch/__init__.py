@@ -1,17 +1,13 @@
 """Generic Adam and the methods it is compared with, as torch optimizers."""
 
+from generic_adam.errors import OptimizerError
 from generic_adam.extras import from_extra
 
 with from_extra("torch"):
-    from generic_adam.errors import OptimizerError
-    from generic_adam.torch.adashift import AdaShift
-    from generic_adam.torch.adausm import AdaUSM
-    from generic_adam.torch.amsgrad import AMSGrad
-    from generic_adam.torch.generic_adam import GenericAdam
-    from generic_adam.torch.padam import Padam
+    from generic_adam.torch.contrib import AdaShift, AdaUSM, Padam
+    from generic_adam.torch.generic_adam import AMSGrad, GenericAdam, WeightedAdaEMA
     from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
     from generic_adam.torch.watch import Watch
-    from generic_adam.torch.weighted_adaema import WeightedAdaEMA
 
 __all__ = [
     "AMSGrad",

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.coefficients import MOMENTUM, SECOND_MOMENT
 from generic_adam.torch.tensors import is_distributed
 
 
@@ -111,7 +110,8 @@ def is_of_adam(groups: list[dict[str, Any]]) -> bool:
 def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None:
     """Bring a loaded state of torch's Adam into Generic Adam's form, in place.
 
-    torch counts steps for each parameter, Generic Adam for the optimizer: t goes on from the largest count.
+    torch counts steps for each parameter, and so does Generic Adam in its bias correction; its schedules go
+    on from the largest count.
     Schedules and options that Adam does not have stay as the optimizer was built; plain numbers (lr, betas,
     eps) are the saved ones, as with every torch optimizer.
 
@@ -122,10 +122,13 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
     Raises:
         OptimizerError: the saved weight decay is not decoupled.
     """
-    groups = state["param_groups"]
-    steps = [moments.pop("step", 0) for moments in state["state"].values()]
-    t = max((int(step.tensor if isinstance(step, Kept) else step) for step in steps), default=0)
-    for group, before in zip(groups, present, strict=True):
+    steps = {
+        parameter: int(step.tensor if isinstance(step, Kept) else step)
+        for parameter, moments in state["state"].items()
+        if (step := moments.get("step")) is not None
+    }
+    t = max(steps.values(), default=0)
+    for group, before in zip(state["param_groups"], present, strict=True):
         # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not
         # saved.
         if group["weight_decay"] and not group.get("decoupled_weight_decay", False):
@@ -136,17 +139,28 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
         saved = dict(group)
         group.clear()
         group.update(before)
-        for key in ("params", "eps", "weight_decay", "amsgrad", "maximize", "param_names", "initial_lr"):
+        for key in ("params", "weight_decay", "amsgrad", "maximize", "param_names", "initial_lr"):
             if key in saved:
                 group[key] = saved[key]
         group["step"] = t
-        group["lr"] = before["lr"] if before["lr_schedule"] is not None else float(saved["lr"])
-        for coefficient, value in zip((MOMENTUM, SECOND_MOMENT), saved["betas"], strict=True):
-            if before[coefficient.schedule_key] is None:
-                group[coefficient.name] = float(value)
+        numbers = {
+            "lr": saved["lr"],
+            "beta": saved["betas"][0],
+            "theta": saved["betas"][1],
+            "eps": saved["eps"],
+        }
+        for name, value in numbers.items():
+            if before[f"{name}_schedule"] is None:
+                group[name] = value
         group["betas"] = (group["beta"], group["theta"])
         # 1 - beta^t, by a form in which nothing cancels: Adam's parameters were constant.
-        group["bias_corrections"] = tuple(_one_minus_power(float(value), t) for value in saved["betas"])
+        beta, theta = (float(value) for value in saved["betas"])
+        group["bias_corrections"] = (_one_minus_power(beta, t), _one_minus_power(theta, t))
+        for parameter in group["params"]:
+            count = steps.get(parameter, t)
+            if count != t:
+                state["state"][parameter]["beta_correction"] = _one_minus_power(beta, count)
+                state["state"][parameter]["theta_correction"] = _one_minus_power(theta, count)
 
 
 def _one_minus_power(base: float, exponent: int) -> float:

@@ -1,12 +1,23 @@
-"""What an optimizer's coefficient may be: a number, driven from outside, or a schedule of t."""
+"""What an optimizer's numbers may be: plain ones, driven from outside, or schedules of t."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
+from typing import Any, TypeGuard
 
-from generic_adam.errors import OptimizerError
+from torch import Tensor
+
+from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule
+from generic_adam.schedules import Schedule, as_schedule
+
+Number = float | Tensor
+"""A plain number as a parameter group has it: a tensor of one element is filled in place by schedulers."""
+
+
+class UnsupportedError(OptimizerError, RuntimeError):
+    """What an optimizer cannot do with these tensors; torch's own raise a RuntimeError there."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +39,20 @@ class Coefficient:
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule_key", f"{self.name}_schedule")
 
-    def read(self, value: ScheduleLike) -> tuple[float, Schedule | None]:
-        """The value at t = 1, and the schedule; a constant one is a plain number.
+    def read(self, value: ScheduleLike | Tensor) -> tuple[Number, Schedule | None]:
+        """The value at t = 1, and the schedule; a constant one is a plain number, a tensor stays one.
 
         Raises:
             OptimizerError: not a number, text, schedule or callable, or out of range at t = 1.
         """
-        if isinstance(value, Real) and not isinstance(value, bool):
+        if isinstance(value, Tensor):
+            if value.numel() != 1 or value.is_complex():
+                raise OptimizerError(
+                    f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
+                )
+            self.check(float(value))
+            return value, None
+        if is_number(value):
             return self.check(float(value)), None
         try:
             schedule = as_schedule(value)
@@ -62,3 +80,32 @@ class Coefficient:
 LEARNING_RATE = Coefficient("lr")
 MOMENTUM = Coefficient("beta", below_one=True)
 SECOND_MOMENT = Coefficient("theta", below_one=True)
+EPSILON = Coefficient("eps")
+DECAY = Coefficient("weight_decay")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_non_negative(options: Mapping[str, Any], *names: str) -> None:
+    """Raise an OptimizerError unless the named options are finite numbers >= 0."""
+    for name in names:
+        value = options[name]
+        if not is_number(value) or not 0.0 <= value < math.inf:
+            raise OptimizerError(f"{name} is {value!r}; expected a finite number >= 0")
+
+
+def separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The pair beta, theta from options that hold either them or betas, as torch's Adam has them."""
+    beta, theta, betas = options.get("beta"), options.get("theta"), options.get("betas")
+    if betas is None:
+        return beta, theta
+    if beta is not None or theta is not None:
+        raise OptimizerError(
+            "betas and beta or theta are given; expected betas=(beta, theta), or the two by name"
+        )
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise OptimizerError(f"betas is {betas!r}; expected a pair (beta, theta)")
+    return betas[0], betas[1]

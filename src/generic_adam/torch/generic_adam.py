@@ -1,34 +1,50 @@
-"""Generic Adam (Algorithm 1) as a torch optimizer."""
+"""Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it: Weighted AdaEMA and AMSGrad."""
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import torch
+from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.torch import checkpoint, kernels, options, overflow, tensors
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, theta_from_weights
+from generic_adam.torch import checkpoint, kernels, tensors
 from generic_adam.torch.coefficients import (
+    DECAY,
+    EPSILON,
     LEARNING_RATE,
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
+    UnsupportedError,
+    check_non_negative,
+    is_number,
+    separate_betas,
 )
 from generic_adam.torch.kernels import Kernel, Step
 from generic_adam.torch.scheduled import ScheduledOptimizer
 
 DEFAULT_BETA = 0.9
 DEFAULT_THETA = 0.999
+PAPERS_EPS = 1e-16
+"""What is added to the root where the paper adds nothing; see GenericAdam.from_method."""
+
+Value = ScheduleLike | Tensor
+# From here on float32 would round theta_t and 1 - theta_t to numbers that do not add up to 1.
+_CLOSE_TO_ONE = 1.0 - 2.0**-10
 
 
 class Options(TypedDict, total=False):
     """What every form of Generic Adam takes beside its sequences."""
 
     initial_v: float
-    eps: float
-    weight_decay: float
+    eps: Value
+    weight_decay: Value
     amsgrad: bool
     maximize: bool
     bias_correction: bool
@@ -42,48 +58,53 @@ class GenericAdam(ScheduledOptimizer):
     .. math::
         v_t &= \theta_t v_{t-1} + (1 - \theta_t) g_t^2, \qquad v_0 = \text{initial\_v} \\
         m_t &= \beta_t m_{t-1} + (1 - \beta_t) g_t, \qquad m_0 = 0 \\
-        x_{t+1} &= x_t - \alpha_t m_t / (\sqrt{v_t} + \text{eps})
+        x_{t+1} &= x_t - \text{lr}_t\, \hat m_t / (\sqrt{\hat v_t} + \text{eps}), \qquad
+        \hat m_t = \frac{m_t}{1 - \prod \beta_i}, \quad \hat v_t = \frac{v_t}{1 - \prod \theta_i}
 
-    `lr` (the paper's alpha), `beta` and `theta` are each a number, a text such as ``"0.5/sqrt(t)"``, a
-    schedule, or a callable of t; t is the optimizer's iteration count, 1 at the first step. A number is read
-    from `param_groups` at every step, so that torch's learning-rate schedulers work as usual; scheduled
-    values are shown there at every step.
+    ``GenericAdam(params, lr)`` is torch.optim.Adam, to rounding: v_0 = 0, eps = 1e-8, bias correction, and
+    weight decay as AdamW has it. What it adds is that `lr`, `beta`, `theta`, `eps` and `weight_decay` are
+    each a number, a tensor of one element, a text such as ``"0.5/sqrt(t)"``, a schedule, or a callable of t;
+    t is the optimizer's iteration count, 1 at the first step. Plain numbers are read from `param_groups` at
+    every step, so that torch's learning-rate schedulers work as usual; scheduled ones show there the value of
+    the step about to be taken.
 
-    The paper has no eps in the denominator: its epsilon is v_0, here `initial_v`. The default eps = 1e-16 is
-    there for float32, where g^2 underflows for abs(g) < 1e-22: with v = 0 and a tiny m the quotient would be
-    huge instead of about 1. It is below the rounding error of sqrt(v) wherever sqrt(v) > 2e-9. With eps = 0
-    the recursion is that of the paper to the last bit, and 0/0 counts as 0.
+    The correction has the exact products (theta_t^t, which torch.optim.Adam would use, is wrong under a
+    schedule), over the steps that a parameter has taken part in. Without it (``bias_correction=False``) and
+    with v_0 > 0 this is Algorithm 1 of the paper, which is what `from_method` makes of a Method: there
+    alpha_t is all that multiplies, and the first hundred steps of constant (0.9, 0.999) are up to 6.57 times
+    as long as Adam's.
 
-    `weight_decay` is decoupled, as in AdamW: the weights are multiplied by 1 - lr * weight_decay first.
+    With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
+    needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
 
-    `bias_correction` multiplies the step by :math:`\sqrt{1 - \prod \theta_i} / (1 - \prod \beta_i)`, with the
-    exact products (theta_t^t, which torch.optim.Adam would use, is wrong under a schedule), and eps is then
-    added to the corrected root. With constant parameters, initial_v = 0 and eps = 1e-8 that is
-    torch.optim.Adam. The products run from the step at which the group was added.
+    In float32, v cannot follow a theta closer to 1 than 2^-24: its relative error is below 1e-3 while
+    1 - theta_t > 1e-6 (for theta_t = 1 - 1/t: a million steps), and from 1 - theta_t < 6e-8 on, v may drift.
+    theta_t is rounded so that nothing is lost in the mean; float64 parameters have no such limit in practice.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under
-    the names that torch.optim.Adam uses; its state_dict can be loaded. Gradients with abs(g) up to half the
+    the names that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the
     largest number of their type leave everything finite, whatever their squares do; see
-    :mod:`generic_adam.torch.overflow`.
+    :func:`generic_adam.torch.kernels.revive`.
 
     Not supported, each with an error that says so: sparse gradients, capturable and differentiable steps.
 
     Args:
         params: the parameters, or groups of them with options of their own.
-        lr: the base learning rate alpha_t.
+        lr: the base learning rate.
+        betas: (beta, theta) in one, for code that knows torch's keyword.
+        eps: added to the corrected root.
+        weight_decay: decoupled weight decay: the weights are multiplied by 1 - lr * weight_decay first.
+        amsgrad: divide by the root of the running maximum of v (uncorrected, and it starts at 0).
         beta: the momentum parameter beta_t; 0.9 if not given.
         theta: the second-moment parameter theta_t; 0.999 if not given.
-        betas: (beta, theta) in one, in place of the two, for code that knows torch's keyword.
         initial_v: v_0.
-        eps: added to the root.
-        weight_decay: decoupled weight decay.
-        amsgrad: divide by the root of the running maximum of v (uncorrected, and it starts at 0).
-        maximize: climb instead of descend.
         bias_correction: whether to correct for m_0 = v_0 = 0.
+        maximize: climb instead of descend.
         foreach: True for multi-tensor operations, False for one parameter after the other.
         fused: True for torch's fused kernel; by default it is used wherever it exists.
         capturable: not supported; here so that asking for it gets a clear answer.
         differentiable: likewise.
+        decoupled_weight_decay: as torch's groups say it; False with a weight decay is not supported.
 
     Raises:
         OptimizerError: an argument is out of range, or two of them contradict each other.
@@ -92,7 +113,7 @@ class GenericAdam(ScheduledOptimizer):
         >>> import torch
         >>> x = torch.nn.Parameter(torch.tensor([3.0]))
         >>> optimizer = GenericAdam([x], lr="0.5/sqrt(t)", theta="1 - 1/max(t, 2)")
-        >>> for _ in range(100):
+        >>> for _ in range(99):
         ...     optimizer.zero_grad()
         ...     x.square().sum().backward()
         ...     optimizer.step()
@@ -103,50 +124,63 @@ class GenericAdam(ScheduledOptimizer):
         Zou, Shen, Jie, Zhang, Liu: A Sufficient Condition for Convergences of Adam and RMSProp. CVPR 2019.
     """
 
-    coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (
+        LEARNING_RATE,
+        MOMENTUM,
+        SECOND_MOMENT,
+        EPSILON,
+        DECAY,
+    )
     _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "bias_corrections")
+    _foreign: ClassVar[tuple[str, ...]] = ("partial",)
+    # What a form of it has beside; set before the constructor runs.
+    _more_options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
         params: ParamsT,
-        lr: ScheduleLike = 1e-3,
-        beta: ScheduleLike | None = None,
-        theta: ScheduleLike | None = None,
-        *,
-        betas: tuple[ScheduleLike, ScheduleLike] | None = None,
-        initial_v: float = 1e-8,
-        eps: float = 1e-16,
-        weight_decay: float = 0.0,
+        lr: Value = 1e-3,
+        betas: tuple[Value, Value] | None = None,
+        eps: Value = 1e-8,
+        weight_decay: Value = 0.0,
         amsgrad: bool = False,
+        *,
+        beta: Value | None = None,
+        theta: Value | None = None,
+        initial_v: float = 0.0,
+        bias_correction: bool = True,
         maximize: bool = False,
-        bias_correction: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
         capturable: bool = False,
         differentiable: bool = False,
+        decoupled_weight_decay: bool = True,
     ) -> None:
         if capturable or differentiable:
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
-        beta, theta = _separate({"beta": beta, "theta": theta, "betas": betas})
+        beta, theta = separate_betas({"beta": beta, "theta": theta, "betas": betas})
         super().__init__(
             params,
             {
                 "lr": lr,
                 "beta": DEFAULT_BETA if beta is None else beta,
                 "theta": DEFAULT_THETA if theta is None else theta,
+                "eps": eps,
+                "weight_decay": weight_decay,
             },
             {
                 "betas": None,
                 "initial_v": initial_v,
-                "eps": eps,
-                "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
                 "maximize": maximize,
                 "bias_correction": bias_correction,
                 "bias_corrections": (0.0, 0.0),
+                "theta_carry": 0.0,
                 "foreach": foreach,
                 "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                **self._more_options,
             },
         )
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
@@ -157,47 +191,118 @@ class GenericAdam(ScheduledOptimizer):
         self._snapshots: dict[int, tensors.Snapshot] = {}
 
     @classmethod
-    def from_method(cls, params: ParamsT, method: Method, **others: Unpack[Options]) -> Self:
-        """The optimizer that runs a method: its alpha, beta and theta.
+    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
+        """The optimizer that runs a method as the paper has it, or an algorithm as it says itself.
+
+        A Method alone means Algorithm 1: v_0 = 1e-8, no bias correction beside what alpha_t contains, and
+        nothing added to the root but 1e-16, for float32 where g^2 underflows; that is below the rounding
+        error of sqrt(v) wherever sqrt(v) > 2e-9.
 
         Args:
             params: the parameters.
-            method: the three sequences.
-            **others: the constructor's other keywords.
+            method: the three sequences; with what an Algorithm says of v_0, eps, decay and AMSGrad's maximum.
+            **others: the constructor's other keywords, which count more.
+
+        Raises:
+            OptimizerError: the algorithm does something that this optimizer does not.
         """
-        return cls(params, lr=method.alpha, beta=method.beta, theta=method.theta, **others)
+        algorithm = as_algorithm(method)
+        three, decay = algorithm.method, algorithm.decay
+        options: dict[str, Any] = {
+            "initial_v": algorithm.initial_v,
+            "eps": PAPERS_EPS if isinstance(method, Method) else algorithm.eps,
+            "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
+            "bias_correction": False,
+        }
+        if algorithm.running_maximum:
+            options["amsgrad"] = True
+        runs = Algorithm(
+            three,
+            initial_v=algorithm.initial_v,
+            eps=algorithm.eps,
+            decay=decay,
+            running_maximum=algorithm.running_maximum,
+        )
+        beyond = [phrase for phrase in algorithm.departures if phrase not in runs.departures]
+        if beyond or algorithm.others:
+            raise OptimizerError(
+                f"{cls.__name__} does not run this algorithm: "
+                + (beyond[0] if beyond else "its groups have sequences of their own")
+            )
+        return cls(params, lr=three.alpha, beta=three.beta, theta=three.theta, **{**options, **others})
+
+    def algorithm_of(
+        self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
+    ) -> Algorithm:
+        """What this optimizer does to a parameter group; the bias correction is a part of alpha_t and e_t.
+
+        Args:
+            group: one of `param_groups`.
+            lr: the learning rate as a scheduler drives it, where the group's is a plain number.
+            beta: likewise for the momentum parameter.
+        """
+        rate = self._sequence(group, LEARNING_RATE, lr)
+        momentum = self._sequence(group, MOMENTUM, beta)
+        theta = self._sequence(group, SECOND_MOMENT, None)
+        eps = self._sequence(group, EPSILON, None)
+        alpha, notes = rate, []
+        if group["bias_correction"]:
+            root = sqrt(bias_correction(theta))
+            alpha, eps = rate * root / bias_correction(momentum), eps * root
+        elif eps.is_constant and eps(1) <= kernels.SPACING * math.sqrt(group["initial_v"]) and eps(1):
+            notes.append(f"eps = {eps(1):g} is added to sqrt(v_t), at the level of rounding")
+            eps = as_schedule(0)
+        return Algorithm(
+            Method(alpha, momentum, theta),
+            initial_v=group["initial_v"],
+            eps=eps,
+            decay=rate * self._sequence(group, DECAY, None),
+            running_maximum=group["amsgrad"],
+            notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
+            label=type(self).__name__,
+        )
+
+    def _sequence(
+        self, group: Mapping[str, Any], coefficient: Coefficient, driven: Schedule | None
+    ) -> Schedule:
+        source = group[coefficient.schedule_key]
+        if source is not None:
+            return self._schedule(source, coefficient.name)
+        return driven if driven is not None else as_schedule(float(group[coefficient.name]))
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; `betas` is taken in place of `beta` and `theta`."""
         if isinstance(param_group, dict) and param_group.get("betas") is not None:
             # A group taken from another optimizer has both, and they agree; its products start anew here.
-            rest = {key: v for key, v in param_group.items() if key not in {"betas", "bias_corrections"}}
+            own = {"betas", "bias_corrections", "theta_carry"}
+            rest = {key: v for key, v in param_group.items() if key not in own}
             if param_group["betas"] == (rest.get("beta"), rest.get("theta")):
                 param_group = rest
             else:
-                beta, theta = _separate(param_group)
+                beta, theta = separate_betas(param_group)
                 param_group = {**rest, "beta": beta, "theta": theta}
         super().add_param_group(param_group)
         group = self.param_groups[-1]
-        group["betas"] = (group["beta"], group["theta"])
+        if group["fused"]:
+            for parameter in group["params"]:
+                _refuse_unfused(parameter.device.type)
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        options.check_non_negative(options_of_group, "initial_v", "eps", "weight_decay")
+        check_non_negative(options_of_group, "initial_v")
         if options_of_group["foreach"] and options_of_group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
+        if options_of_group["weight_decay"] and not options_of_group["decoupled_weight_decay"]:
+            raise OptimizerError(
+                "weight decay inside the gradient (L2) is not supported; "
+                "expected decoupled_weight_decay=True, as in AdamW"
+            )
+        corrections = options_of_group["bias_corrections"]
+        if len(corrections) != 2 or not all(is_number(one) and 0.0 <= one <= 1.0 for one in corrections):
+            raise OptimizerError(f"bias_corrections is {corrections!r}; expected two numbers in [0, 1]")
 
-    def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
-        params, amsgrad = group["params"], group["amsgrad"]
-        snapshot = self._snapshots.get(id(group))
-        if snapshot is not None:
-            buckets = tensors.gather_again(params, self.state, snapshot, amsgrad=amsgrad)
-            if buckets is not None:
-                return buckets
-        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=amsgrad)
-        snapshot = tensors.take_snapshot(params, buckets)
-        if snapshot is not None:
-            self._snapshots[id(group)] = snapshot
-        return buckets
+    def _show(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
+        super()._show(group, values)
+        group["betas"] = (group["beta"], group["theta"])
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         beta, theta = group["betas"]
@@ -207,56 +312,135 @@ class GenericAdam(ScheduledOptimizer):
 
     def _settle_betas(self, group: dict[str, Any]) -> None:
         """Something wrote to `betas`, or to `beta` or `theta`: the written one counts."""
-        _, *shown = self._shown_by(group)
-        if tuple(group["betas"]) == tuple(shown):
-            return
-        if (group["beta"], group["theta"]) != tuple(shown):
+        plan = self._plans.get(id(group)) or self._make_plan(group)
+        shown = plan.shown[1:3]
+        if (group["beta"], group["theta"]) == shown:
+            group["beta"], group["theta"] = group["betas"]
+        elif tuple(group["betas"]) == shown:
+            group["betas"] = (group["beta"], group["theta"])
+        else:
             raise OptimizerError(
                 f"the group's betas are {group['betas']}, but its beta and theta are {group['beta']} and "
                 f"{group['theta']}: set one of them"
             )
-        group["beta"], group["theta"] = group["betas"]
+
+    def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
+        params, amsgrad = group["params"], group["amsgrad"]
+        t = group["step"] + 1
+        snapshot = self._snapshots.get(id(group))
+        if snapshot is not None:
+            buckets = tensors.gather_again(params, self.state, snapshot, t, amsgrad=amsgrad)
+            if buckets is not None:
+                return buckets
+        if group["bias_correction"]:
+            self._part_corrections(group)
+        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=amsgrad)
+        snapshot = tensors.take_snapshot(params, buckets, t)
+        if snapshot is not None:
+            self._snapshots[id(group)] = snapshot
+        else:
+            self._snapshots.pop(id(group), None)
+        return buckets
+
+    def _part_corrections(self, group: dict[str, Any]) -> None:
+        """Parameters that miss a step of their group have corrections of their own from then on."""
+        past_beta, past_theta = group["bias_corrections"]
+        for parameter in group["params"]:
+            moments = self.state.get(parameter)
+            if not moments and parameter.grad is not None and past_theta:
+                self.state[parameter].update(beta_correction=0.0, theta_correction=0.0)
+            elif moments and parameter.grad is None:
+                moments.setdefault("beta_correction", past_beta)
+                moments.setdefault("theta_correction", past_theta)
 
     def _update(
         self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
-        lr, beta, theta = values
-        alpha, eps = lr, group["eps"]
-        if group["bias_correction"]:
-            corrections = self._correct(group, beta, theta, t)
-            root = math.sqrt(corrections[1])
-            alpha, eps = lr * root / corrections[0], eps * root
-        decay, maximize, grad_scale = lr * group["weight_decay"], group["maximize"], self.grad_divisor
+        lr, beta, theta, eps, weight_decay = values
+        decay, maximize, grad_scale = lr * weight_decay, group["maximize"], self.grad_divisor
+        one_minus_beta = self.complement(group, MOMENTUM, beta, t)
+        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
+        alpha = self._used_by(group, lr, values, one_minus_beta, one_minus_theta)
+        rounded: tuple[float, float] | None = None
         for bucket in gathered:
             lists = bucket.lists
-            kernel = _choose_kernel(group, bucket)
-            one_minus_beta, one_minus_theta = 1.0 - beta, 1.0 - theta
-            if kernel is not kernels.fused:
-                # torch's kernel forms them itself; ours take them from the schedules, where nothing cancels.
-                one_minus_beta = self.complement(group, MOMENTUM, beta, t)
-                one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
+            step_alpha, step_eps = alpha, eps
+            if group["bias_correction"]:
+                corrections = group["bias_corrections"]
+                if "theta_correction" in bucket.states[0]:
+                    corrections = _correct_apart(bucket.states, beta, theta, one_minus_beta, one_minus_theta)
+                root = math.sqrt(corrections[1])
+                step_alpha, step_eps = lr * root / corrections[0] if corrections[0] else 0.0, eps * root
+            step_theta, step_one_minus_theta = theta, one_minus_theta
+            dtype = lists.second_moments[0].dtype
+            if theta > _CLOSE_TO_ONE and dtype is torch.float32:
+                if rounded is None:
+                    rounded = _round_theta(group, one_minus_theta)
+                step_theta, step_one_minus_theta = rounded
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
-            added = max(eps, kernels.smallest(lists.second_moments[0].dtype))
+            added = max(step_eps, kernels.smallest(dtype))
             step = Step(
-                alpha, beta, theta, one_minus_beta, one_minus_theta, decay, added, maximize, grad_scale
+                step_alpha,
+                beta,
+                step_theta,
+                one_minus_beta,
+                step_one_minus_theta,
+                decay,
+                added,
+                maximize,
+                grad_scale,
             )
-            tensors.update_bucket(bucket, step, kernel)
-            if t % overflow.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
-                overflow.revive(lists.momenta, lists.second_moments)
+            tensors.update_bucket(bucket, step, self._kernel_for(group, bucket))
+            if t % kernels.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
+                kernels.revive(lists.momenta, lists.second_moments)
 
-    def _correct(self, group: dict[str, Any], beta: float, theta: float, t: int) -> tuple[float, float]:
-        """1 - prod beta_i and 1 - prod theta_i up to t, by a recursion in which nothing cancels."""
-        past_beta, past_theta = group["bias_corrections"]
-        corrections = (
-            beta * past_beta + self.complement(group, MOMENTUM, beta, t),
-            theta * past_theta + self.complement(group, SECOND_MOMENT, theta, t),
-        )
-        group["bias_corrections"] = corrections
-        return corrections
+    def _used_by(
+        self,
+        group: dict[str, Any],
+        lr: float,
+        values: tuple[float, ...],
+        one_minus_beta: float,
+        one_minus_theta: float,
+    ) -> float:
+        """This step's alpha_t, with the correction of the group, which is brought up to date.
 
-    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
-        super()._publish(group, t, values)
-        group["betas"] = values[1:]
+        1 - prod beta_i and 1 - prod theta_i follow by a recursion in which nothing cancels.
+        """
+        _, beta, theta, *_ = values
+        alpha = lr
+        if group["bias_correction"]:
+            past_beta, past_theta = group["bias_corrections"]
+            of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
+            group["bias_corrections"] = (of_beta, of_theta)
+            alpha = lr * math.sqrt(of_theta) / of_beta if of_beta else 0.0
+        self._used[id(group)] = (alpha, beta, theta)
+        return alpha
+
+    def _kernel_for(self, group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
+        """The fused kernel where it applies and nothing else was asked for."""
+        wants_fused, wants_foreach = group["fused"], group["foreach"]
+        device_type = bucket.device_type
+        if device_type == "cuda":
+            _refuse_capture()
+        if wants_fused or (wants_fused is None and wants_foreach is None):
+            if bucket.aligned and kernels.has_fused(device_type):
+                return kernels.fused
+            if wants_fused:
+                _refuse_unfused(device_type)
+        return kernels.single_tensor if wants_foreach is False else kernels.foreach
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in plain types; torch.optim.Adam and AdamW load it too, and go on with the numbers."""
+        result = super().state_dict()
+        for group in result["param_groups"]:
+            if group["bias_correction"]:
+                # Every parameter's own, so that checkpoints that are read key by key have them.
+                of_beta, of_theta = group["bias_corrections"]
+                own = {"beta_correction": of_beta, "theta_correction": of_theta}
+                for index in group["params"]:
+                    if index in result["state"]:
+                        result["state"][index] = {**own, **result["state"][index]}
+        return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state of this class, or of torch.optim.Adam or AdamW.
@@ -269,39 +453,160 @@ class GenericAdam(ScheduledOptimizer):
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         if checkpoint.is_of_adam(state["param_groups"]):
             checkpoint.translate_adam(state, present)
+        for group in state["param_groups"]:
+            corrections = tuple(group.get("bias_corrections", ()))
+            for parameter in group["params"]:
+                moments = state["state"].get(parameter, {})
+                if (moments.get("beta_correction"), moments.get("theta_correction")) == corrections:
+                    del moments["beta_correction"], moments["theta_correction"]
+                step = moments.get("step", group.get("step"))
+                if moments:
+                    moments["step"] = int(step.tensor if isinstance(step, checkpoint.Kept) else step)
 
 
-def _separate(options: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The pair beta, theta from options that hold either them or betas."""
-    beta, theta, betas = options.get("beta"), options.get("theta"), options.get("betas")
-    if betas is None:
-        return beta, theta
-    if beta is not None or theta is not None:
+class WeightedAdaEMA(GenericAdam):
+    r"""Weighted AdaEMA (Algorithm 2): v is a weighted mean of all squared gradients so far.
+
+    .. math::
+        W_t = W_{t-1} + w_t, \qquad V_t = V_{t-1} + w_t g_t^2, \qquad
+        x_{t+1} = x_t - \alpha_t m_t / (\sqrt{V_t / W_t} + \text{eps})
+
+    It is Generic Adam with :math:`\theta_t = W_{t-1} / W_t`, and runs as such: V_t itself, which may grow
+    beyond every number, is never formed. w_t = 1 is AdaGrad with momentum, w_t = t^r the polynomial weights
+    of the paper. It starts as the paper does: v_0 > 0, and no bias correction.
+
+    Args:
+        params: the parameters, or groups of them; a group may have its own `weights`.
+        lr: the base learning rate alpha_t.
+        beta: the momentum parameter beta_t.
+        weights: w_t > 0, a number, text, schedule or callable of t.
+        betas: (beta, None) in place of beta, for code that knows torch's keyword.
+        initial_weight: W_0 > 0.
+        **options: initial_v (V_0 / W_0), eps, weight_decay, amsgrad, maximize, bias_correction, foreach and
+            fused, as for GenericAdam.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.nn.Parameter(torch.tensor([3.0]))
+        >>> optimizer = WeightedAdaEMA([x], lr="0.5/sqrt(t)", weights="t^0.5")
+        >>> optimizer.param_groups[0]["theta"]
+        0.5
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        beta: Value | None = None,
+        weights: ScheduleLike = 1.0,
+        *,
+        betas: tuple[Value, None] | None = None,
+        initial_weight: float = 1.0,
+        **options: Unpack[Options],
+    ) -> None:
+        beta, theta = separate_betas({"beta": beta, "betas": betas})
+        if theta is not None:
+            raise OptimizerError(f"betas is {betas!r}; expected (beta, None): the weights stand for theta")
+        theta = _theta(weights, initial_weight)
+        super().__init__(params, lr, beta=beta, theta=theta, **as_the_paper(options))
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters; a group's own `weights`, with `initial_weight` (1 if not given), make its theta."""
+        if isinstance(param_group, dict) and ("weights" in param_group or "initial_weight" in param_group):
+            if "weights" not in param_group or "theta" in param_group or "betas" in param_group:
+                raise OptimizerError(
+                    "a group's initial_weight goes with weights, and weights stand for theta"
+                )
+            rest = {key: v for key, v in param_group.items() if key not in {"weights", "initial_weight"}}
+            theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
+            param_group = {**rest, "theta": theta}
+        super().add_param_group(param_group)
+
+    @classmethod
+    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
+        """Not from a method: it has a theta, and no weights.
+
+        Raises:
+            OptimizerError: always; it names the class to use.
+        """
+        del params, method, others
         raise OptimizerError(
-            "betas and beta or theta are given; expected betas=(beta, theta), or the two by name"
+            "a method has a theta in place of weights: use GenericAdam.from_method, the same algorithm"
         )
-    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        raise OptimizerError(f"betas is {betas!r}; expected a pair (beta, theta)")
-    return betas[0], betas[1]
 
 
-def _choose_kernel(group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
-    """The fused kernel where it applies and nothing else was asked for."""
-    wants_fused, wants_foreach = group["fused"], group["foreach"]
-    device_type = bucket.device_type
-    if device_type == "cuda":
-        _refuse_capture()
-    if wants_fused or (wants_fused is None and wants_foreach is None):
-        supported = kernels.has_fused(device_type)
-        if supported and bucket.aligned:
-            return kernels.fused
-        if wants_fused and not supported:
-            raise OptimizerError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
-    return kernels.single_tensor if wants_foreach is False else kernels.foreach
+class AMSGrad(GenericAdam):
+    """AMSGrad: ``GenericAdam(..., amsgrad=True)`` as its authors have it, without bias correction.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the base learning rate alpha_t.
+        betas: (beta, theta) in one.
+        beta: the momentum parameter beta_t.
+        theta: the second-moment parameter theta_t.
+        **options: as for GenericAdam; the running maximum starts at 0.
+
+    References:
+        Reddi, Kale, Kumar: On the Convergence of Adam and Beyond. ICLR 2018.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        betas: tuple[Value, Value] | None = None,
+        *,
+        beta: Value | None = None,
+        theta: Value | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        options = {"amsgrad": True, **as_the_paper(options)}
+        super().__init__(params, lr, betas, beta=beta, theta=theta, **options)
+
+
+def as_the_paper(options: Options) -> Options:
+    """Options with the paper's start where nothing else is given: v_0 = 1e-8, no correction, no eps."""
+    return {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False, **options}
+
+
+def _theta(weights: ScheduleLike, initial_weight: float) -> Schedule:
+    if not is_number(initial_weight) or not initial_weight > 0:
+        raise OptimizerError(f"initial_weight is {initial_weight!r}; expected a number > 0")
+    try:
+        return theta_from_weights(weights, float(initial_weight))
+    except ScheduleError as error:
+        raise OptimizerError(f"weights: {error}") from error
+
+
+def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, float]:
+    """theta_t and its complement as float32 can hold both; what rounding left is carried to the next step.
+
+    Rounded apart, the two do not add up to 1 and v drifts by a factor at every step.
+    """
+    wanted = one_minus_theta + group["theta_carry"]
+    held = round(wanted / kernels.SPACING) * kernels.SPACING
+    group["theta_carry"] = wanted - held
+    return 1.0 - held, held
+
+
+def _correct_apart(
+    states: list[dict[str, Any]], beta: float, theta: float, one_minus_beta: float, one_minus_theta: float
+) -> tuple[float, float]:
+    """The corrections of parameters that have missed steps, brought up to date."""
+    of_beta = beta * states[0]["beta_correction"] + one_minus_beta
+    of_theta = theta * states[0]["theta_correction"] + one_minus_theta
+    for moments in states:
+        moments["beta_correction"], moments["theta_correction"] = of_beta, of_theta
+    return of_beta, of_theta
+
+
+def _refuse_unfused(device_type: str) -> None:
+    if not kernels.has_fused(device_type):
+        raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
 
 
 def _refuse_capture() -> None:
     if torch.cuda.is_current_stream_capturing():
-        raise OptimizerError(
+        raise UnsupportedError(
             "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
         )

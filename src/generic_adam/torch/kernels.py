@@ -11,7 +11,7 @@ device, and the tensors of one parameter have the same strides: :mod:`generic_ad
 that.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -22,6 +22,11 @@ from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 # With this many steps behind it, beta^step is 0 for every beta < 1, so torch's bias correction is exactly 1.
 FOREVER = 1e30
 BELOW_ONE = 1.0 - 2.0**-53
+# The spacing of float32 below 1: a theta that is a multiple of it, and its complement, are exact in float32.
+SPACING = 2.0**-24
+# One look at v in this many steps costs 1/7000 of the memory traffic of the steps themselves.
+STEPS_BETWEEN_LOOKS = 1024
+_PIECE = 2**17
 
 
 class Lists(NamedTuple):
@@ -149,3 +154,27 @@ def single_tensor(lists: Lists, step: Step) -> None:
     """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
     for params, grads, momenta, second_moments, *rest in zip(*(part for part in lists if part), strict=True):
         foreach(Lists([params], [grads], [momenta], [second_moments], rest), step)
+
+
+def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
+    """Bring second moments back that have overflowed, where the momentum has become small.
+
+    The square of a finite float32 gradient above 1.8e19 is infinite, and so is v from then on: the update is
+    m / inf = 0, the parameter stays finite, and it stays where it is for ever. In exact arithmetic v would be
+    huge and, where theta < 1, be forgotten after a while. So now and then an infinite v becomes the largest
+    number of its type, from which it can decay, as soon as m is small enough for the update to be at most 1.
+    """
+    largest = [v.amax() for v in second_moments if v.numel()]
+    if not largest or not bool(torch.isinf(torch.stack(largest)).any()):
+        return
+    for m, v in zip(momenta, second_moments, strict=True):
+        limit = torch.finfo(v.dtype).max
+        small = limit**0.5
+        # In pieces, so that the masks stay small.
+        for m_piece, v_piece in zip(flat(m).split(_PIECE), flat(v).split(_PIECE), strict=True):
+            v_piece.masked_fill_(torch.isinf(v_piece) & (m_piece.abs() <= small), limit)
+
+
+def flat(tensor: Tensor) -> Tensor:
+    """A dense tensor's elements in the order of memory, as a view."""
+    return tensor.as_strided((tensor.numel(),), (1,))

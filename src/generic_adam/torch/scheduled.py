@@ -5,20 +5,21 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._compile import _disable_dynamo  # as torch.compiler.disable, which imports the compiler at once
 from torch.autograd import profiler
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.methods.algorithm import Algorithm
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.schedules import Opaque, Schedule, ScheduleError, parse
+from generic_adam.schedules import Opaque, Schedule, parse
 from generic_adam.torch import checkpoint
-from generic_adam.torch.coefficients import Coefficient
-from generic_adam.torch.options import is_number
+from generic_adam.torch.coefficients import Coefficient, Number, is_number
 from generic_adam.torch.tensors import state_dtype
 
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
@@ -30,6 +31,21 @@ _ROUNDING = 1e-12
 _MADE_LATER = ("max_exp_avg_sq",)
 # What torch.no_grad uses, without the object around it.
 _set_grad_enabled = torch._C._set_grad_enabled
+_is_compiling = torch.compiler.is_dynamo_compiling
+
+
+class _Plan(NamedTuple):
+    """What a group shows before a step, to notice when something else writes to it.
+
+    Attributes:
+        step: how many steps had been made; a group with another count was loaded as a whole.
+        shown: the values in the group.
+        values: the values of the next step, or None where they are to be asked for then.
+    """
+
+    step: int
+    shown: tuple[Number, ...]
+    values: tuple[float, ...] | None
 
 
 class ScheduledOptimizer(Optimizer):
@@ -41,42 +57,52 @@ class ScheduledOptimizer(Optimizer):
     every group, and only then changes anything, so that a bad value leaves the parameters and the state as
     they were.
 
-    A coefficient given as a plain number is read from its group at every step, so that torch's learning-rate
-    schedulers drive it. One given as a schedule is written to its group at every step, so that loggers see
-    it; something else that writes to it as well is an error, except that a learning rate of 0 freezes the
-    weights for one step (which is how torch.distributed.checkpoint asks for the state of a new optimizer).
+    A coefficient given as a plain number, or as a tensor of one element, is read from its group at every
+    step, so that torch's learning-rate schedulers drive it. One given as a schedule shows in its group the
+    value of the step about to be taken, as a driven one does, so that loggers see it; something else that
+    writes to it as well is an error, except that a learning rate of 0 freezes the weights for one step (which
+    is how torch.distributed.checkpoint asks for the state of a new optimizer).
 
     Groups and `state_dict` hold schedules as text. A callable has no text: its place is kept, and loading
     needs an optimizer that was built with the callable.
+
+    Under ``torch.compile`` a step leaves the graph and runs as it always does: its numbers are Python's, new
+    at every step, and a compiled copy of them would be those of one step. The kernel is torch's fused one
+    anyway. CUDA graphs cannot capture a step, for the same reason. ``ZeroRedundancyOptimizer`` works, but
+    with ``overlap_with_ddp=True`` torch asks for an optimizer of its own kind without groups or hooks, and
+    refuses others.
     """
 
     # The learning rate is the first.
     coefficients: ClassVar[tuple[Coefficient, ...]]
     # Keys of a group that no other optimizer's state_dict has all of.
     _distinctive: ClassVar[tuple[str, ...]]
+    # Keys that only the states of other optimizers have.
+    _foreign: ClassVar[tuple[str, ...]] = ()
     # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
     _step_supports_amp_scaling = True
 
     def __init__(
-        self, params: ParamsT, scheduled: Mapping[str, ScheduleLike], options: Mapping[str, Any]
+        self, params: ParamsT, scheduled: Mapping[str, ScheduleLike | Tensor], options: Mapping[str, Any]
     ) -> None:
+        self._forget()
         defaults: dict[str, Any] = {"step": 0, **options}
         for coefficient in self.coefficients:
             value, schedule = coefficient.read(scheduled[coefficient.name])
             defaults[coefficient.name] = value
-            defaults[coefficient.schedule_key] = _as_text(schedule)
+            defaults[coefficient.schedule_key] = self._keep(schedule)
         self._check_options(defaults)
-        self._forget()
         super().__init__(params, defaults)
 
     def _forget(self) -> None:
         """Start anew with what is remembered between steps and not part of the state."""
-        # What each group showed after which step, to notice when something else writes to it.
-        self._shown: dict[int, tuple[int, tuple[float, ...]]] = {}
+        self._plans: dict[int, _Plan] = {}
+        # What the last step used: alpha_t with its bias correction, and the other coefficients.
+        self._used: dict[int, tuple[float, ...]] = {}
         self._schedules: dict[str, Schedule] = {}
         self._complements: dict[str | Schedule, Schedule] = {}
         self._names = tuple(coefficient.name for coefficient in self.coefficients)
-        self._read_values: Callable[[Mapping[str, Any]], tuple[float, ...]] = itemgetter(*self._names)
+        self._read_values: Callable[[Mapping[str, Any]], tuple[Number, ...]] = itemgetter(*self._names)
         self._read_schedules: Callable[[Mapping[str, Any]], tuple[str | Schedule | None, ...]] = itemgetter(
             *(coefficient.schedule_key for coefficient in self.coefficients)
         )
@@ -84,6 +110,22 @@ class ScheduledOptimizer(Optimizer):
     @abstractmethod
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
         """Raise an OptimizerError where an option of a group is out of range."""
+
+    def algorithm_of(
+        self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
+    ) -> Algorithm:
+        """What this optimizer does to a parameter group, as data that theorems look at.
+
+        Args:
+            group: one of `param_groups`.
+            lr: the learning rate as a scheduler drives it, where the group's is a plain number.
+            beta: likewise for the momentum parameter.
+
+        Raises:
+            OptimizerError: no Algorithm says what it does.
+        """
+        del group, lr, beta
+        raise OptimizerError(f"{type(self).__name__} is no Generic Adam: no theorem here speaks of it")
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; what is not given is as the constructor has it.
@@ -96,14 +138,18 @@ class ScheduledOptimizer(Optimizer):
         group = dict(param_group)
         self._refuse_misspelt(group)
         for coefficient in self.coefficients:
-            # A group taken from another optimizer has its value beside its schedule, and keeps both.
-            if coefficient.name in group and group.get(coefficient.schedule_key) is None:
-                value, schedule = coefficient.read(group[coefficient.name])
+            # A group taken from another optimizer has its value beside its schedule, and keeps the schedule.
+            given = group.get(coefficient.schedule_key)
+            if given is None:
+                given = group.get(coefficient.name)
+            if given is not None or coefficient.name in group:
+                value, schedule = coefficient.read(given)  # type: ignore[arg-type]
                 group[coefficient.name] = value
-                group[coefficient.schedule_key] = _as_text(schedule)
+                group[coefficient.schedule_key] = self._keep(schedule)
         group["step"] = self.param_groups[0]["step"] if self.param_groups else 0
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
+        self._make_plan(self.param_groups[-1])
 
     def _refuse_misspelt(self, group: Mapping[str, Any]) -> None:
         known = [*self.defaults, *_KEYS_OF_TORCH]
@@ -116,51 +162,99 @@ class ScheduledOptimizer(Optimizer):
             if near:
                 raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")
 
+    def _keep(self, schedule: Schedule | None) -> str | Schedule | None:
+        """What a group keeps of a schedule: its text, which programs can save, or itself if it has none."""
+        if schedule is None or _is_opaque(schedule):
+            return schedule
+        text = str(schedule)
+        self._schedules[text] = schedule
+        return text
+
+    def _make_plan(self, group: dict[str, Any]) -> _Plan:
+        """Look one step ahead: show the next step's scheduled values in the group, and remember them."""
+        t = group["step"] + 1
+        written = self._read_values(group)
+        values: tuple[float, ...] | None
+        try:
+            values = tuple(
+                float(value) if source is None else self._schedule(source, name)(t)
+                for name, source, value in zip(self._names, self._read_schedules(group), written, strict=True)
+            )
+        except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
+            values = None
+        else:
+            self._show(group, values)
+            written = self._read_values(group)
+            if any(isinstance(value, Tensor) for value in written):
+                values = None  # filled in place, without another object to notice it by
+        plan = self._plans[id(group)] = _Plan(group["step"], written, values)
+        return plan
+
+    def _show(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
+        """Write scheduled values to a group."""
+        for coefficient, value in zip(self.coefficients, values, strict=True):
+            if group[coefficient.schedule_key] is not None:
+                group[coefficient.name] = value
+
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         """This step's coefficients, in the order of `coefficients`; all in range."""
-        values = self._read_values(group)
-        schedules = self._read_schedules(group)
-        if any(schedules):
-            shown = self._shown_by(group)
-            if values != shown:
-                self._refuse_writes(group, shown)
-            values = tuple(
-                value if source is None or value != before else self._schedule(source, name)(t)
-                for name, source, value, before in zip(self._names, schedules, values, shown, strict=True)
-            )
-        if -math.inf < values[0] < 0.0 and -values[0] <= _ROUNDING * self._largest_rate(group):
-            values = (0.0, *values[1:])
+        written = self._read_values(group)
+        plan = self._plans.get(id(group))
+        if plan is None or plan.step != group["step"]:
+            # Loaded as a whole, which ZeroRedundancyOptimizer does without calling load_state_dict.
+            plan = self._make_plan(group)
+            written = plan.shown
+        values = plan.values
+        if values is None or written != plan.shown:
+            values = self._driven(group, written, plan, t)
         for coefficient, value in zip(self.coefficients, values, strict=True):
-            if not 0.0 < value < 1.0:
+            if not 0.0 < value < 1.0 and (value or coefficient.positive):
                 coefficient.check(value, t)
         return values
+
+    def _driven(
+        self, group: Mapping[str, Any], written: tuple[Number, ...], plan: _Plan, t: int
+    ) -> tuple[float, ...]:
+        """The coefficients of a group that something else writes to: plain numbers, or a frozen rate."""
+        values: list[float] = []
+        for index, coefficient in enumerate(self.coefficients):
+            name, source, value = coefficient.name, group[coefficient.schedule_key], written[index]
+            if source is None:
+                values.append(float(value))
+            elif value == plan.shown[index]:
+                values.append(plan.values[index] if plan.values else self._schedule(source, name)(t))
+            elif coefficient is self.coefficients[0] and value == 0.0:
+                values.append(0.0)
+            else:
+                raise OptimizerError(
+                    f"{name} follows the schedule {source}, but something else set it to {value}: "
+                    f"give {name} as a plain number to drive it from outside"
+                )
+        if -math.inf < values[0] < 0.0 and -values[0] <= _ROUNDING * self._largest_rate(group):
+            values[0] = 0.0
+        return tuple(values)
 
     def _largest_rate(self, group: Mapping[str, Any]) -> float:
         """The learning rate that a scheduler started from, which its rounding errors are compared with."""
         known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
         return max(float(rate) for rate in known if rate is not None)
 
-    def _refuse_writes(self, group: Mapping[str, Any], shown: tuple[float, ...]) -> None:
-        """Raise an OptimizerError if something else has written to a scheduled value, but for lr = 0."""
-        for coefficient, before in zip(self.coefficients, shown, strict=True):
-            name, source = coefficient.name, group[coefficient.schedule_key]
-            value = group[name]
-            if source is not None and value != before and not (name == "lr" and value == 0.0):
-                raise OptimizerError(
-                    f"{name} follows the schedule {source}, but something else set it to {value}: "
-                    f"give {name} as a plain number to drive it from outside"
-                )
-
-    def _shown_by(self, group: Mapping[str, Any]) -> tuple[float, ...]:
-        """The values that the group showed after its last step.
-
-        A group whose count of steps has changed since was loaded as a whole (ZeroRedundancyOptimizer does so
-        without calling load_state_dict), and shows what it was saved with.
-        """
-        known = self._shown.get(id(group))
-        if known is None or known[0] != group["step"]:
-            known = self._shown[id(group)] = (group["step"], self._read_values(group))
-        return known[1]
+    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
+        """Count the step, and show the values of the next."""
+        group["step"] = t
+        plan = self._plans[id(group)]
+        if any(self._read_schedules(group)):
+            put_back = plan.shown[0]
+            frozen = values[0] == 0.0 != put_back and group["lr_schedule"] is not None
+            plan = self._make_plan(group)
+            if frozen and group["lr"] != 0.0:
+                # A learning rate that was set to 0 may be put back to what it was.
+                group["lr"] = 0.0
+                self._plans[id(group)] = plan._replace(shown=(put_back, *plan.shown[1:]))
+        elif plan.values is None:
+            self._make_plan(group)
+        else:
+            self._plans[id(group)] = _Plan(t, self._read_values(group), values)
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
         """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
@@ -190,6 +284,10 @@ class ScheduledOptimizer(Optimizer):
             complement = self._complements[source] = 1 - self._schedule(source, coefficient.name)
         return complement(t)
 
+    def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
+        """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
+        return self._used.get(id(group), ())
+
     @property
     def grad_divisor(self) -> Tensor | None:
         """What the gradients are to be divided by: the scale that a GradScaler leaves here for one step."""
@@ -215,6 +313,8 @@ class ScheduledOptimizer(Optimizer):
         Raises:
             OptimizerError: a coefficient is out of range, or a gradient cannot be used; nothing was changed.
         """
+        if _is_compiling():
+            return self._step_outside(closure)
         if (
             self._optimizer_step_pre_hooks
             or self._optimizer_step_post_hooks
@@ -250,16 +350,7 @@ class ScheduledOptimizer(Optimizer):
         return loss
 
     _step_with_hooks = Optimizer.profile_hook_step(_step)
-
-    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
-        """Show this step's values in the group."""
-        known = values
-        if values[0] == 0.0 and group["lr"] == 0.0 and group["lr_schedule"] is not None:
-            # A learning rate that was set to 0 may be put back to what it was.
-            known = (self._shown_by(group)[0], *values[1:])
-        group["step"] = t
-        group.update(zip(self._names, values, strict=True))
-        self._shown[id(group)] = (t, known)
+    _step_outside = _disable_dynamo(_step_with_hooks)
 
     def state_dict(self) -> dict[str, Any]:
         """The state in plain types, which ``torch.load(weights_only=True)`` reads."""
@@ -295,16 +386,17 @@ class ScheduledOptimizer(Optimizer):
             self._check_loaded(state, present)
         self._forget()
         super().__setstate__(state)
+        for group in self.param_groups:
+            self._make_plan(group)
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state into the form of this version, or raise an error that says why it is none."""
         self._translate(state, present)
         for index, (group, before) in enumerate(zip(state["param_groups"], present, strict=True)):
-            missing = [key for key in self._distinctive if key not in group]
-            if missing:
-                raise OptimizerError(
-                    f"the state_dict is not one of {type(self).__name__}: it has no {missing[0]!r}"
-                )
+            wrong = [f"no {key!r}" for key in self._distinctive if key not in group]
+            wrong += [f"a {key!r}" for key in self._foreign if key in group]
+            if wrong:
+                raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {wrong[0]}")
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
             if isinstance(group["step"], bool) or not isinstance(group["step"], int) or group["step"] < 0:
@@ -329,7 +421,7 @@ class ScheduledOptimizer(Optimizer):
         if str(source).startswith(_CALLABLE):
             source = group[key] = before[key] or source
         if source is None:
-            if not is_number(group[name]):
+            if not is_number(group[name]) and not isinstance(group[name], Tensor):
                 raise OptimizerError(f"the saved {name} is {group[name]!r}; expected a number")
         elif isinstance(source, (str, Schedule)):
             self._schedule(source, name)
@@ -344,11 +436,6 @@ class ScheduledOptimizer(Optimizer):
 
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""
-
-
-def _as_text(schedule: Schedule | None) -> str | Schedule | None:
-    """What a group keeps of a schedule: its text, which every program can save, or itself if it has none."""
-    return schedule if schedule is None or _is_opaque(schedule) else str(schedule)
 
 
 def _is_opaque(schedule: Schedule) -> bool:

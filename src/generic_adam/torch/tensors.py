@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.kernels import Kernel, Lists, Step
+from generic_adam.torch.coefficients import UnsupportedError
+from generic_adam.torch.kernels import Kernel, Lists, Step, flat
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
 _FULL_PRECISION = (torch.float32, torch.float64)
@@ -25,6 +26,7 @@ _FULL_PRECISION = (torch.float32, torch.float64)
 _WIDENED_AT_ONCE = 2**17
 
 _stride = torch.Tensor.stride
+_numel = torch.Tensor.numel
 _is_contiguous = torch.Tensor.is_contiguous
 _momentum_of = itemgetter("exp_avg")
 _second_moment_of = itemgetter("exp_avg_sq")
@@ -38,11 +40,15 @@ class Bucket(NamedTuple):
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
         device_type: "cpu", "cuda", ...
+        states: the state of each parameter.
+        count: how many steps each of these parameters has had, where that is one number for all.
     """
 
     lists: Lists
     aligned: bool
     device_type: str
+    states: list[dict[str, Any]]
+    count: int
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
@@ -79,9 +85,10 @@ def gather(
     """The tensors of one step, in buckets; makes the state of parameters that have none.
 
     Raises:
-        OptimizerError: a gradient is sparse.
+        UnsupportedError: a gradient is sparse.
+        OptimizerError: a gradient or a tensor of the state has another shape than its parameter.
     """
-    buckets: dict[tuple[torch.device, torch.dtype, bool], Lists] = {}
+    buckets: dict[tuple[torch.device, torch.dtype, bool, int, float | None], Bucket] = {}
     for index, parameter in enumerate(params):
         gradient = parameter.grad
         if gradient is None:
@@ -100,19 +107,23 @@ def gather(
                 f"the gradient or the state of parameter {index} of its group has not the shape "
                 f"{tuple(first.shape)} of its parameter"
             )
-        key = (first.device, first.dtype, _are_aligned(row))
-        lists = buckets.setdefault(key, Lists([], [], [], [], []))
+        aligned, count = _are_aligned(row), moments.setdefault("step", 0)
+        key = (first.device, first.dtype, aligned, count, moments.get("theta_correction"))
+        if key not in buckets:
+            buckets[key] = Bucket(Lists([], [], [], [], []), aligned, first.device.type, [], count)
+        bucket = buckets[key]
+        bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
-        for tensors, tensor in zip(lists, row, strict=False):
+        for tensors, tensor in zip(bucket.lists, row, strict=False):
             tensors.append(tensor)
-    return [Bucket(lists, aligned, device.type) for (device, _, aligned), lists in buckets.items()]
+    return list(buckets.values())
 
 
 def refuse_sparse(parameter: Tensor, index: int) -> None:
-    """Raise an OptimizerError that says which parameter of its group has a sparse gradient."""
+    """Raise an UnsupportedError that says which parameter of its group has a sparse gradient."""
     gradient = parameter.grad
     if gradient is not None and gradient.layout is not torch.strided:
-        raise OptimizerError(
+        raise UnsupportedError(
             f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
             f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
         )
@@ -122,41 +133,63 @@ class Snapshot(NamedTuple):
     """What was found about a group that needs nothing done; what may have changed since is asked again.
 
     It holds no tensor of the state, so that one who drops or moves the state frees its memory.
+
+    Attributes:
+        device_type: of all tensors.
+        missed: how many steps of the optimizer the parameters have not been part of, all of them the same.
+        ids_of_state: of the tensors of the state.
+        sizes: of the parameters.
+        strides: of the state, where not everything is contiguous.
     """
 
     device_type: str
-    params: list[Tensor]
+    missed: int
     ids_of_state: list[int]
-    strides: list[tuple[int, ...]]
+    sizes: list[int]
+    strides: list[tuple[int, ...]] | None
 
 
-def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket]) -> Snapshot | None:
+def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket], t: int) -> Snapshot | None:
     """A snapshot of a group that was gathered into one bucket of ordinary full-precision tensors, or None."""
     if len(buckets) != 1 or not buckets[0].aligned or len(buckets[0].lists.params) != len(params):
         return None
     if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
         return None
-    _, _, momenta, second_moments, maxima = buckets[0].lists
-    ids = list(map(id, [*momenta, *second_moments, *maxima]))
-    return Snapshot(buckets[0].device_type, list(params), ids, list(map(_stride, second_moments)))
+    bucket = buckets[0]
+    if "theta_correction" in bucket.states[0]:
+        return None
+    _, _, momenta, second_moments, maxima = bucket.lists
+    state = [*momenta, *second_moments, *maxima]
+    strides = None if all(map(_is_contiguous, state)) else list(map(_stride, second_moments))
+    sizes = list(map(_numel, second_moments))
+    return Snapshot(bucket.device_type, t - 1 - bucket.count, list(map(id, state)), sizes, strides)
 
 
 def gather_again(
-    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], snapshot: Snapshot, *, amsgrad: bool
+    params: Sequence[Tensor],
+    state: Mapping[Tensor, dict[str, Any]],
+    snapshot: Snapshot,
+    t: int,
+    *,
+    amsgrad: bool,
 ) -> list[Bucket] | None:
-    """The tensors of one step of a group that has not changed in kind since the snapshot; None if it has.
+    """The tensors of step t of a group that has not changed in kind since the snapshot; None if it has.
 
-    This runs at every step of most networks, so it asks only what it must: whether the parameters and their
-    state are the same objects (a state may have been moved or replaced), and whether parameters and gradients
-    still lie in memory as the state does.
+    This runs at every step of most networks, so it asks only what it must: whether the state's tensors are
+    the same objects (a state may have been moved or replaced), and whether parameters and gradients have its
+    size and lie in memory as it does. That a gradient has the shape of its parameter is torch's own rule.
     """
-    if len(params) != len(snapshot.params) or not all(map(is_, params, snapshot.params)):
-        return None
     grads: list[Any] = [parameter.grad for parameter in params]
     try:
-        same_layout = list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params))
-        # With one group, the states are in the order of the parameters; their ids are compared below.
-        alone = len(state) == len(params)
+        if list(map(_numel, params)) != snapshot.sizes:
+            return None
+        if snapshot.strides is None:
+            if not (all(map(_is_contiguous, params)) and all(map(_is_contiguous, grads))):
+                return None
+        elif not list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params)):
+            return None
+        # With one group, the states are in the order of the parameters.
+        alone = len(state) == len(params) and all(map(is_, state, params))
         states = list(state.values()) if alone else [state[parameter] for parameter in params]
         momenta = list(map(_momentum_of, states))
         second_moments = list(map(_second_moment_of, states))
@@ -166,10 +199,8 @@ def gather_again(
         return None
     if list(map(id, [*momenta, *second_moments, *maxima])) != snapshot.ids_of_state:
         return None
-    if not same_layout and not all(map(_is_contiguous, [*params, *grads, *second_moments])):
-        return None
     lists = Lists(list(params), grads, momenta, second_moments, maxima)
-    return [Bucket(lists, True, snapshot.device_type)]
+    return [Bucket(lists, True, snapshot.device_type, states, t - 1 - snapshot.missed)]
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
@@ -216,15 +247,18 @@ def _are_aligned(row: list[Tensor]) -> bool:
 
 
 def update_bucket(bucket: Bucket, step: Step, kernel: Kernel) -> None:
-    """Run a kernel over a bucket, in float32 where the parameters are of half precision."""
+    """Run a kernel over a bucket, in float32 where parameters are of half precision, and count the step."""
     lists = bucket.lists
     if lists.params[0].element_size() >= 4:
         kernel(lists, step)
-        return
-    for chunk in _chunks(lists) if bucket.aligned else [lists]:
-        wide = [parameter.float() for parameter in chunk.params]
-        kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), step)
-        torch._foreach_copy_(chunk.params, wide)
+    else:
+        for chunk in _chunks(lists) if bucket.aligned else [lists]:
+            wide = [parameter.float() for parameter in chunk.params]
+            kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), step)
+            torch._foreach_copy_(chunk.params, wide)
+    count = bucket.count + 1
+    for moments in bucket.states:
+        moments["step"] = count
 
 
 def _chunks(lists: Lists) -> Iterator[Lists]:
@@ -232,7 +266,7 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
     chunk = Lists([], [], [], [], [])
     room = _WIDENED_AT_ONCE
     for index, parameter in enumerate(lists.params):
-        row = [_flat(tensors[index]) for tensors in lists if tensors]
+        row = [flat(tensors[index]) for tensors in lists if tensors]
         start, size = 0, parameter.numel()
         while start < size:
             stop = min(size, start + room)
@@ -245,8 +279,3 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
                 chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
     if chunk.params:
         yield chunk
-
-
-def _flat(tensor: Tensor) -> Tensor:
-    """The tensor's elements in the order of memory, as a view."""
-    return tensor.as_strided((tensor.numel(),), (1,))

@@ -4,12 +4,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.torch import options, tensors
-from generic_adam.torch.coefficients import LEARNING_RATE, Coefficient
+from generic_adam.torch import tensors
+from generic_adam.torch.coefficients import LEARNING_RATE, Coefficient, check_non_negative, is_number
 from generic_adam.torch.kernels import Lists, Step, smallest
 from generic_adam.torch.scheduled import ScheduledOptimizer
 
@@ -47,7 +48,7 @@ class AdaUSM(ScheduledOptimizer):
     def __init__(
         self,
         params: ParamsT,
-        lr: ScheduleLike = 1e-3,
+        lr: ScheduleLike | Tensor = 1e-3,
         weights: ScheduleLike = "t",
         *,
         momentum: float = 0.9,
@@ -70,13 +71,13 @@ class AdaUSM(ScheduledOptimizer):
         )
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        options.check_non_negative(options_of_group, "eps", "weight_decay")
+        check_non_negative(options_of_group, "eps", "weight_decay")
         momentum, interpolation = options_of_group["momentum"], options_of_group["interpolation"]
-        if not options.is_number(momentum) or not 0.0 <= momentum < 1.0:
+        if not is_number(momentum) or not 0.0 <= momentum < 1.0:
             raise OptimizerError(f"momentum is {momentum!r}; expected 0 <= momentum < 1")
         # mu / (1 - mu) is itself rounded, and may be asked for.
         most = momentum / (1.0 - momentum)
-        if not options.is_number(interpolation) or not 0.0 <= interpolation <= most * (1.0 + 1e-12):
+        if not is_number(interpolation) or not 0.0 <= interpolation <= most * (1.0 + 1e-12):
             raise OptimizerError(
                 f"interpolation is {interpolation!r}; expected 0 <= interpolation <= "
                 f"momentum / (1 - momentum) = {most:g}"

@@ -1,6 +1,6 @@
-"""Every optimizer of this package: how to build it, and what it answers to bad arguments.
+"""Every optimizer of generic_adam.torch: how to build it, and what it answers to bad arguments.
 
-The entries drive the listing and the conformance tests, so that a new optimizer is tested by being listed.
+A new optimizer is tested by being listed here.
 """
 
 from collections.abc import Mapping
@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from generic_adam.torch.adashift import AdaShift
-from generic_adam.torch.adausm import AdaUSM
-from generic_adam.torch.amsgrad import AMSGrad
-from generic_adam.torch.generic_adam import GenericAdam
-from generic_adam.torch.padam import Padam
+import torch
+
+from generic_adam.torch import AdaShift, AdaUSM, AMSGrad, GenericAdam, Padam, WeightedAdaEMA
 from generic_adam.torch.scheduled import ScheduledOptimizer
-from generic_adam.torch.weighted_adaema import WeightedAdaEMA
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ class OptimizerInfo:
         """The name of the class."""
         return self.constructor.__name__
 
-    @property
-    def summary(self) -> str:
-        """The first line of its documentation."""
-        return (self.constructor.__doc__ or "").partition("\n")[0]
-
 
 def _arguments(**arguments: Any) -> Mapping[str, Any]:
     return MappingProxyType(arguments)
@@ -60,13 +52,20 @@ def _bad(message: str, **arguments: Any) -> BadInput:
     return BadInput(_arguments(**arguments), message)
 
 
+_PAPERS = _arguments(initial_v=1e-8, eps=1e-16, bias_correction=False)
 _BAD_FOR_ALL = (
     _bad("lr is -1.0; expected a finite lr >= 0", lr=-1.0),
     _bad("lr is nan; expected a finite lr >= 0", lr=float("nan")),
     _bad("lr: expected a number, a text, a schedule or a callable of t, got NoneType", lr=None),
     _bad("lr at t = 1 is -1.0; expected a finite lr >= 0", lr="1 - 2/t"),
+)
+_BAD_NUMBERS = (
     _bad("eps is -1e-08; expected a finite number >= 0", eps=-1e-8),
     _bad("weight_decay is '0.1'; expected a finite number >= 0", weight_decay="0.1"),
+)
+_BAD_SEQUENCES = (
+    _bad("eps is -1e-08; expected a finite eps >= 0", eps=-1e-8),
+    _bad("weight_decay at t = 1 is -1.0; expected a finite weight_decay >= 0", weight_decay="1 - 2/t"),
 )
 _BAD_BETA = _bad("beta is 1.0; expected 0 <= beta < 1", beta=1.0)
 _BAD_THETA = _bad("theta at t = 1 is 2.0; expected 0 <= theta < 1", theta="1 + 1/t")
@@ -84,24 +83,34 @@ _GENERIC_ADAM = OptimizerInfo(
     GenericAdam,
     valid=(
         _arguments(),
-        _arguments(lr="0.1/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)"),
+        _arguments(lr="0.1/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)", **_PAPERS),
+        _arguments(lr="0.1/sqrt(t)", eps="1e-3/t", theta=0.9, weight_decay="0.1/t"),
         _arguments(lr=0.01, betas=(0.5, "1 - 0.9/t^0.5"), weight_decay=0.1),
         _arguments(lr=lambda t: 0.1 / t, beta="0.9 * 0.99^t", theta="1 - 1/t"),
-        _arguments(lr=0.01, bias_correction=True, initial_v=0.0, eps=1e-8, weight_decay=0.01),
-        _arguments(lr="0.1/sqrt(t)", theta="1 - 1/(t + 1)", bias_correction=True, initial_v=0.0),
+        _arguments(lr=0.01, bias_correction=False, initial_v=1e-8, weight_decay=0.01),
+        _arguments(lr="0.1/sqrt(t)", theta="1 - 1/(t + 1)", eps=1e-16),
         _arguments(lr=0.01, amsgrad=True, maximize=True),
         _arguments(lr=0.01, beta=0.0, theta="1 - 1/t", foreach=True),
-        _arguments(lr=0.01, beta=0.0, theta="1 - 1/t", foreach=False, weight_decay=0.1),
-        _arguments(lr=0.01, fused=True, eps=0.0),
+        _arguments(lr=0.01, beta=0.0, theta="1 - 1/t", foreach=False, weight_decay=0.1, **_PAPERS),
+        _arguments(lr=0.01, fused=True, eps=0.0, initial_v=1e-8),
+        _arguments(lr=torch.tensor(0.01), betas=(torch.tensor(0.5), torch.tensor(0.9))),
     ),
     bad=(
         *_BAD_FOR_ALL,
+        *_BAD_SEQUENCES,
         _BAD_BETA,
         _BAD_THETA,
         _BAD_INITIAL_V,
         _CONTRADICTION,
         _BETAS_TWICE,
         _bad("betas is 0.9; expected a pair (beta, theta)", betas=0.9),
+        _bad(
+            "weight decay inside the gradient (L2) is not supported; expected decoupled_weight_decay=True, "
+            "as in AdamW",
+            weight_decay=0.1,
+            decoupled_weight_decay=False,
+        ),
+        _bad("lr is a tensor of shape (2,); expected one real number", lr=torch.ones(2)),
         _bad("capturable=True is not supported: each step's numbers come from Python", capturable=True),
         _bad(
             "differentiable=True is not supported: each step's numbers come from Python", differentiable=True
@@ -114,12 +123,15 @@ _WEIGHTED_ADAEMA = OptimizerInfo(
         _arguments(),
         _arguments(lr="0.1/sqrt(t)", beta=0.9, weights="t^0.5"),
         _arguments(lr=0.01, weights=lambda t: 1.0 / t, initial_weight=2.0, weight_decay=0.1),
+        _arguments(lr=0.01, betas=(0.5, None), weights="t"),
     ),
     bad=(
         *_BAD_FOR_ALL,
+        *_BAD_SEQUENCES,
         _BAD_BETA,
         _BAD_INITIAL_V,
         _CONTRADICTION,
+        _bad("betas is (0.9, 0.99); expected (beta, None): the weights stand for theta", betas=(0.9, 0.99)),
         _bad("initial_weight is 0.0; expected a number > 0", initial_weight=0.0),
     ),
 )
@@ -132,21 +144,31 @@ _AMSGRAD = OptimizerInfo(
         _arguments(lr=0.01, foreach=True),
         _arguments(lr=0.01, foreach=False),
     ),
-    bad=(*_BAD_FOR_ALL, _BAD_BETA, _BAD_THETA, _BAD_INITIAL_V, _CONTRADICTION, _BETAS_TWICE),
+    bad=(
+        *_BAD_FOR_ALL,
+        *_BAD_SEQUENCES,
+        _BAD_BETA,
+        _BAD_THETA,
+        _BAD_INITIAL_V,
+        _CONTRADICTION,
+        _BETAS_TWICE,
+    ),
 )
 _PADAM = OptimizerInfo(
     Padam,
     valid=(
         _arguments(),
         _arguments(lr="0.1/sqrt(t)", beta=0.9, theta=0.999, partial=0.25),
-        _arguments(lr=0.01, theta="1 - 1/t", partial=0.5, weight_decay=0.1, maximize=True),
+        _arguments(lr=0.01, betas=(0.5, "1 - 1/t"), partial=0.5, weight_decay=0.1, maximize=True),
     ),
     bad=(
         *_BAD_FOR_ALL,
+        *_BAD_SEQUENCES,
         _BAD_BETA,
         _BAD_THETA,
         _BAD_INITIAL_V,
         _bad("partial is 0.6; expected 0 < partial <= 0.5", partial=0.6),
+        _bad("amsgrad is False; Padam has amsgrad=True", amsgrad=False),
         _bad("partial is 0; expected 0 < partial <= 0.5", partial=0),
     ),
 )
@@ -159,6 +181,7 @@ _ADASHIFT = OptimizerInfo(
     ),
     bad=(
         *_BAD_FOR_ALL,
+        *_BAD_NUMBERS,
         _BAD_BETA,
         _BAD_THETA,
         _bad("keep is 0; expected a whole number >= 1", keep=0),
@@ -177,6 +200,7 @@ _ADAUSM = OptimizerInfo(
     ),
     bad=(
         *_BAD_FOR_ALL,
+        *_BAD_NUMBERS,
         _bad("weights is 0.0; expected a finite weights > 0", weights=0.0),
         _bad("momentum is 1.0; expected 0 <= momentum < 1", momentum=1.0),
         _bad(

@@ -9,13 +9,15 @@ from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.torch import options, tensors
+from generic_adam.torch import tensors
 from generic_adam.torch.checkpoint import Expected
 from generic_adam.torch.coefficients import (
     LEARNING_RATE,
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
+    UnsupportedError,
+    check_non_negative,
 )
 from generic_adam.torch.kernels import smallest
 from generic_adam.torch.scheduled import ScheduledOptimizer
@@ -66,9 +68,9 @@ class AdaShift(ScheduledOptimizer):
     def __init__(
         self,
         params: ParamsT,
-        lr: ScheduleLike = 1e-3,
-        beta: ScheduleLike = 0.9,
-        theta: ScheduleLike = 0.999,
+        lr: ScheduleLike | Tensor = 1e-3,
+        beta: ScheduleLike | Tensor = 0.9,
+        theta: ScheduleLike | Tensor = 0.999,
         *,
         keep: int = 10,
         reduction: Reduction = "max",
@@ -89,7 +91,7 @@ class AdaShift(ScheduledOptimizer):
         )
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        options.check_non_negative(options_of_group, "eps", "weight_decay")
+        check_non_negative(options_of_group, "eps", "weight_decay")
         keep, reduction = options_of_group["keep"], options_of_group["reduction"]
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise OptimizerError(f"keep is {keep!r}; expected a whole number >= 1")
@@ -112,7 +114,7 @@ class AdaShift(ScheduledOptimizer):
                 continue
             tensors.refuse_sparse(parameter, index)
             if tensors.is_distributed(parameter):
-                raise OptimizerError("AdaShift needs whole tensors: sharded parameters are not supported")
+                raise UnsupportedError("AdaShift needs whole tensors: sharded parameters are not supported")
             state = self.state[parameter]
             x, gradient = tensors.local_and_real([parameter, parameter.grad])
             if "history" not in state:
