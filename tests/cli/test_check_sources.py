@@ -12,6 +12,8 @@ import torch
 from torch.optim import lr_scheduler
 from generic_adam.torch import GenericAdam, ScheduleLR
 
+AS_THE_PAPER = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
+
 def weights():
     return [torch.zeros(2, requires_grad=True)]
 
@@ -19,11 +21,11 @@ def plain():
     return torch.optim.Adam(weights())
 
 def repaired():
-    optimizer = GenericAdam(weights(), lr=1.0, theta="max(0.999, 1 - 1/t)")
+    optimizer = GenericAdam(weights(), lr=1.0, theta="max(0.999, 1 - 1/t)", **AS_THE_PAPER)
     return optimizer, ScheduleLR(optimizer, "0.001 * min(1, sqrt(1000/t))")
 
 def decayed():
-    return GenericAdam(weights(), lr="0.1/sqrt(t)", theta="1 - 1/max(t, 2)", weight_decay=0.1)
+    return GenericAdam(weights(), lr="0.1/sqrt(t)", theta="1 - 1/max(t, 2)", weight_decay=0.1, **AS_THE_PAPER)
 
 def opaque():
     optimizer = torch.optim.Adagrad(weights(), initial_accumulator_value=0.1)
@@ -33,7 +35,7 @@ def groups():
     return GenericAdam([
         {"params": weights(), "lr": "0.1/sqrt(t)", "theta": "1 - 1/max(t, 2)"},
         {"params": weights(), "lr": 0.1, "theta": 0.9},
-    ])
+    ], **AS_THE_PAPER)
 
 def lightning():
     optimizer = torch.optim.Adam(weights())

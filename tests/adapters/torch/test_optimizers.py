@@ -18,6 +18,8 @@ from generic_adam.torch.schedule_lr import ScheduleLR
 
 STEPS = 120
 
+AS_THE_PAPER = {"initial_v": 1e-8, "eps": 0.0, "bias_correction": False}
+
 
 def gradient(x, t):
     return 0.3 * x + np.sin(np.array([1.0, 2.0, 3.0]) * t) + 0.05
@@ -51,7 +53,10 @@ OPTIMIZERS = {
         lambda p: torch.optim.Adagrad(p, lr=0.3, lr_decay=0.01, eps=0, initial_accumulator_value=0.2),
         0.2,
     ),
-    "GenericAdam": (lambda p: GenericAdam(p, lr="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t", eps=0), 1e-8),
+    "GenericAdam": (
+        lambda p: GenericAdam(p, lr="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t", **AS_THE_PAPER),
+        1e-8,
+    ),
     "GenericAdam, corrected": (
         lambda p: GenericAdam(p, lr=0.05, eps=0, initial_v=0, bias_correction=True),
         0.0,
@@ -78,7 +83,7 @@ PAIRS = [
 def test_the_method_read_takes_the_same_steps(name, scheduler):
     build, initial_v = OPTIMIZERS[name]
     if scheduler != "none" and name == "GenericAdam":
-        build = lambda p: GenericAdam(p, lr=0.1, beta=0.8, theta="1 - 0.9/t", eps=0)  # noqa: E731
+        build = lambda p: GenericAdam(p, lr=0.1, beta=0.8, theta="1 - 0.9/t", **AS_THE_PAPER)  # noqa: E731
     reading, path = torch_path(build, SCHEDULERS[scheduler])
     np.testing.assert_allclose(path, method_path(reading.method, initial_v), rtol=1e-9, atol=1e-12)
 
@@ -147,11 +152,11 @@ def test_what_the_theorem_does_not_cover_is_said():
     assert "decoupled weight decay of 0.01" in decoupled.outside[1]
     assert "v_0 = 0 and eps = 1e-10" in read(torch.optim.Adagrad(weights()))[0].outside[0]
     # an eps that rounding swallows is a remark; one that it does not is outside
-    (ours,) = read(GenericAdam(weights()))
+    (ours,) = read(GenericAdam(weights(), initial_v=1e-8, eps=1e-16))
     assert ours.outside == ()
     assert "rounding" in ours.notes[0]
-    assert read(GenericAdam(weights(), eps=0))[0].notes == ()
-    assert "eps = 1e-06" in read(GenericAdam(weights(), eps=1e-6))[0].outside[0]
+    assert read(GenericAdam(weights(), initial_v=1e-8, eps=0))[0].notes == ()
+    assert "eps = 1e-06" in read(GenericAdam(weights(), initial_v=1e-8, eps=1e-6))[0].outside[0]
     assert "v_0 = 0" in read(GenericAdam(weights(), initial_v=0))[0].outside[0]
 
 

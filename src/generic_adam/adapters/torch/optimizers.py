@@ -119,6 +119,10 @@ def read_adafactor(group: Group, rate: Schedule, _beta: Schedule | None) -> Desc
 
 def read_generic_adam(group: Group, rate: Schedule, beta: Schedule | None) -> Described:
     """GenericAdam: its own sequences; those given as numbers may be driven by the scheduler."""
+    if "partial" in group:
+        raise AdapterError("Padam is not a Generic Adam: it divides by a power of v_t other than its root")
+    if group["eps_schedule"] or group["weight_decay_schedule"]:
+        raise AdapterError("GenericAdam with an eps or a weight decay that follows a schedule is outside")
     outside, notes = _start(float(group["initial_v"]), float(group["eps"]))
     if group["amsgrad"]:
         outside.append("amsgrad=True: the certificate is for the method without the maximum")
