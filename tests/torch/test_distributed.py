@@ -15,7 +15,13 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 ROOT = Path(__file__).parents[2]
-TOGETHER = ("data_parallel", "fully_sharded", "zero_redundancy", "save_on_two")
+TOGETHER = (
+    "data_parallel",
+    "fully_sharded",
+    "zero_redundancy",
+    "overlapping_is_refused",
+    "save_on_two",
+)
 
 
 def launch(world: int, directory: Path, *checks: str) -> None:

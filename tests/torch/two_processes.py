@@ -83,7 +83,8 @@ def fully_sharded(_: Path) -> None:
         assert_close(weights(model), alone(12))
         for x, moments in optimizer.state.items():
             # The state is sharded as its parameter is.
-            assert {moment.placements for moment in moments.values()} == {x.placements}
+            tensors = (moments["exp_avg"], moments["exp_avg_sq"])
+            assert {moment.placements for moment in tensors} == {x.placements}
 
 
 def _sharded_like(tensor: torch.Tensor, like: DTensor) -> DTensor:
@@ -102,7 +103,18 @@ def zero_redundancy(_: Path) -> None:
     again.load_state_dict(saved[0])
     train(model, again, 7, 6)
     assert_close(weights(model), alone(12))
-    assert abs(again.param_groups[0]["lr"] - 0.05 / 12**0.5) < 1e-15
+    assert abs(again.param_groups[0]["lr"] - 0.05 / 13**0.5) < 1e-15
+
+
+def overlapping_is_refused(_: Path) -> None:
+    """torch asks for a functional optimizer of its own there, and says so."""
+    model = DistributedDataParallel(network())
+    try:
+        ZeroRedundancyOptimizer(model.parameters(), GenericAdam, overlap_with_ddp=True, **OPTIONS)
+    except ValueError as error:
+        assert "GenericAdam" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError("torch took it")
 
 
 def _sharded_model() -> torch.nn.Module:
