@@ -282,7 +282,6 @@ def _binary(operation: Callable[[Enclosed, Enclosed], Enclosed]) -> Callable[[No
 _VALUES: dict[str, Callable[[Node, int], Enclosed]] = {
     "number": _number,
     "t": lambda _, t: (mpf(t), _EXACT),
-    "pi": lambda *_: (+mp.pi, 3 - mp.prec),
     "+": _binary(_add),
     "-": _binary(_subtract),
     "*": _binary(_multiply),

@@ -167,6 +167,9 @@ def compare(outcome: Outcome, subject: Subject, answer: Answer) -> None:
                 outcome.add("wrong fails" if true == HOLDS else "wrong witness", f"{name} at t = {witness}")
         elif status == FAILS and true == HOLDS:
             outcome.add("wrong fails", name)
+    least = truth.constant_at_least
+    if least is not None and answer.constant is not None and answer.constant < 2 * least:
+        truth.constant_at_least = subject.refined_ratio()
     _compare_numbers(outcome, truth, answer)
 
 

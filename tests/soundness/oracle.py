@@ -60,7 +60,8 @@ def _read(node: ast.expr, source: str) -> Node:
         case ast.Name(id="t"):
             return TIME
         case ast.Name(id="pi"):
-            return Node(("pi",))
+            # The language's pi is the decimal that a float of it prints.
+            return Node(("number", Fraction("3.141592653589793")))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _folded("-", Node(("number", Fraction(0))), _read(operand, source))
         case ast.UnaryOp(operand=operand):
@@ -141,11 +142,6 @@ def _expanded_smaller(left: Node, right: Node) -> Series:
     )
 
 
-@expansion.precise
-def _expanded_pi() -> Series:
-    return expansion.constant(+mp.pi)
-
-
 def _expanded_power(base: Node, exponent: Node) -> Series:
     if exponent.is_constant:
         if exponent[0] == "number":
@@ -204,7 +200,6 @@ def _expanded_correction(factor: Node) -> Series:
 _EXPANSIONS: dict[str, Callable[..., Series]] = {
     "number": expansion.constant,
     "t": lambda: expansion.single(expansion.TIME),
-    "pi": _expanded_pi,
     "+": lambda left, right: expansion.add(expand(left), expand(right)),
     "-": lambda left, right: expansion.add(expand(left), expansion.negate(expand(right))),
     "*": lambda left, right: expansion.multiply(expand(left), expand(right)),
@@ -483,11 +478,46 @@ class Subject:
 
     def _largest_ratio(self, every: Iterable[int]) -> mpf:
         with mp.workdps(50):
-            found = [self.alpha.sign(t)[1] ** 2 / self.theta.sign(t, missing=True)[1] for t in every]
+            found = [self.chi_squared(t) for t in every]
             least, best = found[0], mpf(1)
             for squared in found[1:]:
                 best, least = max(best, squared / least), min(least, squared)
             return mp.sqrt(best)
+
+    def chi_squared(self, t: int) -> mpf:
+        """chi_t^2, at a t where both sequences have their signs."""
+        return self.alpha.sign(t)[1] ** 2 / self.theta.sign(t, missing=True)[1]
+
+    def refined_ratio(self) -> mpf:
+        """A better lower bound on C0: around the pair of the largest ratio, between the t looked at."""
+        grid = self.times
+        with mp.workdps(50):
+            values = [self.chi_squared(t) for t in grid]
+            least, best = 0, (mpf(1), 0, 0)
+            for here in range(1, len(grid)):
+                if values[here] > best[0] * values[least]:
+                    best = values[here] / values[least], here, least
+                least = here if values[here] < values[least] else least
+            ratio, high, low = best
+            if high - low >= 2:  # else what is found on the left could lie right of the other
+                ratio = self._climbed(grid, high, 1) / self._climbed(grid, low, -1)
+            return mp.sqrt(max(ratio, best[0]))
+
+    def _climbed(self, grid: list[int], index: int, direction: int) -> mpf:
+        """The extreme chi^2 next to a point of the grid, by a ternary search on both sides of it."""
+        best = self.chi_squared(grid[index])
+        for low, high in ((max(index - 1, 0), index), (index, min(index + 1, len(grid) - 1))):
+            start, stop = grid[low], grid[high]
+            while stop - start > 2:
+                third = (stop - start) // 3
+                a, b = start + third, stop - third
+                if direction * (self.chi_squared(a) - self.chi_squared(b)) < 0:
+                    start = a
+                else:
+                    stop = b
+                candidates = (best, self.chi_squared(a), self.chi_squared(b))
+                best = max(candidates) if direction > 0 else min(candidates)
+        return best
 
     def ratio(self) -> tuple[str, Key | None]:
         """Condition 4, and the order of its ratio."""
@@ -536,7 +566,7 @@ def _difference(late: Enclosed, early: Enclosed) -> Enclosed:
     return found, max(late[1], early[1], rounding) + 2
 
 
-_GRID = {int(2.3**k) for k in range(2, 17)} | {10**k for k in (7, 9, 12, 17, 24, 40)} | {2**53}
+_GRID = {int(1.55**k) for k in range(5, 33)} | {10**k for k in (7, 9, 12, 17, 24, 40)} | {2**53}
 _SEARCHED = sorted({1, 2, 3} | _GRID)
 
 
