@@ -336,6 +336,11 @@ def exact(node: Node, t: int) -> Fraction | None:
 _VANISHES = -3500
 
 
+def digits_left(x: Enclosed) -> float:
+    """How many binary digits of the value its error leaves."""
+    return _mag(x[0]) - x[1] if x[0] else 0
+
+
 def is_definite(x: Enclosed) -> bool:
     """Whether the error leaves no doubt about the sign."""
     return _mag(x[0]) - 1 > x[1]

@@ -27,6 +27,7 @@ from tests.soundness.enclosed import (
     Node,
     UndefinedError,
     complement,
+    digits_left,
     exact,
     is_definite,
     settled,
@@ -295,6 +296,23 @@ class Sequence:
         of = complement if missing else value
         return settled(lambda: of(self.node, t), (200, 1200), zero=t <= _EARLY)
 
+    def accurate(self, t: int, missing: bool = False) -> mpf:
+        """u_t (or 1 - u_t) to twenty digits, where they can be had."""
+        t = 1 if self.node.is_constant else t
+        known = self.near(t, missing)
+        if known is not None and digits_left(known) > 70:
+            return known[0]
+        of = complement if missing else value
+        for digits in (200, 1200):
+            with mp.workdps(digits):
+                try:
+                    found = of(self.node, t)
+                except OUT_OF_REACH:
+                    continue
+            if digits_left(found) > 70:
+                return found[0]
+        return self.sign(t, missing)[1]
+
     def inside(self, t: int) -> tuple[int | None, int | None]:
         """The signs of u_t and 1 - u_t; one value says both where it is well inside (0, 1)."""
         rest = self.near(t, missing=True)
@@ -486,7 +504,7 @@ class Subject:
 
     def chi_squared(self, t: int) -> mpf:
         """chi_t^2, at a t where both sequences have their signs."""
-        return self.alpha.sign(t)[1] ** 2 / self.theta.sign(t, missing=True)[1]
+        return self.alpha.accurate(t) ** 2 / self.theta.accurate(t, missing=True)
 
     def refined_ratio(self) -> mpf:
         """A better lower bound on C0: around the pair of the largest ratio, between the t looked at."""
