@@ -20,8 +20,10 @@ EXPERIMENTS = (
     ("LeNet on MNIST", "lenet", "reproduction-training.md"),
     ("ResNet-18 on CIFAR-100", "resnet18", "reproduction-training.md"),
     ("ResNet-18 with the larger step size", "resnet18-large-lr", "reproduction-training.md"),
+    ("Adam against AdaEMA as a function of v₀", "lenet-v0", "reproduction-training.md"),
     ("what the guarantee costs on LeNet", "lenet-cost", "reproduction-training.md"),
     ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-training.md"),
+    ("what the guarantee costs on a small GPT", "gpt-cost", "reproduction-training.md"),
     ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
 )
 OUTCOMES = ("outcomes.md", "final.md")

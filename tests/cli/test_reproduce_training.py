@@ -7,6 +7,7 @@ import pytest
 from generic_adam.cli.app import run
 from generic_adam.cli.reproduce_training import _HELP
 from generic_adam.experiments import cost, paper_studies
+from generic_adam.experiments.backends import Paused
 from generic_adam.experiments.downloads import SOURCES
 from generic_adam.experiments.records import read_claims
 from generic_adam.experiments.run import exclusive
@@ -128,3 +129,19 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch, capfd):
 
 def test_the_help_says_what_the_studies_say():
     assert {name: one.help for name, one in (paper_studies.EXPERIMENTS | cost.EXPERIMENTS).items()} == _HELP
+
+
+@pytest.mark.parametrize("number", [2, 15, 1])
+def test_a_signal_says_the_command_that_goes_on(tmp_path, data, monkeypatch, capfd, number):
+    def run_until_a_signal(*_arguments, **_options):
+        raise Paused(number)
+
+    monkeypatch.setattr("generic_adam.experiments.study.run", run_until_a_signal)
+    out = tmp_path / "a [bold] place"
+    assert run(["reproduce", "lenet", "--epochs", "2", "--data", data, "--out", str(out)]) == 128 + number
+    said = capfd.readouterr().err
+    assert f"at the last checkpoints in {out}" in said
+    assert (
+        "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
+    )
+    assert "Traceback" not in said

@@ -1,5 +1,7 @@
 """The methods of the cost studies: Adam as people use it, and what takes its place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,9 @@ from generic_adam.experiments.study import Options
 from generic_adam.methods import adam
 from generic_adam.schedules import parse
 from generic_adam.theorems.advice import advise
+from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.theorems.floor import three_numbers
+from generic_adam.theorems.sweep import Sequences
 
 
 def lines(name, steps):
@@ -40,3 +45,18 @@ def test_gpt_warms_up_and_falls_to_a_tenth_and_keeps_what_is_said():
         [0.95, 0.95, 0.9995]
     )
     assert {one.decay for one in found.values()} == {0.1}
+
+
+def test_the_three_numbers_are_those_of_the_sequences_that_run():
+    """Written out here: Adam's correction in alpha_t, eps on the corrected root, v_0 = 0."""
+    experiment = EXPERIMENTS["gpt-cost"]
+    chosen = experiment.lines(experiment.study, Options(), 300)[:1]
+    ((name, headings, rows),) = experiment.notes(replace(experiment.study, lines=tuple(chosen)), 300)
+    t = np.arange(1, 301)
+    correction = np.sqrt(1 - 0.999**t)
+    sequences = Sequences.of(0.001 * correction / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * correction)
+    expected = three_numbers(sequences, adam_terms)
+    assert (name, headings) == ("guarantees", ["method", "noise", "gap", "drift", "for ever"])
+    ((label, *numbers, verdict),) = rows
+    assert (label, verdict) == ("AdamW constant, 0.999", "not certified")
+    assert numbers == [f"{value:.3g}" for value in (expected.noise, expected.gap, expected.drift)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,7 +117,8 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
                 return
     except Paused as paused:
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}", markup=False)
-        console.print(f"to go on: {command} --out {place.directory}", markup=False)
+        data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
+        console.print(f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}", markup=False)
         raise typer.Exit(128 + paused.signal) from paused
     curves = studies.collect(study, place.directory)
     files = studies.publish(

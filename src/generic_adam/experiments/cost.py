@@ -9,10 +9,16 @@ from typing import Final
 from generic_adam.experiments.study import Experiment, Line, Options, Study
 from generic_adam.experiments.training import OptimizerSettings
 from generic_adam.methods import Method, adam, certified_adam
+from generic_adam.methods.algorithm import Algorithm
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.methods.shapes import cosine_fall, warm_up
-from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.methods.shipped import corrected_eps
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
 from generic_adam.theorems.advice import advise
+from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.theorems.floor import three_numbers
+from generic_adam.theorems.sweep import Sequences
 
 RATE: Final = 0.001
 """The learning rate with which Adam is mostly used; the peak where there is a warm-up."""
@@ -85,6 +91,30 @@ def gpt_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line]:
     ]
 
 
+def algorithm_of(settings: OptimizerSettings) -> Algorithm:
+    """The algorithm that a line runs, its weight decay left out: theorem E speaks of the rest.
+
+    torch's form: alpha_t carries the correction sqrt(1 - prod theta)/(1 - prod beta), v_0 = 0, and eps is
+    added to the corrected root.
+    """
+    beta, theta = as_schedule(settings.beta), as_schedule(settings.theta)
+    rate = as_schedule(settings.alpha) * sqrt(bias_correction(theta)) / bias_correction(beta)
+    eps = corrected_eps(settings.epsilon, theta)
+    return Algorithm(Method(rate, beta, theta), initial_v=0, eps=eps)
+
+
+def guarantees(study: Study, steps: int) -> list[tuple[str, list[str], list[list[str]]]]:
+    """The three numbers of theorem E for each line at the end of its run, and its certificate for ever."""
+    rows = []
+    for line in study.lines:
+        algorithm = algorithm_of(line.optimizer)
+        numbers = three_numbers(Sequences.of_algorithm(algorithm, steps), adam_terms)
+        verdict = str(certify(algorithm.method).verdict)
+        parts = [format(value, ".3g") for value in (numbers.noise, numbers.gap, numbers.drift)]
+        rows.append([line.label, *parts, verdict])
+    return [("guarantees", ["method", "noise", "gap", "drift", "for ever"], rows)]
+
+
 EXPERIMENTS: Final = {
     experiment.study.name: experiment
     for experiment in (
@@ -93,18 +123,21 @@ EXPERIMENTS: Final = {
             Study("lenet-cost", "lenet", 1, "mnist", 20, "costs"),
             network_lines,
             lambda _study, _curves: [],
+            guarantees,
         ),
         Experiment(
             "What the guarantee costs on ResNet-18.",
             Study("resnet18-cost", "resnet18", 64, "cifar100", 100, "costs"),
             network_lines,
             lambda _study, _curves: [],
+            guarantees,
         ),
         Experiment(
             "What the guarantee costs on a small GPT: AdamW against certified methods.",
             Study("gpt-cost", "gpt", 128, "stdlib", 8, "costs", seeds=3, batch_size=GPT_BATCH),
             gpt_lines,
             lambda _study, _curves: [],
+            guarantees,
         ),
     )
 }

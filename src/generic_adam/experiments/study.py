@@ -481,7 +481,7 @@ def publish(
         draw(study, curves, folder / study.name)
         write_curves(folder / "records.csv", curves)
         for name, headings, rows in (("outcomes", *outcomes(curves)), *notes):
-            text = markdown_table(headings, rows, left=("v_0", "method"))
+            text = markdown_table(headings, rows, left=("v_0", "method", "for ever"))
             (folder / f"{name}.md").write_text(text, encoding="utf-8")
         if claims:
             write_claims(folder, claims)
