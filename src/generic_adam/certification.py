@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, overload
 
-from generic_adam.adapters.anything import read_anything
-from generic_adam.adapters.reading import Reading
+from generic_adam.adapters.read import read
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.theorems.certificate import certify as certify_method
@@ -23,26 +22,27 @@ class ReadCertificate:
     """A certificate with the reading it is about.
 
     Attributes:
-        reading: the method as it was read, and what its optimizer does beside.
+        reading: the algorithm as it was read.
         certificate: what is known of the method alone.
     """
 
-    reading: Reading
+    reading: Algorithm
     certificate: Certificate
 
     @property
     def verdict(self) -> Verdict:
         """The certificate's; at best undecided where the optimizer does what the theorem does not cover."""
-        if self.reading.outside and self.certificate.verdict is Verdict.CERTIFIED:
+        if self.reading.departures and self.certificate.verdict is Verdict.CERTIFIED:
             return Verdict.UNDECIDED
         return self.certificate.verdict
 
     def explain(self) -> str:
         """Where the method was read, the certificate, and what the theorem does not cover."""
         groups = ", ".join(map(str, self.reading.groups))
-        heading = f"{self.reading.source}, parameter group{'s' if ',' in groups else ''} {groups}"
+        plural = "s" if len(self.reading.groups) > 1 else ""
+        heading = f"{self.reading.source or self.reading.label}, parameter group{plural} {groups}"
         lines = [heading, self.certificate.explain()]
-        lines += [f"  not covered: {sentence}." for sentence in self.reading.outside]
+        lines += [f"  not covered: {sentence}." for sentence in self.reading.departures]
         lines += [f"  note: {sentence}." for sentence in self.reading.notes]
         if self.verdict is not self.certificate.verdict:
             lines.append(
@@ -54,9 +54,9 @@ class ReadCertificate:
         """The certificate's dictionary, with the verdict on the optimizer and what belongs to the reading."""
         return self.certificate.to_dict() | {
             "verdict": str(self.verdict),
-            "source": self.reading.source,
+            "source": self.reading.source or self.reading.label,
             "groups": list(self.reading.groups),
-            "not_covered": list(self.reading.outside),
+            "not_covered": list(self.reading.departures),
             "notes": list(self.reading.notes),
         }
 
@@ -110,7 +110,7 @@ def certify_optimizer(
     """Decide the sufficient condition for what an optimizer and its scheduler do.
 
     Args:
-        subject: a torch optimizer, or anything else that `read_anything` reads.
+        subject: a torch optimizer, or anything else that `adapters.read` reads.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps: adds the finite-horizon reading. None takes the one that the source names,
             as OneCycleLR and Trainer's arguments do.
@@ -121,24 +121,16 @@ def certify_optimizer(
         The certificates.
 
     Raises:
-        AdapterError: the subject cannot be read.
+        OptimizerError: the subject cannot be read.
     """
-    if isinstance(subject, Algorithm):
-        readings = tuple(
-            Reading(part.method, part.label, part.groups, part.horizon, part.departures, part.notes)
-            for part in subject.parts
-        )
-    else:
-        readings = read_anything(
-            subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon
-        )
+    algorithm = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
     return OptimizerCertificate(
         tuple(
             ReadCertificate(
                 reading,
                 certify_method(reading.method, reading.horizon if horizon is None else horizon, problem),
             )
-            for reading in readings
+            for reading in algorithm.parts
         )
     )
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import ExponentialLR, StepLR
 
-from generic_adam.adapters import AdapterError
 from generic_adam.adapters.lightning import read_configuration
 from generic_adam.adapters.torch import read
+from generic_adam.errors import OptimizerError
 
 
 def adam(lr=0.1):
@@ -19,17 +19,17 @@ def test_every_form_is_read():
     first, second = read(one, slow, steps_per_scheduler_step=7), read(two, fast["scheduler"])
     plain = read(one)
     forms = [
-        (one, plain),
-        ([one], plain),
-        ({"optimizer": one}, plain),
-        ({"optimizer": one, "lr_scheduler": slow}, first),
-        ({"optimizer": two, "lr_scheduler": fast, "monitor": "loss"}, second),
-        (([one, two], [fast, slow]), first + second),
+        (one, (plain,)),
+        ([one], (plain,)),
+        ({"optimizer": one}, (plain,)),
+        ({"optimizer": one, "lr_scheduler": slow}, (first,)),
+        ({"optimizer": two, "lr_scheduler": fast, "monitor": "loss"}, (second,)),
+        (([one, two], [fast, slow]), (first, second)),
         (
             ({"optimizer": one, "lr_scheduler": slow}, {"optimizer": two, "lr_scheduler": fast}),
-            first + second,
+            (first, second),
         ),
-        ([two, {"optimizer": one}], read(two) + plain),
+        ([two, {"optimizer": one}], (read(two), plain)),
     ]
     for configuration, expected in forms:
         assert read_configuration(configuration, steps_per_epoch=7) == expected
@@ -39,7 +39,7 @@ def test_an_uneven_frequency_is_refused():
     # a real run with epochs of 5 batches steps after batches 2, 4, 7, 9, ...: no even pace
     optimizer = adam()
     scheduler = {"scheduler": ExponentialLR(optimizer, 0.5), "interval": "step", "frequency": 2}
-    with pytest.raises(AdapterError, match="an epoch has 5 steps"):
+    with pytest.raises(OptimizerError, match="an epoch has 5 steps"):
         read_configuration({"optimizer": optimizer, "lr_scheduler": scheduler}, steps_per_epoch=5)
 
 
@@ -50,7 +50,7 @@ def test_frequency_and_interval_set_the_pace():
     def pace(**settings):
         configuration = {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
         (reading,) = read_configuration(configuration, steps_per_epoch=10)
-        rates = reading.method.alpha / read(optimizer)[0].method.alpha
+        rates = reading.method.alpha / read(optimizer).method.alpha
         return next(t for t in range(1, 200) if rates(t) < 0.9) - 1
 
     assert pace(interval="step") == 2
@@ -82,7 +82,7 @@ def test_frequency_and_interval_set_the_pace():
 )
 def test_what_cannot_be_read_is_one_line(configuration, message):
     optimizer = adam()
-    with pytest.raises(AdapterError, match=message) as caught:
+    with pytest.raises(OptimizerError, match=message) as caught:
         read_configuration(configuration(optimizer, ExponentialLR(optimizer, 0.9)))
     assert "\n" not in str(caught.value)
 
@@ -126,6 +126,6 @@ def test_a_real_lightning_run_has_the_rates_that_were_read(tmp_path):
         )
         trainer.fit(module, rows)
         (reading,) = read_configuration(module.configure_optimizers(), steps_per_epoch=6)
-        corrected = read(torch.optim.Adam(module.parameters(), lr=1.0))[0].method.alpha
+        corrected = read(torch.optim.Adam(module.parameters(), lr=1.0)).method.alpha
         ours = (reading.method.alpha / corrected).values(1, 37)
         assert ours == pytest.approx(module.rates, rel=1e-12)

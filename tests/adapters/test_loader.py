@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from generic_adam.adapters import AdapterError
-from generic_adam.adapters.loader import load
+from generic_adam.adapters import load
+from generic_adam.errors import OptimizerError
 
 SOURCE = """
 def configure():
@@ -60,6 +60,6 @@ def test_the_function_is_called(project):
     ],
 )
 def test_what_goes_wrong_is_one_line(reference, message, project):
-    with pytest.raises(AdapterError, match=message) as caught:
+    with pytest.raises(OptimizerError, match=message) as caught:
         load(reference)
     assert "\n" not in str(caught.value)

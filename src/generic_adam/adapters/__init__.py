@@ -1,8 +1,8 @@
-"""Reads a method off what people have: a torch optimizer and scheduler, a Trainer's arguments, a recipe.
+"""Reads an Algorithm off what people have: a torch optimizer and scheduler, a Trainer's arguments, a file.
 
 Nothing here is imported by `import generic_adam`, and no framework is imported before it is asked for.
 """
 
-from generic_adam.adapters.reading import AdapterError, Reading
+from generic_adam.adapters.read import load, read
 
-__all__ = ["AdapterError", "Reading"]
+__all__ = ["load", "read"]

@@ -1,12 +1,28 @@
-"""How many times a scheduler has been stepped before step t, and the shapes built on that count."""
+"""A scheduler's time: how often it has been stepped before step t, and schedules of that count."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from generic_adam.adapters.reading import AdapterError
-from generic_adam.schedules import Join, Schedule, as_schedule, join, periodic, t
+from generic_adam.errors import OptimizerError
+from generic_adam.schedules import (
+    BiasCorrection,
+    Bounded,
+    Join,
+    Opaque,
+    Periodic,
+    Schedule,
+    Time,
+    WeightedTheta,
+    WeightShare,
+    as_schedule,
+    contains,
+    join,
+    periodic,
+    rebuild,
+    t,
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +39,7 @@ class Clock:
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise AdapterError(
+            raise OptimizerError(
                 f"steps_per_scheduler_step must be a whole number of at least 1, got {self.every!r}"
             )
 
@@ -77,3 +93,37 @@ class Clock:
         entered = (self.first_step(0) - 1) % length
         rotated = join(body(t + (length - entered - 1)), entered + 1, body(t - (entered + 1)))
         return periodic(rotated, length)
+
+
+def follow(schedule: Schedule, clock: Clock) -> Schedule | None:
+    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step.
+
+    None where the form does not allow it: running sums, periods and callables, once the clock is not t
+    itself.
+    """
+    if clock == Clock():
+        return schedule
+    if contains(schedule, WeightedTheta, WeightShare, BiasCorrection, Periodic, Bounded, Opaque):
+        return None
+
+    def moved(node: Schedule) -> Schedule:
+        if isinstance(node, Time):
+            return clock.count + 1
+        if isinstance(node, Join):
+            return clock.switch(moved(node.before), node.threshold - 1, moved(node.after))
+        return rebuild(node, moved)
+
+    return moved(schedule)
+
+
+def between(start: float, end: float, x: Schedule) -> Schedule:
+    """`start` where x = 0, `end` where x = 1, in a straight line."""
+    first, last = as_schedule(start), as_schedule(end)
+    return first + (last - first) * x if start <= end else first - (first - last) * x
+
+
+def scaled(base: float, factor: Schedule) -> Schedule:
+    """Base * factor, multiplied out over the phases of the factor."""
+    if isinstance(factor, Join):
+        return join(scaled(base, factor.before), factor.threshold, scaled(base, factor.after))
+    return base * factor

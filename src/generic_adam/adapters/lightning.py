@@ -1,18 +1,19 @@
-"""A method from what a LightningModule's `configure_optimizers` returns; lightning is not imported."""
+"""The algorithm of what a LightningModule's `configure_optimizers` returns; lightning is not imported."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from generic_adam.adapters.reading import AdapterError, Reading
+from generic_adam.errors import OptimizerError
+from generic_adam.methods import Algorithm
 
 _KEYS = {"optimizer", "lr_scheduler", "monitor"}
 _SCHEDULER_KEYS = {"scheduler", "interval", "frequency", "monitor", "strict", "name", "reduce_on_plateau"}
 
 
-def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None) -> tuple[Reading, ...]:
-    """The methods of the optimizers that `configure_optimizers` returns, in any of its forms.
+def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None) -> tuple[Algorithm, ...]:
+    """The algorithms of the optimizers that `configure_optimizers` returns, in any of its forms.
 
     Args:
         configuration: an optimizer; a sequence of them; two lists, of optimizers and schedulers; a dictionary
@@ -22,18 +23,18 @@ def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None
             are taken not to be accumulated.
 
     Returns:
-        The readings of all optimizers, in order.
+        The algorithms of all optimizers, in order.
 
     Raises:
-        AdapterError: the configuration cannot be read, or needs steps_per_epoch.
+        OptimizerError: the configuration cannot be read, or needs steps_per_epoch.
     """
     from generic_adam.adapters.torch import read
 
-    readings: list[Reading] = []
+    found: list[Algorithm] = []
     for optimizer, scheduler in _pairs(configuration):
         chosen, every = _scheduler_and_pace(scheduler, steps_per_epoch)
-        readings += read(optimizer, chosen, steps_per_scheduler_step=every)
-    return tuple(readings)
+        found.append(read(optimizer, chosen, steps_per_scheduler_step=every))
+    return tuple(found)
 
 
 def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
@@ -41,7 +42,7 @@ def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
     if isinstance(configuration, Mapping):
         unknown = set(configuration) - _KEYS
         if unknown or "optimizer" not in configuration:
-            raise AdapterError(
+            raise OptimizerError(
                 f"a Lightning configuration has the keys {', '.join(sorted(_KEYS))}; got "
                 f"{', '.join(map(str, configuration)) or 'none'}"
             )
@@ -58,14 +59,14 @@ def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, An
     for scheduler in map(_inner, schedulers):
         owner = getattr(scheduler, "optimizer", None)
         if not any(owner is optimizer for optimizer in optimizers):
-            raise AdapterError(
+            raise OptimizerError(
                 f"a {type(scheduler).__name__} drives none of the optimizers; expected one made for them"
             )
     pairs: list[tuple[Any, Any]] = []
     for optimizer in optimizers:
         own = [one for one in schedulers if getattr(_inner(one), "optimizer", None) is optimizer]
         if len(own) > 1:
-            raise AdapterError(
+            raise OptimizerError(
                 f"{len(own)} schedulers drive one {type(optimizer).__name__}; expected at most one"
             )
         pairs.append((optimizer, own[0] if own else None))
@@ -83,20 +84,20 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
     settings = scheduler if isinstance(scheduler, Mapping) else {"scheduler": scheduler}
     unknown = set(settings) - _SCHEDULER_KEYS
     if unknown or settings.get("scheduler") is None:
-        raise AdapterError(
+        raise OptimizerError(
             f"a Lightning lr_scheduler has the keys {', '.join(sorted(_SCHEDULER_KEYS))}; got "
             f"{', '.join(map(str, settings)) or 'none'}"
         )
     interval, frequency = settings.get("interval", "epoch"), settings.get("frequency", 1)
     if interval not in {"step", "epoch"} or not isinstance(frequency, int) or frequency < 1:
-        raise AdapterError(
+        raise OptimizerError(
             f"expected interval 'step' or 'epoch' and a frequency >= 1, got {interval!r} and {frequency!r}"
         )
     if interval == "step":
         _check_even(frequency, steps_per_epoch)
         return settings["scheduler"], frequency
     if steps_per_epoch is None:
-        raise AdapterError(
+        raise OptimizerError(
             "the scheduler steps once an epoch (Lightning's default): expected the number of optimizer "
             "steps in an epoch as well"
         )
@@ -107,7 +108,7 @@ def _check_even(frequency: int, steps_per_epoch: int | None) -> None:
     """Lightning counts batches for `frequency` anew in each epoch: an even pace needs one that divides it."""
     if frequency > 1 and (steps_per_epoch is None or steps_per_epoch % frequency):
         length = "is not given" if steps_per_epoch is None else f"has {steps_per_epoch} steps"
-        raise AdapterError(
+        raise OptimizerError(
             f"Lightning counts a frequency of {frequency} steps anew in each epoch, and an epoch {length}; "
             "expected steps in an epoch that it divides"
         )

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from generic_adam.adapters.clock import Clock
-from generic_adam.adapters.curves import between, half_cosine
+from generic_adam.adapters.clock import Clock, between
+from generic_adam.methods.shapes import half_cosine
 from generic_adam.schedules import Schedule, as_schedule, maximum, sqrt
 
 Settings = Mapping[str, Any]

@@ -22,13 +22,12 @@ def from_function(
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None where not given.
         steps: the number of steps, where Trainer's arguments do not say.
     """
-    from generic_adam.adapters.anything import read_anything
-    from generic_adam.adapters.loader import load
+    from generic_adam.adapters import load, read
 
-    readings = read_anything(load(reference), steps_per_scheduler_step=steps_per_scheduler_step, steps=steps)
+    algorithm = read(load(reference), steps_per_scheduler_step=steps_per_scheduler_step, steps=steps)
     found = []
-    for reading in readings:
-        groups = ", ".join(map(str, reading.groups))
-        label = f"{reading.source}, parameter group{'s' if len(reading.groups) > 1 else ''} {groups}"
-        found.append(NamedMethod(label, reading.method, reading.outside, reading.notes, reading.horizon))
+    for part in algorithm.parts:
+        groups = ", ".join(map(str, part.groups))
+        label = f"{part.source or part.label}, parameter group{'s' if len(part.groups) > 1 else ''} {groups}"
+        found.append(NamedMethod(label, part.method, part.departures, part.notes, part.horizon))
     return tuple(found)

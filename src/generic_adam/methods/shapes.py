@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from generic_adam.schedules import Function, Schedule, as_schedule, join, t
+from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, join, t
 
 
 def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
@@ -13,12 +13,19 @@ def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
     return join(as_schedule(peak) * t / steps, math.ceil(steps), then)
 
 
+def half_cosine(position: Schedule, length: float) -> Schedule:
+    """(1 + cos(pi position / length)) / 2: from 1 at the beginning to 0 after `length`."""
+    speed, line = math.pi / length, as_linear(position)
+    if line is None:
+        angle = as_schedule(speed) * position
+    else:  # exact products of decimals would fill a line each, and pi is rounded anyway
+        angle = as_schedule(speed * float(line[0])) * t + speed * float(line[1])
+    return (1 + Function("cos", angle)) / 2
+
+
 def cosine_fall(peak: float, lowest: float, start: Fraction, end: Fraction) -> Schedule:
     """Half a cosine from the peak at t = start to the lowest rate at t = end, which is then held."""
-    # The angle is rounded as a whole, so that its text stays short.
-    speed = math.pi / float(end - start)
-    angle = as_schedule(speed) * t - speed * float(start)
-    curve = as_schedule(lowest) + (as_schedule(peak) - lowest) * ((1 + Function("cos", angle)) / 2)
+    curve = as_schedule(lowest) + (as_schedule(peak) - lowest) * half_cosine(t - start, float(end - start))
     return join(curve, math.ceil(end), lowest)
 
 

@@ -103,8 +103,8 @@ class RunningSchedules:
     """
 
     def __init__(self, schedules: Mapping[str, Schedule]) -> None:
-        self._schedules = dict(schedules)
-        found = dict.fromkeys(node for one in self._schedules.values() for node in _recursions(one))
+        self.schedules = dict(schedules)
+        found = dict.fromkeys(node for one in self.schedules.values() for node in _recursions(one))
         self._recursions = tuple(found)
 
     def start(self) -> tuple[RunningSum, ...]:
@@ -147,9 +147,7 @@ class RunningSchedules:
                 missing = evaluate(node.factor.complement, now, recursion)
                 following.append(total.plus(missing * ((1 - total.high) - total.low)))
                 values[node] = following[-1].high
-        return {name: evaluate(one, now, recursion) for name, one in self._schedules.items()}, tuple(
-            following
-        )
+        return {name: evaluate(one, now, recursion) for name, one in self.schedules.items()}, tuple(following)
 
 
 def _recursions(node: Schedule) -> Iterator[WeightShare | BiasCorrection]:

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.optim import lr_scheduler as torch_lr
 
-from generic_adam.adapters import AdapterError
 from generic_adam.adapters.clock import Clock
+from generic_adam.adapters.torch import read as read_optimizer
 from generic_adam.adapters.torch.rates import closed_form, scheduled_rates, steps_taken
+from generic_adam.errors import OptimizerError
 from generic_adam.schedules import Opaque, parse
 from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
 
@@ -48,7 +49,6 @@ CLOSED = {
     "CosineAnnealingWarmRestarts": lambda o: torch_lr.CosineAnnealingWarmRestarts(o, 50, 1, 0.001),
     "CosineAnnealingWarmRestarts, growing": lambda o: torch_lr.CosineAnnealingWarmRestarts(o, 50, 2, 0.001),
     "OneCycleLR": lambda o: torch_lr.OneCycleLR(o, 0.5, STEPS),
-    "OneCycleLR, one step beyond": lambda o: torch_lr.OneCycleLR(o, 0.5, STEPS - 1),
     "OneCycleLR, three phases": lambda o: torch_lr.OneCycleLR(
         o, 0.5, STEPS, three_phase=True, anneal_strategy="linear", pct_start=0.2
     ),
@@ -110,6 +110,20 @@ def test_one_cycle_moves_beta_and_ends():
     assert read.beta is not None
     assert read.beta(10_000) == 0.95
     assert read.rate(10_000) == pytest.approx(0.5 / 25 / 1e4)
+
+
+@pytest.mark.parametrize("strategy", ["linear", "cos"])
+@pytest.mark.parametrize("total", [2, 3, 10, 37, 100, 477, 1000])
+def test_one_cycle_of_every_size(strategy, total):
+    """torch itself leaves the line below 0 one step after the last: that step is none of the run."""
+    optimizer = adam()
+    scheduler = torch_lr.OneCycleLR(optimizer, 0.5, total, anneal_strategy=strategy, final_div_factor=1e9)
+    algorithm = read_optimizer(optimizer, scheduler)
+    assert algorithm.horizon == total
+    (rates,) = scheduled_rates(scheduler, optimizer, Clock())
+    real, betas = real_run(optimizer, scheduler, total)
+    np.testing.assert_allclose(rates.rate.values(1, total + 1), real[:, 0], rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(rates.beta.values(1, total + 1), betas[:, 0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +282,7 @@ def test_what_cannot_be_told_after_stepping_is_refused():
     optimizer = adam()
     scheduler = Zigzag(optimizer)
     real_run(optimizer, scheduler, 10)
-    with pytest.raises(AdapterError, match="has been stepped 9 times"):
+    with pytest.raises(OptimizerError, match="has been stepped 9 times"):
         scheduled_rates(scheduler, optimizer, Clock())
 
 
@@ -301,7 +315,7 @@ def test_plateau_is_known_by_its_bounds_only():
         scheduler.step(1.0)
     assert growth.low <= optimizer.param_groups[0]["lr"] <= growth.high == 0.1
     assert optimizer.param_groups[0]["lr"] < 2.1 * growth.low  # and the bound is not idle
-    with pytest.raises(AdapterError, match="has been stepped 100 times"):
+    with pytest.raises(OptimizerError, match="has been stepped 100 times"):
         scheduled_rates(scheduler, optimizer, Clock())
 
 
@@ -314,12 +328,12 @@ def test_plateau_with_a_least_rate_above_the_present_one():
 
 def test_steps_per_scheduler_step_must_be_a_positive_whole_number():
     for bad in (0, -1, 2.5, True):
-        with pytest.raises(AdapterError, match="steps_per_scheduler_step"):
+        with pytest.raises(OptimizerError, match="steps_per_scheduler_step"):
             Clock(bad)
 
 
 def test_clock_follows_a_schedule():
-    from generic_adam.adapters.follow import follow
+    from generic_adam.adapters.clock import follow
 
     schedule = parse("min(1 / sqrt(t), 0.4) * exp(-t / 50) + (0.1 if t < 7 else t^-2) - abs(sin(t))")
     clock = Clock(3, start=2)

@@ -7,23 +7,23 @@ guess.
 
 from __future__ import annotations
 
+import copy
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch.optim import lr_scheduler as torch_lr
 
-from generic_adam.adapters.clock import Clock
-from generic_adam.adapters.curves import half_cosine, scaled
-from generic_adam.adapters.follow import follow
-from generic_adam.adapters.reading import AdapterError
-from generic_adam.adapters.torch.lambdas import lambda_rate
-from generic_adam.adapters.torch.replay import Replay, ReplayedSequence
+from generic_adam.adapters.clock import Clock, scaled
 from generic_adam.adapters.torch.schedulers import FACTORS, MOMENTA, RATES, base_rate, cosine
-from generic_adam.schedules import Bounded, Opaque, Schedule, ScheduleError, as_schedule
-from generic_adam.torch.schedule_lr import ScheduleLR
+from generic_adam.errors import OptimizerError
+from generic_adam.methods.shapes import half_cosine
+from generic_adam.schedules import Bounded, Opaque, Schedule, as_schedule, walk
 
 # Scheduler steps over which a closed form is compared with the scheduler itself.
 COMPARED_STEPS = 500
@@ -61,11 +61,13 @@ def steps_taken(scheduler: Any) -> int:
     while isinstance(scheduler, torch_lr.ChainedScheduler):  # keeps no count of its own
         scheduler = scheduler._schedulers[0]
     taken = getattr(scheduler, "last_epoch", None)
+    if taken is None and isinstance(getattr(scheduler, "last_batch_iteration", None), int):
+        taken = scheduler.last_batch_iteration  # DeepSpeed's name for it
     if not isinstance(taken, int):
-        raise AdapterError(
+        raise OptimizerError(
             f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler"
         )
-    return taken
+    return max(taken, 0)
 
 
 def closed_form(
@@ -90,10 +92,6 @@ def closed_form(
     if kind is torch_lr.ChainedScheduler:
         product = _chained(scheduler, group, clock)
         return _chained_from_cosine_on(scheduler, group, clock, replayed) if product is None else product
-    if kind is torch_lr.LambdaLR:
-        return lambda_rate(scheduler.lr_lambdas[group], base_rate(scheduler, group), clock)
-    if kind is ScheduleLR:
-        return follow(scheduler.schedules[group], clock)
     return None
 
 
@@ -115,7 +113,7 @@ def _phase(child: Any, group: int, clock: Clock) -> Schedule | None:
     """One part of a SequentialLR, or None where its beginning inside the sequence is another than alone."""
     # Nested compositions count differently from one torch version to the next, and a phase that moves beta
     # leaves it where it was afterwards.
-    plain = type(child) in {*FACTORS, *RATES, torch_lr.LambdaLR, ScheduleLR}
+    plain = type(child) in {*FACTORS, *RATES}
     moves_beta, never_restored = getattr(child, "cycle_momentum", False), getattr(child, "total_iters", 1) < 1
     return closed_form(child, group, clock) if plain and not moves_beta and not never_restored else None
 
@@ -123,7 +121,7 @@ def _phase(child: Any, group: int, clock: Clock) -> Schedule | None:
 def _chained(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
     """ChainedScheduler: the product, where every part multiplies the rate it finds."""
     children = scheduler._schedulers
-    result = as_schedule(base_rate(children[0], group))
+    result = as_schedule(float(children[0].optimizer.param_groups[group]["initial_lr"]))
     for child in children:
         factor = _factor_in_chain(child, children, clock)
         if factor is None:
@@ -176,13 +174,14 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, ta
     # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
     replayed = Opaque(ReplayedSequence(replay, group, clock), name) if taken == 0 else None
     rate, beta = _closed_forms(scheduler, group, clock, replayed)
-    if rate is not None and _agrees(rate, beta, group, clock, replay, taken):
-        horizon = scheduler.total_steps * clock.every if type(scheduler) is torch_lr.OneCycleLR else None
-        ends = (
-            f"OneCycleLR raises after its {horizon} steps; the certificate holds the last value from there on"
-        )
-        notes = (ends,) if horizon else ()
-        if replayed is not None and _contains(rate, replayed):
+    ends = scheduler.total_steps if type(scheduler) is torch_lr.OneCycleLR else None
+    last = max(ends, taken + 1) if ends is not None else taken + COMPARED_STEPS
+    if rate is not None and _agrees(rate, beta, group, clock, replay, taken, last):
+        horizon, notes = None, ()
+        if ends is not None:
+            horizon = ends * clock.every
+            notes = (f"OneCycleLR ends after its {horizon} steps; the last value is held from there on",)
+        if replayed is not None and any(node is replayed for node in walk(rate)):
             beta = _replayed_beta(scheduler, group, clock, replay)
             notes = (f"the beginning of {name} was read off a copy of it, step by step",)
         return Rates(rate, beta, horizon, notes)
@@ -190,10 +189,6 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay, ta
         raise _stepped(name, taken)
     said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
     return Rates(replayed, _replayed_beta(scheduler, group, clock, replay), notes=(said,))
-
-
-def _contains(schedule: Schedule, part: Schedule) -> bool:
-    return schedule is part or any(_contains(child, part) for child in schedule.children)
 
 
 def _replayed_beta(scheduler: Any, group: int, clock: Clock, replay: Replay) -> Schedule | None:
@@ -218,35 +213,39 @@ def _closed_forms(
     try:
         rate = closed_form(scheduler, group, clock, replayed)
         return rate, read_beta(scheduler, group, clock) if read_beta is not None else None
-    except (ScheduleError, ZeroDivisionError, OverflowError):
-        return None, None  # settings that have no form of ours: a period that is not whole, or too long
-    except LookupError:
-        return None, None  # a parameter group that was added after the scheduler had been made
+    except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError):
+        # Settings without a form of ours (a period that is not whole, or too long), a group that was added
+        # after the scheduler had been made, a scheduler changed by hand: the copy knows what happens.
+        return None, None
 
 
-def _stepped(name: str, taken: int) -> AdapterError:
-    return AdapterError(
+def _stepped(name: str, taken: int) -> OptimizerError:
+    return OptimizerError(
         f"{name} has been stepped {taken} times and its earlier learning rates cannot be told from its "
         "state; expected a scheduler that has not been stepped yet"
     )
 
 
 def _agrees(
-    rate: Schedule, beta: Schedule | None, group: int, clock: Clock, replay: Replay, taken: int
+    rate: Schedule, beta: Schedule | None, group: int, clock: Clock, replay: Replay, taken: int, last: int
 ) -> bool:
-    """Whether the closed form gives what the scheduler does over its next steps."""
+    """Whether the closed form gives what the scheduler does over its next steps, up to its last one."""
     scale = 0.0
-    for ahead in range(COMPARED_STEPS):
+    for ahead in range(min(COMPARED_STEPS, last - taken)):
         try:
             real_rate, real_beta = replay.rate(ahead, group), replay.beta(ahead, group)
-        except AdapterError:  # a scheduler that ends, such as OneCycleLR
+        except OptimizerError:  # a scheduler that ends
             return ahead > 0
         t = clock.first_step(taken + ahead)
         scale = max(scale, abs(real_rate))
-        # Recursions lose a few digits where the rate passes near zero.
-        if not math.isclose(rate(t), real_rate, rel_tol=1e-6, abs_tol=1e-9 * scale):
+        try:
+            ours, our_beta = rate(t), None if beta is None else beta(t)
+        except ValueError:  # a form that is not defined at some t where the scheduler is
             return False
-        if beta is not None and not math.isclose(beta(t), real_beta or 0.0, rel_tol=1e-6, abs_tol=1e-9):
+        # Recursions lose a few digits where the rate passes near zero.
+        if not math.isclose(ours, real_rate, rel_tol=1e-6, abs_tol=1e-9 * scale):
+            return False
+        if our_beta is not None and not math.isclose(our_beta, real_beta or 0.0, rel_tol=1e-6, abs_tol=1e-9):
             return False
     return True
 
@@ -257,7 +256,7 @@ def _moves_beta(replay: Replay, group: int) -> bool:
     for ahead in range(COMPARED_STEPS):
         try:
             seen.add(replay.beta(ahead, group))
-        except AdapterError:
+        except OptimizerError:
             break
     return len(seen) > 1
 
@@ -289,3 +288,90 @@ class _Held:
 
     def __call__(self, _t: int) -> float:
         return self.value
+
+
+class Replay:
+    """Learning rates and momenta after 0, 1, 2, ... further steps of a copy of the scheduler.
+
+    The copy is bound to a stand-in optimizer without parameters of the user's, so that nothing of theirs
+    moves.
+    """
+
+    def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
+        self.name = type(scheduler).__name__
+        stand_in = _stand_in(optimizer)
+        try:
+            # Every reference to the user's optimizer, in nested schedulers too, becomes one to the stand-in.
+            self._scheduler = copy.deepcopy(scheduler, {id(optimizer): stand_in})
+        except Exception as error:
+            raise OptimizerError(
+                f"{self.name} cannot be copied to try it out: {_first_line(error)}"
+            ) from error
+        self._groups = stand_in.param_groups
+        self._rates: list[list[float]] = []
+        self._betas: list[list[float | None]] = []
+        self._largest = 0.0
+        self._record()
+
+    def rate(self, count: int, group: int) -> float:
+        """The learning rate after `count` further scheduler steps."""
+        self._advance_to(count)
+        return self._rates[count][group]
+
+    def beta(self, count: int, group: int) -> float | None:
+        """The momentum parameter then (the first of `betas`), or None for optimizers without one."""
+        self._advance_to(count)
+        return self._betas[count][group]
+
+    def _advance_to(self, count: int) -> None:
+        if len(self._rates) > count:
+            return
+        with warnings.catch_warnings():
+            # torch warns that the stand-in takes no steps of its own.
+            warnings.simplefilter("ignore")
+            while len(self._rates) <= count:
+                try:
+                    self._scheduler.step()
+                except Exception as error:
+                    raise OptimizerError(
+                        f"{self.name} raised at its step {len(self._rates)}: {_first_line(error)}"
+                    ) from error
+                self._record()
+
+    def _record(self) -> None:
+        rates = [float(group["lr"]) for group in self._groups]
+        self._largest = max(self._largest, *map(abs, rates))
+        # Where torch's recursions should end at 0 they end at rounding errors of either sign.
+        self._rates.append([0.0 if -1e-12 * self._largest <= rate < 0 else rate for rate in rates])
+        self._betas.append([float(group["betas"][0]) if "betas" in group else None for group in self._groups])
+
+
+class ReplayedSequence:
+    """A callable of t = 1, 2, ... over a replay that starts at the scheduler's beginning."""
+
+    def __init__(self, replay: Replay, group: int, clock: Clock, *, momentum: bool = False) -> None:
+        self.replay, self.group, self.clock, self.momentum = replay, group, clock, momentum
+
+    def __call__(self, t: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
+        """The learning rate (or momentum) of optimizer step t; an array of t gives an array."""
+        if np.ndim(t):
+            return np.array([self(int(one)) for one in np.asarray(t).ravel()]).reshape(np.shape(t))
+        count = (int(t) - 1) // self.clock.every  # type: ignore[arg-type]
+        value = (self.replay.beta if self.momentum else self.replay.rate)(count, self.group)
+        if value is None:
+            raise OptimizerError(f"{self.replay.name}: the optimizer has no momentum parameter to read")
+        return value
+
+
+def _stand_in(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
+    stand_in.param_groups = [
+        {key: copy.deepcopy(value) for key, value in group.items() if key != "params"} | {"params": []}
+        for group in optimizer.param_groups
+    ]
+    stand_in.defaults = dict(optimizer.defaults)
+    return stand_in
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

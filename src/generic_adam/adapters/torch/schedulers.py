@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from torch.optim import lr_scheduler as torch_lr
 
-from generic_adam.adapters.clock import Clock
-from generic_adam.adapters.curves import between, half_cosine
+from generic_adam.adapters.clock import Clock, between, follow, scaled
+from generic_adam.adapters.warmup_shapes import SHAPES_BY_FUNCTION
+from generic_adam.methods.shapes import half_cosine
 from generic_adam.schedules import Bounded, Opaque, Schedule, as_schedule, minimum
+from generic_adam.torch import ScheduleLR
 
 LearningRate = Callable[[Any, int, Clock], Schedule | None]
 Factor = Callable[[Any, Clock], Schedule | None]
@@ -109,7 +112,7 @@ class GrowingCycles:
 
 
 def one_cycle(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """OneCycleLR: two or three phases; where torch raises, from total_steps + 2 on, the last rate is held."""
+    """OneCycleLR: two or three phases; after total_steps, where torch leaves its curve, the last is held."""
     values = scheduler.optimizer.param_groups[group]
     return _phases(scheduler, clock, values, "lr")
 
@@ -124,10 +127,10 @@ def _phases(scheduler: Any, clock: Clock, values: Any, what: str) -> Schedule:
     phases = scheduler._schedule_phases
     ends = [0.0, *(float(phase["end_step"]) for phase in phases)]
     result = as_schedule(float(values[phases[-1][f"end_{what}"]]))
-    threshold = scheduler.total_steps + 1
+    threshold = scheduler.total_steps
     for (start, end), phase in reversed(list(zip(pairwise(ends), phases, strict=True))):
         first, last = float(values[phase[f"start_{what}"]]), float(values[phase[f"end_{what}"]])
-        position, length = clock.count - start, end - start
+        position, length = clock.count - start, max(end - start, 1)  # a phase of no length is never entered
         if scheduler._anneal_func_type == "linear":
             curve = between(first, last, position / length)
         else:
@@ -171,11 +174,42 @@ def _triangle(scheduler: Any, clock: Clock) -> Schedule | None:
     return triangle
 
 
+def lambda_rate(scheduler: Any, group: int, clock: Clock) -> Schedule:
+    """LambdaLR: base * function(k), opaque unless the function carries a schedule or is one of transformers'.
+
+    A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
+    `generic_adam.torch.ScheduleFactor` has.
+    """
+    function, base = scheduler.lr_lambdas[group], base_rate(scheduler, group)
+    carried = getattr(function, "schedule", None)
+    if isinstance(carried, Schedule):
+        followed = follow(carried, clock)
+        if followed is not None:
+            return scaled(base, followed)
+    if isinstance(function, partial) and function.func.__module__ == "transformers.optimization":
+        shape = SHAPES_BY_FUNCTION.get(function.func.__name__)
+        factor = shape(clock, function.keywords) if shape is not None and not function.args else None
+        if factor is not None:
+            return scaled(base, factor)
+
+    def of_step(t: int) -> float:
+        return base * float(function((int(t) - 1) // clock.every - clock.start))
+
+    return Opaque(of_step, f"LambdaLR {getattr(function, '__qualname__', 'function')}")
+
+
+def own_schedule(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
+    """ScheduleLR: the schedule it was made of."""
+    return follow(scheduler.schedules[group], clock)
+
+
 # Schedulers that write a rate of their own, whatever they find; and the momenta that two of them write.
 RATES: dict[type, LearningRate] = {
     torch_lr.CosineAnnealingLR: cosine,
     torch_lr.CosineAnnealingWarmRestarts: warm_restarts,
     torch_lr.OneCycleLR: one_cycle,
     torch_lr.CyclicLR: cyclic,
+    torch_lr.LambdaLR: lambda_rate,
+    ScheduleLR: own_schedule,
 }
 MOMENTA: dict[type, LearningRate] = {torch_lr.OneCycleLR: one_cycle_beta, torch_lr.CyclicLR: cyclic_beta}
