@@ -1,0 +1,292 @@
+"""Measured is at most the bound: exact expectations over every path, four smooth functions, random sequences.
+
+The noise of a step takes two values, all 2^T paths are followed, and X_w is the finite sum that it is: no
+sampling, so that a bound violated by a hair would be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound
+from generic_adam.theorems.decay import decay_bound
+from generic_adam.theorems.delayed import delayed_bound
+from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sweep import Sequences
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A function of a vector (last axis), its gradient, its smoothness, its infimum 0."""
+
+    value: object
+    gradient: object
+    smoothness: float
+
+
+FUNCTIONS = {
+    "wells": Smooth(lambda x: (x**2 / (1 + x**2)).sum(-1), lambda x: 2 * x / (1 + x**2) ** 2, 2.0),
+    "cosines": Smooth(lambda x: (1 - np.cos(x)).sum(-1), np.sin, 1.0),
+    "log cosh": Smooth(lambda x: np.log(np.cosh(x)).sum(-1), np.tanh, 1.0),
+    # Not a sum over coordinates: the Hessian of log(1 + |x|^2) has norm at most 2.
+    "logarithm": Smooth(
+        lambda x: np.log1p((x**2).sum(-1)), lambda x: 2 * x / (1 + (x**2).sum(-1, keepdims=True)), 2.0
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sequences, a start and a noise of two values; v_0 and eps say which divisor it is."""
+
+    function: Smooth
+    alpha: np.ndarray
+    beta: np.ndarray
+    theta: np.ndarray
+    eps: np.ndarray
+    initial_v: float
+    start: np.ndarray
+    outcomes: np.ndarray
+    chances: np.ndarray
+
+
+def draw_setting(name: str, seed: int, with_eps: bool, steps: int) -> Setting:
+    rng = np.random.default_rng(seed)
+    alpha = rng.random(steps) * 10.0 ** rng.integers(-2, 1) * (rng.random(steps) < 0.8)
+    alpha[rng.integers(steps)] = 0.3
+    beta = rng.random(steps) * rng.choice([0.0, 0.6, 0.95])
+    theta = 1 - np.exp(-rng.random(steps) * 4) * 0.9
+    eps = np.zeros(steps)
+    if with_eps:
+        eps[0] = 10.0 ** rng.integers(-3, 1)
+        for t in range(1, steps):
+            eps[t] = eps[t - 1] * np.sqrt(theta[t]) * (1 + rng.random())
+        theta[0] *= rng.random() < 0.7
+    up = rng.uniform(0.1, 0.9)
+    size = rng.choice([0.0, 0.2, 2.0])
+    return Setting(
+        FUNCTIONS[name], alpha, beta, theta, eps, 0.0 if with_eps else 10.0 ** rng.integers(-6, 0),
+        rng.uniform(-3, 3, 2), size * np.array([1 / up, -1 / (1 - up)]), np.array([up, 1 - up]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measured:
+    """E of (grad_k f)^2/Dhat_k at every step, and what the assumptions hold with on these paths."""
+
+    terms: np.ndarray
+    certain: float
+    problem: Problem
+
+
+def follow(x: Setting, step, hat) -> Measured:
+    """Follow every path. `step(t, state, g)` moves the state, `hat(t, state, sigma)` is the divisor-hat."""
+    steps = len(x.alpha)
+    choices = np.array(list(itertools.product(range(2), repeat=steps)))
+    probability = x.chances[choices].prod(axis=1)
+    shape = (len(choices), 2)
+    state = {
+        "x": np.repeat(x.start[None], len(choices), axis=0),
+        "m": np.zeros(shape),
+        "buffer": np.zeros(shape),
+    }
+    state |= {"v": np.full(shape, x.initial_v), "largest": np.full(shape, x.initial_v)}
+    terms, largest_sigma, certain, reached = [], np.zeros(2), np.zeros(2), np.abs(x.start).max()
+    for t in range(steps):
+        slope = x.function.gradient(state["x"])
+        outcomes = [slope + outcome for outcome in x.outcomes]
+        sigma = np.sqrt(sum(p * g**2 for p, g in zip(x.chances, outcomes, strict=True)))
+        largest_sigma = np.maximum(largest_sigma, sigma.max(axis=0))
+        certain = np.maximum(certain, np.max(np.abs(outcomes), axis=(0, 1)))
+        terms.append(probability @ (slope**2 / hat(t, state, sigma)).sum(axis=1))
+        step(t, state, slope + x.outcomes[choices[:, t]][:, None])
+        reached = max(reached, np.abs(state["x"]).max())
+    gap = float(x.function.value(x.start))
+    problem = Problem(
+        x.function.smoothness, list(np.maximum(largest_sigma, 1e-9)), 2, gap, x.initial_v or 1e-8,
+        box=reached, gradient_sup=list(np.maximum(certain, 1e-9)),
+    )  # fmt: skip
+    return Measured(np.array(terms), float(certain.max()), problem)
+
+
+def moments(x: Setting, t, state, g):
+    state["m"] = x.beta[t] * state["m"] + (1 - x.beta[t]) * g
+    state["v"] = x.theta[t] * state["v"] + (1 - x.theta[t]) * g**2
+    state["largest"] = np.maximum(state["largest"], state["v"])
+
+
+def hat_v(x: Setting, t, state, sigma):
+    return x.theta[t] * state["v"] + (1 - x.theta[t]) * sigma**2
+
+
+def weights(x: Setting, keep, own):
+    """(1 - beta_i) Q_i with Q_i = own_i + keep_{i+1} Q_{i+1}."""
+    Q, result = 0.0, np.empty(len(own))
+    for i in reversed(range(len(own))):
+        Q = own[i] + (keep[i + 1] * Q if i + 1 < len(own) else 0.0)
+        result[i] = Q
+    return result
+
+
+def rho(x: Setting):
+    return np.where(x.theta > 0, x.beta / np.sqrt(np.where(x.theta > 0, x.theta, 1)), 0.0)
+
+
+def average(terms, pi):
+    return float((terms * pi).sum() / pi.sum())
+
+
+names = st.sampled_from(sorted(FUNCTIONS))
+cases = st.tuples(names, st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 7))
+with_eps = st.tuples(names, st.integers(0, 2**32 - 1), st.just(True), st.integers(1, 7))
+
+
+def check(found: float, bound: float):
+    assert found <= bound * (1 + 1e-9)
+
+
+@given(cases, st.booleans(), st.booleans())
+@settings(max_examples=150)
+def test_theorems_w_and_e(case, under_root, look_ahead):
+    x = draw_setting(*case)
+    a, b = (0.6, 0.5) if look_ahead else (1.0, 0.0)
+
+    def divide(v, t):
+        return np.sqrt(v + x.eps[t] ** 2) if under_root else np.sqrt(v) + x.eps[t]
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = state["x"] - x.alpha[t] * (a * state["m"] + b * g) / divide(state["v"], t)
+
+    measured = follow(x, step, lambda t, state, sigma: divide(hat_v(x, t, state, sigma), t))
+    sequences = Sequences.of(
+        x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v, momentum_weight=a, gradient_weight=b
+    )
+    total = replace(measured.problem, gradient_bound=measured.problem.total_gradient_bound)
+    for problem in (measured.problem, total):
+        bound = epsilon_bound(sequences, problem, under_root=under_root)
+        Q = weights(x, rho(x), a * x.alpha)
+        pi = (1 - bound.s - bound.zeta) * (1 - x.beta) * Q + (1 - bound.s) * b * x.alpha
+        check(average(measured.terms, pi), bound.value)
+
+
+@given(cases)
+@settings(max_examples=80)
+def test_a_known_variance(case):
+    """W.3 with the standard deviation itself in place of G_k."""
+    x = draw_setting(*case)
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
+
+    measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
+    variance = float(x.chances @ x.outcomes**2)
+    problem = replace(measured.problem, variance=[variance, variance])
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v)
+    bound = epsilon_bound(sequences, problem)
+    assert bound.value <= epsilon_bound(sequences, measured.problem).value * (1 + 1e-9)
+    check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
+
+
+@given(with_eps, st.floats(0, 0.95), st.booleans())
+@settings(max_examples=80)
+def test_theorem_h(case, factor, rate_inside):
+    x = draw_setting(*case)
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        inside, outside = (x.alpha[t], 1.0) if rate_inside else (1.0, x.alpha[t])
+        state["buffer"] = factor * state["buffer"] + inside * g / (np.sqrt(state["v"]) + x.eps[t])
+        state["x"] = state["x"] - outside * state["buffer"]
+
+    measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
+    sequences = Sequences.of(x.alpha, 0.0, x.theta, eps=x.eps)
+    bound = heavy_ball_bound(sequences, measured.problem, factor, rate_inside=rate_inside)
+    own = np.ones(len(x.alpha)) if rate_inside else x.alpha
+    pi = weights(x, np.full(len(own), factor), own) * (x.alpha if rate_inside else 1.0)
+    check(average(measured.terms, pi), bound.value)
+
+
+@given(with_eps, st.floats(0, 0.3))
+@settings(max_examples=80)
+def test_theorem_d(case, decay):
+    x = draw_setting(*case)
+    nu = decay * x.alpha
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = (1 - nu[t]) * state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
+
+    measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
+    bound = decay_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, decay=nu), measured.problem)
+    check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
+
+
+@given(with_eps)
+@settings(max_examples=80)
+def test_theorems_m(case):
+    x = draw_setting(*case)
+    x = replace(x, eps=np.maximum.accumulate(x.eps))
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["largest"]) + x.eps[t])
+
+    def hat_before(t, state, sigma):
+        return np.sqrt(state["largest"]) + x.eps[max(t - 1, 0)]
+
+    def hat_of_maximum(t, state, sigma):
+        return np.sqrt(np.maximum(state["largest"], hat_v(x, t, state, sigma))) + x.eps[t]
+
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps)
+    pi = (1 - x.beta) * weights(x, x.beta, x.alpha)
+    measured = follow(x, step, hat_before)
+    check(average(measured.terms, pi), amsgrad_bound(sequences, measured.problem).value)
+    measured = follow(x, step, hat_of_maximum)
+    check(average(measured.terms, pi), amsgrad_epsilon_bound(sequences, measured.problem).value)
+
+
+@given(with_eps)
+@settings(max_examples=80)
+def test_theorem_o(case):
+    x = draw_setting(*case)
+    x = replace(x, eps=np.full(len(x.alpha), x.eps[0]))
+
+    def divide(t, state, sigma=None):
+        return np.maximum(np.sqrt(state["v"]), x.eps[t])
+
+    def step(t, state, g):
+        state["m"] = x.beta[t] * state["m"] + (1 - x.beta[t]) * g / divide(t, state)
+        state["v"] = x.theta[t] * state["v"] + (1 - x.theta[t]) * g**2
+        state["x"] = state["x"] - x.alpha[t] * state["m"]
+
+    measured = follow(x, step, divide)
+    bound = delayed_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps), measured.problem)
+    check(average(measured.terms, (1 - x.beta) * weights(x, x.beta, x.alpha)), bound.value)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_the_gradients_and_the_smoothness_are_right(name):
+    function = FUNCTIONS[name]
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-3, 3, (2, 2000, 2))
+    for k in range(2):
+        nudge = np.zeros(2)
+        nudge[k] = 1e-6
+        slope = (function.value(x + nudge) - function.value(x - nudge)) / 2e-6
+        assert slope == pytest.approx(function.gradient(x)[:, k], abs=1e-8)
+    apart = np.linalg.norm(function.gradient(x) - function.gradient(y), axis=1) / np.linalg.norm(
+        x - y, axis=1
+    )
+    assert 0.5 * function.smoothness < apart.max() <= function.smoothness * (1 + 1e-9)
+    assert function.value(np.zeros(2)) == 0
+    assert math.isclose(float(function.value(x).min()), 0, abs_tol=0.1)
