@@ -8,8 +8,8 @@ WIDTH, HEIGHT = 930, 382
 # name: (left, top, width, height, what it holds, kind)
 ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
     "schedules": (8, 155, 130, 58, "a sequence, its growth", "core"),
-    "methods": (164, 155, 126, 58, "triples (α, β, θ)", "core"),
-    "theorems": (328, 20, 132, 58, "conditions, rate, bound", "core"),
+    "methods": (164, 155, 126, 58, "Method, Algorithm", "core"),
+    "theorems": (328, 20, 132, 58, "peers, one decider", "core"),
     "adapters": (328, 110, 132, 58, "reads what you run", "extra"),
     "torch · optax": (328, 200, 132, 58, "the optimizers", "extra"),
     "reference": (328, 290, 132, 58, "the paper, in float64", "core"),
@@ -52,7 +52,7 @@ def _curve(start: str, end: str) -> str:
 def picture() -> str:
     """The picture as inline SVG, on one line so that Markdown leaves it alone."""
     said = (
-        "Rooms of the package and the arrows between them: schedules, methods, then theory, adapters, "
+        "Rooms of the package and the arrows between them: schedules, methods, then theorems, adapters, "
         "optimizers, reference, then certification, experiments, report, and the command line."
     )
     tip = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
@@ -68,7 +68,8 @@ def picture() -> str:
             f'<text class="name" x="{across}" y="{down - 4}">{name}</text>'
             f'<text class="holds" x="{across}" y="{down + 15}">{holds}</text>'
         )
-    parts.append('<text class="key" x="8" y="374">filled: NumPy alone · outlined: an extra</text></svg>')
+    key = "filled: NumPy and python-flint · outlined: an extra or the command"
+    parts.append(f'<text class="key" x="8" y="374">{key}</text></svg>')
     return "".join(parts)
 
 
