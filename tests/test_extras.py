@@ -63,7 +63,7 @@ def test_other_import_errors_are_let_through():
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
         ("torch", "import generic_adam.adapters.torch.rates", "torch"),
-        ("torch", "import generic_adam.experiments.study", "experiments"),
+        ("torch", "import generic_adam.experiments.sweep", "experiments"),
         ("torch", "import generic_adam.experiments.networks", "experiments"),
         ("filelock", "import generic_adam.experiments.run", "experiments"),
         ("numba", "import generic_adam.experiments.counterexample.kernels", "experiments"),

@@ -24,7 +24,7 @@ from generic_adam.experiments.backends import (
 )
 from generic_adam.experiments.datasets import load
 from generic_adam.experiments.run import exclusive
-from generic_adam.experiments.study import run_jobs
+from generic_adam.experiments.sweep import run_jobs
 from generic_adam.experiments.training import read_records, train
 from tests.experiments.small_mnist import LINES, jobs_in, write_small_mnist
 
@@ -231,7 +231,7 @@ SWEEP = """
 import sys
 from pathlib import Path
 from generic_adam.experiments.backends import local_pool
-from generic_adam.experiments.study import run_jobs
+from generic_adam.experiments.sweep import run_jobs
 from tests.experiments.small_mnist import jobs_in
 
 if __name__ == "__main__":
@@ -279,7 +279,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from generic_adam.experiments.backends import group_pool, process_group
-from generic_adam.experiments.study import run_jobs
+from generic_adam.experiments.sweep import run_jobs
 from tests.experiments.small_mnist import LINES, jobs_in
 
 with process_group("cpu") as group:

@@ -1,4 +1,4 @@
-"""A study runs in lock-step, its table reads back as it was, and its results appear together."""
+"""The table of a study reads back as it was, and its results appear together."""
 
 import json
 from dataclasses import replace
@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from generic_adam.errors import RunError
-from generic_adam.experiments import study as studies
-from generic_adam.experiments.backends import ALONE, group_pool
 from generic_adam.experiments.paper_studies import EXPERIMENTS
 from generic_adam.experiments.records import OutputError, damaged_files, read_manifest
 from generic_adam.experiments.study import (
@@ -21,50 +19,17 @@ from generic_adam.experiments.study import (
     outcomes,
     publish,
     read_curves,
-    run_jobs,
     write_curves,
 )
 from generic_adam.experiments.training import EpochRecord
-from tests.experiments.small_mnist import LINES, jobs_in, write_small_mnist
+from tests.experiments.small_mnist import LINES, jobs_in
 
 WRONG_V = "v_0,r,method,seed,epoch,train_loss,test_loss,test_accuracy\nsmall,,r,0,1,1,1,1\n"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return write_small_mnist(tmp_path_factory.mktemp("data"))
 
 
 def curve(method, losses, *, r=None, initial_v=1e-8, seed=0):
     records = tuple(EpochRecord(e, loss, 2 * loss, 1 - loss / 4) for e, loss in enumerate(losses, 1))
     return Curve(method, r, initial_v, seed, records)
-
-
-def contents(jobs) -> list[bytes]:
-    return [(job.directory / "records.csv").read_bytes() for job in jobs]
-
-
-def test_runs_advance_in_lock_step_and_again_costs_nothing(tmp_path, data):
-    seen = []
-    jobs = jobs_in(tmp_path)
-    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, _: seen.append(done))
-    assert [done.record.epoch for done in seen] == [1, 1, 2, 2]
-    assert [done.job for done in seen] == [*jobs, *jobs]
-    assert all(done.samples_per_second > 0 for done in seen)
-    before, seen[:] = contents(jobs), []
-    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, _: seen.append(done))
-    assert [done.record.epoch for done in seen] == [2, 2], "each run is read once, not once an epoch"
-    assert [done.samples_per_second for done in seen] == [None] * 2
-    assert contents(jobs) == before
-
-
-def test_a_run_that_is_ahead_waits_for_the_others(tmp_path, data):
-    jobs, seen = jobs_in(tmp_path), []
-    run_jobs(jobs[:1], group_pool(ALONE), data=data)
-    run_jobs(jobs, group_pool(ALONE), data=data, on_advance=lambda done, left: seen.append((done, left)))
-    trained = [(done.job, done.samples_per_second is not None) for done, _ in seen]
-    assert trained == [(jobs[0], False), (jobs[1], True), (jobs[1], True)]
-    assert seen[-1][1] == 0, "nothing is left"
 
 
 def test_runs_have_absolute_folders_for_workers_elsewhere(tmp_path, monkeypatch):
@@ -135,11 +100,11 @@ def test_results_appear_together_with_their_checksums(tmp_path):
 
     (tmp_path / "records.csv").write_text("old")
     with pytest.raises(OutputError, match="no room"):
-        publish(study, tmp_path, curves, command="c", claims=[], draw=fail)
+        publish(study, tmp_path, curves, command="c", claims=[], draw=fail, seconds=1.0)
     assert [path.name for path in tmp_path.iterdir()] == ["records.csv"]
     assert (tmp_path / "records.csv").read_text() == "old", "nothing appears before everything is written"
 
-    files = publish(study, tmp_path, curves, command="c", claims=[], draw=draw)
+    files = publish(study, tmp_path, curves, command="c", claims=[], draw=draw, seconds=1.0)
     assert [path.name for path in files] == ["lenet.svg", "manifest.json", "outcomes.md", "records.csv"]
     assert read_curves(tmp_path / "records.csv") == curves
     manifest = read_manifest(tmp_path)
@@ -149,11 +114,6 @@ def test_results_appear_together_with_their_checksums(tmp_path):
     (tmp_path / "outcomes.md").write_text("changed")
     assert damaged_files(tmp_path, manifest) == ["outcomes.md"]
     json.dumps(manifest)
-
-
-def test_elapsed_time_that_cannot_be_read_is_only_lost(tmp_path):
-    (tmp_path / "elapsed.json").write_text("[]")
-    assert studies.elapsed_seconds(tmp_path) == 0.0
 
 
 def test_only_the_methods_that_are_wanted_run():

@@ -13,7 +13,8 @@ import typer
 from generic_adam.cli.run_options import Scheduler
 
 if TYPE_CHECKING:
-    from generic_adam.experiments.study import Advance, Experiment, Job, Options, Place, Study
+    from generic_adam.experiments.study import Experiment, Job, Options, Study
+    from generic_adam.experiments.sweep import Advance, Place
 
 _HELP = {
     "lenet": "Figure 2: LeNet on MNIST, seven methods.",
@@ -87,7 +88,8 @@ def _command(name: str) -> Callable[..., None]:
         ] = False,
     ) -> None:
         from generic_adam.experiments import cost, paper_studies
-        from generic_adam.experiments.study import Options, Place
+        from generic_adam.experiments.study import Options
+        from generic_adam.experiments.sweep import Place
 
         _check_place(device, jobs, scheduler)
         options = Options(
@@ -104,6 +106,7 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.cli.tables import make_console, print_table
     from generic_adam.experiments import study as studies
+    from generic_adam.experiments import sweep
     from generic_adam.experiments.backends import Paused
     from generic_adam.report.training import plot_study
 
@@ -113,7 +116,7 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
     jobs = study.jobs(place.directory)
     try:
         with _progress(jobs, place.directory, tensorboard=tensorboard) as tell:
-            if not studies.run(study, place, on_advance=tell, tell=console.print):
+            if not sweep.run(study, place, on_advance=tell, tell=console.print):
                 return
     except Paused as paused:
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}", markup=False)
@@ -129,6 +132,7 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
         claims=experiment.claims(study, curves),
         notes=experiment.notes(study, known["steps"]),
         draw=plot_study,
+        seconds=sweep.elapsed_seconds(place.directory),
         extra={"device": place.device, **known},
     )
     headings, rows = studies.outcomes(curves)

@@ -119,21 +119,18 @@ EXPERIMENTS: Final = {
     experiment.study.name: experiment
     for experiment in (
         Experiment(
-            "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
             Study("lenet-cost", "lenet", 1, "mnist", 20, "costs"),
             network_lines,
             lambda _study, _curves: [],
             guarantees,
         ),
         Experiment(
-            "What the guarantee costs on ResNet-18.",
             Study("resnet18-cost", "resnet18", 64, "cifar100", 100, "costs"),
             network_lines,
             lambda _study, _curves: [],
             guarantees,
         ),
         Experiment(
-            "What the guarantee costs on a small GPT: AdamW against certified methods.",
             Study("gpt-cost", "gpt", 128, "stdlib", 8, "costs", seeds=3, batch_size=GPT_BATCH),
             gpt_lines,
             lambda _study, _curves: [],

@@ -255,25 +255,21 @@ EXPERIMENTS: Final = {
     experiment.study.name: experiment
     for experiment in (
         Experiment(
-            "Figure 2: LeNet on MNIST, seven methods.",
             Study("lenet", "lenet", 1, "mnist", 100, source="Section 5.2, Figure 2"),
             _figure(BASE_RATE),
             study_claims,
         ),
         Experiment(
-            "Figure 3: ResNet-18 on CIFAR-100, seven methods.",
             Study("resnet18", "resnet18", 64, "cifar100", 100, source="Section 5.2, Figure 3"),
             _figure(BASE_RATE),
             study_claims,
         ),
         Experiment(
-            "Figure 4: ResNet-18 with the larger learning rate.",
             Study("resnet18-large-lr", "resnet18", 64, "cifar100", 100, source="Supplement, Figure 4"),
             _figure(LARGE_RATE),
             study_claims,
         ),
         Experiment(
-            "The order of Adam and AdaEMA on LeNet as a function of v_0.",
             Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"),
             _sweep,
             sweep_claims,

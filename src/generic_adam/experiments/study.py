@@ -1,64 +1,42 @@
 """A study: methods compared on one network and one data set, from its plan to the files that it leaves.
 
-The runs advance in lock-step, one epoch of each after the other, so that at any moment all methods have been
-trained equally long: a study that is stopped early is a shorter study, not half of a comparison. A task is
-one epoch of one run; it starts from the run's checkpoint and leaves the next.
+What tells its methods apart is data; `generic_adam.experiments.sweep` runs them.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import math
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, Literal
 
 from generic_adam.errors import RunError
-from generic_adam.experiments.backends import (
-    ALONE,
-    Group,
-    Pool,
-    dask_pool,
-    group_pool,
-    local_pool,
-    pausing,
-    process_group,
-)
-from generic_adam.experiments.datasets import Dataset, Text, load
+from generic_adam.experiments.datasets import load
 from generic_adam.experiments.records import (
     Claim,
     OutputError,
-    ensure_output_directory,
     markdown_table,
     write_claims,
     write_csv,
-    write_json,
     write_manifest,
 )
-from generic_adam.experiments.run import exclusive, published
+from generic_adam.experiments.run import published
 from generic_adam.experiments.training import (
     BATCH_SIZE,
     EpochRecord,
     OptimizerSettings,
     RunSettings,
     read_records,
-    train,
 )
 
 COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")
 
 MEASURES: Final = {"train_loss": "training loss", "test_accuracy": "test accuracy", "test_loss": "test loss"}
 """What is measured, in the order of the paper's panels, and what people call it."""
-
-_ELAPSED: Final = "elapsed.json"
 
 
 @dataclass(frozen=True)
@@ -167,164 +145,6 @@ class Job:
     def name(self) -> str:
         """What progress calls it."""
         return f"{self.line.folder}/seed-{self.settings.seed}"
-
-
-@dataclass(frozen=True)
-class Advance:
-    """What one task did.
-
-    Attributes:
-        job: whose run.
-        record: of the last epoch of the run, which may lie beyond the one that was asked for.
-        is_over: whether there is nothing left to train.
-        samples_per_second: while training; None if the epoch had been run before.
-        complaints: a line for each damaged checkpoint that was passed over.
-    """
-
-    job: Job
-    record: EpochRecord
-    is_over: bool
-    samples_per_second: float | None
-    complaints: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a study runs.
-
-    Attributes:
-        directory: for everything it leaves.
-        data: directory of the data sets; None for the default places.
-        device: "cpu" or "cuda".
-        workers: processes; None for one a core, or one for a GPU.
-        scheduler: address of a Dask scheduler; None for this machine.
-    """
-
-    directory: Path
-    data: Path | None = None
-    device: str = "cpu"
-    workers: int | None = None
-    scheduler: str | None = None
-
-    @contextmanager
-    def pool(self, group: Group, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
-        """Where its tasks run."""
-        if group.size > 1:
-            yield group_pool(group)
-        elif self.scheduler is not None:
-            with dask_pool(self.scheduler, tell) as pool:
-                yield pool
-        else:
-            default = 1 if self.device == "cuda" else os.cpu_count() or 1
-            with local_pool(default if self.workers is None else self.workers) as pool:
-                yield pool
-
-
-def run(
-    study: Study,
-    place: Place,
-    *,
-    on_advance: Callable[[Advance, float], None] | None = None,
-    tell: Callable[[str], None] | None = None,
-) -> bool:
-    """Run a study, or what is left of it.
-
-    Args:
-        study: with its lines.
-        place: where.
-        on_advance: called after each epoch of each run, with an estimate of the seconds that are left.
-        tell: told in a line what there is to wait for.
-
-    Returns:
-        Whether this process is to write the results: of a group only the first is.
-
-    Raises:
-        Paused: a signal came; the same command goes on.
-        RunError: the directory is in use, or workers were lost.
-    """
-    directory = ensure_output_directory(place.directory)
-    jobs = study.jobs(directory)
-    begun, earlier = time.perf_counter(), elapsed_seconds(directory)
-
-    def advanced(done: Advance, seconds_left: float) -> None:
-        if on_advance is not None:
-            on_advance(done, seconds_left)
-        write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
-
-    with (
-        pausing(),
-        process_group(place.device) as group,
-        exclusive(directory) if group.is_first else nullcontext(),
-        place.pool(group, tell) as pool,
-    ):
-        told = advanced if group.is_first else None
-        run_jobs(jobs, pool, data=place.data, device=place.device, on_advance=told)
-        return group.is_first
-
-
-def elapsed_seconds(directory: Path) -> float:
-    """Seconds that commands have spent on this study so far; a manifest counts them all."""
-    try:
-        return float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0  # only the manifest's time is lost with it
-
-
-def run_jobs(
-    jobs: Sequence[Job],
-    pool: Pool,
-    *,
-    data: Path | None,
-    device: str = "cpu",
-    on_advance: Callable[[Advance, float], None] | None = None,
-) -> None:
-    """Run all jobs to their last epoch; see `run`."""
-    for job in jobs:
-        job.directory.mkdir(parents=True, exist_ok=True)
-    place = None if data is None else str(data.absolute())
-    started, fresh = time.perf_counter(), 0
-    left = {job: job.settings.epochs for job in jobs}  # of each run, as far as is known
-    for epoch in range(1, max(left.values()) + 1):
-        # A run that was found further on is not asked again before the others have caught up with it.
-        behind = [job for job in jobs if left[job] > max(0, job.settings.epochs - epoch)]
-        for future in pool.completed([pool.submit(advance, job, epoch, place, device) for job in behind]):
-            done: Advance = future.result()
-            left[done.job] = 0 if done.is_over else done.job.settings.epochs - done.record.epoch
-            fresh += done.samples_per_second is not None
-            if on_advance is not None:
-                pace = (time.perf_counter() - started) / fresh if fresh else 0.0
-                on_advance(done, sum(left.values()) * pace)
-
-
-def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = ALONE) -> Advance:
-    """Bring one run to the end of `epoch`; nothing happens if it is there already."""
-    import torch
-
-    # One thread: several runs side by side use the cores better than one run across them, and the order of
-    # additions is fixed. Denormal numbers are slow and mean nothing here.
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
-    speeds: list[float] = []
-    with exclusive(job.directory) if group.is_first else nullcontext():
-        result = train(
-            job.settings,
-            _dataset(job.settings.dataset, data),
-            job.directory,
-            until=epoch,
-            device=device,
-            group=group,
-            on_epoch=lambda progress: speeds.append(progress.samples_per_second),
-        )
-    # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
-    record = result.records[min(job.settings.epochs, len(result.records)) - 1]
-    is_over = record.epoch == job.settings.epochs or not math.isfinite(record.train_loss)
-    return Advance(job, record, is_over, speeds[-1] if speeds else None, result.complaints)
-
-
-@lru_cache(maxsize=1)
-def _dataset(name: str, directory: str | None) -> Dataset | Text:
-    """One copy a process, for all the tasks it is given."""
-    return load(name, directory)
 
 
 @dataclass(frozen=True)
@@ -460,6 +280,7 @@ def publish(
     claims: Sequence[Claim],
     notes: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = (),
     draw: Callable[[Study, Sequence[Curve], Path], object],
+    seconds: float,
     extra: dict[str, Any] | None = None,
 ) -> list[Path]:
     """Write figure, records, tables, claims and manifest; they appear together, the manifest last.
@@ -472,6 +293,7 @@ def publish(
         claims: what the records say about the paper's sentences.
         notes: further tables: name, headings, rows.
         draw: makes the figure from the study and its curves, at a path without ending.
+        seconds: that it took.
         extra: further settings for the manifest.
 
     Returns:
@@ -487,7 +309,7 @@ def publish(
             write_claims(folder, claims)
         settings = asdict(replace(study, lines=())) | (extra or {})
         settings["lines"] = [_plain(line) for line in study.lines]
-        write_manifest(folder / "manifest.json", command, settings, elapsed_seconds(directory))
+        write_manifest(folder / "manifest.json", command, settings, seconds)
         names = sorted(path.name for path in folder.iterdir())
     return [directory / name for name in names]
 
@@ -578,14 +400,12 @@ class Experiment:
     """One subcommand of ``reproduce``: a study before its data are known, and what it is asked.
 
     Attributes:
-        help: what it is, in a line.
         study: with the paper's values, or its own.
         lines: its methods, given the study as it is run, the options and the number of steps.
         claims: what its curves say.
         notes: further tables for its curves.
     """
 
-    help: str
     study: Study
     lines: Callable[[Study, Options, int], Sequence[Line]]
     claims: Callable[[Study, Sequence[Curve]], list[Claim]]
