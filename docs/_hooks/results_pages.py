@@ -120,6 +120,8 @@ def _generators() -> dict[str, Callable[[], str]]:
         name = folder.relative_to(RESULTS).as_posix().replace("/", "-")
         if (folder / "claims.json").is_file():
             found[f"claims-{name}"] = partial(claims_of, folder)
+        if (folder / "guarantees.md").is_file():
+            found[f"guarantees-{name}"] = partial((folder / "guarantees.md").read_text, encoding="utf-8")
         if any((folder / outcomes).is_file() for outcomes in OUTCOMES):
             found[f"outcomes-{name}"] = partial(outcomes_of, folder)
     return found
