@@ -15,6 +15,7 @@ import numpy as np
 import generic_adam as ga
 from generic_adam.reference import generic_adam
 from generic_adam.theorems.sums import ratio
+from generic_adam.theorems.zou2019 import examine_method
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def sign_in_the_last_display() -> None:
 
 def direction_of_chi() -> None:
     for alpha, theta in (("1", "1 - 1/(t+1)"), ("1/t", "1 - 1/(t+1)")):
-        certificate = ga.certify(ga.Method(alpha=alpha, beta=0.9, theta=theta))
+        certificate = examine_method(ga.Method(alpha=alpha, beta=0.9, theta=theta))
         third = certificate.conditions[2]
         growth = (ga.parse(alpha) / (1 - ga.parse(theta)) ** 0.5).growth
         print(f"alpha_t = {alpha}, theta_t = {theta}: chi_t of order {growth}, (R3) {third.status}")
@@ -95,7 +96,7 @@ def direction_of_chi() -> None:
 def first_theta_is_zero() -> None:
     for theta in ("1 - 1/t", "1 - 1/max(t, 2)", "1 - 1/(t+1)"):
         method = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=theta)
-        second = ga.certify(method).conditions[1]
+        second = examine_method(method).conditions[1]
         print(f"theta_t = {theta}: theta_1 = {method.theta(1)}, condition 2 {second.status}")
         assert (second.status == "fails") == (method.theta(1) == 0)
 
@@ -191,7 +192,7 @@ def bound_against_s() -> None:
 def what_is_fixed_in_the_study_of_s() -> None:
     def power(r: float, s: float) -> float:
         c = 0.01 + 0.99 * r
-        rate = ga.certify(ga.Method(alpha=f"0.5/t^{s}", beta=0.9, theta=f"1 - {c:.6g}/t^{r}")).rate
+        rate = examine_method(ga.Method(alpha=f"0.5/t^{s}", beta=0.9, theta=f"1 - {c:.6g}/t^{r}")).rate
         print(f"r = {r}, s = {s}: {rate}")
         assert rate is not None
         return float(rate.power)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import generic_adam as ga
 from generic_adam.methods import MethodInfo, as_algorithm, entries
-from generic_adam.methods.recipes import RECIPES
+from generic_adam.methods.recipes import RECIPES, Recipe
 from generic_adam.theorems.certificate import Certificate
-from generic_adam.theorems.gallery import Exhibit, exhibit
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
 BOXES = {"certified": "success", "not certified": "failure", "undecided": "question"}
@@ -37,7 +36,7 @@ def methods_table() -> str:
     ]
     for entry in entries():
         method = as_algorithm(entry.build()).method
-        certificate = ga.certify(method)
+        certificate = ga.certify(entry.build())
         lines.append(
             row(
                 f"[{entry.name}](#{entry.name})",
@@ -60,7 +59,7 @@ def method_sections() -> str:
 
 
 def _section(entry: MethodInfo) -> str:
-    certificate = ga.certify(as_algorithm(entry.build()).method)
+    certificate = ga.certify(entry.build())
     arguments = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
     kind = BOXES[str(certificate.verdict)]
     return "\n".join(
@@ -82,59 +81,67 @@ def _section(entry: MethodInfo) -> str:
 
 
 def _reasons(certificate: Certificate) -> str:
-    return "\n".join(
-        f"    - condition {condition.number} **{condition.status}**: {condition.reason}"
-        for condition in certificate.conditions
-    )
+    lines = []
+    for finding in certificate:
+        if finding.covers:
+            lines.append(f"    - {finding.title}: **{finding.verdict}**")
+            lines += [f"        - {one.number} **{one.status}**: {one.reason}" for one in finding.conditions]
+    return "\n".join(lines) or f"    - {certificate.reason}"
 
 
 def _headline(certificate: Certificate) -> str:
     if certificate.rate is not None:
-        return f"certified, rate {certificate.rate}"
-    first = certificate.first_failing
-    return f"{certificate.verdict}" + (f": condition {first.number} {first.status}" if first else "")
+        return f"certified, rate {certificate.rate} (theorem {certificate.theorem})"
+    return f"{certificate.verdict}: {certificate.reason}".replace('"', "'")
 
 
 def recipes_gallery() -> str:
-    """One line a published recipe, then a section each: the source, every condition, what is not covered."""
-    exhibits = [exhibit(recipe) for recipe in RECIPES]
-    header = ("recipe", "steps", "verdict", "first failing", "ratio", "order", "nearest certified change")
-    lines = [row(*header), row("---", "--:", "---", "---", "--:", "---", "---")]
-    lines += [_recipe_row(one) for one in exhibits]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(_recipe_section(one) for one in exhibits)
+    """One line a published recipe, then a section each: the source, the numbers, what no theorem covers."""
+    found = [(recipe, ga.certify(recipe.algorithm)) for recipe in RECIPES]
+    header = ("recipe", "steps", "noise", "gap", "drift", "for its run", "theorem", "for ever")
+    lines = [row(*header), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
+    lines += [_recipe_row(*one) for one in found]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(_recipe_section(*one) for one in found)
 
 
-def _recipe_row(one: Exhibit) -> str:
-    failing, order = one.first_failing, one.certificate.ratio_order
+def _recipe_row(recipe: Recipe, certificate: Certificate) -> str:
+    reading = certificate.horizon
+    numbers = ["–"] * 3
+    if reading.noise is not None:
+        numbers = [f"{number:.3g}" for number in (reading.noise, reading.gap, reading.drift)]
+    silent = reading.noise is not None and reading.noise >= 1
+    covered = "not covered" if reading.outside else "needs a bound on the weights"
+    says = "informative" if reading.informative else "silent" if silent else covered
     return row(
-        f"[{one.recipe.title}](#{one.recipe.name})",
-        f"{one.recipe.horizon:,}",
-        badge(str(one.certificate.verdict)),
-        "–" if failing is None else f"condition {failing.number}",
-        f"{one.ratio:.3g}",
-        "–" if order is None else "constant" if str(order) == "1" else f"`{order}`",
-        "–" if one.nearest is None else f"{one.nearest.changes} (rate `{one.nearest.rate}`)",
+        f"[{recipe.algorithm.label}](#{recipe.name})",
+        f"{recipe.algorithm.horizon:,}",
+        *numbers,
+        says,
+        reading.theorem or "–",
+        badge(str(certificate.verdict)),
     )
 
 
-def _recipe_section(one: Exhibit) -> str:
-    recipe, method = one.recipe, one.recipe.method
+def _recipe_section(recipe: Recipe, certificate: Certificate) -> str:
+    x, method = recipe.algorithm, recipe.algorithm.method
     told = {"read": "read there", "known": "widely reported; the original text was not at hand"}
     lines = [
-        f"### {recipe.title} {{ #{recipe.name} }}",
+        f"### {x.label} {{ #{recipe.name} }}",
         "",
-        f"{recipe.horizon:,} steps. Source: {recipe.source} ({told[str(recipe.evidence)]}).",
+        f"{x.horizon:,} steps. Source: {x.source} ({told[str(recipe.evidence)]}).",
         "",
         "```text",
         f"alpha_t = {method.alpha}",
         f"beta_t  = {method.beta}",
         f"theta_t = {method.theta}",
+        *x.departures,
         "```",
         "",
-        f'??? {BOXES[str(one.certificate.verdict)]} "{_headline(one.certificate)}"',
-        _reasons(one.certificate),
+        certificate.horizon.statement[0].upper() + certificate.horizon.statement[1:] + ".",
+        "",
+        f'??? {BOXES[str(certificate.verdict)]} "{_headline(certificate)}"',
+        _reasons(certificate),
     ]
-    lines += [f"    - not covered by the theorem: {sentence}." for sentence in recipe.outside]
     return "\n".join(lines)
 
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
-    from generic_adam.certification import certify
+    from generic_adam.certification import advise, bound, certify
     from generic_adam.errors import GenericAdamError, MethodError
     from generic_adam.methods.algorithm import Algorithm
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
-    from generic_adam.theorems.advice import advise
-    from generic_adam.theorems.bound import bound
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.problem import Problem
+    from generic_adam.theorems.theorem import Assumptions
 
 __version__ = "0.1.0"
 
 _HOME_OF_NAME = {
     "Algorithm": "methods.algorithm",
+    "Assumptions": "theorems.theorem",
     "Certificate": "theorems.certificate",
     "GenericAdamError": "errors",
     "Growth": "schedules",
@@ -34,8 +34,8 @@ _HOME_OF_NAME = {
     "Problem": "theorems.problem",
     "Schedule": "schedules",
     "ScheduleError": "schedules",
-    "advise": "theorems.advice",
-    "bound": "theorems.bound",
+    "advise": "certification",
+    "bound": "certification",
     "certify": "certification",
     "parse": "schedules",
 }
@@ -43,6 +43,7 @@ _SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theo
 
 __all__ = [
     "Algorithm",
+    "Assumptions",
     "Certificate",
     "GenericAdamError",
     "Growth",

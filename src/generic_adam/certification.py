@@ -1,169 +1,112 @@
-"""The certificate of what a training script has at hand: one for each set of parameter groups that differ."""
+"""The front door: certify, bound and advise for whatever a training script has at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any
 
-from generic_adam.adapters.read import read
-from generic_adam.methods import Algorithm, Method
-from generic_adam.theorems.certificate import Certificate
-from generic_adam.theorems.certificate import certify as certify_method
+from generic_adam.adapters import read as read_optimizer
+from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.methods.recipes import recipe
+from generic_adam.theorems.advice import Advice, advise_algorithm
+from generic_adam.theorems.bounds import Bound, bound_algorithm
+from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import Verdict
-
-# From the verdict that decides for all to the one that needs every part to agree.
-_WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
+from generic_adam.theorems.theorem import Assumptions
 
 
-@dataclass(frozen=True)
-class ReadCertificate:
-    """A certificate with the reading it is about.
-
-    Attributes:
-        reading: the algorithm as it was read.
-        certificate: what is known of the method alone.
-    """
-
-    reading: Algorithm
-    certificate: Certificate
-
-    @property
-    def verdict(self) -> Verdict:
-        """The certificate's; at best undecided where the optimizer does what the theorem does not cover."""
-        if self.reading.departures and self.certificate.verdict is Verdict.CERTIFIED:
-            return Verdict.UNDECIDED
-        return self.certificate.verdict
-
-    def explain(self) -> str:
-        """Where the method was read, the certificate, and what the theorem does not cover."""
-        groups = ", ".join(map(str, self.reading.groups))
-        plural = "s" if len(self.reading.groups) > 1 else ""
-        heading = f"{self.reading.source or self.reading.label}, parameter group{plural} {groups}"
-        lines = [heading, self.certificate.explain()]
-        lines += [f"  not covered: {sentence}." for sentence in self.reading.departures]
-        lines += [f"  note: {sentence}." for sentence in self.reading.notes]
-        if self.verdict is not self.certificate.verdict:
-            lines.append(
-                f"verdict on the optimizer: {self.verdict}, as it does what the theorem does not cover"
-            )
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The certificate's dictionary, with the verdict on the optimizer and what belongs to the reading."""
-        return self.certificate.to_dict() | {
-            "verdict": str(self.verdict),
-            "source": self.reading.source or self.reading.label,
-            "groups": list(self.reading.groups),
-            "not_covered": list(self.reading.departures),
-            "notes": list(self.reading.notes),
-        }
-
-
-@dataclass(frozen=True)
-class OptimizerCertificate:
-    """The certificates of an optimizer, one for each set of parameter groups that differ.
-
-    Attributes:
-        parts: in the order of their first parameter group.
-    """
-
-    parts: tuple[ReadCertificate, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """Certified where every part is; not certified where one is not; else undecided."""
-        return self.worst.verdict
-
-    @property
-    def worst(self) -> ReadCertificate:
-        """The first part with the verdict of the whole."""
-        return min(self.parts, key=lambda part: _WORST_FIRST.index(part.verdict))
-
-    def __iter__(self) -> Iterator[ReadCertificate]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def __getitem__(self, index: int) -> ReadCertificate:
-        return self.parts[index]
-
-    def explain(self) -> str:
-        """Every part in words."""
-        return "\n\n".join(part.explain() for part in self.parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The dictionary of the worst part, to be read like any certificate's, and all of them in "parts"."""
-        return self.worst.to_dict() | {"parts": [part.to_dict() for part in self.parts]}
-
-
-def certify_optimizer(
-    subject: Any,
-    scheduler: Any = None,
-    horizon: int | None = None,
-    problem: Problem | None = None,
-    *,
-    steps_per_scheduler_step: int | None = None,
-) -> OptimizerCertificate:
-    """Decide the sufficient condition for what an optimizer and its scheduler do.
+def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
+    """The Algorithm that is meant.
 
     Args:
-        subject: a torch optimizer, or anything else that `adapters.read` reads.
+        subject: a Method, an Algorithm, the name of a recipe, a torch optimizer (with its scheduler next), a
+            pair of both, transformers' TrainingArguments or a Lightning configuration.
         scheduler: the learning-rate scheduler of a torch optimizer.
-        horizon: a number of steps: adds the finite-horizon reading. None takes the one that the source names,
-            as OneCycleLR and Trainer's arguments do.
-        problem: with a horizon, adds the bound of Theorem 1.
-        steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
-
-    Returns:
-        The certificates.
+        **options: what the adapters take: steps_per_scheduler_step, steps.
 
     Raises:
-        OptimizerError: the subject cannot be read.
+        GenericAdamError: it cannot be read.
     """
-    algorithm = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
-    return OptimizerCertificate(
-        tuple(
-            ReadCertificate(
-                reading,
-                certify_method(reading.method, reading.horizon if horizon is None else horizon, problem),
-            )
-            for reading in algorithm.parts
-        )
-    )
+    if isinstance(subject, Method | Algorithm):
+        return as_algorithm(subject)
+    if isinstance(subject, str):
+        return recipe(subject).algorithm
+    return read_optimizer(subject, scheduler, **options)
 
 
-@overload
-def certify(subject: Method, horizon: int | None = None, problem: Problem | None = None) -> Certificate: ...
-@overload
 def certify(
     subject: Any,
     scheduler: Any = None,
     horizon: int | None = None,
     problem: Problem | None = None,
+    theorem: str | None = None,
     *,
+    assume: Assumptions | None = None,
     steps_per_scheduler_step: int | None = None,
-) -> OptimizerCertificate: ...
-def certify(subject: Any, *arguments: Any, **keywords: Any) -> Certificate | OptimizerCertificate:
-    """Decide the sufficient condition for a method, or for what a live optimizer and its scheduler do.
+) -> Certificate:
+    """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
     Args:
-        subject: a Method; or a torch optimizer (with its scheduler next), a pair (optimizer, scheduler), a
-            Lightning configuration, or transformers.TrainingArguments.
-        *arguments: for a Method those of `generic_adam.theorems.certificate.certify`: horizon, problem;
-            otherwise those of `certify_optimizer`: scheduler, horizon, problem.
-        **keywords: the same by name, all checked by those functions.
-
-    Returns:
-        A Certificate for a Method; an OptimizerCertificate, one part for each differing parameter group,
-        otherwise.
+        subject: see `read`.
+        scheduler: the learning-rate scheduler of a torch optimizer.
+        horizon: a number of steps; None takes the one that the source names, where it does.
+        problem: with a horizon, the constants of a problem: adds the smallest bound.
+        theorem: the name of one theorem to ask alone.
+        assume: what is taken for granted beyond the common assumptions.
+        steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
 
     Examples:
         >>> import generic_adam as ga
         >>> print(ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).verdict)
         certified
     """
-    decide = certify_method if isinstance(subject, Method) else certify_optimizer
-    return decide(subject, *arguments, **keywords)
+    if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
+        scheduler, horizon = None, scheduler
+    x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
+    found = certify_algorithm(x, horizon, theorem, assume)
+    if problem is None or found.horizon is None:
+        return found
+    guaranteed = bound_algorithm(subject if isinstance(subject, Method) else x, problem, found.horizon.steps)
+    return replace(found, horizon=replace(found.horizon, bound=guaranteed))
+
+
+def bound(
+    subject: Any, problem: Problem, steps: int, delta: float = 0.1, theorem: str | None = None
+) -> Bound:
+    """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
+
+    Args:
+        subject: see `read`; a Method alone means the paper's algorithm with v_0 = problem.epsilon.
+        problem: the constants of (A1) to (A4).
+        steps: T.
+        delta: the squared norm is below `value` with probability 1 - delta^(2/3).
+        theorem: the name of one theorem; None takes the smallest bound.
+
+    Examples:
+        >>> import generic_adam as ga
+        >>> m = ga.Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
+        >>> p = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+        >>> b = bound(m, p, steps=1000)
+        >>> print(b.theorem, f"{b.constants['X_w']:.4f}", b.informative)
+        W 52.8924 False
+    """
+    return bound_algorithm(
+        subject if isinstance(subject, Method) else read(subject), problem, steps, delta, theorem
+    )
+
+
+def advise(
+    subject: Any, scheduler: Any = None, horizon: int | None = None, keep: int | None = None
+) -> tuple[Advice, ...]:
+    """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
+
+    Args:
+        subject: see `read`.
+        scheduler: the learning-rate scheduler of a torch optimizer.
+        horizon: a number of steps T; None takes the one that the source names.
+        keep: K, for how many steps it stays your method; None keeps most of the run.
+    """
+    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep)
+
+
+__all__ = ["Assumptions", "advise", "bound", "certify", "read"]

@@ -111,10 +111,11 @@ def theorem(
         later = [Q[t + 1] * y[t + 1] if t + 1 < len(alpha) else 0 for t in steps]
         H = backward([R[t] * (up[t] + later[t]) for t in steps], rho)
         A = majorant([((1 - beta[t]) * H[t] + own[t]) / q[t] for t in steps])
-        if e is None:
-            ratio = G_squared / eps
-        else:
-            ratio = G_squared / (eps + (e[0] ** 2 / theta[0] if theta[0] else e[0] ** 2))
+        ratio = (
+            G_squared / eps
+            if e is None
+            else G_squared / (eps + (e[0] ** 2 / theta[0] if theta[0] else e[0] ** 2))
+        )
         dS = growth(theta, ratio, log)
         noise += count * sum(G * B[t] * dS[t] for t in steps)
         drift += count * sum(A[t] * dS[t] for t in steps)

@@ -21,6 +21,7 @@ SUBCOMMANDS: tuple[str, ...] = (
     "advise",
     "methods",
     "recipes",
+    "theorems",
     "reproduce",
     "data",
     "report",

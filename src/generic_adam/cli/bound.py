@@ -1,14 +1,14 @@
-"""``generic-adam bound``: the bounds of Theorems 1 and 2 with every constant."""
+"""``generic-adam bound``: a number that the gradient stays below, and whether it beats the trivial one."""
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.method_options import NamedMethod, remarks, with_method
+from generic_adam.cli.subject import Subject, with_subject
+from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
-    from generic_adam.theorems.bound import Bound
+    from generic_adam.theorems.bounds import Bound
     from generic_adam.theorems.problem import Problem
 
 _PANEL = "The problem"
@@ -22,90 +22,112 @@ def _constant(flag: str, text: str) -> typer.models.OptionInfo:
 def register(app: typer.Typer) -> None:
     """Add the subcommand to the application."""
 
-    @app.command("bound")
-    @with_method
+    @app.command(
+        "bound", epilog="Example:  generic-adam bound adamw --weight-decay 0 --steps 1e5 --dimension 10"
+    )
+    @with_subject
     def bound(  # pyright: ignore[reportUnusedFunction]
-        named: NamedMethod,
-        steps: Annotated[float, typer.Option("--steps", help="T, the number of steps.")],
+        subject: Subject,
         smoothness: Annotated[
             float, _constant("--smoothness", "L, the gradient's Lipschitz constant.")
         ] = 1.0,
         gradient_bound: Annotated[
-            float, _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 whatever the past.")
+            float, _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past, whatever it was.")
         ] = 1.0,
         dimension: Annotated[float, _constant("--dimension", "d, the number of parameters.")] = 1.0,
         gap: Annotated[float, _constant("--gap", "f(x_1) - f*.")] = 1.0,
-        epsilon: Annotated[float, _constant("--epsilon", "v_0, the start of the second moment.")] = 1e-8,
-        delta: Annotated[
-            float, typer.Option("--delta", help="Theorem 2 holds with probability 1 - delta^(2/3).")
-        ] = 0.1,
-        theta_prime: Annotated[
+        epsilon: Annotated[
             float | None,
-            typer.Option("--theta-prime", help="theta', between beta^2 and theta; by default the best."),
+            _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment."),
         ] = None,
+        delta: Annotated[
+            float, typer.Option("--delta", help="The bound holds with probability 1 - delta^(2/3).")
+        ] = 0.1,
+        theorem: Annotated[str | None, typer.Option("--theorem", help="Ask one theorem alone.")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
-        """Bound the gradient after T steps: exit code 0 with a bound, 1 if a hypothesis is missing."""
-        from generic_adam.theorems.bound import bound as evaluate
+        """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
+        from dataclasses import replace
+
+        from generic_adam.theorems.bounds import bound_algorithm, informative_from
         from generic_adam.theorems.problem import Problem
 
-        problem = Problem(smoothness, gradient_bound, dimension, gap, epsilon)  # type: ignore[arg-type]
-        result = evaluate(named.method, problem, steps, delta, theta_prime)  # type: ignore[arg-type]
+        x, steps = subject.algorithm, subject.algorithm.horizon
+        if steps is None:
+            raise TheoremError("bound needs a number of steps: --steps T")
+        if epsilon is not None:
+            x = replace(x, initial_v=epsilon)
+        box = subject.assume.weights_bound
+        problem = Problem(smoothness, gradient_bound, dimension, gap, x.initial_v or 1e-8, box=box)  # type: ignore[arg-type]
+        result = bound_algorithm(x, problem, steps, delta, theorem)
+        since = None if result.informative or not result.is_valid else informative_from(x, problem)
         if as_json:
-            print_as_json(named, problem, result)
+            _print_json(subject, problem, result, since)
         else:
-            print_for_people(named, problem, result)
+            _print(subject, problem, result, since)
         raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def print_as_json(named: NamedMethod, problem: "Problem", result: "Bound") -> None:
-    """The bound, the problem and the method as JSON; an infinite number is null."""
+def _print_json(subject: Subject, problem: "Problem", result: "Bound", since: int | None) -> None:
     from dataclasses import asdict
 
     from generic_adam.cli.tables import print_json
 
-    method = named.method
-    sequences = {"alpha": str(method.alpha), "beta": str(method.beta), "theta": str(method.theta)}
-    beside = {"not_covered": list(named.outside), "notes": list(named.notes)}
-    print_json({**result.to_dict(), "problem": asdict(problem), "method": sequences, **beside})
+    beside = {"problem": asdict(problem), "algorithm": subject.algorithm.to_dict(), "informative_from": since}
+    print_json({**result.to_dict(), **beside})
 
 
-def print_for_people(named: NamedMethod, problem: "Problem", result: "Bound") -> None:
-    """The statement, and a table of every constant."""
-    from rich.text import Text
+def _print(subject: Subject, problem: "Problem", result: "Bound", since: int | None) -> None:
+    """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
+    from generic_adam.cli.tables import make_console, print_table, say, shortened
 
-    from generic_adam.cli.tables import make_console, print_table
-
-    method = named.method
-    console = make_console()
-    console.print(Text(f"{named.label}: {result.statement}"))
-    console.print(Text(f"  α_t = {method.alpha}   β_t = {method.beta}   θ_t = {method.theta}"))
-    console.print(
-        Text(
-            f"  L = {problem.smoothness:g}   G = {problem.total_gradient_bound:g}   "
-            f"d = {problem.dimension:g}   "
-            f"f(x_1) - f* = {problem.gap:g}   ε = {problem.epsilon:g}   T = {result.steps:,}   "
-            f"δ = {result.delta:g}"
+    x, console = subject.algorithm, make_console()
+    say(console, f"{x.label or 'Generic Adam'}: {result.statement}")
+    if result.is_valid:
+        say(
+            console,
+            f"  |grad f(x_tau)|^2 <= {result.value:.6g} with probability at least {result.probability:.4g}",
         )
+        if result.l1 is not None:
+            say(
+                console,
+                f"  E |grad f(x_tau)|_1 <= {result.l1:.6g}; without a theorem <= {result.trivial_l1:.6g}",
+            )
+    if since is not None:
+        say(console, f"  it says something from about T = {since:,} on")
+    say(
+        console,
+        f"  L = {problem.smoothness:g}   G = {problem.total_gradient_bound:g}   d = {problem.dimension:g}   "
+        f"f(x_1) - f* = {problem.gap:g}   v_0 = {x.initial_v:g}   T = {result.steps:,}   δ = {result.delta:g}",
     )
-    if result.estimate is not None:
-        low, high = result.estimate.lower, result.estimate.upper
-        sides = f"is between {low:.6g} and {high:.6g}, and " if math.isfinite(high) else ""
-        console.print(Text(f"  θ stays below 1: B/δ {sides}never falls below {result.estimate.floor:.6g}"))
-    for line in remarks(named.outside, named.notes):
-        console.print(Text(f"  {line}"))
-    if result.constants is not None:
-        names = {"theta_prime": "θ'", "gamma": "γ", "below": "N", "C_prime": "C'", "C1_log": "log C1"}
-        rows = [
-            (names.get(name, name), f"{value:,}" if name == "below" else f"{value:.10g}", _MEANINGS[name])
-            for name, value in result.constants.to_dict().items()
-        ]
-        rows.append(("sum", f"{result.total:.10g}", "sum of alpha_t sqrt(1 - theta_t), t <= T"))
-        rows.append(("T alpha_T", f"{result.steps * result.alpha_last:.10g}", "what divides C + C' sum"))
+    method = x.method
+    say(
+        console,
+        f"  α_t = {shortened(method.alpha)}   β_t = {shortened(method.beta)}   θ_t = {shortened(method.theta)}",
+    )
+    if result.others:
+        say(
+            console,
+            "  other theorems: " + ", ".join(f"{name} {number:.6g}" for name, number in result.others),
+        )
+    rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
+    if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))
 
 
 _MEANINGS = {
+    "X_w": "the bound in the preconditioned norm",
+    "noise": "the part of the numerator that the gradients' noise makes",
+    "drift": "the part that the length of the steps makes",
+    "decay": "the part that weight decay makes",
+    "jump": "the part that the running maximum makes",
+    "weight": "the sum of the steps' weights",
+    "divisor": "what divides the numerator",
+    "s": "the share of the descent spent on the noise",
+    "zeta": "the share spent on eps",
+    "phi": "the share spent on weight decay",
+    "s1": "turns X_w into the l1 norm",
+    "s2": "turns X_w into the l2 norm",
     "theta_prime": "the free number between beta^2 and theta",
     "gamma": "beta^2 / theta'",
     "C0": "how far chi_t rises above its past minimum (R3)",
@@ -116,4 +138,6 @@ _MEANINGS = {
     "C3": "cost of a step's noise",
     "C": "the part that T alpha_T divides alone",
     "C_prime": "the part that multiplies the sum",
+    "sum": "sum of alpha_t sqrt(1 - theta_t), t <= T",
+    "alpha_last": "alpha_T",
 }

@@ -1,16 +1,17 @@
-"""``generic-adam recipes``: the gallery of published recipes with what the certificate says about them."""
+"""``generic-adam recipes``: published recipes with what is guaranteed for their own number of steps."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from generic_adam.theorems.gallery import Exhibit
+    from generic_adam.methods.recipes import Recipe
+    from generic_adam.theorems.certificate import Certificate
 
 _NOTE = (
-    "ratio: condition 4's sum α_t √(1-θ_t) / (T α_T) at the recipe's last step T; its order is for T → ∞.\n"
-    "* widely reported, the original text was not at hand. 'not certified' never means 'diverges'.\n"
-    "generic-adam recipes NAME says more: the source, every condition, what the theorem does not cover."
+    "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps; at "
+    "noise >= 1 the theory is silent. What no theorem covers (clipping, decay without a bound on the weights) is set "
+    "aside in them. * widely reported, the original text was not at hand. 'not certified' never means 'diverges'."
 )
 
 
@@ -22,77 +23,71 @@ def register(app: typer.Typer) -> None:
         name: Annotated[str | None, typer.Argument(help="One recipe, in full.")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
     ) -> None:
-        """Published recipes: verdict, first failing condition, ratio, rate, nearest certified change."""
-        from generic_adam.cli.tables import make_console, print_json
+        """Published recipes: what is guaranteed for their steps and for ever."""
+        from generic_adam.cli.tables import make_console, print_json, say
         from generic_adam.methods.recipes import RECIPES, recipe
-        from generic_adam.theorems.gallery import exhibit
+        from generic_adam.theorems.certificate import certify_algorithm
 
         chosen = RECIPES if name is None else (recipe(name),)
         with make_console(stderr=True).status("reading the recipes"):
-            exhibits = [exhibit(one) for one in chosen]
+            found = [(one, certify_algorithm(one.algorithm)) for one in chosen]
         if as_json:
-            entries = [one.to_dict() for one in exhibits]
+            entries = [
+                {
+                    "name": one.name,
+                    "evidence": str(one.evidence),
+                    "source": one.algorithm.source,
+                    **c.to_dict(),
+                }
+                for one, c in found
+            ]
             print_json(entries if name is None else entries[0])
         elif name is None:
-            _print_gallery(exhibits)
+            _print_gallery(found)
         else:
-            _print_one(exhibits[0])
+            one, certificate = found[0]
+            known = (
+                "as read there" if one.evidence == "read" else "widely reported, the original was not at hand"
+            )
+            console = make_console()
+            say(console, f"{one.algorithm.label}, {one.algorithm.horizon:,} steps")
+            say(console, f"source: {one.algorithm.source} ({known})")
+            for line in certificate.explain().splitlines()[1:]:
+                say(console, line)
+            for note in one.algorithm.notes:
+                say(console, f"  note: {note}")
 
 
-def _print_gallery(exhibits: "list[Exhibit]") -> None:
-    from generic_adam.cli.tables import answer, print_table
+def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
+    from generic_adam.cli.tables import answer, make_console, print_table, say
     from generic_adam.methods.recipes import Evidence
 
     rows = []
-    for one in exhibits:
-        failing = one.first_failing
-        mark = "*" if one.recipe.evidence is Evidence.KNOWN else ""
-        rows.append(
-            (
-                one.recipe.name + mark,
-                f"{one.recipe.horizon:,}",
-                answer(one.certificate.verdict),
-                "" if failing is None else f"{failing.number}: {_where(failing.witness)}",
-                f"{one.ratio:.3g}",
-                "" if one.certificate.ratio_order is None else str(one.certificate.ratio_order),
-                _change(one),
-                "" if one.nearest is None else str(one.nearest.rate),
-            )
+    for one, certificate in found:
+        reading = certificate.horizon
+        numbers = ("", "", "")
+        if reading is not None and reading.noise is not None:
+            numbers = (f"{reading.noise:.3g}", f"{reading.gap:.3g}", f"{reading.drift:.3g}")
+        says = (
+            ""
+            if reading is None
+            else "informative"
+            if reading.informative
+            else _word(reading.noise, reading.outside)
         )
+        mark = "*" if one.evidence is Evidence.KNOWN else ""
+        steps = f"{one.algorithm.horizon:,}"
+        theorem = "" if reading is None or reading.theorem is None else reading.theorem
+        rows.append((one.name + mark, steps, *numbers, says, theorem, answer(str(certificate.verdict))))
     print_table(
-        (
-            "recipe",
-            "steps",
-            "verdict",
-            "first failing",
-            "ratio",
-            "order",
-            "nearest certified change",
-            "its rate",
-        ),
+        ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever"),
         rows,
-        right=("steps", "ratio"),
+        right=("steps", "noise", "gap", "drift"),
     )
-    print(_NOTE)
+    say(make_console(), _NOTE)
 
 
-def _where(witness: int | str | None) -> str:
-    return f"at t = {witness:,}" if isinstance(witness, int) else str(witness or "undecided")
-
-
-def _change(one: "Exhibit") -> str:
-    return "none found" if one.nearest is None else f"{one.nearest.changes}, {one.nearest.differs}"
-
-
-def _print_one(one: "Exhibit") -> None:
-    recipe = one.recipe
-    known = "as read there" if recipe.evidence == "read" else "widely reported, the original was not at hand"
-    print(f"{recipe.title}, {recipe.horizon:,} steps")
-    print(f"source: {recipe.source} ({known})")
-    print(one.certificate.explain())
-    for sentence in recipe.outside:
-        print(f"  not covered: {sentence}.")
-    print(
-        f"nearest certified change: {_change(one)}"
-        + ("" if one.nearest is None else f", rate {one.nearest.rate}")
-    )
+def _word(noise: float | None, outside: tuple[str, ...]) -> str:
+    if noise is not None and noise >= 1:
+        return "silent"
+    return "not covered" if outside or noise is None else "needs a bound on the weights"

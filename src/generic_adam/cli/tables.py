@@ -82,6 +82,30 @@ def print_table(
     make_console().print(table)
 
 
+def say(console: "Console", *parts: "str | Text", style: str = "") -> None:
+    """Print one sentence; on a terminal its further lines hang under its first word."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    text = Text.assemble(*parts, style=style)
+    plain = text.plain
+    indent = len(plain) - len(plain.lstrip())
+    if not console.is_terminal or len(plain) <= console.width:
+        console.print(text)
+        return
+    lines = text[indent:].wrap(console, max(20, console.width - indent - 2))
+    for number, line in enumerate(lines):
+        console.print(Padding(line, (0, 0, 0, indent if number == 0 else indent + 2)))
+
+
+def shortened(expression: object, longest: int = 60) -> str:
+    """A formula that fits a line: the middle of a long one is left out."""
+    text = str(expression)
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest - 20]} … {text[-16:]}"
+
+
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     """Print plain data as JSON on standard output; a NaN or an infinity is an error, for JSON has none."""
     print(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))

@@ -14,8 +14,8 @@ from generic_adam.methods.method import ScheduleLike
 from generic_adam.methods.shapes import cosine_fall, warm_up
 from generic_adam.methods.shipped import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
-from generic_adam.theorems.advice import advise
-from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.advice import advise_algorithm
+from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.epsilon import adam_terms
 from generic_adam.theorems.floor import three_numbers
 from generic_adam.theorems.sweep import Sequences
@@ -51,7 +51,11 @@ def network_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line
     long as it has to be; and the constants that `advise` tunes to this number of steps.
     """
     cosine = cosine_fall(RATE, 0.0, Fraction(1), Fraction(steps + 1))
-    tuned = [one.method for one in advise(adam(lr=RATE, bias_correction=False), horizon=steps) if one.horizon]
+    tuned = [
+        one.method
+        for one in advise_algorithm(adam(lr=RATE, bias_correction=False), horizon=steps)
+        if one.horizon
+    ]
     return [
         Line("Adam, constant rate", OptimizerSettings("torch-adam", f"{RATE}", "0.9", "0.999", EPS)),
         Line("Adam, cosine decay", OptimizerSettings("torch-adam", str(cosine), "0.9", "0.999", EPS)),
@@ -109,7 +113,7 @@ def guarantees(study: Study, steps: int) -> list[tuple[str, list[str], list[list
     for line in study.lines:
         algorithm = algorithm_of(line.optimizer)
         numbers = three_numbers(Sequences.of_algorithm(algorithm, steps), adam_terms)
-        verdict = str(certify(algorithm.method).verdict)
+        verdict = str(certify_algorithm(algorithm).verdict)
         parts = [format(value, ".3g") for value in (numbers.noise, numbers.gap, numbers.drift)]
         rows.append([line.label, *parts, verdict])
     return [("guarantees", ["method", "noise", "gap", "drift", "for ever"], rows)]

@@ -57,6 +57,9 @@ class Clipping:
     threshold: float
     kind: Literal["norm", "value", "update"] = "norm"
 
+    def __post_init__(self) -> None:
+        exact_number("clipping", self.threshold, above=0)
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class Algorithm:

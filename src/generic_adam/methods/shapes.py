@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, join, t
+from generic_adam.errors import MethodError
+from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, join, sqrt, t
 
 
 def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
@@ -29,7 +30,37 @@ def cosine_fall(peak: float, lowest: float, start: Fraction, end: Fraction) -> S
     return join(curve, math.ceil(end), lowest)
 
 
-def linear_fall(peak: float, lowest: float, start: int, end: int) -> Schedule:
+def linear_fall(peak: float, lowest: float, start: Fraction | int, end: Fraction | int) -> Schedule:
     """A line from the peak at t = start to the lowest rate at t = end, which is then held."""
     line = as_schedule(lowest) + (as_schedule(peak) - lowest) * (end - t) / (end - start)
-    return join(line, end, lowest)
+    return join(line, math.ceil(end), lowest)
+
+
+def training_rate(
+    peak: float, *, warmup: int = 0, decay: str = "constant", lowest: float = 0.0, steps: int | None = None
+) -> Schedule:
+    """A learning rate as training scripts have it: linear warm-up, then a fall over the run.
+
+    Args:
+        peak: the largest rate.
+        warmup: steps of warm-up; t / warmup of the peak.
+        decay: "constant", "cosine", "linear" or "inverse-sqrt".
+        lowest: where a cosine or a line ends; it is held from then on.
+        steps: the number of steps of the run, which a cosine or a line needs.
+
+    Raises:
+        MethodError: an unknown shape, or no number of steps where one is needed.
+    """
+    start = Fraction(max(warmup, 1))
+    if decay in {"cosine", "linear"}:
+        if steps is None or steps <= warmup:
+            raise MethodError(f"--decay {decay}: expected a number of steps above the warm-up (--steps)")
+        fall = cosine_fall if decay == "cosine" else linear_fall
+        tail = fall(peak, lowest, start, Fraction(steps))
+    elif decay == "inverse-sqrt":
+        tail = as_schedule(peak) * sqrt(start / t)
+    elif decay == "constant":
+        tail = as_schedule(peak)
+    else:
+        raise MethodError(f"--decay: expected constant, cosine, linear or inverse-sqrt, got {decay!r}")
+    return warm_up(peak, start, tail) if warmup else tail

@@ -18,8 +18,8 @@ from generic_adam.extras import from_extra
 from generic_adam.methods import Method, power_family
 from generic_adam.report.style import colour_for, house_style, save_figure
 from generic_adam.theorems.bound import bound
-from generic_adam.theorems.certificate import certify
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.zou2019 import examine_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ class Comparison:
         """The method's line in the table, at the last T."""
         measured, bounded = self.slopes
         left, right = self.measured.value[-1], self.bounds[-1]
-        rate = certify(self.method).rate
+        rate = examine_method(self.method).rate
         return (
             self.label,
             f"{self.measured.steps[-1]:,}",
@@ -220,7 +220,7 @@ def claims(panels: Mapping[str, Sequence[Comparison]]) -> list[Claim]:
         (title, one)
         for title, comparisons in panels.items()
         for one in comparisons
-        if certify(one.method).rate is not None
+        if examine_method(one.method).rate is not None
     ]
     faster = all(one.slopes[0] <= one.slopes[1] + 0.05 for _, one in falling)
     slopes = "; ".join(

@@ -16,11 +16,11 @@ import numpy as np
 from generic_adam.extras import from_extra
 from generic_adam.report.style import PALETTE, house_style
 from generic_adam.theorems.bound import bound
-from generic_adam.theorems.certificate import certify
 from generic_adam.theorems.conditions import chi
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.rate import ratio_growth
 from generic_adam.theorems.sums import checked_horizon, weighted_steps
+from generic_adam.theorems.zou2019 import PaperFinding, examine_method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from generic_adam.methods import Method
     from generic_adam.schedules import Growth
-    from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.rate import Rate
 
     FloatArray = NDArray[np.float64]
@@ -85,10 +84,39 @@ def draw_check(methods: Mapping[str, Method], steps: int = 10**6, problem: Probl
     return figure
 
 
+def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
+    """Draw alpha_t and 1 - theta_t of several methods along a run: what a change means.
+
+    Args:
+        methods: The methods by the label that the legend shows.
+        steps: The last t.
+    """
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    times = np.unique(np.linspace(1, steps, _POINTS).round().astype(np.int64)).astype(float)
+    with house_style():
+        figure = Figure(figsize=(9.0, 3.9))
+        panels = figure.subplots(1, 2)
+        for index, (label, method) in enumerate(methods.items()):
+            style = {
+                "color": PALETTE[index % len(PALETTE)],
+                "ls": "-" if index == 0 else "--",
+                "label": label,
+            }
+            panels[0].plot(times, method.alpha.at(times), **style)
+            panels[1].plot(times, (1 - method.theta).at(times), **style)
+        for axes, label in zip(panels, (r"$\alpha_t$", r"$1 - \theta_t$"), strict=True):
+            axes.set(xlabel="$t$", ylabel=label)
+        panels[1].set_yscale("log")
+        _legend(figure, panels[0])
+    return figure
+
+
 def _draw_method(
     panels: Sequence[Axes], label: str, method: Method, colour: str, last: int, problem: Problem
 ) -> None:
-    certificate = certify(method)
+    certificate = examine_method(method)
     legend = f"{label}: {certificate.verdict}"
     if certificate.rate is not None:
         legend += f", {rate_in_math(certificate.rate)}"
@@ -142,7 +170,7 @@ def _asymptote(axes: Axes, times: NDArray[np.int64], growth: Growth | None, colo
 
 
 def _order(
-    axes: Axes, horizons: NDArray[np.int64], end: float, certificate: Certificate, colour: str
+    axes: Axes, horizons: NDArray[np.int64], end: float, certificate: PaperFinding, colour: str
 ) -> None:
     """Draw the order of the ratio through the bound's last value: the bound's constant has no closed form."""
     order = certificate.ratio_order

@@ -28,7 +28,7 @@ from xml.parsers import expat
 from generic_adam.errors import DataError
 from generic_adam.experiments.records import Claim, Finding
 from generic_adam.methods import Method
-from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.certificate import certify_algorithm
 
 REPORT_NAME: Final = "report.html"
 WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})
@@ -300,7 +300,7 @@ def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) ->
     found: dict[str, Mapping[str, Any]] = {}
     for label, texts in _methods_in(manifest).items():
         with suppress(ValueError):  # a method made of functions has no text to come back from
-            found[label] = certify(Method(**texts)).to_dict()
+            found[label] = certify_algorithm(Method(**texts)).to_dict()
     for path, data in documents.items():
         if _fits(data, _CERTIFICATE):
             found[path.stem] = data

@@ -23,7 +23,7 @@ from generic_adam.experiments.records import atomic_write, write_claims, write_m
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
-from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.zou2019 import examine_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,9 @@ def _theory(method: Method | Algorithm) -> str:
     """The certificate's verdict; it speaks of Generic Adam only."""
     algorithm = as_algorithm(method)
     return (
-        str(certify(algorithm.method).verdict) if isinstance(algorithm, GenericAdam) else "another algorithm"
+        str(examine_method(algorithm.method).verdict)
+        if isinstance(algorithm, GenericAdam)
+        else "another algorithm"
     )
 
 

@@ -13,7 +13,7 @@ from generic_adam.experiments.phase_map import Grid, PhaseMap, power_family, wri
 from generic_adam.experiments.records import Claim, Finding, write_claims, write_manifest
 from generic_adam.extras import from_extra
 from generic_adam.report.style import BLUE, VERMILION, house_style, save_figure
-from generic_adam.theorems.certificate import certify
+from generic_adam.theorems.zou2019 import examine_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _MOSTLY = 0.75
 
 def verdicts(grid: Grid) -> list[list[str]]:
     """Return the certificate's verdict on every point, s by r."""
-    return [[str(certify(power_family(r, s)).verdict) for r in grid.r] for s in grid.s]
+    return [[str(examine_method(power_family(r, s)).verdict) for r in grid.r] for s in grid.s]
 
 
 def write_results(

@@ -1,60 +1,87 @@
-"""The certified methods nearest to a given one: what to change, from which step on, and the rate it buys."""
+"""The certified algorithms nearest to a given one: what to change, from which step on, and its price."""
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from generic_adam.methods import Method, MethodError
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule, has_callable, sqrt
-from generic_adam.theorems.certificate import Certificate, certify
+from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.schedules import Schedule, as_schedule, has_callable, sqrt
+from generic_adam.theorems.certificate import Certificate, certify_algorithm
+from generic_adam.theorems.floor import least_theta
+from generic_adam.theorems.horizon import HorizonAnswer, noise_floor, read_horizon, whole_steps
 from generic_adam.theorems.pieces import late_value
 from generic_adam.theorems.rate import Rate
-from generic_adam.theorems.repairs import STAGES, Candidate, applied
-from generic_adam.theorems.sums import checked_horizon
+from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
+from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.verdicts import Status, Verdict
-
-BoolArray = npt.NDArray[np.bool_]
+from generic_adam.theorems.zou2019 import examine_method
 
 _COMPARED = 1 << 13
-_SAME = 1e-12
 _MOST_ADVICE = 3
+# A run that is named keeps three quarters of its steps as they are, unless said otherwise.
+_KEPT_SHARE = Fraction(3, 4)
+_BOUNDED_WEIGHTS = Assumptions(weights_bound=1.0)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a change costs a run of T steps.
+
+    Attributes:
+        steps: T.
+        rates: (share of the run, new learning rate over the old one there), at 10, 50 and 100 %.
+        kept: the summed step size over the old one.
+    """
+
+    steps: int
+    rates: tuple[tuple[float, float], ...]
+    kept: float
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One certified method near the given one.
+    """One algorithm near the given one that is guaranteed more.
 
-    Args:
-      method: the method to use instead.
-      changes: what changes, in words.
-      first_step: the first t at which a sequence differs.
-      last_step: the last t at which one differs; None where they differ for ever.
-      certificate: what certifies it.
-      horizon: the number of steps for which it is meant; None for ever.
+    Attributes:
+        algorithm: what to use instead.
+        changes: what changes, in words.
+        first_step: up to the step before, every sequence is the same.
+        last_step: the last t at which one differs; None where they differ for ever.
+        certificate: what certifies it.
+        horizon: the number of steps for which it is meant; None for ever.
+        price: what it costs the run that was named; None where none was.
+        before: what is guaranteed for that run as it is.
+        after: what is guaranteed for it with the change.
     """
 
-    method: Method
+    algorithm: Algorithm
     changes: str
     first_step: int
     last_step: int | None
     certificate: Certificate
     horizon: int | None = None
+    price: Price | None = None
+    before: HorizonAnswer | None = None
+    after: HorizonAnswer | None = None
+
+    @property
+    def method(self) -> Method:
+        """The three sequences to use instead."""
+        return self.algorithm.method
 
     @property
     def rate(self) -> Rate | None:
-        """The rate of the changed method; None for constants tuned to a horizon, which are not for ever."""
+        """The rate of the changed algorithm; None for one that is meant for a number of steps alone."""
         return self.certificate.rate
 
     @property
     def differs(self) -> str:
-        """Where it differs from the given method, in words."""
+        """Where it differs from the given algorithm, in words."""
         if self.last_step is None:
             return "from the first step" if self.first_step == 1 else f"from t = {self.first_step:,} on"
         if self.first_step == self.last_step:
@@ -62,7 +89,8 @@ class Advice:
         return f"for t = {self.first_step:,} to {self.last_step:,} only"
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain types."""
+        """Plain types only."""
+        price = self.price
         return {
             "changes": self.changes,
             "differs": self.differs,
@@ -71,53 +99,87 @@ class Advice:
             "horizon": self.horizon,
             "rate": None if self.rate is None else str(self.rate),
             "verdict": str(self.certificate.verdict),
-            "C0": self.certificate.C0,
+            "theorem": self.certificate.theorem,
+            "needs": list(self.certificate.needs),
+            "price": None
+            if price is None
+            else {"steps": price.steps, "kept": price.kept, "rates": list(price.rates)},
+            "before": None if self.before is None else self.before.to_dict(),
+            "after": None if self.after is None else self.after.to_dict(),
             "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
+            "algorithm": self.algorithm.to_dict(),
         }
 
 
-def advise(method: Method, horizon: int | None = None) -> tuple[Advice, ...]:
-    """Find certified methods near a method that is not certified, nearest first.
+def advise_algorithm(
+    subject: Method | Algorithm, horizon: int | None = None, keep: int | None = None
+) -> tuple[Advice, ...]:
+    """Find algorithms near the given one that are certified for ever, or better bounded on its run.
 
-    Nearest is: differs on the fewest steps, else differs from the latest step on, else changes the fewest
-    sequences, else has the fastest rate. Every method returned is certified by `certify`, the constants tuned
-    to a horizon excepted.
+    Nearest is: differs on the fewest steps, else from the latest step on, else changes the fewest sequences,
+    else has the fastest rate. Every one that is called certified is so by `certify_algorithm`.
 
     Args:
-      method: the method to change.
-      horizon: a number of steps T: adds the constants tuned to T, meant for T steps and not for ever.
+        subject: what to change; a Method alone means the paper's algorithm.
+        horizon: a number of steps T: adds the price on T steps, and constants meant for T steps alone.
+        keep: K, up to which step it stays as it is; None takes three quarters of the run, or 1/(1 - theta).
 
     Returns:
-      The advice; empty if the method is certified already (and no horizon is given), or if nothing helps.
+        The advice; empty if it is certified already (and no horizon is given), or if nothing helps.
 
     Raises:
-      MethodError: not a Method.
-      SumError: the horizon is not a whole number from 1 to 10^15.
+        TheoremError: the horizon or K is no whole number of steps.
     """
-    if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance] - people pass optimizers
-        raise MethodError(
-            f"expected a Method, got {type(method).__name__}; "
-            "of an optimizer, certify(optimizer)[0].reading.method is the Method that it runs"
-        )
-    steps = None if horizon is None else checked_horizon(horizon)
+    x = replace(as_algorithm(subject), others=())
+    named = horizon if horizon is not None else x.horizon
+    steps = None if named is None else whole_steps(named)
+    kept = (
+        whole_steps(keep) if keep is not None else None if steps is None else max(1, int(steps * _KEPT_SHARE))
+    )
     found: list[Advice] = []
-    by_form = not any(map(has_callable, (method.alpha, method.beta, method.theta)))
-    if by_form and certify(method).verdict is not Verdict.CERTIFIED:
-        found = sorted(_certified(method), key=_distance)
-    kept: list[Advice] = []
+    if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
+        found = sorted(_certified(x, kept), key=_distance)
+    distinct: list[Advice] = []
     for advice in found:
-        if all(advice.method != other.method for other in kept):
-            kept.append(advice)
-    return (*kept[:_MOST_ADVICE], *(_tuned(method, steps) if steps is not None else ()))
+        if all(advice.algorithm != other.algorithm for other in distinct):
+            distinct.append(advice)
+    chosen = [*distinct[:_MOST_ADVICE], *_louder(x)]
+    if horizon is not None and steps is not None:
+        chosen += _tuned(x, steps)
+    if steps is None:
+        return tuple(chosen)
+    before = read_horizon(x, steps, _BOUNDED_WEIGHTS)
+    return tuple(
+        replace(
+            one,
+            price=price(x, one.algorithm, steps),
+            before=before,
+            after=read_horizon(one.algorithm, steps, _BOUNDED_WEIGHTS),
+        )
+        for one in chosen
+    )
 
 
-def _certified(method: Method) -> Iterator[Advice]:
-    for candidate, certificate in _mended(Candidate(method), 0):
-        first = first_difference(method, candidate.method)
-        if first is not None:
-            changes = "; ".join(candidate.changes)
-            last = _last_difference(method, candidate)
-            yield Advice(candidate.method, changes, first, last, certificate)
+def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
+    """The learning rate against the old one along the run, and the share of the summed step size."""
+    old, new = before.method.alpha, after.method.alpha
+    rates: list[tuple[float, float]] = []
+    for share in (0.1, 0.5, 1.0):
+        at = max(1, round(share * steps))
+        was = old(at)
+        rates.append((share, new(at) / was if was > 0 else math.inf if new(at) > 0 else 1.0))
+    sums = [0.0, 0.0]
+    for start in range(1, steps + 1, 1 << 20):
+        stop = min(start + (1 << 20), steps + 1)
+        for index, schedule in enumerate((old, new)):
+            sums[index] += float(schedule.values(start, stop).sum())
+    return Price(steps, tuple(rates), sums[1] / sums[0] if sums[0] > 0 else math.inf)
+
+
+def _certified(x: Algorithm, keep: int | None) -> Iterator[Advice]:
+    for candidate, certificate in _mended(Candidate(x, keep=keep), 0):
+        changes = "; ".join(candidate.changes)
+        yield Advice(candidate.algorithm, changes, candidate.first_step, candidate.last_step, certificate)
 
 
 def _mended(candidate: Candidate, stage: int) -> Iterator[tuple[Candidate, Certificate]]:
@@ -125,12 +187,13 @@ def _mended(candidate: Candidate, stage: int) -> Iterator[tuple[Candidate, Certi
 
     What is certified is changed no further, so no advice holds another one and more.
     """
-    certificate = certify(candidate.method)
+    certificate = certify_algorithm(replace(candidate.algorithm, horizon=None), assume=_BOUNDED_WEIGHTS)
     if certificate.verdict is Verdict.CERTIFIED:
         if candidate.changes:
             yield candidate, certificate
         return
-    open_conditions = {one.number for one in certificate.conditions if one.status is not Status.HOLDS}
+    paper = examine_method(candidate.algorithm.method).conditions
+    open_conditions = {one.number for one in paper if one.status is not Status.HOLDS} | {5}
     for later in range(stage, len(STAGES)):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
             for changed in applied(repair, candidate):
@@ -148,12 +211,27 @@ def _distance(advice: Advice) -> tuple[float, int, int, tuple[Fraction, Fraction
     return length, -advice.first_step, advice.changes.count(";"), order
 
 
-def _tuned(method: Method, steps: int) -> Iterator[Advice]:
+def _louder(x: Algorithm) -> Iterator[Advice]:
+    """A constant theta just large enough for the theory to speak, where its noise floor is 1 or more."""
+    floor, beta = noise_floor(x), x.method.beta
+    if floor is None or floor < 1 or not beta.is_constant:
+        return
+    least = math.ceil(least_theta(beta(1)) * 1000) / 1000  # three digits are what people write
+    if not least < 1:
+        return
+    louder = with_theta(x, as_schedule(least))
+    spoken = f"noise floor {noise_floor(louder):.3g}"
+    changes = f"theta from {x.method.theta} to {least:g}, and the theory speaks: {spoken}"
+    yield Advice(louder, changes, 1, None, certify_algorithm(replace(louder, horizon=None)), x.horizon)
+
+
+def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:
     r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t up to T.
 
     For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
     bound at T is then O(1/sqrt T). There are none where theta = 1 - 1/T is not above beta^2, as (R2) asks.
     """
+    method = x.method
     beta, theta = method.beta.constant_value, 1 - Fraction(1, steps)
     if beta is None or theta <= beta**2:
         return
@@ -161,17 +239,14 @@ def _tuned(method: Method, steps: int) -> Iterator[Advice]:
     if not 0 < largest < math.inf:
         return
     scale = float(f"{largest / math.sqrt(steps):.12g}")
-    tuned = Method(scale, method.beta, as_schedule(theta))
-    certificate = certify(tuned, horizon=steps)
-    reading = certificate.horizon
-    first = first_difference(method, tuned)
-    if reading is not None and reading.bound_applies and first is not None:
+    tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)))
+    if tuned != x:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
-        yield Advice(tuned, changes, first, None, certificate, steps)
+        yield Advice(tuned, changes, 1, None, certify_algorithm(tuned, steps), steps)
 
 
 def _largest(schedule: Schedule, steps: int) -> float:
-    """Return the largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale."""
+    """The largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale."""
     with np.errstate(all="ignore"):
         found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
         if steps > _COMPARED and not has_callable(schedule):
@@ -182,52 +257,3 @@ def _largest(schedule: Schedule, steps: int) -> float:
 def _spread(last: int) -> list[int]:
     """Steps from the last of those that are all compared on, spread evenly on a logarithmic scale."""
     return np.geomspace(_COMPARED, last, 200).astype(np.int64).tolist()
-
-
-def _last_difference(method: Method, candidate: Candidate) -> int | None:
-    """Return the last t at which a candidate differs, where its change ends; None if it may not."""
-    if candidate.last_step is None:
-        return None
-    sequences = (
-        (getattr(method, name), getattr(candidate.method, name)) for name in ("alpha", "beta", "theta")
-    )
-    apart = np.any([_apart(one, other, candidate.last_step) for one, other in sequences], axis=0)
-    return int(np.flatnonzero(apart)[-1]) + 1
-
-
-def first_difference(one: Method, other: Method) -> int | None:
-    """Return the first t at which two methods differ by more than rounding; None if none is found."""
-    found = [
-        _first_difference(getattr(one, name), getattr(other, name))
-        for name in ("alpha", "beta", "theta")
-        if getattr(one, name) != getattr(other, name)
-    ]
-    steps = [step for step in found if step is not None]
-    return min(steps) if steps else None
-
-
-def _first_difference(one: Schedule, other: Schedule) -> int | None:
-    apart = _apart(one, other, _COMPARED)
-    if apart.any():
-        return int(np.argmax(apart)) + 1
-    known = _COMPARED
-    for late in _spread(10**15):
-        if _differ(one, other, late):
-            steps = range(known + 1, late + 1)
-            return steps[bisect.bisect_left(steps, True, key=lambda step: _differ(one, other, step))]
-        known = late
-    return None
-
-
-def _apart(one: Schedule, other: Schedule, last: int) -> BoolArray:
-    """Return at which t = 1..last two sequences differ by more than rounding."""
-    first, second = one.values(1, last + 1), other.values(1, last + 1)
-    return ~(np.abs(first - second) <= _SAME * np.maximum(np.abs(first), np.abs(second)))
-
-
-def _differ(one: Schedule, other: Schedule, step: int) -> bool:
-    try:
-        first, second = late_value(one, step), late_value(other, step)
-    except ScheduleError:
-        return False
-    return abs(first - second) > _SAME * max(abs(first), abs(second))

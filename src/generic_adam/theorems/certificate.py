@@ -1,161 +1,238 @@
-"""The certificate: the verdict on a method, condition by condition, with its rate and its constant."""
+"""The certificate: what every theorem says about an algorithm, for ever and after its number of steps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from generic_adam.methods import Method
-from generic_adam.theorems.conditions import (
-    momentum_condition,
-    ratio_condition,
-    second_moment_condition,
-    step_size_condition,
-)
-from generic_adam.theorems.horizon import HorizonReading, read_horizon
-from generic_adam.theorems.rate import Rate, rate_of, ratio_growth
-from generic_adam.theorems.verdicts import (
-    Condition,
-    Status,
-    Verdict,
-    condition_from_dict,
-    condition_to_dict,
-    verdict_of,
-)
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.schedules.factors import collected
+from generic_adam.theorems.catalogue import THEOREMS, theorem_named
+from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
+from generic_adam.theorems.rate import Rate
+from generic_adam.theorems.theorem import About, Assumptions, Finding
+from generic_adam.theorems.verdicts import Verdict
 
-if TYPE_CHECKING:
-    from generic_adam.theorems.problem import Problem
-
-_MEANING = {
-    Verdict.CERTIFIED: "Generic Adam with these sequences converges: Theorem 1's bound tends to 0 as {rate}.",
-    Verdict.NOT_CERTIFIED: "The sufficient condition is not met; this does not mean that it diverges.",
-    Verdict.UNDECIDED: "The sufficient condition could not be decided from the form of the sequences.",
-}
+# From the verdict that decides for all parts to the one that needs every part to agree.
+_WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
+_FOR_EVER = (About.GRADIENT, About.REGRET)
+_JOINTLY = "parameter groups with sequences of different shape: each is covered alone, not all together"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    r"""What the sufficient condition says about a method.
+    """What is known of an algorithm.
 
     Attributes:
-        method: the three sequences.
-        conditions: the four conditions, in order.
-        C0: an upper bound on the constant of (R3), None where condition 3 does not hold.
-        ratio_order: the order of the ratio of condition 4, certified or not; None off the polynomial scale.
-        horizon: the finite-horizon reading, where one was asked for.
+        algorithm: what was asked about; where its parameter groups differ, the part with the worst verdict.
+        findings: what each theorem says about it for ever.
+        horizon: what is guaranteed after its number of steps, where one is known.
+        parts: one certificate for each set of parameter groups that differ; empty where there is one.
+        assume: what was taken for granted.
     """
 
-    method: Method
-    conditions: tuple[Condition, ...]
-    C0: float | None
-    ratio_order: Rate | None
-    horizon: HorizonReading | None = None
+    algorithm: Algorithm
+    findings: tuple[Finding, ...]
+    horizon: HorizonAnswer | None = None
+    parts: tuple[Certificate, ...] = ()
+    assume: Assumptions = field(default_factory=Assumptions)
+
+    @property
+    def method(self) -> Method:
+        """The three sequences."""
+        return self.algorithm.method
+
+    @property
+    def deciding(self) -> Finding | None:
+        """The finding that the verdict rests on: the fastest that certifies, else one that covers."""
+        speaking = [one for one in self.findings if one.covers and one.about in _FOR_EVER]
+        for verdict in (Verdict.CERTIFIED, Verdict.UNDECIDED, Verdict.NOT_CERTIFIED):
+            found = [one for one in speaking if one.verdict is verdict]
+            if found:
+                return min(found, key=_slowness) if verdict is Verdict.CERTIFIED else _weakest(found)
+        return None
 
     @property
     def verdict(self) -> Verdict:
-        """Certified, not certified, or undecided: for every t, whatever the horizon."""
-        return verdict_of(self.conditions)
+        """Certified by some theorem; not certified where every one that covers it fails; else undecided."""
+        if self.parts:
+            worst = min((part.verdict for part in self.parts), key=_WORST_FIRST.index)
+            return (
+                Verdict.UNDECIDED if worst is Verdict.CERTIFIED and not _proportional(self.parts) else worst
+            )
+        return Verdict.UNDECIDED if self.deciding is None else self.deciding.verdict
+
+    @property
+    def theorem(self) -> str | None:
+        """The name of the theorem that decides; None where none covers the algorithm."""
+        return None if self.deciding is None else self.deciding.theorem
 
     @property
     def rate(self) -> Rate | None:
-        """The order of Theorem 1's bound in T; None if not certified."""
-        return self.ratio_order if self.verdict is Verdict.CERTIFIED else None
+        """The rate for ever; None if not certified."""
+        return self.deciding.rate if self.deciding is not None and self.verdict is Verdict.CERTIFIED else None
 
     @property
-    def first_failing(self) -> Condition | None:
-        """The first condition that fails, else the first that is undecided, else None."""
-        for status in (Status.FAILS, Status.UNDECIDED):
-            for condition in self.conditions:
-                if condition.status is status:
-                    return condition
-        return None
+    def needs(self) -> tuple[str, ...]:
+        """What the deciding theorem takes for granted beyond the common assumptions."""
+        return () if self.deciding is None else self.deciding.needs
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is what it is, in one sentence."""
+        if (
+            self.parts
+            and self.verdict is Verdict.UNDECIDED
+            and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
+        ):
+            return _JOINTLY
+        if self.deciding is None:
+            return f"no theorem covers it: {'; '.join(_in_the_way(self.findings))}"
+        failing = self.deciding.first_failing
+        return self.deciding.conclusion if failing is None else failing.reason
+
+    def __getitem__(self, name: str) -> Finding:
+        """What one theorem says, by its name."""
+        for one in self.findings:
+            if one.theorem.lower() == name.lower():
+                return one
+        raise TheoremError(
+            f"no theorem {name!r} was asked; asked were {', '.join(f.theorem for f in self.findings)}"
+        )
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
 
     def explain(self) -> str:
-        """The whole argument, one line a condition, ready to print."""
+        """The whole argument: every theorem, its hypotheses, and why the others do not cover it."""
+        if self.parts:
+            return "\n\n".join(part.explain() for part in self.parts)
         lines = [
+            *([f"{self.algorithm.label}"] if self.algorithm.label else []),
             f"alpha_t = {self.method.alpha}",
             f"beta_t  = {self.method.beta}",
             f"theta_t = {self.method.theta}",
-            f"verdict: {self.verdict}",
-            _MEANING[self.verdict].format(rate=self.rate),
+            *(f"  {phrase}" for phrase in self.algorithm.departures),
+            f"verdict: {self.verdict}" + ("" if self.rate is None else f", rate {self.rate}"),
+            f"  {self.reason}",
         ]
-        lines += [f"  condition {c.number} {c.status}: {c.reason}" for c in self.conditions]
         if self.horizon is not None:
             lines += self.horizon.lines()
+        for finding in self.findings:
+            if not finding.covers:
+                lines.append(f"{finding.title} does not cover it: {'; '.join(finding.outside)}")
+                continue
+            lines.append(
+                f"{finding.title}: {finding.verdict}"
+                + ("" if finding.rate is None else f", rate {finding.rate}")
+            )
+            lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
+            lines += [f"  takes for granted: {need}" for need in finding.needs]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; `Certificate.from_dict` reads it back."""
-        rate = self.rate
         result: dict[str, Any] = {
             "verdict": str(self.verdict),
-            "rate": None if rate is None else str(rate),
-            "rate_exponents": None if rate is None else _exponents(rate),
-            "ratio_order": None if self.ratio_order is None else _exponents(self.ratio_order),
-            "C0": self.C0,
-            "conditions": [condition_to_dict(condition) for condition in self.conditions],
+            "theorem": self.theorem,
+            "rate": None if self.rate is None else str(self.rate),
+            "reason": self.reason,
+            "needs": list(self.needs),
             "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
+            "conditions": [] if self.deciding is None else self.deciding.to_dict()["conditions"],
+            "algorithm": self.algorithm.to_dict(),
+            "findings": [one.to_dict() for one in self.findings],
+            "horizon": None if self.horizon is None else self.horizon.to_dict(),
         }
-        if self.horizon is not None:
-            result["horizon"] = self.horizon.to_dict()
+        if self.parts:
+            result["parts"] = [part.to_dict() for part in self.parts]
         return result
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
-        """The certificate that `to_dict` wrote; a method made of callables has no text to come back from."""
-        order, horizon = data["ratio_order"], data.get("horizon")
-        return cls(
-            method=Method(**data["method"]),
-            conditions=tuple(condition_from_dict(entry) for entry in data["conditions"]),
-            C0=data["C0"],
-            ratio_order=None
-            if order is None
-            else Rate(**{name: Fraction(text) for name, text in order.items()}),
-            horizon=None if horizon is None else HorizonReading.from_dict(horizon),
-        )
+        """The certificate of the algorithm that `to_dict` wrote, decided anew."""
+        horizon = data.get("horizon")
+        steps = None if horizon is None else int(horizon["steps"])
+        others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts", ())]
+        algorithm = Algorithm.from_dict(data["algorithm"])
+        if others:
+            algorithm = replace(others[0], others=tuple(others[1:]))
+        return certify_algorithm(algorithm, steps)
 
 
-def certify(method: Method, horizon: int | None = None, problem: Problem | None = None) -> Certificate:
-    r"""Decide the sufficient condition (Corollary SC) for a method.
+def certify_algorithm(
+    subject: Method | Algorithm,
+    horizon: int | None = None,
+    theorem: str | None = None,
+    assume: Assumptions | None = None,
+) -> Certificate:
+    """Ask every theorem (or one) about an algorithm.
 
     Args:
-        method: the sequences alpha_t, beta_t, theta_t.
-        horizon: a number of steps T: adds the finite-horizon reading, for schedules that end at T.
-        problem: with a horizon, the constants of a problem: adds the bound of Theorem 1 at T.
-
-    Returns:
-        The certificate. Its verdict is about every t; "not certified" never means "diverges".
+        subject: an Algorithm; a Method alone means the paper's algorithm.
+        horizon: a number of steps T; None takes the algorithm's own, where it has one.
+        theorem: the name of the one theorem to ask; None asks all.
+        assume: what is taken for granted beyond the common assumptions.
 
     Raises:
-        MethodError: the method or the horizon cannot be read.
-
-    Examples:
-        >>> from generic_adam.methods import Method
-        >>> certificate = certify(Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)"))
-        >>> print(certificate.verdict, certificate.rate)
-        certified T^(-1/2) log T
+        TheoremError: no theorem of that name, or a horizon that is no number of steps.
     """
-    order = ratio_growth(method.alpha, method.theta)
-    third, constant = step_size_condition(method)
-    conditions = (
-        momentum_condition(method.beta),
-        second_moment_condition(method.theta),
-        third,
-        ratio_condition(method, order),
-    )
-    bounded = third.status is Status.HOLDS and math.isfinite(constant.constant)
-    polynomial = order is not None and order.rho.sign_of_log == 0
-    return Certificate(
-        method=method,
-        conditions=conditions,
-        C0=constant.constant if bounded else None,
-        ratio_order=rate_of(order) if order is not None and polynomial else None,
-        horizon=None if horizon is None else read_horizon(method, horizon, problem),
-    )
+    whole = as_algorithm(subject)
+    asked = THEOREMS if theorem is None else (theorem_named(theorem),)
+    assumed = assume or Assumptions()
+    found: list[Certificate] = []
+    for part in whole.parts:
+        effective = without_idle_clipping(part, assumed)
+        findings = tuple(one.examine(effective, assumed) for one in asked)
+        steps = part.horizon if horizon is None else horizon
+        reading = None if steps is None else read_horizon(effective, steps, assumed)
+        found.append(Certificate(part, findings, reading, assume=assumed))
+    if len(found) == 1:
+        return found[0]
+    worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
+    return replace(worst, parts=tuple(found))
 
 
-def _exponents(rate: Rate) -> dict[str, str]:
-    return {"power": str(rate.power), "log": str(rate.log), "loglog": str(rate.loglog)}
+def without_idle_clipping(x: Algorithm, assume: Assumptions) -> Algorithm:
+    """C1: clipping at a norm that no gradient exceeds changes nothing."""
+    clip = x.clipping
+    idle = (
+        clip is not None
+        and clip.kind == "norm"
+        and assume.gradient_norm is not None
+        and assume.gradient_norm <= clip.threshold
+    )
+    return replace(x, clipping=None) if idle else x
+
+
+def _slowness(finding: Finding) -> tuple[float, float, float]:
+    rate = finding.rate
+    if rate is None:
+        return math.inf, math.inf, math.inf
+    return float(rate.power), float(rate.log), float(rate.loglog)
+
+
+def _weakest(findings: Sequence[Finding]) -> Finding:
+    """The theorem that asks least: any before the paper's, whose conditions are the strictest."""
+    return min(findings, key=lambda one: one.theorem == "zou2019")
+
+
+def _in_the_way(findings: Sequence[Finding]) -> list[str]:
+    """The fewest phrases that keep a theorem about gradients from covering the algorithm."""
+    about = [one.outside for one in findings if one.about is About.GRADIENT]
+    return list(min(about, key=len)) if about else ["no theorem about gradients was asked"]
+
+
+def _proportional(parts: Sequence[Certificate]) -> bool:
+    """W.4: groups that share all but the scale of their learning rates are covered together."""
+    first = parts[0].method
+    return all(
+        part.method.beta == first.beta
+        and part.method.theta == first.theta
+        and collected(part.method.alpha / first.alpha).is_constant
+        and replace(part.algorithm, method=first, groups=()) == replace(parts[0].algorithm, groups=())
+        for part in parts[1:]
+    )

@@ -1,98 +1,247 @@
-"""The finite-horizon reading: what Theorem 1 needs and gives on the steps 1..T only."""
+r"""What is guaranteed after T steps, from the sequences alone: noise, gap and drift (remark W.6).
+
+For every problem, with :math:`G_1` the sum over the coordinates of the bounds on their gradients,
+
+.. math::
+
+    \frac{X_w}{G_1} \le c_{\text{noise}} + c_{\text{gap}} \frac{f(x_1) - f^*}{G_1}
+    + c_{\text{drift}} \frac{d L}{G_1}, \qquad \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{X_w / G_1}.
+
+Without any theorem the left side is at most 1: a :math:`c_{\text{noise}} \ge 1` says nothing on any problem
+(*silent*), one below 1 says something on problems with a small enough gap and smoothness (*informative*).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from generic_adam.methods import Method, MethodError
-from generic_adam.theorems.conditions import momentum_condition, second_moment_condition, step_size_condition
-from generic_adam.theorems.sums import LONGEST_HORIZON, ratios
-from generic_adam.theorems.verdicts import Condition, Status, condition_from_dict, condition_to_dict
+import numpy as np
 
-if TYPE_CHECKING:
-    from generic_adam.theorems.problem import Problem
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.theorems.decay import decay_bound
+from generic_adam.theorems.epsilon import adam_terms, heavy_ball_terms
+from generic_adam.theorems.floor import TYPICAL_GRADIENT, constant_floor, heavy_ball_floor, three_numbers
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sweep import LONGEST, Block, Form, Sequences
+from generic_adam.theorems.theorem import Assumptions, beyond
+
+_NOTHING = as_schedule(0)
+_ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
+# What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
+_SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
 
 
 @dataclass(frozen=True)
-class HorizonReading:
-    r"""Conditions 1 to 3 on 1..T, and the ratio of condition 4 on the way there.
+class HorizonAnswer:
+    """What is guaranteed after a number of steps.
 
     Attributes:
         steps: T.
-        conditions: conditions 1, 2 and 3, read for t = 1..T only.
-        C0: the constant of (R3) over 1..T; None where condition 3 does not hold there.
-        ratios: (t, ratio at t) for t = T/100, T/10, T; the last is what T alone says about condition 4.
-        expectation: B(T) of Theorem 1, where a problem was given and the bound exists.
+        theorem: the letter of the theorem that the numbers are of; None where none covers the algorithm.
+        noise: c_noise, what the gradients' noise leaves of the trivial bound.
+        gap: c_gap, what multiplies (f(x_1) - f*) / G_1.
+        drift: c_drift, what multiplies d L / G_1.
+        decay: what decoupled decay adds for weights of the asserted size; None where none is asserted.
+        floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
+        outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
+        bound: the smallest bound on the problem that was given.
     """
 
     steps: int
-    conditions: tuple[Condition, ...]
-    C0: float | None
-    ratios: tuple[tuple[int, float], ...]
-    expectation: float | None = None
+    theorem: str | None = None
+    noise: float | None = None
+    gap: float | None = None
+    drift: float | None = None
+    decay: float | None = 0.0
+    floor: float | None = None
+    outside: tuple[str, ...] = ()
+    bound: Any = None
 
     @property
-    def bound_applies(self) -> bool:
-        """Whether Theorem 1 gives a finite bound at T: conditions 1 to 3 hold on 1..T."""
-        return all(condition.status is Status.HOLDS for condition in self.conditions)
+    def relative(self) -> float | None:
+        """The share of the trivial bound that noise and decay leave, in the preconditioned norm."""
+        return None if self.noise is None or self.decay is None else self.noise + self.decay
+
+    @property
+    def informative(self) -> bool:
+        """Whether noise and decay leave less than the trivial bound: it then speaks on some problem."""
+        return not self.outside and self.relative is not None and self.relative < 1
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is guaranteed for the run, or why nothing is."""
+        run = f"for your {self.steps:,} steps"
+        if self.outside:
+            beside = "" if self.noise is None else f"; but for that, the noise leaves {self._leaves}"
+            return f"{run}: no theorem covers it ({'; '.join(self.outside)}){beside}"
+        if self.decay is None:
+            return f"{run}: decoupled decay needs a bound on the weights; but for it, the noise leaves {self._leaves}"
+        if not self.informative:
+            return f"{run}: silent (noise and decay leave {self._leaves} of what holds without a theorem)"
+        return f"{run}: guaranteed to within {self._leaves} of what holds without a theorem (informative)"
+
+    @property
+    def _leaves(self) -> str:
+        number = self.noise if self.relative is None else self.relative
+        return "nothing" if number is None else f"{number:.2g}" if number < 100 else "far more than all"
 
     def lines(self) -> list[str]:
-        """The reading in words, one line each."""
-        applies = "applies" if self.bound_applies else "does not apply"
-        result = [f"up to T = {self.steps:,}: Theorem 1 {applies}"]
-        result += [f"  condition {c.number} {c.status} on 1..T: {c.reason}" for c in self.conditions]
-        values = ", ".join(f"{value:.4g} at T = {t:,}" for t, value in self.ratios)
-        result.append(f"  ratio of condition 4: {values or 'not computed'}")
-        if self.expectation is not None:
-            result.append(f"  bound of Theorem 1 at T: {self.expectation:.4g}")
-        return result
+        """The answer with its numbers, one line each."""
+        if self.noise is None:
+            return [self.statement]
+        numbers = (
+            f"  noise {self.noise:.4g}, gap {self.gap:.4g}, drift {self.drift:.4g} (Theorem {self.theorem})"
+        )
+        floor = (
+            []
+            if self.floor is None
+            else [f"  noise never falls below {self.floor:.4g}, however long the run"]
+        )
+        return [self.statement, numbers, *floor]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only."""
+        """Plain types only; a number that a double cannot hold is None."""
+        numbers = {name: _finite(getattr(self, name)) for name in ("noise", "gap", "drift", "decay", "floor")}
         return {
             "steps": self.steps,
-            "conditions": [condition_to_dict(c) for c in self.conditions],
-            "C0": self.C0,
-            "ratios": [[t, value] for t, value in self.ratios],
-            "expectation": self.expectation,
+            "theorem": self.theorem,
+            **numbers,
+            "informative": self.informative,
+            "statement": self.statement,
+            "outside": list(self.outside),
         }
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> HorizonReading:
-        """The reading that `to_dict` wrote."""
-        conditions = tuple(condition_from_dict(entry) for entry in data["conditions"])
-        ratios = tuple((int(t), float(value)) for t, value in data["ratios"])
-        return cls(data["steps"], conditions, data["C0"], ratios, data["expectation"])
 
-
-def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> HorizonReading:
-    """Read conditions 1 to 3 exactly on the steps 1..T, and the ratio of condition 4 at T/100, T/10 and T.
+def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) -> HorizonAnswer:
+    """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
 
     Raises:
-        MethodError: the horizon is not a whole number from 1 to 10^15.
+        TheoremError: the number of steps is no whole number >= 1.
     """
-    if isinstance(steps, bool) or not 1 <= steps <= LONGEST_HORIZON or steps != math.floor(steps):
-        raise MethodError(
-            f"horizon: expected a whole number of steps from 1 to {LONGEST_HORIZON:.0e}, got {steps}"
-        )
-    last = int(steps)
-    stops = (max(1, last // 100), max(1, last // 10), last)
-    third, constant = step_size_condition(method, last)
-    conditions = (momentum_condition(method.beta, last), second_moment_condition(method.theta, last), third)
-    reading = HorizonReading(
-        steps=last,
-        conditions=conditions,
-        C0=constant.constant if third.status is Status.HOLDS and math.isfinite(constant.constant) else None,
-        ratios=tuple((at, value) for at, value in ratios(method, stops) if math.isfinite(value)),
-    )
-    if problem is None or not reading.bound_applies:
-        return reading
-    from generic_adam.theorems.bound import bound
+    last = whole_steps(steps)
+    outside = beyond(x, _ALLOWED)
+    bare = replace(x, **_SET_ASIDE)
+    if last > LONGEST:
+        return HorizonAnswer(last, outside=(*outside, f"the recursions are run up to {LONGEST:,} steps"))
+    if beyond(bare, _ALLOWED):
+        return HorizonAnswer(last, outside=outside)
+    try:
+        return replace(_numbers(bare, last, assume or Assumptions()), outside=outside)
+    except TheoremError as error:
+        return HorizonAnswer(last, outside=(*outside, str(error)))
 
-    expectation = bound(method, problem, steps=last).expectation
-    if not math.isfinite(expectation):  # too large for a double: as good as none, and JSON could not hold it
-        return reading
-    return HorizonReading(last, conditions, reading.C0, reading.ratios, expectation)
+
+def whole_steps(steps: float) -> int:
+    """A number of steps as an int; people also write 1e6.
+
+    Raises:
+        TheoremError: it is no whole number >= 1.
+    """
+    if isinstance(steps, bool) or not (math.isfinite(steps) and steps >= 1 and steps == math.floor(steps)):
+        raise TheoremError(f"horizon: expected a whole number of steps >= 1, got {steps}")
+    return int(steps)
+
+
+def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
+    if x.initial_v == 0 and x.eps == _NOTHING:
+        raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
+    sequences = sequences_of(x, steps)
+    numbers = three_numbers(sequences, form_of(x))
+    if not math.isfinite(numbers.gap):
+        raise TheoremError("every learning rate up to the horizon is 0")
+    return HorizonAnswer(
+        steps,
+        theorem=letter_of(x),
+        noise=numbers.noise,
+        gap=numbers.gap,
+        drift=numbers.drift,
+        decay=_decay_share(x, sequences, numbers.noise, assume),
+        floor=noise_floor(x),
+    )
+
+
+def letter_of(x: Algorithm) -> str:
+    """The letter of the theorem with weights that covers the algorithm."""
+    if x.decay != _NOTHING:
+        return "D"
+    if x.heavy_ball is not None:
+        return "H"
+    if x.nesterov is not None:
+        return "N"
+    return "W" if x.eps == _NOTHING else "E"
+
+
+def form_of(x: Algorithm) -> Form:
+    """The terms of Theorem W, E, N or H for an algorithm."""
+    ball = x.heavy_ball
+    if ball is not None:
+        return lambda block, _: heavy_ball_terms(block, float(ball.factor), rate_inside=ball.rate_inside)
+    return lambda block, before: adam_terms(block, before, under_root=x.eps_under_root)
+
+
+def sequences_of(x: Algorithm, steps: int) -> Sequences:
+    """An algorithm's sequences on the steps 1..T, block by block; a constant stays one number."""
+    complement = 1 - x.method.theta
+    nesterov = x.nesterov
+
+    def values(schedule: Schedule, start: int, stop: int) -> Array:
+        if schedule.is_constant:
+            return np.array([schedule(1)])
+        found = schedule.values(start, stop)
+        if not np.isfinite(found).all():
+            at = start + int(np.argmin(np.isfinite(found)))
+            raise TheoremError(f"{schedule} is no finite number at t = {at}")
+        return found
+
+    def block(start: int, stop: int) -> Block:
+        beside = (
+            {}
+            if nesterov is None
+            else {
+                "momentum_weight": values(nesterov.momentum_weight, start, stop),
+                "gradient_weight": values(nesterov.gradient_weight, start, stop),
+            }
+        )
+        return Block(
+            alpha=values(x.method.alpha, start, stop),
+            beta=values(x.method.beta, start, stop),
+            theta=values(x.method.theta, start, stop),
+            q=values(complement, start, stop),
+            eps=values(x.eps, start, stop),
+            decay=values(x.decay, start, stop),
+            start=start,
+            stop=stop,
+            **beside,
+        )
+
+    return Sequences(steps, block, x.initial_v)
+
+
+def noise_floor(x: Algorithm) -> float | None:
+    """The number that c_noise tends to for constant beta and theta; None where one of them moves."""
+    beta, theta = x.method.beta, x.method.theta
+    if not (beta.is_constant and theta.is_constant and theta(1) > 0):
+        return None
+    if x.heavy_ball is not None:
+        return heavy_ball_floor(float(x.heavy_ball.factor), theta(1)).noise
+    return constant_floor(beta(1), theta(1), q=(1 - theta)(1)).noise
+
+
+def _decay_share(x: Algorithm, sequences: Sequences, noise: float, assume: Assumptions) -> float | None:
+    """What decoupled decay adds to the noise for weights within the asserted X: Theorem D on a flat, even problem."""
+    if x.decay == _NOTHING:
+        return 0.0
+    if assume.weights_bound is None or x.nesterov is not None or x.heavy_ball is not None:
+        return None
+    flat = Problem(1e-30, [TYPICAL_GRADIENT], 1, 0.0, box=assume.weights_bound)
+    found = decay_bound(sequences, flat, under_root=x.eps_under_root)
+    return max(0.0, found.value / TYPICAL_GRADIENT - noise)
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
-from generic_adam.methods import Method, MethodError
+import numpy as np
+
+from generic_adam.errors import MethodError, ScheduleError
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
+    BiasCorrection,
     Constant,
+    Divide,
     Join,
+    Maximum,
+    Power,
     Schedule,
-    ScheduleError,
     Time,
     WeightedTheta,
     as_power_of_t,
@@ -24,9 +30,12 @@ from generic_adam.schedules import (
     maximum,
     minimum,
     sqrt,
+    substitute,
     t,
 )
 
+_NEVER = 10**18
+_COMPARED = 1 << 16
 _MOMENTUM_CAP = Fraction(999, 1000)
 _RATE_FLOOR = Fraction(1, 100)
 _HOLDS = (2, 3, 5, 10, 100)
@@ -35,29 +44,56 @@ _LATEST_START = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """A changed method, not yet certified.
+    """A changed algorithm, not yet certified.
 
-    Args:
-      method: the method after the change.
-      changes: what was changed, one phrase a sequence.
-      last_step: the last t at which it differs from the original, where the change ends; None if it may not.
+    Attributes:
+        algorithm: the algorithm after the change.
+        changes: what was changed, one phrase a sequence.
+        first_step: up to the step before, it is the original.
+        last_step: the last t at which it differs from the original, where the change ends; None if it may not.
+        keep: K, up to which step it should stay as it is; None where nothing was asked.
     """
 
-    method: Method
+    algorithm: Algorithm
     changes: tuple[str, ...] = ()
+    first_step: int = _NEVER
     last_step: int | None = 0
+    keep: int | None = None
 
-    def changed(self, phrase: str, last_step: int | None = None, **sequences: Schedule) -> Candidate:
-        """Return the candidate with some sequences replaced."""
-        old = self.method
+    @property
+    def method(self) -> Method:
+        """The three sequences."""
+        return self.algorithm.method
+
+    def changed(
+        self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule
+    ) -> Candidate:
+        """The candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
+        x = self.algorithm
+        if "theta" in sequences:
+            x = with_theta(x, sequences.pop("theta"))
         method = Method(
-            sequences.get("alpha", old.alpha),
-            sequences.get("beta", old.beta),
-            sequences.get("theta", old.theta),
+            sequences.pop("alpha", x.method.alpha), sequences.pop("beta", x.method.beta), x.method.theta
         )
         both_end = last_step is not None and self.last_step is not None
         last = max(last_step or 0, self.last_step or 0) if both_end else None
-        return Candidate(method, (*self.changes, phrase), last)
+        algorithm = replace(x, method=method, **sequences)
+        first = min(first_step, self.first_step)
+        return Candidate(algorithm, (*self.changes, phrase), first, last, self.keep)
+
+
+def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
+    """The algorithm with another theta, the bias corrections of the old one in alpha and eps included."""
+    corrections: dict[Schedule, Schedule] = {BiasCorrection(x.method.theta): BiasCorrection(theta)}
+    alpha = substitute(x.method.alpha, corrections)
+    return replace(x, method=Method(alpha, x.method.beta, theta), eps=substitute(x.eps, corrections))
+
+
+def first_apart(one: Schedule, other: Schedule) -> int:
+    """The first t at which two sequences differ by more than rounding, or the step after those compared."""
+    first, second = one.values(1, _COMPARED + 1), other.values(1, _COMPARED + 1)
+    apart = ~(np.abs(first - second) <= 1e-12 * np.maximum(np.abs(first), np.abs(second)))
+    return int(np.argmax(apart)) + 1 if apart.any() else _COMPARED + 1
 
 
 Repair = Callable[[Candidate], Iterator[Candidate]]
@@ -67,7 +103,8 @@ def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
     """Keep beta_t below 0.999, where it tends to 1 (condition 1)."""
     if not candidate.method.beta.is_constant:
         beta = minimum(candidate.method.beta, _MOMENTUM_CAP)
-        yield candidate.changed(f"beta_t capped at {float(_MOMENTUM_CAP):g}", beta=beta)
+        first = first_apart(candidate.method.beta, beta)
+        yield candidate.changed(f"beta_t capped at {float(_MOMENTUM_CAP):g}", first, beta=beta)
 
 
 def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
@@ -80,7 +117,7 @@ def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
         if held is None:
             held = join(theta(hold), hold, theta)
         yield candidate.changed(
-            f"theta_t held at theta_{hold} = {theta(hold):.6g} for t < {hold}", hold - 1, theta=held
+            f"theta_t held at theta_{hold} = {theta(hold):.6g} for t < {hold}", 1, hold - 1, theta=held
         )
 
 
@@ -89,7 +126,7 @@ def shifted_time(candidate: Candidate) -> Iterator[Candidate]:
     theta = candidate.method.theta
     shifted = None if theta.is_constant else at_time(theta, t + 1)
     if shifted is not None:
-        yield candidate.changed(f"theta_t = {shifted}, one step ahead", theta=shifted)
+        yield candidate.changed(f"theta_t = {shifted}, one step ahead", 1, theta=shifted)
 
 
 def later_weights(candidate: Candidate) -> Iterator[Candidate]:
@@ -105,16 +142,25 @@ def later_weights(candidate: Candidate) -> Iterator[Candidate]:
         total += Fraction(theta.weights(start)).limit_denominator(10**12)
         later = WeightedTheta(shifted, total)
         phrase = f"the weights start at w_{start + 1}, with W_0 = {float(total):g} the sum so far"
-        yield candidate.changed(phrase, theta=later)
+        yield candidate.changed(phrase, 1, theta=later)
 
 
 def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
-    """Let theta_t rise to 1 as 1 - 1/t once that exceeds it: mends a limit below 1 (condition 4)."""
+    """Let theta_t rise to 1 once t passes K: theta_t = max(theta, 1 - c/t) mends a limit below 1 (condition 4).
+
+    c = K (1 - theta) leaves a constant theta as it is up to t = K; K = 1/(1 - theta) makes it 1 - 1/t.
+    """
     theta = candidate.method.theta
     complement = (1 - theta).growth
     if complement is None or complement.trend < 0:
         return
-    yield candidate.changed(f"theta_t = max({theta}, 1 - 1/t)", theta=maximum(theta, 1 - 1 / t))
+    memory = _memory(theta)
+    scale = Fraction(1)
+    if memory is not None and candidate.keep is not None and candidate.keep > memory:
+        scale = candidate.keep / memory
+    rising = maximum(theta, 1 - as_schedule(scale) / t)
+    first = first_apart(theta, rising) if memory is None else math.floor(scale * memory) + 1
+    yield candidate.changed(f"theta_t = {rising}", first, theta=rising)
 
 
 def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
@@ -130,23 +176,55 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
         if 0 < largest < exponent:
             slower = 1 - as_schedule(scale) / time ** as_schedule(largest)
             phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {slower}"
-            yield candidate.changed(phrase, theta=slower)
+            yield candidate.changed(phrase, first_apart(theta, slower), theta=slower)
         return
     reference = (1 - theta)(1) / alpha(1) ** 2
     slower = minimum(theta, 1 - as_schedule(reference) * alpha**2)
-    yield candidate.changed(f"1 - theta_t no smaller than {reference:.6g} alpha_t^2", theta=slower)
+    phrase = f"1 - theta_t no smaller than {reference:.6g} alpha_t^2"
+    yield candidate.changed(phrase, first_apart(theta, slower), theta=slower)
 
 
 def root_decay(candidate: Candidate) -> Iterator[Candidate]:
-    r"""Let alpha_t decay as sqrt(K/t) from K = 1/(1-theta) on: the repair of a constant learning rate.
+    r"""Let alpha_t decay as sqrt(K/t) from t = K on: the repair of a learning rate that does not fall.
 
-    With theta_t = max(theta, 1 - 1/t) the product alpha_t / sqrt(1 - theta_t) is then constant from t = K on.
+    With theta_t = max(theta, 1 - c/t), c = K (1 - theta), the product alpha_t / sqrt(1 - theta_t) is then
+    constant from t = K on.
     """
     hold = _memory(candidate.method.theta)
     if hold is None:
         return
+    if candidate.keep is not None:
+        hold = max(hold, Fraction(candidate.keep))
     alpha = candidate.method.alpha * minimum(1, sqrt(as_schedule(hold) / t))
-    yield candidate.changed(f"alpha_t times min(1, sqrt({_number(hold)}/t))", alpha=alpha)
+    phrase = f"alpha_t times min(1, sqrt({_number(hold)}/t))"
+    yield candidate.changed(phrase, math.floor(hold) + 1, alpha=alpha)
+
+
+def continued_rate(candidate: Candidate) -> Iterator[Candidate]:
+    """Leave a learning rate that ends as it is up to t = K, and go on as alpha_K sqrt(K/t) from there."""
+    keep, alpha = candidate.keep, candidate.method.alpha
+    growth = alpha.growth
+    if keep is None or (growth is not None and not growth.is_zero):
+        return
+    last = alpha(keep)
+    if last <= 0:
+        return
+    tail = as_schedule(float(f"{last * math.sqrt(keep):.9g}")) / sqrt(t)
+    phrase = f"alpha_t as it is up to t = {keep:,}, then {tail}"
+    yield candidate.changed(phrase, keep + 1, alpha=join(alpha, keep + 1, tail))
+
+
+def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
+    """Let decoupled decay fade as sqrt(K/t) from t = K on: constant decay has its own limit (Proposition 9.2)."""
+    decay = candidate.algorithm.decay
+    if decay == as_schedule(0):
+        return
+    hold = Fraction(candidate.keep or _memory(candidate.method.theta) or 1000)
+    share = as_schedule(hold) / t
+    # Decay is lr_t lambda: one root for lambda alone, and one more where alpha_t was given its own.
+    for factor, text in ((sqrt(share), f"sqrt({_number(hold)}/t)"), (share, f"{_number(hold)}/t")):
+        phrase = f"lr times weight decay times min(1, {text})"
+        yield candidate.changed(phrase, math.floor(hold) + 1, decay=decay * minimum(1, factor))
 
 
 def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
@@ -158,9 +236,9 @@ def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
     # Rounded up, so that alpha_1 itself is not touched.
     reference = method.alpha(1) / math.sqrt(complement(1))
     cap = as_schedule(float(f"{reference * (1 + 1e-8):.9g}")) * sqrt(complement)
-    yield candidate.changed(
-        f"alpha_t no larger than {reference:.6g} sqrt(1 - theta_t)", alpha=minimum(method.alpha, cap)
-    )
+    capped = minimum(method.alpha, cap)
+    phrase = f"alpha_t no larger than {reference:.6g} sqrt(1 - theta_t)"
+    yield candidate.changed(phrase, first_apart(method.alpha, capped), alpha=capped)
 
 
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -173,16 +251,19 @@ def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
     if first <= 0 or (slow and not vanishes):
         return
     floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
-    yield candidate.changed(f"alpha_t no smaller than {floor}", alpha=maximum(alpha, floor))
+    raised = maximum(alpha, floor)
+    yield candidate.changed(f"alpha_t no smaller than {floor}", first_apart(alpha, raised), alpha=raised)
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((1, capped_momentum),),
     ((2, held_beginning), (2, shifted_time), (2, later_weights)),
     ((4, rising_theta), (3, slower_theta)),
-    ((3, root_decay), (3, capped_chi), (4, raised_rate)),
+    ((3, root_decay), (3, capped_chi), (4, continued_rate), (4, raised_rate)),
+    ((5, fading_decay),),
 )
-"""The repairs with the condition each is for, in the order in which they are tried: beta, theta, alpha."""
+"""The repairs with the condition each is for, in the order in which they are tried: beta, theta, alpha, decay
+(5 stands for decay, which the paper has not)."""
 
 
 def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
@@ -212,8 +293,6 @@ def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
 
 def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] | None:
     """Return (c, time, r) if the schedule is c/time^r by its form, with time t or max(t, K)."""
-    from generic_adam.schedules import Divide, Maximum, Power
-
     match complement:
         case Divide(Constant(scale), Power(Time() | Maximum() as time, Constant(exponent))):
             return scale, time, exponent
@@ -225,8 +304,6 @@ def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] 
 
 def _memory(theta: Schedule) -> Fraction | None:
     """Return 1/(1 - theta) for the constant that theta_t is, or was before it was made to rise."""
-    from generic_adam.schedules import Maximum
-
     constant = theta.left if isinstance(theta, Maximum) else theta
     if not isinstance(constant, Constant) or not 0 < constant.value < 1:
         return None

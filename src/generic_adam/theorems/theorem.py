@@ -1,0 +1,253 @@
+"""The vocabulary of theorems: what one covers, what it asks of the sequences, what it concludes.
+
+A theorem is a declaration: a subclass of `Theorem` says which algorithms it covers, which hypotheses the
+sequences have to meet for ever, and at which rate the gradient then vanishes. The certificate asks all of
+them and knows none by name.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import as_schedule
+from generic_adam.theorems.rate import Rate
+from generic_adam.theorems.verdicts import Condition, Status, Verdict, condition_to_dict, verdict_of
+
+_NOTHING = as_schedule(0)
+
+
+class Confidence(StrEnum):
+    """How a statement is known; what is only reported never certifies."""
+
+    PROVED = "proved here"
+    PUBLISHED = "published, the text was read"
+    FORMALISED = "read in a formal proof"
+    REPORTED = "reported, the text was not at hand"
+
+
+class About(StrEnum):
+    """What a theorem speaks of."""
+
+    GRADIENT = "the gradient at a drawn iterate tends to 0"
+    REGRET = "average regret tends to 0 on convex problems"
+    BOUND = "a bound after a number of steps, nothing for ever"
+    WARNING = "some problem defeats the method"
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is taken for granted about the run beyond (A1) to (A4).
+
+    Attributes:
+        weights_bound: X with |x_t|_inf <= X at every step.
+        gradient_norm: a number that no stochastic gradient's norm exceeds.
+        full_batch: every gradient is exact.
+        convex: convex losses on a bounded domain, with projection: the setting of regret.
+    """
+
+    weights_bound: float | None = None
+    gradient_norm: float | None = None
+    full_batch: bool = False
+    convex: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("weights_bound", "gradient_norm"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise TheoremError(f"{name}: expected a finite number >= 0, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one theorem says about one algorithm, for ever.
+
+    Attributes:
+        theorem: its name.
+        title: what people call it.
+        about: what it speaks of.
+        outside: why it does not cover the algorithm, one phrase each; empty where it does.
+        conditions: its hypotheses on the sequences, each with its answer.
+        rate: the order of its bound in T, where all of them hold.
+        needs: what it takes for granted beyond the common assumptions, one phrase each.
+        conclusion: what follows, in one sentence.
+    """
+
+    theorem: str
+    title: str
+    about: About
+    outside: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    rate: Rate | None = None
+    needs: tuple[str, ...] = ()
+    conclusion: str = ""
+
+    @property
+    def covers(self) -> bool:
+        """Whether the theorem speaks of this algorithm at all."""
+        return not self.outside
+
+    @property
+    def verdict(self) -> Verdict:
+        """Certified, not certified or undecided by this theorem; undecided where it does not cover.
+
+        A warning never certifies: where its hypotheses hold it speaks against the method, elsewhere it is
+        silent.
+        """
+        if not self.covers:
+            return Verdict.UNDECIDED
+        verdict = verdict_of(self.conditions)
+        if self.about is not About.WARNING:
+            return verdict
+        return Verdict.NOT_CERTIFIED if verdict is Verdict.CERTIFIED else Verdict.UNDECIDED
+
+    @property
+    def first_failing(self) -> Condition | None:
+        """The first hypothesis that fails, else the first that is undecided, else None."""
+        for status in (Status.FAILS, Status.UNDECIDED):
+            for condition in self.conditions:
+                if condition.status is status:
+                    return condition
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only."""
+        return {
+            "theorem": self.theorem,
+            "title": self.title,
+            "about": str(self.about),
+            "covers": self.covers,
+            "verdict": str(self.verdict),
+            "rate": None if self.rate is None else str(self.rate),
+            "outside": list(self.outside),
+            "needs": list(self.needs),
+            "conclusion": self.conclusion,
+            "conditions": [condition_to_dict(condition) for condition in self.conditions],
+        }
+
+
+class Theorem(ABC):
+    """A theorem as a declaration; its one instance is asked about algorithms.
+
+    Attributes:
+        name: what `theorem=` and the command line know it by.
+        title: what people call it.
+        about: what it speaks of.
+        statement: what it says, in one sentence.
+        covered: which algorithms, in words.
+        assumptions: what it asks of the problem.
+        source: where it is from and where its proof is.
+        confidence: how it is known.
+        allows: the attributes of an `Algorithm` that may differ from the paper's algorithm.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[About] = About.GRADIENT
+    statement: ClassVar[str]
+    covered: ClassVar[str]
+    assumptions: ClassVar[tuple[str, ...]] = ("(A1)", "(A2)", "(A3)", "(A4)")
+    source: ClassVar[str]
+    confidence: ClassVar[Confidence] = Confidence.PROVED
+    allows: ClassVar[frozenset[str]] = frozenset()
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """Why the theorem does not cover the algorithm; empty where it does."""
+        del assume
+        return beyond(x, self.allows)
+
+    @abstractmethod
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """The hypotheses for every t, for an algorithm that is covered; `finding` makes the answer."""
+
+    def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
+        """What the theorem says about the algorithm for ever, or why it says nothing."""
+        assumed = assume or Assumptions()
+        outside = self.outside(x, assumed)
+        if outside:
+            conclusion = f"{self.title} does not cover it: {outside[0]}"
+            return replace(self.finding(()), outside=outside, conclusion=conclusion)
+        return self.decide(x, assumed)
+
+    def finding(
+        self,
+        conditions: Sequence[Condition],
+        rate: Rate | None = None,
+        *,
+        needs: Sequence[str] = (),
+        conclusion: str = "",
+    ) -> Finding:
+        """A finding of this theorem; its rate only where every condition holds."""
+        certified = verdict_of(tuple(conditions)) is Verdict.CERTIFIED
+        return Finding(
+            self.name,
+            self.title,
+            self.about,
+            conditions=tuple(conditions),
+            rate=rate if certified else None,
+            needs=tuple(needs),
+            conclusion=conclusion or self.statement,
+        )
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One attribute in which an algorithm differs from the paper's.
+
+    Attributes:
+        attribute: its name in `Algorithm`.
+        phrase: what that means, in words.
+    """
+
+    attribute: str
+    phrase: str
+
+
+def departures(x: Algorithm) -> tuple[Departure, ...]:
+    """Every attribute in which the algorithm differs from the paper's, with why that matters to a theorem."""
+    found = [
+        ("initial_v", x.initial_v == 0, "v_0 = 0, where v_t may be 0"),
+        ("eps", x.eps != _NOTHING, f"eps_t = {x.eps} is added in the denominator"),
+        ("decay", x.decay != _NOTHING, "decoupled weight decay moves x_t apart from the gradient"),
+        ("running_maximum", x.running_maximum, "v_t is replaced by its running maximum"),
+        ("power", x.power.denominator != 2, f"v_t is raised to the power {x.power}"),
+        ("nesterov", x.nesterov is not None, "Nesterov momentum"),
+        ("heavy_ball", x.heavy_ball is not None, "heavy-ball momentum after the division"),
+        ("clipping", x.clipping is not None, "clipped gradients are biased"),
+        ("preconditioned", not x.preconditioned, "nothing divides the step"),
+        ("delayed", x.delayed, "the divisor is made of earlier gradients"),
+        ("factored", x.factored, "second moments of matrices are factored into rows and columns"),
+        ("centered", x.centered, "the squared mean gradient is taken off v_t"),
+    ]
+    named = [Departure(attribute, phrase) for attribute, differs, phrase in found if differs]
+    return (*named, *(Departure("outside", phrase) for phrase in x.outside))
+
+
+def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
+    """The phrases of the departures that a theorem does not allow."""
+    return tuple(one.phrase for one in departures(x) if one.attribute not in allowed)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A published statement whose constants or whose text are not at hand: it is cited and never certifies.
+
+    Attributes:
+        name: what it is known by.
+        citation: where it was published.
+        applies_to: which algorithms, in words.
+        sentence: what it says, as far as it is known.
+        confidence: how it is known.
+    """
+
+    name: str
+    citation: str
+    applies_to: str
+    sentence: str
+    confidence: Confidence = field(default=Confidence.REPORTED)
