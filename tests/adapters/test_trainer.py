@@ -206,7 +206,14 @@ def test_trainer_trains_with_generic_adam(tmp_path):
     model = transformers.GPT2LMHeadModel(config)
     method = Method(alpha="0.01 * min(1, sqrt(8/t))", beta=0.9, theta="max(0.99, 1 - 1/t)")
     # Trainer always steps a scheduler, so the learning rate comes from one; theta_t is the optimizer's own.
-    optimizer = GenericAdam(model.parameters(), beta=method.beta, theta=method.theta, bias_correction=False)
+    optimizer = GenericAdam(
+        model.parameters(),
+        beta=method.beta,
+        theta=method.theta,
+        initial_v=1e-8,
+        eps=0.0,
+        bias_correction=False,
+    )
     scheduler = ScheduleLR(optimizer, method.alpha)
     given = arguments(
         tmp_path, max_steps=12, warmup_steps=0, per_device_train_batch_size=8, disable_tqdm=True

@@ -308,42 +308,55 @@ class Replay:
                 f"{self.name} cannot be copied to try it out: {_first_line(error)}"
             ) from error
         self._groups = stand_in.param_groups
-        self._rates: list[list[float]] = []
-        self._betas: list[list[float | None]] = []
-        self._largest = 0.0
+        self._rates: list[list[float]] = [[] for _ in self._groups]
+        self._betas: list[list[float | None]] = [[] for _ in self._groups]
+        self._largest, self._steps = 0.0, 0
         self._record()
 
     def rate(self, count: int, group: int) -> float:
         """The learning rate after `count` further scheduler steps."""
         self._advance_to(count)
-        return self._rates[count][group]
+        return self._rates[group][count]
 
     def beta(self, count: int, group: int) -> float | None:
         """The momentum parameter then (the first of `betas`), or None for optimizers without one."""
         self._advance_to(count)
-        return self._betas[count][group]
+        return self._betas[group][count]
+
+    def at(self, counts: npt.NDArray[np.int64], group: int, *, momentum: bool) -> npt.NDArray[np.float64]:
+        """Learning rates or momenta at many counts."""
+        self._advance_to(int(counts.max()))
+        values = (self._betas if momentum else self._rates)[group]
+        return np.array([values[count] for count in counts.ravel().tolist()], dtype=float).reshape(
+            counts.shape
+        )
 
     def _advance_to(self, count: int) -> None:
-        if len(self._rates) > count:
+        if self._steps >= count:
             return
         with warnings.catch_warnings():
             # torch warns that the stand-in takes no steps of its own.
             warnings.simplefilter("ignore")
-            while len(self._rates) <= count:
+            step = self._scheduler.step
+            while self._steps < count:
                 try:
-                    self._scheduler.step()
+                    step()
                 except Exception as error:
                     raise OptimizerError(
-                        f"{self.name} raised at its step {len(self._rates)}: {_first_line(error)}"
+                        f"{self.name} raised at its step {self._steps + 1}: {_first_line(error)}"
                     ) from error
+                self._steps += 1
                 self._record()
 
     def _record(self) -> None:
-        rates = [float(group["lr"]) for group in self._groups]
-        self._largest = max(self._largest, *map(abs, rates))
-        # Where torch's recursions should end at 0 they end at rounding errors of either sign.
-        self._rates.append([0.0 if -1e-12 * self._largest <= rate < 0 else rate for rate in rates])
-        self._betas.append([float(group["betas"][0]) if "betas" in group else None for group in self._groups])
+        for group, rates, betas in zip(self._groups, self._rates, self._betas, strict=True):
+            rate = float(group["lr"])
+            # Where torch's recursions should end at 0 they end at rounding errors of either sign.
+            if rate < 0 and rate >= -1e-12 * max(self._largest, 1e-300):
+                rate = 0.0
+            self._largest = max(self._largest, abs(rate))
+            rates.append(rate)
+            betas.append(float(group["betas"][0]) if "betas" in group else None)
 
 
 class ReplayedSequence:
@@ -354,8 +367,9 @@ class ReplayedSequence:
 
     def __call__(self, t: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
         """The learning rate (or momentum) of optimizer step t; an array of t gives an array."""
-        if np.ndim(t):
-            return np.array([self(int(one)) for one in np.asarray(t).ravel()]).reshape(np.shape(t))
+        if isinstance(t, np.ndarray) and t.ndim:
+            counts = (t.astype(np.int64) - 1) // self.clock.every
+            return self.replay.at(counts, self.group, momentum=self.momentum)
         count = (int(t) - 1) // self.clock.every  # type: ignore[arg-type]
         value = (self.replay.beta if self.momentum else self.replay.rate)(count, self.group)
         if value is None:
