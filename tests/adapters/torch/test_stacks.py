@@ -108,7 +108,7 @@ def test_a_stack_is_read_right_or_refused_in_one_line(build, every):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(build=STACKS)
 def test_certify_answers_or_refuses_in_one_line(build):
     optimizer = adam()
