@@ -50,14 +50,18 @@ def adam_terms(
     """
     alpha, gain, q = block.alpha, 1 - block.beta, block.q
     a, b = block.momentum_weight, block.gradient_weight
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rho = np.where(block.theta > 0, block.beta / np.sqrt(block.theta), 0.0)
+    if block.theta[0] > 0:
+        rho = block.beta / np.sqrt(block.theta)
+    else:  # theta_1 = 0: nothing is inherited by the first step
+        rho = np.where(
+            block.theta > 0, block.beta / np.sqrt(np.where(block.theta > 0, block.theta, 1.0)), 0.0
+        )
     keep = block.beta if running_maximum else rho
     root_q = np.sqrt(q)
     share_e = share_g = None
     if block.eps.any() and keep.any():
         share = _share(block, eps_before, under_root=under_root, running_maximum=running_maximum)
-        common = (share * keep) ** 2 / (2 * gain)
+        common = (share * keep) ** 2 * (0.5 / gain)
         share_e, share_g = common * block.eps, common * root_q
     has_gradient = bool(b.any())
     return Terms(
@@ -66,7 +70,7 @@ def adam_terms(
         own=alpha * a,
         spread=gain,
         rest_u=alpha * (a + b / 2),
-        own_u=alpha**2 * (a + b) * a / 2,
+        own_u=alpha**2 * ((a + b) * a / 2),
         rest_g=alpha * b / 2 if has_gradient else None,
         own_g=alpha**2 * (a + b) * b / 2 if has_gradient else None,
         first=gain / root_q,
@@ -95,13 +99,14 @@ def _share(block: Block, eps_before: Array, *, under_root: bool, running_maximum
         share = np.broadcast_to(share, block.stop - 1).copy()
         share[0] = 0.0
     upper = np.inf if under_root else 0.5
-    wrong = (share < -_ROUNDING) | (share > upper + _ROUNDING)
-    if wrong.any():
-        at = block.start + int(np.argmax(wrong))
+    least, most = float(share.min()), float(share.max())
+    if not (least >= -_ROUNDING and most <= upper + _ROUNDING):
+        inside = (share >= -_ROUNDING) & (share <= upper + _ROUNDING)
+        at = block.start + int(np.argmin(inside))
         root = "" if running_maximum else "sqrt(theta_t) "
         bound = "" if under_root else f" <= 2 {root}e_(t-1)"
         raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
-    return np.clip(share, 0.0, None)
+    return share if least >= 0 else np.maximum(share, 0.0)
 
 
 def epsilon_bound(

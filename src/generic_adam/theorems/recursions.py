@@ -13,6 +13,8 @@ could not be seen. An array of length 1 is a constant stretch: what is constant 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,12 +40,13 @@ class Recursion:
         self._backwards = backwards
         self._factors = factors[::-1] if backwards else factors
         # Long rows, few of them: the loops below run once a row and once a column.
-        self._rows = 1 if length < _SHORT else max(1, min(256, round((length / 8) ** 0.5)))
+        self._rows = 1 if length < _SHORT else min(64, math.isqrt(length // 8))
         self._columns = -(-length // self._rows)
         if length >= _SHORT:
             table = self._factors if len(factors) == 1 else self._table(self._factors)
             self._table_of_factors = np.broadcast_to(table, (self._rows, table.shape[-1]))
             self._products = np.multiply.accumulate(self._table_of_factors, axis=0)
+            self._overflows = bool(np.isinf(self._products[-1]).any())
 
     def __call__(self, terms: Array, start: float) -> Array:
         """Return F for the right sides `terms`, from F = `start` just outside the block.
@@ -82,7 +85,7 @@ class Recursion:
             carries[column] = current
             # An infinite product of a zero is a zero that never grew.
             current = last + (product * current if current else 0.0)
-        if np.isinf(self._products).any():
+        if self._overflows:
             local += np.where(carries > 0, self._products, 0.0) * carries
         else:
             local += self._products * carries
@@ -90,8 +93,10 @@ class Recursion:
 
     def _table(self, values: Array) -> Array:
         """Lay the steps out by columns; the steps that fill up the last column are zeros."""
-        padded = np.zeros(self._rows * self._columns)
-        padded[: self._length] = values
+        padded = values
+        if self._rows * self._columns > self._length:
+            padded = np.zeros(self._rows * self._columns)
+            padded[: self._length] = values
         return np.ascontiguousarray(padded.reshape(self._columns, self._rows).T)
 
 

@@ -288,7 +288,8 @@ class Sweep:
                 self.first_eps, self.first_theta = last_eps, float(block.theta[0])
             self._carries.append((growth, squares, decreased, last_eps))
             before = _shifted(block.eps, last_eps, stop - start)
-            self._eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - 1e-12)).any())
+            if len(before) > 1:
+                self._eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - 1e-12)).any())
             terms, *states = self._states(block, start, stop)
             growth, squares = (float(state[-1]) for state in states)
             self.has_momentum |= bool(terms.keep.any())

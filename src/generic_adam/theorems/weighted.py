@@ -224,6 +224,9 @@ def concluded(
 ) -> WeightedBound:
     r"""Put a bound together, the shares chosen so as to make it least where they are not given.
 
+    The shares are those that are best for the majorants of the summands one by one, which is nearly the same;
+    the value is the theorem's for these shares.
+
     Args:
       theorem: its letter.
       sweep: the recursions of the theorem.
