@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, Clipping, Method
 from generic_adam.schedules import as_schedule
+from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound
 from generic_adam.theorems.bound import Bound as PaperBound
 from generic_adam.theorems.bound import bound as paper_bound
+from generic_adam.theorems.clipping import biased_bound, full_batch_bound, never_active
+from generic_adam.theorems.decay import decay_bound
+from generic_adam.theorems.delayed import delayed_bound
 from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
-from generic_adam.theorems.horizon import sequences_of, whole_steps
+from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import LONGEST
+from generic_adam.theorems.sweep import LONGEST, Sequences
 from generic_adam.theorems.theorem import beyond
 from generic_adam.theorems.weighted import WeightedBound
 
@@ -137,6 +143,8 @@ def bound_algorithm(
         raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
     last = whole_steps(steps)
     x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
+    if x.clipping is not None and _never_clips(x.clipping, problem):
+        x = replace(x, clipping=None)  # C1
     asked = _OFFERS if theorem is None else {theorem: _offer_named(theorem)}
     found: dict[str, _Offer] = {}
     missing: list[tuple[str, str]] = []
@@ -177,6 +185,11 @@ def informative_from(subject: Method | Algorithm, problem: Problem) -> int | Non
     return None
 
 
+def _never_clips(clipping: Clipping, problem: Problem) -> bool:
+    by_value = clipping.kind == "value"
+    return clipping.kind != "update" and never_active(problem, clipping.threshold, by_value=by_value)
+
+
 def _paper(x: Algorithm, problem: Problem, steps: int) -> _Offer:
     _refuse(beyond(x, frozenset()))
     found: PaperBound = paper_bound(x.method, replace(problem, epsilon=x.initial_v), steps)
@@ -210,10 +223,58 @@ def _epsilon(x: Algorithm, problem: Problem, steps: int) -> _Offer:
     return _from_weights(epsilon_bound(sequences, problem, under_root=x.eps_under_root))
 
 
-def _short(x: Algorithm, steps: int):
+def _decay(x: Algorithm, problem: Problem, steps: int) -> _Offer:
+    _refuse(beyond(x, frozenset({"initial_v", "eps", "decay"})))
+    if x.decay == _NOTHING:
+        raise TheoremError("there is no decoupled decay")
+    return _from_weights(decay_bound(_short(x, steps), problem, under_root=x.eps_under_root))
+
+
+def _running_maximum(x: Algorithm, problem: Problem, steps: int) -> _Offer:
+    """The smaller of M and M_E; the second has no Padam."""
+    _refuse(beyond(x, frozenset({"initial_v", "eps", "running_maximum", "power"})))
+    if not x.running_maximum or x.eps_under_root:
+        raise TheoremError("v_t is not replaced by its running maximum, or eps is under the root")
+    sequences = _short(x, steps)
+    found = [amsgrad_bound(sequences, problem, power=float(x.power))]
+    if x.power == Fraction(1, 2):
+        with suppress(TheoremError):  # M_E asks more of eps
+            found.append(amsgrad_epsilon_bound(sequences, problem))
+    return _from_weights(min(found, key=lambda one: one.l2))
+
+
+def _delayed(x: Algorithm, problem: Problem, steps: int) -> _Offer:
+    _refuse(beyond(x, frozenset({"initial_v", "eps", "delayed"})))
+    if not x.delayed:
+        raise TheoremError("the divisor contains the newest gradient")
+    return _from_weights(delayed_bound(_short(x, steps), problem))
+
+
+def _clipped(x: Algorithm, problem: Problem, steps: int) -> _Offer:
+    """B, C2 and C3: full batches, clipped or not, and clipped gradients with their bias."""
+    _refuse(beyond(x, frozenset({"initial_v", "eps", "clipping"})))
+    clipping = x.clipping
+    if clipping is not None and clipping.kind != "norm":
+        raise TheoremError("only a clipped norm of the whole gradient is covered")
+    sequences = _short(replace(x, clipping=None), steps)
+    threshold = math.inf if clipping is None else clipping.threshold
+    if not any(part.noise for part in problem.parts):
+        return _from_weights(
+            full_batch_bound(sequences, problem, threshold=threshold, under_root=x.eps_under_root)
+        )
+    if clipping is None:
+        raise TheoremError("the gradients have noise and are not clipped: Theorem E is the one to ask")
+    if x.eps_under_root or x.eps == _NOTHING:
+        raise TheoremError(
+            "clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root"
+        )
+    return _from_weights(biased_bound(sequences, problem, threshold))
+
+
+def _short(x: Algorithm, steps: int) -> Sequences:
     if steps > LONGEST:
         raise TheoremError(f"the recursions are run up to {LONGEST:,} steps")
-    return sequences_of(x, steps)
+    return Sequences.of_algorithm(x, steps)
 
 
 def _from_weights(found: WeightedBound) -> _Offer:
@@ -249,6 +310,10 @@ _OFFERS: dict[str, Callable[[Algorithm, Problem, int], _Offer]] = {
     "zou2019": _paper,
     "W": _weighted,
     "E": _epsilon,
+    "D": _decay,
+    "M": _running_maximum,
+    "O": _delayed,
+    "C": _clipped,
 }
 
 

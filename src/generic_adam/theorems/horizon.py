@@ -17,17 +17,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules import as_schedule
 from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.epsilon import adam_terms, heavy_ball_terms
 from generic_adam.theorems.floor import TYPICAL_GRADIENT, constant_floor, heavy_ball_floor, three_numbers
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sweep import LONGEST, Block, Form, Sequences
+from generic_adam.theorems.sweep import LONGEST, Form, Sequences
 from generic_adam.theorems.theorem import Assumptions, beyond
 
 _NOTHING = as_schedule(0)
@@ -150,7 +147,7 @@ def whole_steps(steps: float) -> int:
 def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
     if x.initial_v == 0 and x.eps == _NOTHING:
         raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
-    sequences = sequences_of(x, steps)
+    sequences = Sequences.of_algorithm(x, steps)
     numbers = three_numbers(sequences, form_of(x))
     if not math.isfinite(numbers.gap):
         raise TheoremError("every learning rate up to the horizon is 0")
@@ -182,44 +179,6 @@ def form_of(x: Algorithm) -> Form:
     if ball is not None:
         return lambda block, _: heavy_ball_terms(block, float(ball.factor), rate_inside=ball.rate_inside)
     return lambda block, before: adam_terms(block, before, under_root=x.eps_under_root)
-
-
-def sequences_of(x: Algorithm, steps: int) -> Sequences:
-    """An algorithm's sequences on the steps 1..T, block by block; a constant stays one number."""
-    complement = 1 - x.method.theta
-    nesterov = x.nesterov
-
-    def values(schedule: Schedule, start: int, stop: int) -> Array:
-        if schedule.is_constant:
-            return np.array([schedule(1)])
-        found = schedule.values(start, stop)
-        if not np.isfinite(found).all():
-            at = start + int(np.argmin(np.isfinite(found)))
-            raise TheoremError(f"{schedule} is no finite number at t = {at}")
-        return found
-
-    def block(start: int, stop: int) -> Block:
-        beside = (
-            {}
-            if nesterov is None
-            else {
-                "momentum_weight": values(nesterov.momentum_weight, start, stop),
-                "gradient_weight": values(nesterov.gradient_weight, start, stop),
-            }
-        )
-        return Block(
-            alpha=values(x.method.alpha, start, stop),
-            beta=values(x.method.beta, start, stop),
-            theta=values(x.method.theta, start, stop),
-            q=values(complement, start, stop),
-            eps=values(x.eps, start, stop),
-            decay=values(x.decay, start, stop),
-            start=start,
-            stop=stop,
-            **beside,
-        )
-
-    return Sequences(steps, block, x.initial_v)
 
 
 def noise_floor(x: Algorithm) -> float | None:

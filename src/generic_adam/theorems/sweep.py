@@ -127,7 +127,11 @@ class Sequences:
 
     @classmethod
     def of_algorithm(cls, algorithm: Algorithm, steps: int) -> Sequences:
-        """Return the sequences of an algorithm; what is constant on a block is kept as one number."""
+        """Return the sequences of an algorithm; what is constant on a block is kept as one number.
+
+        Raises:
+          TheoremError: when a value is asked for that is no finite number.
+        """
         method, look_ahead = algorithm.method, algorithm.nesterov
         schedules: dict[str, Schedule] = {
             "alpha": method.alpha,
@@ -153,6 +157,9 @@ def _values(schedule: Schedule, start: int, stop: int) -> Array:
     if constant is not None:
         return np.array([float(constant)])
     values = schedule.values(start, stop)
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise TheoremError(f"{schedule} is no finite number at t = {start + int(np.argmin(finite))}")
     return values[:1] if values[0] == values[-1] and (values == values[0]).all() else values
 
 
