@@ -257,7 +257,7 @@ def _simulate(run: Run, plan: Plan, threads: int | None, scheduler: str | None) 
         from generic_adam.experiments.cluster import simulate_on_cluster
 
         with _progress(plan) as report:
-            records = simulate_on_cluster(plan, scheduler, progress=report)
+            records = simulate_on_cluster(plan, scheduler, progress=report, tell=console.print)
         return records, _timing(plan, time.perf_counter() - begun) | {"scheduler": scheduler}
 
     with console.status("compiling the inner loops (kept for later runs)"):

@@ -26,6 +26,7 @@ def simulate_on_cluster(
     *,
     chunks: int | None = None,
     progress: Callable[[int], None] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> LaneRecords:
     """Simulate a plan on a Dask cluster.
 
@@ -34,6 +35,7 @@ def simulate_on_cluster(
       address: the scheduler's, e.g. "tcp://10.0.0.7:8786".
       chunks: into how many tasks the replicates are cut; by default two for each thread of the cluster.
       progress: called after each finished chunk with the equivalent number of steps of the whole plan.
+      tell: told in a line if there is a wait for the first worker.
 
     Returns:
       The records, bit for bit those of `simulate(plan)`.
@@ -41,7 +43,7 @@ def simulate_on_cluster(
     Raises:
       RunError: the scheduler does not answer, it has no worker, or its workers keep dying.
     """
-    with connect(address) as client:
+    with connect(address, tell) as client:
         return _gather(client, plan, chunks, progress)
 
 
