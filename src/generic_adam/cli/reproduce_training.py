@@ -176,7 +176,7 @@ def _repeating(study: Study, options: Options, place: Place) -> str:
 def _progress(
     jobs: Sequence[Job], directory: Path, *, tensorboard: bool
 ) -> Iterator[Callable[[Advance, float], None]]:
-    """A line after each epoch of each run, or bars on a terminal."""
+    """A line after each epoch of each run; on a terminal a bar for each run and one for the whole."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from generic_adam.cli.tables import make_console
@@ -184,30 +184,31 @@ def _progress(
     console = make_console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
-        BarColumn(20),
+        BarColumn(12),
         MofNCompleteColumn(),
         TextColumn("{task.fields[now]}", markup=False),
     )
     bars = Progress(*columns, console=console, disable=not console.is_terminal)
     tasks = {job.name: bars.add_task(job.name, total=job.settings.epochs, now="") for job in jobs}
+    whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
+    reached = dict.fromkeys(tasks, 0)
     with bars, _tensorboard(directory, tensorboard) as log:
 
         def tell(done: Advance, seconds_left: float) -> None:
             for complaint in done.complaints:
                 console.print(f"warning: {complaint}; the checkpoint before it is used", markup=False)
             record, speed = done.record, done.samples_per_second
-            unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
-            now = (
-                f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}, "
-                f"{'done before' if speed is None else f'{speed:,.0f} {unit}/s'}, "
-                f"{_duration(seconds_left)} left"
-            )
-            bars.update(tasks[done.job.name], completed=record.epoch, now=now)
+            name, left = done.job.name, f"{_duration(seconds_left)} left"
+            reached[name] = record.epoch
+            now = f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}"
+            bars.update(tasks[name], completed=record.epoch, now=now)
+            bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
             if speed is not None:
                 log(done)
                 if not console.is_terminal:
+                    unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
                     epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
-                    console.print(f"{done.job.name}: {epochs}, {now}", markup=False)
+                    console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}", markup=False)
 
         yield tell
 
