@@ -7,9 +7,9 @@ import pytest
 
 from generic_adam.experiments.cost import EXPERIMENTS, RATE
 from generic_adam.experiments.study import Options
-from generic_adam.methods import adam
+from generic_adam.methods import Method, adam
 from generic_adam.schedules import parse
-from generic_adam.theorems.advice import advise
+from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.epsilon import adam_terms
 from generic_adam.theorems.floor import three_numbers
 from generic_adam.theorems.sweep import Sequences
@@ -21,12 +21,21 @@ def lines(name, steps):
 
 
 def test_what_advise_proposes_is_what_runs():
-    (for_ever,) = (one.method for one in advise(adam(lr=RATE, bias_correction=False)))
+    (for_ever,) = (one.method for one in advise_algorithm(adam(lr=RATE, bias_correction=False)))
     for found in (lines("lenet-cost", 18_760), lines("gpt-cost", 2000)):
         run = found["certified Adam"]
         for name in ("alpha", "beta", "theta"):
             wanted = getattr(for_ever, name).values(1, 5000)
             np.testing.assert_allclose(parse(getattr(run, name)).values(1, 5000), wanted, rtol=1e-12)
+
+
+def test_advice_that_keeps_nothing_is_what_runs():
+    found = lines("gpt-cost", 2000)
+    shape = found["AdamW cosine, 0.95"].alpha
+    advised = advise_algorithm(Method(shape, 0.9, 0.95))[0].method
+    for name in ("alpha", "beta", "theta"):
+        wanted = getattr(advised, name).values(1, 2001)
+        np.testing.assert_allclose(parse(getattr(found["advice, 0.95"], name)).values(1, 2001), wanted)
 
 
 def test_the_cosine_starts_at_the_peak_and_ends_above_zero():
@@ -37,9 +46,15 @@ def test_the_cosine_starts_at_the_peak_and_ends_above_zero():
 
 def test_gpt_warms_up_and_falls_to_a_tenth_and_keeps_what_is_said():
     found = lines("gpt-cost", 2000)
-    shape, kept = parse(found["AdamW cosine, 0.95"].alpha), parse(found["advice, 0.95, keep 1000"].alpha)
+    shape, kept = (
+        parse(found["AdamW cosine, 0.95"].alpha),
+        parse(found["certified Adam, 0.95, K = 1000"].alpha),
+    )
     assert [shape(t) for t in (1, 50, 100, 2000)] == pytest.approx([1e-5, 5e-4, 1e-3, 1e-4])
     assert [kept(t) / shape(t) for t in (1, 1000, 2000)] == pytest.approx([1, 1, 0.5**0.5])
+    advised = found["advice, 0.95, keep 1000"]
+    assert parse(advised.alpha).values(1, 2001) == pytest.approx(kept.values(1, 2001))
+    assert [parse(advised.theta)(t) for t in (1, 1000, 2000)] == pytest.approx([0.95, 0.95, 0.975])
     assert parse(found["theta rising"].alpha).values(1, 2001) == pytest.approx(shape.values(1, 2001))
     assert parse(found["theta rising"].theta).values(1, 2001)[[0, 19, 1999]] == pytest.approx(
         [0.95, 0.95, 0.9995]

@@ -16,9 +16,6 @@ from generic_adam.methods.shipped import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
-from generic_adam.theorems.epsilon import adam_terms
-from generic_adam.theorems.floor import three_numbers
-from generic_adam.theorems.sweep import Sequences
 
 RATE: Final = 0.001
 """The learning rate with which Adam is mostly used; the peak where there is a warm-up."""
@@ -70,12 +67,14 @@ def gpt_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line]:
 
     AdamW with a constant rate, and with a warm-up over a twentieth of the run and half a cosine to a tenth;
     theta = 0.999 and 0.95 with each. Against them `certified_adam`, which is what `advise` proposes for the
-    first; its proposal for the last, with the learning rate kept no longer than it has to be and for half of
-    the run; and the last with a theta that rises and its learning rate untouched.
+    first; its proposals for the last, with nothing kept and with half of the run kept; `certified_adam` for
+    the last, whose learning rate is kept as long and whose theta rises at once; and the last with such a
+    theta and its learning rate untouched.
     """
     warm = Fraction(max(1, steps // 20))
     shape = warm_up(RATE, warm, cosine_fall(RATE, GPT_LOWEST, warm, Fraction(steps)))
     keep = max(20, steps // 2)
+    advised = advise_algorithm(Method(shape, 0.9, 0.95), keep=keep)
 
     def adamw(label: str, alpha: Schedule, theta: str) -> Line:
         return Line(label, OptimizerSettings("torch-adamw", str(alpha), "0.9", theta, EPS, decay=GPT_DECAY))
@@ -90,7 +89,8 @@ def gpt_lines(_study: Study, _options: Options, steps: int) -> Sequence[Line]:
         adamw("AdamW cosine, 0.95", shape, "0.95"),
         certified("certified Adam", nearest(), GPT_DECAY),
         certified("advice, 0.95", nearest(shape, 0.95), GPT_DECAY),
-        certified(f"advice, 0.95, keep {keep}", nearest(shape, 0.95, keep), GPT_DECAY),
+        certified(f"advice, 0.95, keep {keep}", advised[0].method, GPT_DECAY),
+        certified(f"certified Adam, 0.95, K = {keep}", nearest(shape, 0.95, keep), GPT_DECAY),
         Line("theta rising", rising),
     ]
 
@@ -112,10 +112,11 @@ def guarantees(study: Study, steps: int) -> list[tuple[str, list[str], list[list
     rows = []
     for line in study.lines:
         algorithm = algorithm_of(line.optimizer)
-        numbers = three_numbers(Sequences.of_algorithm(algorithm, steps), adam_terms)
-        verdict = str(certify_algorithm(algorithm).verdict)
-        parts = [format(value, ".3g") for value in (numbers.noise, numbers.gap, numbers.drift)]
-        rows.append([line.label, *parts, verdict])
+        found = certify_algorithm(algorithm, horizon=steps)
+        told = found.horizon
+        numbers = (told.noise, told.gap, told.drift) if told is not None else (None, None, None)
+        parts = ["–" if value is None else format(value, ".3g") for value in numbers]
+        rows.append([line.label, *parts, str(found.verdict)])
     return [("guarantees", ["method", "noise", "gap", "drift", "for ever"], rows)]
 
 
