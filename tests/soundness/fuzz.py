@@ -19,6 +19,7 @@ from mpmath import mpf
 
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
+from generic_adam.theorems.zou2019 import PaperFinding, examine_method
 from tests.soundness import generator
 from tests.soundness.oracle import (
     FAILS,
@@ -64,19 +65,20 @@ class Answer:
 
 def paper_conditions(method: ga.Method) -> Answer:
     """Ask for the paper's four conditions."""
-    certificate = ga.certify(method)
-    order = certificate.ratio_order
+    found = ga.certify(method, theorem="zou2019")["zou2019"]
+    assert isinstance(found, PaperFinding)
+    order = found.ratio_order
     return Answer(
-        tuple(str(condition.status) for condition in certificate.conditions),
-        tuple(map(_step, certificate.conditions)),
-        certificate.C0,
+        tuple(str(condition.status) for condition in found.conditions),
+        tuple(map(_step, found.conditions)),
+        found.C0,
         None if order is None else (order.power, order.log, order.loglog),
     )
 
 
 def conditions_up_to(method: ga.Method, steps: int) -> Answer:
     """Ask for the paper's first three conditions on 1..T; the rate is not asked for."""
-    reading = ga.certify(method, horizon=steps).horizon
+    reading = examine_method(method, horizon=steps).horizon
     assert reading is not None
     return Answer(
         tuple(str(condition.status) for condition in reading.conditions),
@@ -188,6 +190,35 @@ def _compare_numbers(outcome: Outcome, truth: Truth, answer: Answer) -> None:
             outcome.add("wrong rate", f"{[str(x) for x in answer.rate]}, not {[str(x) for x in expected]}")
 
 
+def weighed(case: generator.Case) -> Outcome:
+    """Compare Theorem W's answer for ever, and its rate, with the oracle's."""
+    outcome = Outcome(case)
+    began = time.process_time()
+    try:
+        method = ga.Method(case.alpha, case.beta, case.theta)
+        finding = ga.certify(method, theorem="W")["W"]
+    except GenericAdamError:
+        return outcome
+    except Exception as error:  # noqa: BLE001
+        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+        return outcome
+    outcome.seconds = time.process_time() - began
+    status, order = Subject(case.alpha, case.beta, case.theta).weighted()
+    outcome.easy += status != UNKNOWN
+    verdict = str(finding.verdict)
+    if verdict == "undecided" and status != UNKNOWN:
+        outcome.undecided.append(1)
+    if (verdict, status) in {("certified", FAILS), ("not certified", HOLDS)}:
+        outcome.add("wrong holds" if verdict == "certified" else "wrong fails", "Theorem W")
+    if verdict == "certified" and finding.rate is not None and order is not None and order[0] == 0:
+        found = (finding.rate.power, finding.rate.log, finding.rate.loglog)
+        if any(abs(a - b) > Fraction(1, 10**50) for a, b in zip(found, order[1:], strict=True)):
+            outcome.add(
+                "wrong rate", f"Theorem W: {[str(x) for x in found]}, not {[str(x) for x in order[1:]]}"
+            )
+    return outcome
+
+
 def witnessed(subject: Subject, condition: int, t: int) -> bool | None:
     """Whether the condition is violated at this step; None where the oracle cannot evaluate it."""
     alpha, beta, theta = subject.alpha, subject.beta, subject.theta
@@ -236,9 +267,12 @@ def advised(case: generator.Case) -> Outcome:
         for name, text in zip(("alpha", "beta", "theta"), texts, strict=True):
             if differs_before(getattr(case, name), text, piece.first_step):
                 outcome.add("wrong advice", f"{name} = {text} differs before t = {piece.first_step}")
-        failing = [number + 1 for number in range(4) if truth.conditions[number] == FAILS]
-        if failing:
-            outcome.add("wrong advice", f"{texts} violates {failing}")
+        for finding in piece.certificate.findings:
+            if str(finding.verdict) != "certified" or finding.theorem not in {"zou2019", "W"}:
+                continue
+            answers = truth.conditions if finding.theorem == "zou2019" else [Subject(*texts).weighted()[0]]
+            if FAILS in answers:
+                outcome.add("wrong advice", f"{texts} is certified by {finding.theorem}: {answers}")
     return outcome
 
 
@@ -311,7 +345,13 @@ def grown(case: generator.Case) -> Outcome:
     return outcome
 
 
-QUESTIONS = {"certify": examine, "advise": advised, "horizon": read_up_to, "growth": grown}
+QUESTIONS = {
+    "certify": examine,
+    "advise": advised,
+    "weighted": weighed,
+    "horizon": read_up_to,
+    "growth": grown,
+}
 
 
 def main() -> int:

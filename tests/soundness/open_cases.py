@@ -50,6 +50,7 @@ OPEN_CASES: dict[str, str] = {
     "slow: a callable at a far horizon": "takes longer than its budget",
     "fuzz: horizons": "falls below an ulp, values that round to 0",
     "fuzz: growth": "wrong signs of constants, open questions",
+    "fuzz: theorem W": "values that round to 0, open questions",
     "fuzz: methods": "wrong answers, refusals and open questions",
 }
 

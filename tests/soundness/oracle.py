@@ -545,13 +545,64 @@ class Subject:
         if alpha is None or missing is None or alpha.sign() != 1 or missing.sign() != 1:
             return UNKNOWN, None
         key = alpha.terms[0][0]
-        terms = expansion.single(times(key, missing.terms[0][0], Fraction(1, 2)))
         try:
-            sums = expansion.partial_sums(terms).lead()[0]
+            sums = _sums(times(key, missing.terms[0][0], Fraction(1, 2)))
         except UnknownError:
             return UNKNOWN, None
         order = times(times(sums, key, Fraction(-1)), expansion.TIME, Fraction(-1))
         return (HOLDS if order_of(order) < 0 else FAILS), order
+
+    def weighted(self) -> tuple[str, Key | None]:
+        """Theorem W for ever (SC' and SC''), and its rate.
+
+        0 <= beta_t <= beta < 1, 0 < theta_t < 1, theta_t -> 1, alpha_t >= 0, its sum infinite. Where chi does not
+        grow, the rate is max(1, sum alpha sqrt(1 - theta)) / sum alpha; where it grows,
+        chi_T^2 max(1, sum (1 - theta)) / sum alpha, which has to tend to 0.
+        """
+        momentum, theta = self.momentum(), self.theta
+        if momentum == FAILS or any(self.alpha.leaves(t, False) for t in self.alpha.times):
+            return FAILS, None
+        unclear = momentum == UNKNOWN
+        for t in theta.times:
+            try:
+                signs = theta.inside(t)
+            except UndefinedError:
+                return FAILS, None
+            if 0 in signs or -1 in signs:
+                return FAILS, None
+            unclear |= None in signs
+        alpha, missing = self.alpha.series, theta.missing
+        if alpha is None or missing is None or unclear:
+            return UNKNOWN, None
+        if alpha.is_zero or missing.is_zero or alpha.sign() == -1 or missing.sign() == -1:
+            return FAILS, None
+        if alpha.sign() is None or missing.sign() is None:
+            return UNKNOWN, None
+        step, rest = alpha.terms[0][0], missing.terms[0][0]
+        if order_of(rest) >= 0:
+            return FAILS, None
+        chi = times(step, rest, Fraction(-1, 2))
+        try:
+            total = _sums(step)
+            if order_of(total) <= 0:
+                return FAILS, None
+            if order_of(chi) <= 0:
+                noise = _sums(times(step, rest, Fraction(1, 2)))
+                order = times(_larger(CONSTANT, noise), total, Fraction(-1))
+            else:
+                order = times(times(_larger(CONSTANT, _sums(rest)), chi, Fraction(2)), total, Fraction(-1))
+        except UnknownError:
+            return UNKNOWN, None
+        return (HOLDS if order_of(order) < 0 else FAILS), order
+
+
+def _sums(key: Key) -> Key:
+    """The order of the partial sums of a positive sequence of this order."""
+    return expansion.partial_sums(expansion.single(key)).lead()[0]
+
+
+def _larger(one: Key, other: Key) -> Key:
+    return one if expansion.compare(one, other) >= 0 else other
 
 
 def _tail(missing: Series | None) -> str:
