@@ -9,9 +9,10 @@ import torch
 from torch.optim.lr_scheduler import ExponentialLR, LinearLR, OneCycleLR, StepLR
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from generic_adam import reference
+from generic_adam import methods, reference
 from generic_adam.errors import ScheduleError
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, WeightedAdaEMA
 from generic_adam.torch.generic_adam import _refuse_capture
 
@@ -401,3 +402,64 @@ def test_an_empty_parameter_is_no_obstacle_to_adashift():
     for _ in range(4):
         x.grad = torch.zeros_like(x)
         optimizer.step()
+
+
+# --- the first steps, and what the state can hold ---
+
+
+def test_the_certified_repair_starts_as_torchs_adam_does() -> None:
+    theirs = parameter(50)
+    method = methods.certified_adam(lr=1e-3)
+    as_adam = Algorithm(method, initial_v=0.0, eps=1e-8 * sqrt(bias_correction(method.theta)))
+    ours, papers = parameter(50), parameter(50)
+    optimizers = [
+        (theirs, torch.optim.Adam([theirs])),
+        (ours, GenericAdam.from_method([ours], as_adam)),
+        (papers, GenericAdam.from_method([papers], method)),
+    ]
+    for t in range(1, 301):
+        g = torch.cos(theirs.detach() * t)
+        before = [x.detach().clone() for x, _ in optimizers]
+        for x, optimizer in optimizers:
+            x.grad = g.clone()
+            optimizer.step()
+        adams, same, close = (
+            (x.detach() - old).norm().item() for (x, _), old in zip(optimizers, before, strict=True)
+        )
+        assert same == pytest.approx(adams, rel=1e-9)  # to t = 1000, where the repair begins
+        assert close == pytest.approx(adams, rel=1e-2)  # v_0 = 1e-8 in place of 0
+
+
+def test_by_itself_it_is_torchs_adam_from_the_first_step() -> None:
+    ours, theirs = parameter(6), parameter(6)
+    optimizer, peer = GenericAdam([ours], 1e-3), torch.optim.Adam([theirs], 1e-3)
+    for t in range(1, 50):
+        for x, one in ((ours, optimizer), (theirs, peer)):
+            x.grad = 1e-6 * torch.cos(x.detach() * t)
+            one.step()
+        torch.testing.assert_close(ours.detach(), theirs.detach(), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_second_moment_does_not_drift_in_float32(path: str) -> None:
+    # With g = 1 throughout v is 1 for ever. Rounded apart, theta and 1 - theta do not add up to 1: 20,000
+    # steps from t = 10^6 on had v = 1 + 4e-4.
+    x = torch.nn.Parameter(torch.zeros(8))
+    optimizer = GenericAdam([x], lr=1e-9, theta="1 - 1/t", **PATHS[path])
+    x.grad = torch.ones(8)
+    optimizer.step()
+    optimizer.param_groups[0]["step"] = 1_000_000
+    optimizer.state[x]["exp_avg_sq"].fill_(1.0)
+    for _ in range(3_000):
+        optimizer.step()
+    assert (optimizer.state[x]["exp_avg_sq"] - 1).abs().max().item() < 2e-6
+    # What rounding left of 1 - theta is carried on: in the mean nothing is lost.
+    assert abs(optimizer.param_groups[0]["theta_carry"]) <= 2.0**-25
+
+
+def test_meta_tensors_have_no_fused_kernel() -> None:
+    x = torch.nn.Parameter(torch.zeros(3, device="meta"))
+    with pytest.raises(RuntimeError, match="no fused kernel for the device 'meta'"):
+        GenericAdam([x], fused=True)
+    x.grad = torch.zeros(3, device="meta")
+    GenericAdam([x]).step()

@@ -37,6 +37,9 @@ PAPERS_EPS = 1e-16
 Value = ScheduleLike | Tensor
 # From here on float32 would round theta_t and 1 - theta_t to numbers that do not add up to 1.
 _CLOSE_TO_ONE = 1.0 - 2.0**-10
+_KEPT_IN_FLOAT32 = {torch.float32, torch.float16, torch.bfloat16}
+# A number that is positive in every type that a state can have.
+_SMALLEST = kernels.smallest(torch.float32)
 
 
 class Options(TypedDict, total=False):
@@ -300,8 +303,7 @@ class GenericAdam(ScheduledOptimizer):
         if len(corrections) != 2 or not all(is_number(one) and 0.0 <= one <= 1.0 for one in corrections):
             raise OptimizerError(f"bias_corrections is {corrections!r}; expected two numbers in [0, 1]")
 
-    def _show(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
-        super()._show(group, values)
+    def _mirror(self, group: dict[str, Any]) -> None:
         group["betas"] = (group["beta"], group["theta"])
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
@@ -357,76 +359,55 @@ class GenericAdam(ScheduledOptimizer):
         self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
         lr, beta, theta, eps, weight_decay = values
-        decay, maximize, grad_scale = lr * weight_decay, group["maximize"], self.grad_divisor
         one_minus_beta = self.complement(group, MOMENTUM, beta, t)
         one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
-        alpha = self._used_by(group, lr, values, one_minus_beta, one_minus_theta)
-        rounded: tuple[float, float] | None = None
-        for bucket in gathered:
-            lists = bucket.lists
-            step_alpha, step_eps = alpha, eps
-            if group["bias_correction"]:
-                corrections = group["bias_corrections"]
-                if "theta_correction" in bucket.states[0]:
-                    corrections = _correct_apart(bucket.states, beta, theta, one_minus_beta, one_minus_theta)
-                root = math.sqrt(corrections[1])
-                step_alpha, step_eps = lr * root / corrections[0] if corrections[0] else 0.0, eps * root
-            step_theta, step_one_minus_theta = theta, one_minus_theta
-            dtype = lists.second_moments[0].dtype
-            if theta > _CLOSE_TO_ONE and dtype is torch.float32:
-                if rounded is None:
-                    rounded = _round_theta(group, one_minus_theta)
-                step_theta, step_one_minus_theta = rounded
-            # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
-            added = max(step_eps, kernels.smallest(dtype))
-            step = Step(
-                step_alpha,
-                beta,
-                step_theta,
-                one_minus_beta,
-                step_one_minus_theta,
-                decay,
-                added,
-                maximize,
-                grad_scale,
-            )
-            tensors.update_bucket(bucket, step, self._kernel_for(group, bucket))
-            if t % kernels.STEPS_BETWEEN_LOOKS == 0 and not lists.maxima:
-                kernels.revive(lists.momenta, lists.second_moments)
-
-    def _used_by(
-        self,
-        group: dict[str, Any],
-        lr: float,
-        values: tuple[float, ...],
-        one_minus_beta: float,
-        one_minus_theta: float,
-    ) -> float:
-        """This step's alpha_t, with the correction of the group, which is brought up to date.
-
-        1 - prod beta_i and 1 - prod theta_i follow by a recursion in which nothing cancels.
-        """
-        _, beta, theta, *_ = values
-        alpha = lr
-        if group["bias_correction"]:
+        alpha, added, corrected = lr, eps, group["bias_correction"]
+        if corrected:
+            # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
             past_beta, past_theta = group["bias_corrections"]
             of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
             group["bias_corrections"] = (of_beta, of_theta)
-            alpha = lr * math.sqrt(of_theta) / of_beta if of_beta else 0.0
+            root = math.sqrt(of_theta)
+            alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
         self._used[id(group)] = (alpha, beta, theta)
-        return alpha
+        rounded: tuple[float, float] | None = None
+        for bucket in gathered:
+            theta_pair = (theta, one_minus_theta)
+            if theta > _CLOSE_TO_ONE and bucket.dtype in _KEPT_IN_FLOAT32:
+                theta_pair = rounded = rounded or _round_theta(group, one_minus_theta)
+            step_alpha, step_eps = alpha, added
+            if corrected and "theta_correction" in bucket.states[0]:
+                of_beta, of_theta = _correct_apart(
+                    bucket.states, beta, theta, one_minus_beta, one_minus_theta
+                )
+                root = math.sqrt(of_theta)
+                step_alpha, step_eps = lr * root / of_beta if of_beta else 0.0, eps * root
+            step = Step(
+                step_alpha,
+                beta,
+                theta_pair[0],
+                one_minus_beta,
+                theta_pair[1],
+                lr * weight_decay,
+                # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
+                step_eps if step_eps > _SMALLEST else max(step_eps, kernels.smallest(bucket.dtype)),
+                group["maximize"],
+                self.grad_divisor,
+            )
+            tensors.update_bucket(bucket, step, self._kernel_for(group, bucket))
+            if t % kernels.STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
+                kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
         wants_fused, wants_foreach = group["fused"], group["foreach"]
-        device_type = bucket.device_type
-        if device_type == "cuda":
+        if bucket.device_type == "cuda":
             _refuse_capture()
         if wants_fused or (wants_fused is None and wants_foreach is None):
-            if bucket.aligned and kernels.has_fused(device_type):
+            if bucket.aligned and kernels.has_fused(bucket.device_type):
                 return kernels.fused
             if wants_fused:
-                _refuse_unfused(device_type)
+                _refuse_unfused(bucket.device_type)
         return kernels.single_tensor if wants_foreach is False else kernels.foreach
 
     def state_dict(self) -> dict[str, Any]:

@@ -74,6 +74,9 @@ def forever_on(device: torch.device) -> Tensor:
     return torch.tensor(FOREVER, dtype=torch.float32, device=device)
 
 
+_FOREVER_ON_CPU = forever_on(torch.device("cpu"))
+
+
 @cache
 def has_fused(device_type: str) -> bool:
     """Whether torch has a fused Adam for a type of device."""
@@ -82,8 +85,8 @@ def has_fused(device_type: str) -> bool:
 
 @cache
 def smallest(dtype: torch.dtype) -> float:
-    """The smallest positive normal number of a dtype."""
-    return torch.finfo(dtype).tiny
+    """The smallest positive normal number of the state of parameters of a dtype."""
+    return torch.finfo(torch.float64 if dtype is torch.float64 else torch.float32).tiny
 
 
 def fused(lists: Lists, step: Step) -> None:
@@ -111,7 +114,7 @@ def fused(lists: Lists, step: Step) -> None:
         momenta,
         second_moments,
         maxima,
-        [forever_on(params[0].device)] * len(params),
+        [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params),
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,

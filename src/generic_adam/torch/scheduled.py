@@ -100,6 +100,7 @@ class ScheduledOptimizer(Optimizer):
         # What the last step used: alpha_t with its bias correction, and the other coefficients.
         self._used: dict[int, tuple[float, ...]] = {}
         self._schedules: dict[str, Schedule] = {}
+        self._follows: dict[int, tuple[tuple[object, ...], list[tuple[int, str, Schedule]]]] = {}
         self._complements: dict[str | Schedule, Schedule] = {}
         self._names = tuple(coefficient.name for coefficient in self.coefficients)
         self._read_values: Callable[[Mapping[str, Any]], tuple[Number, ...]] = itemgetter(*self._names)
@@ -173,28 +174,22 @@ class ScheduledOptimizer(Optimizer):
     def _make_plan(self, group: dict[str, Any]) -> _Plan:
         """Look one step ahead: show the next step's scheduled values in the group, and remember them."""
         t = group["step"] + 1
-        written = self._read_values(group)
         values: tuple[float, ...] | None
         try:
-            values = tuple(
-                float(value) if source is None else self._schedule(source, name)(t)
-                for name, source, value in zip(self._names, self._read_schedules(group), written, strict=True)
-            )
+            for _, name, schedule in self._followed(group):
+                group[name] = schedule(t)
+            values = tuple(map(float, self._read_values(group)))
         except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
             values = None
-        else:
-            self._show(group, values)
-            written = self._read_values(group)
-            if any(isinstance(value, Tensor) for value in written):
-                values = None  # filled in place, without another object to notice it by
-        plan = self._plans[id(group)] = _Plan(group["step"], written, values)
+        self._mirror(group)
+        shown = self._read_values(group)
+        if any(isinstance(value, Tensor) for value in shown):
+            values = None  # filled in place, without another object to notice it by
+        plan = self._plans[id(group)] = _Plan(group["step"], shown, values)
         return plan
 
-    def _show(self, group: dict[str, Any], values: tuple[float, ...]) -> None:
-        """Write scheduled values to a group."""
-        for coefficient, value in zip(self.coefficients, values, strict=True):
-            if group[coefficient.schedule_key] is not None:
-                group[coefficient.name] = value
+    def _mirror(self, group: dict[str, Any]) -> None:
+        """Bring what else a group shows of its coefficients up to date; nothing by default."""
 
     def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
         """This step's coefficients, in the order of `coefficients`; all in range."""
@@ -243,18 +238,43 @@ class ScheduledOptimizer(Optimizer):
         """Count the step, and show the values of the next."""
         group["step"] = t
         plan = self._plans[id(group)]
-        if any(self._read_schedules(group)):
-            put_back = plan.shown[0]
-            frozen = values[0] == 0.0 != put_back and group["lr_schedule"] is not None
-            plan = self._make_plan(group)
-            if frozen and group["lr"] != 0.0:
-                # A learning rate that was set to 0 may be put back to what it was.
-                group["lr"] = 0.0
-                self._plans[id(group)] = plan._replace(shown=(put_back, *plan.shown[1:]))
-        elif plan.values is None:
-            self._make_plan(group)
-        else:
-            self._plans[id(group)] = _Plan(t, self._read_values(group), values)
+        followed = self._followed(group)
+        if plan.values is None or (followed and values[0] == 0.0):
+            self._publish_slowly(group, plan, values)
+            return
+        if followed:
+            upcoming = list(values)
+            try:
+                for index, name, schedule in followed:
+                    upcoming[index] = group[name] = schedule(t + 1)
+            except Exception:  # noqa: BLE001  (as in _make_plan)
+                self._make_plan(group)
+                return
+            values = tuple(upcoming)
+            self._mirror(group)
+        self._plans[id(group)] = _Plan(t, self._read_values(group), values)
+
+    def _publish_slowly(self, group: dict[str, Any], before: _Plan, values: tuple[float, ...]) -> None:
+        plan = self._make_plan(group)
+        put_back = before.shown[0]
+        frozen = values[0] == 0.0 != put_back and group["lr_schedule"] is not None
+        if frozen and group["lr"] != 0.0:
+            # A learning rate that was set to 0 may be put back to what it was.
+            group["lr"] = 0.0
+            self._plans[id(group)] = plan._replace(shown=(put_back, *plan.shown[1:]))
+
+    def _followed(self, group: Mapping[str, Any]) -> list[tuple[int, str, Schedule]]:
+        """The coefficients of a group that follow schedules: which, their names, and the schedules."""
+        sources = self._read_schedules(group)
+        known = self._follows.get(id(group))
+        if known is None or known[0] != sources:
+            found = [
+                (index, name, self._schedule(source, name))
+                for index, (name, source) in enumerate(zip(self._names, sources, strict=True))
+                if source is not None
+            ]
+            known = self._follows[id(group)] = (sources, found)
+        return known[1]
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
         """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""

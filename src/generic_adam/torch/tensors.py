@@ -22,6 +22,7 @@ from generic_adam.torch.kernels import Kernel, Lists, Step, flat
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
 _FULL_PRECISION = (torch.float32, torch.float64)
+_HALF_PRECISION = {torch.float16, torch.bfloat16}
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
 
@@ -40,13 +41,15 @@ class Bucket(NamedTuple):
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
         device_type: "cpu", "cuda", ...
+        dtype: of the parameters.
         states: the state of each parameter.
-        count: how many steps each of these parameters has had, where that is one number for all.
+        count: how many steps each of these parameters has had before this one.
     """
 
     lists: Lists
     aligned: bool
     device_type: str
+    dtype: torch.dtype
     states: list[dict[str, Any]]
     count: int
 
@@ -110,7 +113,8 @@ def gather(
         aligned, count = _are_aligned(row), moments.setdefault("step", 0)
         key = (first.device, first.dtype, aligned, count, moments.get("theta_correction"))
         if key not in buckets:
-            buckets[key] = Bucket(Lists([], [], [], [], []), aligned, first.device.type, [], count)
+            lists = Lists([], [], [], [], [])
+            buckets[key] = Bucket(lists, aligned, first.device.type, first.dtype, [], count)
         bucket = buckets[key]
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
@@ -136,6 +140,7 @@ class Snapshot(NamedTuple):
 
     Attributes:
         device_type: of all tensors.
+        dtype: likewise.
         missed: how many steps of the optimizer the parameters have not been part of, all of them the same.
         ids_of_state: of the tensors of the state.
         sizes: of the parameters.
@@ -143,6 +148,7 @@ class Snapshot(NamedTuple):
     """
 
     device_type: str
+    dtype: torch.dtype
     missed: int
     ids_of_state: list[int]
     sizes: list[int]
@@ -162,7 +168,8 @@ def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket], t: int) -> Sn
     state = [*momenta, *second_moments, *maxima]
     strides = None if all(map(_is_contiguous, state)) else list(map(_stride, second_moments))
     sizes = list(map(_numel, second_moments))
-    return Snapshot(bucket.device_type, t - 1 - bucket.count, list(map(id, state)), sizes, strides)
+    missed = t - 1 - bucket.count
+    return Snapshot(bucket.device_type, bucket.dtype, missed, list(map(id, state)), sizes, strides)
 
 
 def gather_again(
@@ -200,7 +207,8 @@ def gather_again(
     if list(map(id, [*momenta, *second_moments, *maxima])) != snapshot.ids_of_state:
         return None
     lists = Lists(list(params), grads, momenta, second_moments, maxima)
-    return [Bucket(lists, True, snapshot.device_type, states, t - 1 - snapshot.missed)]
+    count = t - 1 - snapshot.missed
+    return [Bucket(lists, True, snapshot.device_type, snapshot.dtype, states, count)]
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
@@ -249,7 +257,7 @@ def _are_aligned(row: list[Tensor]) -> bool:
 def update_bucket(bucket: Bucket, step: Step, kernel: Kernel) -> None:
     """Run a kernel over a bucket, in float32 where parameters are of half precision, and count the step."""
     lists = bucket.lists
-    if lists.params[0].element_size() >= 4:
+    if bucket.dtype not in _HALF_PRECISION:
         kernel(lists, step)
     else:
         for chunk in _chunks(lists) if bucket.aligned else [lists]:
