@@ -7,6 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
 from generic_adam.methods import Method
 from generic_adam.theorems.sums import ratio
 from generic_adam.torch import GenericAdam, OptimizerError, Watch
@@ -139,6 +144,26 @@ def test_csv_is_written_at_once_and_never_overwrites(tmp_path):
     with pytest.raises(OptimizerError, match="cannot be written"):
         train("Adam", 1, 1, csv=tmp_path / "no" / "watch.csv")
     assert len(path.read_text().splitlines()) == 4
+
+
+@pytest.mark.skipif(resource is None, reason="there are no limits to set here")
+def test_a_full_disk_ends_the_file_and_not_the_training(tmp_path):
+    path = tmp_path / "watch.csv"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.warns(RuntimeWarning, match=r"watch\.csv cannot be written any more") as caught:
+            watch, _ = train("Adam", 30, 1, csv=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(caught) == 1
+    assert len(watch.records) == 30
+    watch.detach()
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert 0 < len(rows) < 30
+    # What is there is whole.
+    assert [float(row["update_norm"]) for row in rows] == [r.update_norm for r in watch.records[: len(rows)]]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -80,9 +80,10 @@ class GenericAdam(ScheduledOptimizer):
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
 
-    In float32, v cannot follow a theta closer to 1 than 2^-24: its relative error is below 1e-3 while
-    1 - theta_t > 1e-6 (for theta_t = 1 - 1/t: a million steps), and from 1 - theta_t < 6e-8 on, v may drift.
-    theta_t is rounded so that nothing is lost in the mean; float64 parameters have no such limit in practice.
+    In float32, v loses what is small against it. theta_t and 1 - theta_t are rounded so that they add up to 1
+    and nothing is lost of them in the mean; what remains is the rounding of v itself. With theta_t = 1 - 1/t
+    and gaussian gradients the largest relative error of v was 5e-4 after 10^5 steps, 0.6 % after 10^6, 2 %
+    after 10^7 and 7 % after 3 x 10^7. Parameters in float64 have no such limit in practice.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under
     the names that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the

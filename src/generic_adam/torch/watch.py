@@ -6,9 +6,12 @@ NosAdam keep from being negative, and what the sufficient condition does not nee
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -156,7 +159,8 @@ class Watch:
     Args:
         optimizer: a GenericAdam, or torch's Adam, AdamW, RMSprop or Adagrad.
         every: the steps between records.
-        csv: a file to write to, one line a record, flushed at once; it must not exist yet.
+        csv: a file to write to, one line a record, at once; it must not exist yet. A disk that is full ends
+            the file with a warning, not the training.
         tensorboard: a SummaryWriter, or anything with its `add_scalar`.
 
     Attributes:
@@ -191,7 +195,7 @@ class Watch:
         self.every = every
         self._look = live(optimizer)
         self._tensorboard = tensorboard
-        self._file = None if csv is None else _create(csv)
+        self._file = None if csv is None else _Lines(csv)
         self._t = steps_done(optimizer)
         self._seen = 0
         self._sums: list[float] = []
@@ -254,8 +258,7 @@ class Watch:
         record = WatchRecord(self._t, group, alpha, beta, theta, chi, ratio, *measured)
         self.records.append(record)
         if self._file is not None:
-            self._file.write(",".join(map(repr, astuple(record))) + "\n")
-            self._file.flush()
+            self._file.write(",".join(map(repr, astuple(record))))
         if self._tensorboard is not None:
             for name in COLUMNS[2:]:
                 self._tensorboard.add_scalar(f"watch/group {group}/{name}", getattr(record, name), self._t)
@@ -325,13 +328,43 @@ def _accumulator(tensor: Tensor) -> torch.dtype | None:
     return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else None
 
 
-def _create(path: str | os.PathLike[str]) -> Any:
-    try:
-        file = Path(path).open("x", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by detach
-    except FileExistsError:
-        raise OptimizerError(f"{os.fspath(path)} exists already; expected the name of a new file") from None
-    except OSError as error:
-        raise OptimizerError(f"{os.fspath(path)} cannot be written: {error.strerror}") from error
-    file.write(",".join(COLUMNS) + "\n")
-    file.flush()
-    return file
+class _Lines:
+    """A new file that is written line by line, at once; a disk that is full ends it, never the training."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._file = Path(path).open("xb", buffering=0)  # noqa: SIM115 - closed by close
+        except FileExistsError:
+            raise OptimizerError(
+                f"{os.fspath(path)} exists already; expected the name of a new file"
+            ) from None
+        except OSError as error:
+            raise OptimizerError(f"{os.fspath(path)} cannot be written: {error.strerror}") from error
+        self._path, self._length = os.fspath(path), 0
+        self.write(",".join(COLUMNS))
+
+    def write(self, line: str) -> None:
+        """Add a line, whole or not at all; after one that could not be written, none."""
+        if self._file.closed:
+            return
+        data = f"{line}\n".encode()
+        try:
+            if self._file.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._length)
+            self.close()
+            warnings.warn(
+                f"{self._path} cannot be written any more ({error.strerror}): it ends here, the records and "
+                "the training go on",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        else:
+            self._length += len(data)
+
+    def close(self) -> None:
+        """Close the file, as often as one likes."""
+        with suppress(OSError):
+            self._file.close()
