@@ -10,7 +10,7 @@ multiplication in place, which has two, measured in the same run.
 On one thread the times are the processor's, so that other work on the machine enters less.
 
 Targets, against torch's fused Adam: at most 0.4 on LeNet, at most 1.0 on ResNet-18 and on one large tensor.
-The row before it is one call of torch's fused kernel on lists that are there: what lies between it and a step is
+The row before the last is one call of torch's fused kernel on lists that are there: between it and a step lies
 Python.
 """
 
