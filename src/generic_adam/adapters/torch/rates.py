@@ -62,12 +62,12 @@ def steps_taken(scheduler: Any) -> int:
         scheduler = scheduler._schedulers[0]
     taken = getattr(scheduler, "last_epoch", None)
     if taken is None and isinstance(getattr(scheduler, "last_batch_iteration", None), int):
-        taken = scheduler.last_batch_iteration  # DeepSpeed's name for it
+        taken = scheduler.last_batch_iteration + 1  # DeepSpeed's name for it, from -1
     if not isinstance(taken, int):
         raise OptimizerError(
             f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler"
         )
-    return max(taken, 0)
+    return taken
 
 
 def closed_form(
