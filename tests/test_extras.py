@@ -162,7 +162,12 @@ def test_every_import_is_brought_by_an_extra_that_lists_it():
         extra: {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
         for extra, requirements in project["optional-dependencies"].items()
     }
-    distribution = {"sklearn": "scikit-learn", "distributed": "dask", "mkdocs": "mkdocs-material"}
+    distribution = {
+        "sklearn": "scikit-learn",
+        "distributed": "dask",
+        "mkdocs": "mkdocs-material",
+        "yaml": "pyyaml",
+    }
     always = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
     assert always == {"numpy", "python-flint", "rich", "typer"}
     foreign = set(third_party_imports()) - sys.stdlib_module_names - {"generic_adam", "flint"} - always

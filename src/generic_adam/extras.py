@@ -18,6 +18,7 @@ _EXTRA_OF_MODULE = {
     "sklearn": "experiments",
     "tensorboard": "experiments",
     "mkdocs": "docs",
+    "yaml": "cli",
 }
 
 
