@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from generic_adam.methods import Method
-from generic_adam.theorems.conditions import chi
-from generic_adam.theorems.rate import ratio_growth
+from generic_adam.theorems.decide import chi_of, ratio_growth
 from generic_adam.theorems.sums import ratio
 from generic_adam.theorems.zou2019 import examine_method
 
@@ -47,7 +46,7 @@ def test_the_exact_decision_agrees_with_the_numbers(seed):
     assert second.status == ("holds" if falling and inside else "fails")
 
     # Condition 3: chi between t = 10^6 and 10^15 against the growth that the decision rests on.
-    sequence = chi(method)
+    sequence = chi_of(method)
     growth = sequence.growth
     assert growth is not None
     assert growth.power == r / 2 - s
@@ -61,7 +60,7 @@ def test_the_exact_decision_agrees_with_the_numbers(seed):
     assert third.status == ("fails" if farther > far * (1 + 1e-9) else "holds")
 
     # Condition 4: the ratio itself, summed to 10^14.
-    order = ratio_growth(method.alpha, method.theta)
+    order = ratio_growth(method)
     if order is None:
         assert fourth.status == "undecided"
         return

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.schedules import WeightShare, parse
+from generic_adam.schedules.balls import above, below
 from generic_adam.schedules.enclosure import enclose, share_times_t
 from tests.schedules.expressions import positive_schedules
 
@@ -25,8 +26,8 @@ def test_every_fact_is_true_of_the_values(schedule, start):
     values = schedule.at(times)
     finite = np.isfinite(values) & (values > 1e-300) & (values < 1e300)
     values = values[finite]
-    assert np.all(values >= facts.range.low)
-    assert np.all(values <= facts.range.high)
+    assert np.all(values * (1 + 1e-12) >= below(facts.range.low))
+    assert np.all(values * (1 - 1e-12) <= above(facts.range.high))
     if facts.direction == 1:
         assert np.all(np.diff(values) >= -1e-12 * values[1:])
     if facts.direction == -1:
@@ -99,8 +100,8 @@ def test_the_share_of_power_weights_times_t_is_enclosed(power):
         assert bounds is not None
         times = np.unique(np.floor(np.geomspace(start, 200_000, 300)))
         products = times * share.at(times)
-        assert np.all(products >= bounds.low)
-        assert np.all(products <= bounds.high)
+        assert np.all(products >= below(bounds.low) * (1 - 1e-12))
+        assert np.all(products <= above(bounds.high) * (1 + 1e-12))
     assert bounds.high / bounds.low < 1.1
 
 
@@ -109,7 +110,9 @@ def test_a_step_is_enclosed_with_its_rounding():
     t = 10**12
     exact = 1 / (math.sqrt(t + 1) + math.sqrt(t))
     bounds = enclose(difference, t, t).range
-    assert bounds.low <= exact <= bounds.high
+    assert below(bounds.low) <= exact * (1 + 1e-15)
+    assert above(bounds.high) >= exact * (1 - 1e-15)
+    assert above(bounds.high) - below(bounds.low) < 1e-20
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,9 @@ def test_a_step_is_enclosed_with_its_rounding():
 )
 def test_one_step_lies_in_its_range(text, t, value):
     bounds = enclose(parse(text), t, t).range
-    assert Fraction(bounds.low) <= Fraction(value) <= Fraction(bounds.high)
+    # The values are given to 25 digits.
+    slack = Fraction(value) / 10**24
+    assert Fraction(below(bounds.low)) - slack <= Fraction(value) <= Fraction(above(bounds.high)) + slack
 
 
 def test_a_moving_exponent_over_a_base_of_any_sign_is_unknown():

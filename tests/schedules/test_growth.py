@@ -49,16 +49,32 @@ ORDERS = {
     "bias_correction(0.999)": "1",
     "bias_correction(1 - 1/t^2)": "1",
     "2^(1/t)": "1",
+    # What is left where leading terms cancel.
+    "sqrt(t+1) - sqrt(t)": "t^(-1/2)",
+    "(t+1)^0.3 - t^0.3": "t^(-7/10)",
+    "sqrt(t^2+1) - t": "t^(-1)",
+    "sqrt((t+1e9)^2 + 1) - (t+1e9)": "t^(-1)",
+    "log(t+1) - log(t)": "t^(-1)",
+    "2/t^0.5 - 3/t": "t^(-1/2)",
+    "sin(1/t)": "t^(-1)",
+    "1 - cos(1/t)": "t^(-2)",
+    "t^(1/t)": "1",
+    "t^(1/t) - 1": "t^(-1) log t",
+    "(1 + 1/t)^t": "1",
+    "exp(log(t)/2)": "t^(1/2)",
+    "exp(2*log(log(t+9)))": "(log t)^2",
+    "1e-300^2 + 1/t": "1",
+    "max(1/t, 1e-200*1e-200)": "1",
+    "abs(1/t - 1/sqrt(t))": "t^(-1/2)",
 }
 UNKNOWN = [
     "sin(t)",
     "1 - sin(t)^2",
     "t - t*cos(t)",
     "log(log(log(t+20)))",
-    "sqrt(t+1) - sqrt(t)",
     "exp(sqrt(t))",
     "t^t",
-    "t^(1/t)",
+    "exp(1) - (1 + 1/t)^t",  # the constants cancel, and no digits prove it
 ]
 
 

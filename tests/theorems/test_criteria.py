@@ -11,7 +11,6 @@ import pytest
 
 from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_adam, rmsprop_mukkamala_hein
 from generic_adam.schedules import Growth, bias_correction, sqrt
-from generic_adam.theorems.decide import growth_sum_diverges as sum_diverges
 from generic_adam.theorems.defossez import Defossez, defossez_bound
 from generic_adam.theorems.mukkamala_hein import MukkamalaHein
 from generic_adam.theorems.peers import Reddi2018, RobbinsMonro
@@ -71,10 +70,10 @@ def test_robbins_monro_is_undecided_for_a_callable():
 
 def test_the_borderline_series_diverges():
     """1/(t log t log log t) has partial sums log log log T, off the scale but infinite."""
-    border = Growth(1.0, 1.0, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-1))
-    below = Growth(1.0, 1.0, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-11, 10))
-    assert sum_diverges(border)
-    assert not sum_diverges(below)
+    border = Growth.of(1, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-1))
+    below = Growth.of(1, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-11, 10))
+    assert border.sum_diverges
+    assert not below.sum_diverges
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_witnesses_are_typed():
 
 def test_the_constant_and_the_rate_come_with_the_decision():
     found = decide.almost_non_increasing(parse("min(t, 7)/t"))
-    assert found.constant == 1.0
+    assert found.constant == pytest.approx(1, abs=1e-15)
     assert found.exact
     rate = decide.paper_ratio(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).rate
     assert rate is not None

@@ -56,6 +56,11 @@ CERTIFIED = {
         None,
     ),
     "exponential form": ("1/sqrt(t)", 0.9, "exp(-1/t)", "T^(-1/2) log T", 1),
+    "differences": ("0.5/sqrt(t)", 0.9, "1 - (sqrt(t+1) - sqrt(t))/2", "T^(-1/4)", 1),
+    "logarithms that cancel": ("1/sqrt(t)", 0.9, "1 - (log(t+1) - log(t))/2", "T^(-1/2) log T", None),
+    "two powers": ("2/t^0.5 - 1/t", 0.9, "1 - 0.9/(t+1)", "T^(-1/2) log T", None),
+    "a sine": ("sqrt(sin(1/t))", 0.9, "1 - sin(1/t)", "T^(-1/2) log T", None),
+    "t^(1/t)": ("t^(1/t)/sqrt(t)", 0.9, "1 - 1/(t+1)", "T^(-1/2) log T", None),
 }
 
 
@@ -121,7 +126,6 @@ def test_not_certified_with_a_witness(alpha, beta, theta, number, witness):
         (lambda t: 0.5 / math.sqrt(t), 0.9, "1 - 1/max(t, 2)", [HOLDS, HOLDS, UNDECIDED, UNDECIDED]),
         ("0.5/sqrt(t)", 0.9, lambda t: 1 - 1 / max(t, 2), [HOLDS, UNDECIDED, UNDECIDED, UNDECIDED]),
         ("0.5/sqrt(t)", lambda t: 0.9, "1 - 1/max(t, 2)", [UNDECIDED, HOLDS, HOLDS, HOLDS]),
-        ("0.5/sqrt(t)", 0.9, "1 - (sqrt(t+1) - sqrt(t))/2", [HOLDS, UNDECIDED, UNDECIDED, UNDECIDED]),
         ("1/(t*log(t+1)*log(log(t+9))) * sqrt(t)", 0.9, "1 - 1/(t+1)", [HOLDS, HOLDS, HOLDS, UNDECIDED]),
     ],
 )
@@ -291,10 +295,9 @@ def test_momentum_that_rounds_to_one_is_still_below_one_on_a_horizon():
     assert certificate.horizon.conditions[0].status is Status.HOLDS
 
 
-def test_theta_too_small_for_its_complement_is_left_open():
+def test_theta_too_small_for_its_complement_is_positive():
     condition = examine_method(Method("0.1/sqrt(t)", 0.9, "max(1e-17, 1 - 1/t)")).conditions[1]
-    assert condition.status is Status.UNDECIDED
-    assert "t = 1 is lost in the rounding" in condition.reason
+    assert condition.status is Status.HOLDS
 
 
 def test_a_square_root_of_a_square_is_no_factor():
@@ -310,7 +313,7 @@ def test_a_square_root_of_a_square_is_no_factor():
 def test_cancellation_far_out_refutes_nothing():
     # sqrt(t^2 + 1) - t is about 1/(2 t): positive, and 0 in floats from t = 10^8 on.
     condition = examine_method(Method("sqrt(t^2 + 1) - t", 0.9, "1 - 1/(t+1)")).conditions[2]
-    assert condition.status is Status.UNDECIDED
+    assert condition.status is Status.HOLDS
 
 
 def test_rounding_in_an_exponent_that_moves_refutes_nothing():
@@ -340,4 +343,4 @@ def test_rising_chi_of_running_sums_is_read_at_the_last_step():
     assert reading is not None
     # chi_1 = 0.1 sqrt(2) and 1 - theta_T tends to 1.5/T.
     assert reading.C0 is not None
-    assert math.isclose(reading.C0, math.sqrt(10**15 / 3), rel_tol=1e-7)
+    assert math.sqrt(10**15 / 3) * (1 - 1e-9) <= reading.C0 <= math.sqrt(10**15 / 3) * (1 + 1e-4)

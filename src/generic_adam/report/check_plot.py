@@ -16,9 +16,8 @@ import numpy as np
 from generic_adam.extras import from_extra
 from generic_adam.report.style import PALETTE, house_style
 from generic_adam.theorems.bound import bound
-from generic_adam.theorems.conditions import chi
+from generic_adam.theorems.decide import chi_of, ratio_growth
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import ratio_growth
 from generic_adam.theorems.sums import checked_horizon, weighted_steps
 from generic_adam.theorems.zou2019 import PaperFinding, examine_method
 
@@ -123,7 +122,7 @@ def _draw_method(
 
     times = logarithmic_times(last, _POINTS)
     panels[1].plot(times, running_ratio(method, times), color=colour)
-    _asymptote(panels[1], times, ratio_growth(method.alpha, method.theta), colour)
+    _asymptote(panels[1], times, ratio_growth(method), colour)
 
     horizons = logarithmic_times(last, _BOUND_POINTS)
     bounds = [bound(method, problem, int(steps)) for steps in horizons]
@@ -136,7 +135,7 @@ def _draw_method(
     else:
         legend += f"; {bounds[-1].statement}"
 
-    sizes = chi(method)
+    sizes = chi_of(method)
     panels[0].plot(times, sizes.at(times.astype(float)), color=colour, label=_shortened(legend))
     _asymptote(panels[0], times, sizes.growth, colour)
 

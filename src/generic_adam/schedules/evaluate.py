@@ -223,7 +223,7 @@ def _(node: Opaque) -> ScalarFunction:
 @block_of.rule(Opaque)
 def _(node: Opaque, times: FloatArray) -> Values:
     whole = times.size > 1 and bool(np.all(times == np.floor(times)))
-    block = _called_on_block(node, times) if whole else None
+    block = called_on_block(node, times) if whole else None
     if block is not None:
         return block
     return np.array([node.scalar(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]).reshape(
@@ -231,7 +231,7 @@ def _(node: Opaque, times: FloatArray) -> Values:
     )
 
 
-def _called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
+def called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
     """The function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
@@ -241,7 +241,7 @@ def _called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
         return None
     for index in (0, times.size // 3, times.size - 1):
         single = node.scalar(int(times[index]))
-        if not (block[index] == single or math.isclose(block[index], single, rel_tol=1e-12)):
+        if not (block[index] == single or math.isclose(block[index], single, rel_tol=1e-15)):
             return None
     return block
 

@@ -1,16 +1,60 @@
-"""The growth of each node from those of its parts."""
+r"""Expansions at infinity: the leading terms of a schedule, and proofs about its tail.
+
+After Gruntz ("On Computing Limits in a Symbolic Manipulation System", 1996) a sequence is compared by the
+terms it is made of. Here they are those of the scale rho^t t^p (log t)^q (log log t)^w with exact exponents,
+
+.. math:: u_t = \sum_{i<n} c_i\,s_i(t) + R(t), \qquad s_0 > s_1 > \dots \text{ in order of growth},
+
+with c_i an exact fraction or a range (a range also for what swings: sin t is [-1, 1]). Sums, products,
+powers, exp, log and sin of expansions are expansions: the leading term is taken out, u = c_0 s_0 (1 + d) with
+d -> 0, and the power series of the function is put in for d. Where leading terms cancel, sqrt(t^2 + 1) - t,
+exact coefficients cancel exactly and the next term leads; where they are not exact, nothing is concluded.
+
+R is kept in one of two ways:
+
+- *eventually*: only its order. This gives the growth of a schedule.
+- *from a step N on*: abs(R(t)) <= b s(t) for every t >= N, with a number b, from Lagrange's remainder of the
+  series. Then the sign of u_t is proved for every t >= N where the leading term outweighs all others and R at
+  t = N (each of them over s_0 falls); and applied to the derivative it proves that u rises or falls.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
 
-from generic_adam.schedules.evaluate import log_of
-from generic_adam.schedules.growth import ONE, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth
-from generic_adam.schedules.normal import as_linear
+from flint import arb, fmpq
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.balls import (
+    INFINITY,
+    Precision,
+    Range,
+    apply,
+    as_fraction,
+    number,
+    point,
+    power,
+    sign_of,
+    value,
+)
+from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.growth import (
+    UNIT,
+    UNKNOWN_CONSTANT,
+    ZERO,
+    GeometricBase,
+    Growth,
+    Scale,
+    positive_power,
+)
+from generic_adam.schedules.normal import as_linear, function, linear
 from generic_adam.schedules.tree import (
+    NODES,
     Add,
     BiasCorrection,
     Bounded,
@@ -28,231 +72,723 @@ from generic_adam.schedules.tree import (
     Power,
     Schedule,
     Subtract,
+    Table,
     Time,
     WeightedTheta,
     WeightShare,
+    contains,
     order_of,
+    rebuild,
+    substitute,
+    walk,
 )
 
+Coefficient = fmpq | Range
 
-@order_of.rule(Constant)
-def _(node: Constant) -> Growth:
-    return growth_of_number(node.value)
-
-
-def growth_of_number(value: Fraction) -> Growth:
-    """The growth of a constant sequence, with an enclosure of what a float loses of the number."""
-    number = float(value)
-    if number == 0:
-        return ZERO
-    if Fraction(number) == value:
-        return Growth(number, number)
-    return Growth(math.nextafter(number, -math.inf), math.nextafter(number, math.inf))
+# How many terms are kept: few first, more where they cancel.
+_COUNTS = (2, 6)
+_PROOF_TERMS = 6
+_HALF = fmpq(1, 2)
+_T = Scale(power=Fraction(1))
+_LOG = Scale(log=Fraction(1))
+_LOGLOG = Scale(loglog=Fraction(1))
+# From here on log log t > 1, so that every scale is a positive function.
+EARLIEST = 16
 
 
-@order_of.rule(Time)
-def _(_node: Time) -> Growth:
-    return Growth(1.0, 1.0, ONE, Fraction(1))
+class OffScale(Exception):  # noqa: N818  (an answer, not an error)
+    """The sequence has no expansion on the scale."""
 
 
-@order_of.rule(Add)
-def _(node: Add) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    return left + right if left is not None and right is not None else None
+class Unclear(Exception):  # noqa: N818
+    """The terms kept cancel, or nothing tells the sign of a coefficient."""
 
 
-@order_of.rule(Subtract)
-def _(node: Subtract) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    return left + (-right) if left is not None and right is not None else None
+class TooEarly(Exception):  # noqa: N818
+    """The series does not converge fast enough at the step from which on a proof is wanted."""
 
 
-@order_of.rule(Multiply)
-def _(node: Multiply) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    return left * right if left is not None and right is not None else None
+def _range(c: Coefficient) -> Range:
+    return c if isinstance(c, Range) else point(c)
 
 
-@order_of.rule(Divide)
-def _(node: Divide) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    inverse = right.inverse() if right is not None else None
-    return left * inverse if left is not None and inverse is not None else None
+def _sign(c: Coefficient) -> int:
+    """1, -1, or 0 where it is not known."""
+    return c.sign if isinstance(c, Range) else sign_of(c) or 0
 
 
-@order_of.rule(Negate)
-def _(node: Negate) -> Growth | None:
-    return -node.operand.order if node.operand.order is not None else None
+def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
+    return a + b if isinstance(a, fmpq) and isinstance(b, fmpq) else _range(a) + _range(b)
 
 
-@order_of.rule(Maximum)
-def _(node: Maximum) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    return left.largest(right) if left is not None and right is not None else None
+def _product(a: Coefficient, b: Coefficient) -> Coefficient:
+    return a * b if isinstance(a, fmpq) and isinstance(b, fmpq) else _range(a) * _range(b)
 
 
-@order_of.rule(Minimum)
-def _(node: Minimum) -> Growth | None:
-    left, right = node.left.order, node.right.order
-    return -((-left).largest(-right)) if left is not None and right is not None else None
+def _size(c: Coefficient) -> arb:
+    """An upper bound on abs(c)."""
+    low, high = _range(c).ends
+    return max(abs(low), abs(high))
 
 
-@order_of.rule(Join)
-def _(node: Join) -> Growth | None:
-    return node.after.order
+def _to_power(c: Coefficient, exponent: Fraction) -> Coefficient:
+    sign = _sign(c)
+    if not sign or (sign < 0 and exponent.denominator != 1):
+        raise Unclear
+    if isinstance(c, fmpq):
+        raised = power(c, number(exponent))
+        return raised if isinstance(raised, fmpq) else point(raised)
+    raised = positive_power(c if sign > 0 else -c, exponent)
+    return -raised if sign < 0 and exponent.numerator % 2 else raised
 
 
-@order_of.rule(Periodic)
-def _(node: Periodic) -> Growth | None:
-    low, high = node.extremes
-    return Growth(low, high) if math.isfinite(low) and math.isfinite(high) else None
+def _of_function(name: str, c: Coefficient) -> Coefficient:
+    """Exp or log of a coefficient (both increase), sin or cos."""
+    if isinstance(c, fmpq):
+        result = apply(name, c)
+        return result if isinstance(result, fmpq) else point(result)
+    if name in {"sin", "cos"}:
+        middle, half = (c.low + c.high) / 2, (c.high - c.low) / 2
+        image = point(getattr(middle, name)())
+        wide = Range(image.low - half, image.high + half) if half.is_finite() else Range(arb(-1), arb(1))
+        return point(wide.low).hull(point(wide.high)).meet(Range(arb(-1), arb(1)))
+    return c.mapped(lambda x: apply(name, x))
 
 
-@order_of.rule(Bounded)
-def _(node: Bounded) -> Growth:
-    return Growth(node.low, node.high)
+@dataclass(frozen=True)
+class Rest:
+    """What an expansion leaves out.
+
+    Attributes:
+        scale: its order.
+        little: whether it is of smaller order than the scale.
+        bound: abs(R(t)) <= bound * scale(t) from the step on that a proof is wanted for.
+    """
+
+    scale: Scale
+    little: bool = False
+    bound: arb | None = None
+
+    @property
+    def known(self) -> arb:
+        """The bound, where there has to be one."""
+        return INFINITY if self.bound is None else self.bound
 
 
-@order_of.rule(Opaque)
-def _(_node: Opaque) -> None:
-    return None
+@dataclass(frozen=True)
+class Expansion:
+    """Terms of falling order, and what is left out (None: nothing)."""
+
+    terms: tuple[tuple[Scale, Coefficient], ...]
+    rest: Rest | None = None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is the sequence 0."""
+        return not self.terms and self.rest is None
 
 
-@order_of.rule(Power)
-def _(node: Power) -> Growth | None:
+def constant(c: Coefficient) -> Expansion:
+    """The expansion of a number."""
+    return Expansion(((UNIT, c),) if not (isinstance(c, fmpq) and c == 0) else ())
+
+
+class Calculus:
+    """Operations on expansions with so many terms, eventually (start None) or for every t >= start."""
+
+    def __init__(self, start: int | None, count: int) -> None:
+        self.start, self.count = start, count
+        self.key = ("expansion", start, count)
+
+    def expand(self, node: Schedule) -> Expansion:
+        """The expansion of a schedule, kept with the node."""
+        found = node.known_facts.get(self.key)
+        if found is None:
+            try:
+                found = expansion_of[type(node)](node, self)
+            except (OffScale, Unclear, TooEarly) as answer:
+                found = type(answer)
+            node.known_facts[self.key] = found
+        if isinstance(found, Expansion):
+            return found
+        raise found
+
+    def highest(self, scale: Scale) -> arb:
+        """The supremum of a scale that does not tend to infinity over t >= start: its value there."""
+        if scale.trend == 0:
+            return arb(1)
+        if self.start is None or self.start < EARLIEST:
+            raise TooEarly
+        t = arb(self.start)
+        log = t.log()
+        loglog = log.log()
+        # t s'/s = t log rho + p + q/log t + w/(log t log log t): where that is <= 0 throughout, s falls.
+        slope = arb(number(scale.power))
+        slope += max(arb(0), (arb(number(scale.log)) / log).upper())
+        slope += max(arb(0), (arb(number(scale.loglog)) / (log * loglog)).upper())
+        rate = scale.rho.exact_log() if scale.rho.sign_of_log else arb(0)
+        slope += t * rate
+        if scale.rho.sign_of_log > 0 or not slope <= 0:
+            raise TooEarly
+        log_of_value = (t * rate + arb(number(scale.power)) * log + arb(number(scale.log)) * loglog) + arb(
+            number(scale.loglog)
+        ) * loglog.log()
+        return log_of_value.exp().upper()
+
+    def rests(self, parts: list[Rest]) -> Rest | None:
+        """Several things left out, together."""
+        if not parts:
+            return None
+        top = parts[0]
+        for part in parts[1:]:
+            order = part.scale.compared_with(top.scale)
+            if order > 0 or (order == 0 and top.little):
+                top = part
+        if self.start is None:
+            return top
+        bound = arb(0)
+        for part in parts:
+            bound += part.known * self.highest(part.scale / top.scale)
+        return Rest(top.scale, False, bound.upper())
+
+    def collected(self, terms: list[tuple[Scale, Coefficient]], rests: list[Rest]) -> Expansion:
+        """Equal scales merged, exact zeros dropped, the terms that are too many left out."""
+        merged: list[tuple[Scale, Coefficient]] = []
+        for scale, c in sorted(terms, key=cmp_to_key(lambda a, b: b[0].compared_with(a[0]))):
+            if merged and merged[-1][0].compared_with(scale) == 0:
+                merged[-1] = (merged[-1][0], _sum(merged[-1][1], c))
+            else:
+                merged.append((scale, c))
+        merged = [(scale, c) for scale, c in merged if not (isinstance(c, fmpq) and c == 0)]
+        rest = self.rests(rests)
+        kept: list[tuple[Scale, Coefficient]] = []
+        left: list[Rest] = [] if rest is None else [rest]
+        for scale, c in merged:
+            hidden = False
+            if rest is not None and self.start is None:
+                order = rest.scale.compared_with(scale)
+                hidden = order > 0 or (order == 0 and not rest.little)
+            if hidden or len(kept) == self.count:
+                left.append(Rest(scale, False, None if self.start is None else _size(c)))
+            else:
+                kept.append((scale, c))
+        return Expansion(tuple(kept), self.rests(left))
+
+    def add(self, a: Expansion, b: Expansion) -> Expansion:
+        """A + b."""
+        return self.collected([*a.terms, *b.terms], [one.rest for one in (a, b) if one.rest is not None])
+
+    def scaled(self, a: Expansion, c: Coefficient, scale: Scale = UNIT) -> Expansion:
+        """C s a."""
+        terms = [(one * scale, _product(c, other)) for one, other in a.terms]
+        rest = a.rest
+        if rest is not None:
+            bound = None if rest.bound is None else (rest.bound * _size(c)).upper()
+            rest = Rest(rest.scale * scale, rest.little, bound)
+        return Expansion(tuple(terms), rest)
+
+    def subtract(self, a: Expansion, b: Expansion) -> Expansion:
+        """A - b."""
+        return self.add(a, self.scaled(b, fmpq(-1)))
+
+    def magnitude(self, a: Expansion) -> Rest:
+        """The order of a, with a bound on abs(a)."""
+        parts = [Rest(scale, False, None if self.start is None else _size(c)) for scale, c in a.terms]
+        found = self.rests(parts + ([a.rest] if a.rest is not None else []))
+        return Rest(UNIT, False, arb(0)) if found is None else found
+
+    def multiply(self, a: Expansion, b: Expansion) -> Expansion:
+        """A b."""
+        if a.is_zero or b.is_zero:
+            return Expansion(())
+        terms = [(s * r, _product(c, d)) for s, c in a.terms for r, d in b.terms]
+        rests: list[Rest] = []
+        for one, other in ((a, b), (b, a)):
+            if one.rest is not None:
+                size = self.magnitude(other)
+                bound = None
+                if one.rest.bound is not None and size.bound is not None:
+                    bound = (one.rest.bound * size.bound).upper()
+                rests.append(Rest(one.rest.scale * size.scale, one.rest.little or size.little, bound))
+        return self.collected(terms, rests)
+
+    def series(
+        self, d: Expansion, coefficients: Callable[[int], Coefficient], tail: Callable[[int, arb], arb]
+    ) -> Expansion:
+        """sum_k c_k d^k for d -> 0, with abs(R_n) <= tail(n, sup abs(d)) abs(d)^n."""
+        if d.is_zero:
+            return constant(coefficients(0))
+        size = self.magnitude(d)
+        if not self.fades(size):
+            raise Unclear
+        n = self.count
+        bound = None
+        if self.start is not None:
+            largest = (size.known * self.highest(size.scale)).upper()
+            if not largest <= _HALF:
+                raise TooEarly
+            bound = (tail(n, largest) * size.known**n).upper()
+        result = constant(coefficients(n - 1))
+        for k in range(n - 2, -1, -1):
+            result = self.add(self.multiply(result, d), constant(coefficients(k)))
+        cut = Rest(size.scale ** Fraction(n), size.little, bound)
+        exact = all(isinstance(c := coefficients(k), fmpq) and c == 0 for k in range(n, n + 4))
+        return result if exact else self.add(result, Expansion((), cut))
+
+    def fades(self, rest: Rest) -> bool:
+        """Whether something left out tends to 0, or at least has a bound."""
+        return rest.scale.trend < 0 or (rest.scale.trend == 0 and (rest.little or self.start is not None))
+
+    def lead(self, a: Expansion) -> tuple[Scale, Coefficient, Expansion]:
+        """(s, c, d) with a = c s (1 + d), d -> 0."""
+        if not a.terms:
+            raise Unclear
+        (scale, c), lower = a.terms[0], a.terms[1:]
+        if not _sign(c):
+            raise Unclear
+        if a.rest is not None:
+            order = a.rest.scale.compared_with(scale)
+            if order > 0 or (order == 0 and not a.rest.little):
+                raise Unclear
+        inverse = _to_power(c, Fraction(-1))
+        return scale, c, self.scaled(Expansion(lower, a.rest), inverse, scale ** Fraction(-1))
+
+    def power(self, a: Expansion, exponent: Fraction) -> Expansion:
+        """a^exponent."""
+        if a.is_zero and exponent > 0:
+            return a
+        scale, c, d = self.lead(a)
+        exact = number(exponent)
+
+        def binomial(k: int) -> fmpq:
+            result = fmpq(1)
+            for i in range(k):
+                result = result * (exact - i) / (i + 1)
+            return result
+
+        def tail(n: int, _largest: arb) -> arb:
+            # (1 + x)^(p - n) for abs(x) <= 1/2
+            factor = arb(2) ** (n - exact) if exact < n else arb(1.5) ** (exact - n)
+            return abs(arb(binomial(n))) * factor
+
+        return self.scaled(self.series(d, binomial, tail), _to_power(c, exponent), scale**exponent)
+
+    def logarithm(self, a: Expansion) -> Expansion:
+        """Log a."""
+        scale, c, d = self.lead(a)
+        if _sign(c) < 0 or scale.loglog:
+            raise OffScale
+        terms: list[tuple[Scale, Coefficient]] = [(_LOG, number(scale.power)), (_LOGLOG, number(scale.log))]
+        if scale.rho.sign_of_log:
+            rate = number(scale.rho.exponent_of_e) if not scale.rho.factors else point(scale.rho.exact_log())
+            terms.append((_T, rate))
+        terms.append((UNIT, _of_function("log", c)))
+        small = self.series(
+            d,
+            lambda k: fmpq((-1) ** (k + 1), k) if k else fmpq(0),
+            lambda n, largest: (1 / (1 - largest)) ** n / n,
+        )
+        return self.add(self.collected(terms, []), small)
+
+    def exponential(self, a: Expansion, base: Fraction | None = None) -> Expansion:
+        """base^a for a number base > 0, e by default."""
+        if a.rest is not None and not self.fades(a.rest):
+            raise Unclear
+        scale, factor, small = UNIT, constant(fmpq(1)), list[tuple[Scale, Coefficient]]()
+        log_base: Coefficient = fmpq(1) if base is None else _of_function("log", number(base))
+        for one, c in a.terms:
+            if one.trend < 0:
+                small.append((one, _product(c, log_base)))
+            elif one.trend == 0:
+                factor = constant(self._constant_power(c, base))
+            else:
+                scale = scale * self._geometric(one, c, base)
+        rest = a.rest
+        if rest is not None and rest.bound is not None:
+            rest = Rest(rest.scale, rest.little, (rest.bound * _size(log_base)).upper())
+        grown = self.series(
+            self.collected(small, [rest] if rest is not None else []),
+            lambda k: fmpq(1, math.factorial(k)),
+            lambda n, largest: largest.exp() / math.factorial(n),
+        )
+        return self.multiply(self.scaled(factor, fmpq(1), scale), grown)
+
+    @staticmethod
+    def _constant_power(c: Coefficient, base: Fraction | None) -> Coefficient:
+        if base is None:
+            return _of_function("exp", c)
+        if isinstance(c, fmpq):
+            raised = power(number(base), c)
+            return raised if isinstance(raised, fmpq) else point(raised)
+        return _of_function("exp", _product(c, _of_function("log", number(base))))
+
+    @staticmethod
+    def _geometric(scale: Scale, c: Coefficient, base: Fraction | None) -> Scale:
+        """base^(c s) as a scale: rho^t for s = t, t^c for s = log t, (log t)^c for s = log log t."""
+        if isinstance(c, Range):
+            raise OffScale
+        exponent = as_fraction(c)
+        if scale == _T:
+            if base is None:
+                return Scale(GeometricBase.from_exponential(exponent))
+            return Scale(GeometricBase.from_rational(base) ** exponent)
+        if base is None and scale == _LOG:
+            return Scale(power=exponent)
+        if base is None and scale == _LOGLOG:
+            return Scale(log=exponent)
+        raise OffScale
+
+    def oscillation(self, name: str, a: Expansion) -> Expansion:
+        """Sin a or cos a."""
+        if any(scale.trend > 0 for scale, _ in a.terms) or (a.rest is not None and a.rest.scale.trend >= 0):
+            return constant(Range(arb(-1), arb(1)))
+        small = tuple((scale, c) for scale, c in a.terms if scale.trend < 0)
+        middle: Coefficient = next((c for scale, c in a.terms if scale.trend == 0), fmpq(0))
+
+        def part(shift: int) -> Expansion:
+            # The derivatives of sin at 0 are 0, 1, 0, -1; those of cos come one later.
+            return self.series(
+                Expansion(small, a.rest),
+                lambda k: fmpq((0, 1, 0, -1)[(k + shift) % 4], math.factorial(k)),
+                lambda n, _largest: arb(1) / math.factorial(n),
+            )
+
+        sine, cosine = part(0), part(1)
+        if name == "sin":
+            return self.add(
+                self.scaled(cosine, _of_function("sin", middle)),
+                self.scaled(sine, _of_function("cos", middle)),
+            )
+        return self.subtract(
+            self.scaled(cosine, _of_function("cos", middle)), self.scaled(sine, _of_function("sin", middle))
+        )
+
+    def sign(self, a: Expansion) -> int:
+        """The sign of a eventually, or for every t >= start; 0 for the sequence 0."""
+        if a.is_zero:
+            return 0
+        _, c, d = self.lead(a)
+        if self.start is not None and not d.is_zero:
+            size = self.magnitude(d)
+            if not size.known * self.highest(size.scale) < 1:
+                raise TooEarly
+        return _sign(c)
+
+    def largest(self, a: Expansion, b: Expansion) -> Expansion:
+        """max(a, b): the one that is ahead, or what holds both where they cross for ever."""
+        try:
+            return a if self.sign(self.subtract(a, b)) >= 0 else b
+        except Unclear:
+            pass
+        sizes = [self.magnitude(one).scale for one in (a, b) if not one.is_zero]
+        top = sizes[0] if len(sizes) == 1 or sizes[0].compared_with(sizes[1]) >= 0 else sizes[1]
+        leading: list[Range] = []
+        others: list[Rest] = []
+        for one in (a, b):
+            at_top = [c for scale, c in one.terms if scale.compared_with(top) == 0]
+            leading.append(_range(at_top[0]) if at_top else point(fmpq(0)))
+            lower = Expansion(tuple(term for term in one.terms if term[0].compared_with(top)), one.rest)
+            if not lower.is_zero:
+                others.append(self.magnitude(lower))
+        low = max(one.low for one in leading)
+        return self.collected([(top, Range(low, max(one.high for one in leading)))], others)
+
+    def absolute(self, a: Expansion) -> Expansion:
+        """abs(a)."""
+        try:
+            return a if self.sign(a) >= 0 else self.scaled(a, fmpq(-1))
+        except Unclear:
+            if not a.terms:
+                raise
+        (top, c), rest = a.terms[0], Expansion(a.terms[1:], a.rest)
+        return self.collected(
+            [(top, Range(arb(0), _size(c)))], [] if rest.is_zero else [self.magnitude(rest)]
+        )
+
+
+expansion_of: Table[Callable[[Any, Calculus], Expansion]] = Table("expansions at infinity")
+"""Node, calculus -> its expansion; raises OffScale, Unclear or TooEarly where there is none."""
+
+
+@expansion_of.rule(Constant)
+def _(node: Constant, _: Calculus) -> Expansion:
+    return constant(number(node.value))
+
+
+@expansion_of.rule(Time)
+def _(_node: Time, _: Calculus) -> Expansion:
+    return Expansion(((_T, fmpq(1)),))
+
+
+@expansion_of.rule(Add)
+def _(node: Add, calculus: Calculus) -> Expansion:
+    return calculus.add(calculus.expand(node.left), calculus.expand(node.right))
+
+
+@expansion_of.rule(Subtract)
+def _(node: Subtract, calculus: Calculus) -> Expansion:
+    return calculus.subtract(calculus.expand(node.left), calculus.expand(node.right))
+
+
+@expansion_of.rule(Multiply)
+def _(node: Multiply, calculus: Calculus) -> Expansion:
+    return calculus.multiply(calculus.expand(node.left), calculus.expand(node.right))
+
+
+@expansion_of.rule(Divide)
+def _(node: Divide, calculus: Calculus) -> Expansion:
+    below = calculus.power(calculus.expand(node.right), Fraction(-1))
+    return calculus.multiply(calculus.expand(node.left), below)
+
+
+@expansion_of.rule(Negate)
+def _(node: Negate, calculus: Calculus) -> Expansion:
+    return calculus.scaled(calculus.expand(node.operand), fmpq(-1))
+
+
+@expansion_of.rule(Power)
+def _(node: Power, calculus: Calculus) -> Expansion:
     base, exponent = node.left, node.right
     if isinstance(exponent, Constant):
-        return base.order.raised_to(exponent.value) if base.order is not None else None
+        return calculus.power(calculus.expand(base), exponent.value)
     if isinstance(base, Constant) and base.value > 0:
-        return _exponential_growth(base.value, exponent)
+        return calculus.exponential(calculus.expand(exponent), base.value)
+    product = calculus.multiply(calculus.expand(exponent), calculus.logarithm(calculus.expand(base)))
+    return calculus.exponential(product)
+
+
+@expansion_of.rule(Function)
+def _(node: Function, calculus: Calculus) -> Expansion:
+    inner = calculus.expand(node.argument)
+    one = constant(fmpq(1))
+    match node.name:
+        case "sqrt":
+            return calculus.power(inner, Fraction(1, 2))
+        case "log":
+            return calculus.logarithm(inner)
+        case "log1p":
+            return calculus.logarithm(calculus.add(inner, one))
+        case "exp":
+            return calculus.exponential(inner)
+        case "expm1":
+            return calculus.subtract(calculus.exponential(inner), one)
+        case "abs":
+            return calculus.absolute(inner)
+        case _:
+            return calculus.oscillation(node.name, inner)
+
+
+@expansion_of.rule(Maximum)
+def _(node: Maximum, calculus: Calculus) -> Expansion:
+    return calculus.largest(calculus.expand(node.left), calculus.expand(node.right))
+
+
+@expansion_of.rule(Minimum)
+def _(node: Minimum, calculus: Calculus) -> Expansion:
+    sides = (calculus.scaled(calculus.expand(side), fmpq(-1)) for side in (node.left, node.right))
+    return calculus.scaled(calculus.largest(*sides), fmpq(-1))
+
+
+@expansion_of.rule(Join)
+def _(node: Join, calculus: Calculus) -> Expansion:
+    if calculus.start is not None and calculus.start < node.threshold:
+        raise TooEarly
+    return calculus.expand(node.after)
+
+
+@expansion_of.rule(Periodic, Bounded)
+def _(node: Schedule, _: Calculus) -> Expansion:
+    bounds = enclose(node, 1).range
+    if not bounds.is_finite:
+        raise OffScale
+    return constant(bounds)
+
+
+@expansion_of.rule(Opaque)
+def _(_node: Opaque, _: Calculus) -> Expansion:
+    raise OffScale
+
+
+@expansion_of.rule(WeightShare)
+def _(node: WeightShare, calculus: Calculus) -> Expansion:
+    if calculus.start is not None:
+        scaled = share_times_t(node, calculus.start)
+        if scaled is not None:
+            return Expansion(((Scale(power=Fraction(-1)), scaled),))
+        return _by_range(node, calculus.start)
+    weights = node.weights.growth
+    sums = None if weights is None or weights.sign <= 0 else weights.partial_sums()
+    if weights is None or sums is None:
+        raise OffScale
+    if weights.rho.sign_of_log > 0:
+        # w_t/W_t tends to 1 - 1/rho, up to the swing of the coefficient.
+        limit = point(-(-weights.rho.exact_log()).expm1())
+        swing = weights.coefficient
+        share = limit if swing.low == swing.high else (swing / swing * limit).meet(Range(arb(0), arb(1)))
+        return Expansion(((UNIT, share),), Rest(UNIT, True))
+    # W_0 counts beside a convergent sum; only its being a positive constant is used.
+    inverse = (UNKNOWN_CONSTANT if sums.trend == 0 else sums).inverse()
+    if inverse is None:
+        raise OffScale
+    share = weights * inverse
+    return Expansion(((share.scale, share.coefficient),), Rest(share.scale, True))
+
+
+def _by_range(node: Schedule, start: int) -> Expansion:
+    facts = enclose(node, start)
+    if not facts.range.is_finite:
+        raise OffScale
+    return constant(facts.range)
+
+
+@expansion_of.rule(WeightedTheta)
+def _(node: WeightedTheta, calculus: Calculus) -> Expansion:
+    return calculus.subtract(constant(fmpq(1)), calculus.expand(node.complement))
+
+
+@expansion_of.rule(BiasCorrection)
+def _(node: BiasCorrection, calculus: Calculus) -> Expansion:
+    if isinstance(node.factor, Constant):
+        rho = GeometricBase.from_rational(node.factor.value)
+        return calculus.collected([(UNIT, fmpq(1)), (Scale(rho), fmpq(-1))], [])
+    if calculus.start is not None:
+        return _by_range(node, calculus.start)
+    # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
+    missing = node.factor.complement.growth
+    sums = None if missing is None or missing.sign <= 0 else missing.partial_sums()
+    if sums is None:
+        raise OffScale
+    if sums.trend > 0:
+        return Expansion(((UNIT, fmpq(1)),), Rest(UNIT, True))
+    return constant(Range(point(value(node, 1)).low, arb(1), True))
+
+
+@order_of.rule(*NODES)
+def _(node: Schedule) -> Growth | None:
+    """The growth of the leading term; where its sign is open, of an upper bound."""
+    known: Growth | None = None
+    with Precision():
+        for count in _COUNTS:
+            try:
+                found = Calculus(None, count).expand(node)
+            except (Unclear, TooEarly):
+                continue
+            except (OffScale, ScheduleError):
+                return None
+            if found.is_zero:
+                return ZERO
+            if found.terms:
+                scale, c = found.terms[0]
+                if found.rest is not None and found.rest.scale.compared_with(scale) > 0:
+                    continue
+                known = Growth(_range(c), scale)
+                if known.sign:
+                    return known
+    return known
+
+
+def tail_sign(schedule: Schedule, start: int) -> int | None:
+    """The sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
+    with Precision():
+        for moved, first in _views(schedule, start):
+            calculus = Calculus(first, _PROOF_TERMS)
+            try:
+                return calculus.sign(calculus.expand(moved))
+            except (OffScale, Unclear, TooEarly, ScheduleError):
+                continue
     return None
 
 
-def _exponential_growth(base: Fraction, exponent: Schedule) -> Growth | None:
-    """The growth of base^exponent for a number base: geometric where the exponent is a t + b."""
-    linear = as_linear(exponent)
-    if linear is not None:
-        slope, offset = linear
-        start = growth_of_number(base).raised_to(offset)
-        rho = GeometricBase.from_rational(base) ** slope
-        return start * Growth(1.0, 1.0, rho) if start is not None else None
-    limits = exponent.order
-    if limits is None or limits.trend > 0:
-        return None
-    low, high = (limits.low, limits.high) if limits.trend == 0 else (0.0, 0.0)
-    rate = log_of(base)
-    return growth_of_exp(*sorted((rate * low, rate * high)))
+def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
+    """The schedule from a step on, in t, and in t + b where its terms are made of t + b with a large b.
+
+    The expansion of sqrt((t + 1e9)^2 + 1) - (t + 1e9) in powers of 1/t converges from t = 1e9 on only.
+    """
+    if start >= EARLIEST:
+        yield schedule, start
+    if contains(schedule, Join, Periodic, OfWeights, BiasCorrection, Opaque):
+        return
+    lines = [line for node in walk(schedule) if (line := as_linear(node)) is not None and line[0] > 0]
+    shift = max((math.floor(offset / slope) for slope, offset in lines), default=0)
+    if shift > 0 and start + shift >= EARLIEST:
+        yield substitute(schedule, {Time(): linear(Fraction(1), Fraction(-shift))}), start + shift
 
 
-def growth_of_exp(low: float, high: float) -> Growth:
-    """e^x with the limit points of x in [low, high], which may be off by a few ulp."""
-    low = min(low, 700.0)
-    low, high = low - 8 * math.ulp(low), high + 8 * math.ulp(high)
-    bottom = math.exp(low) * (1 - 1e-15) if low > -700 else 0.0
-    top = math.exp(high) * (1 + 1e-15) if high < 700 else math.inf
-    return Growth(max(bottom, math.ulp(0.0)), max(top, math.ulp(0.0)))
+def tail_direction(schedule: Schedule, start: int) -> int | None:
+    """1, 0 or -1 where u_t rises, is constant or falls for t >= start; None where that is not proved."""
+    with Precision():
+        try:
+            return tail_sign(derivative(resolved(schedule, start)), start)
+        except (OffScale, ScheduleError):
+            return None
 
 
-@order_of.rule(Function)
-def _(node: Function) -> Growth | None:
-    inner = node.argument.order
-    if node.name in {"sin", "cos"}:
-        return Growth(-1.0, 1.0)
-    if node.name == "exp":
-        return _growth_of_exp(node.argument)
-    if inner is None:
-        return None
-    if node.name == "sqrt":
-        return inner.raised_to(Fraction(1, 2))
-    if node.name == "abs":
-        return _growth_of_abs(inner)
-    if node.name == "expm1":
-        return _near_zero_or(inner, lambda: _growth_of_exp(node.argument), -1.0)
-    if node.name == "log1p":
-        return _near_zero_or(inner, (Growth(1.0, 1.0) + inner).logarithm, 0.0)
-    return _growth_of_log(node, inner)
+def resolved(node: Schedule, start: int) -> Schedule:
+    """The expression that the schedule is for t >= start: joins past, the side of a maximum chosen."""
+    if isinstance(node, Join):
+        if start < node.threshold:
+            raise OffScale
+        return resolved(node.after, start)
+    if isinstance(node, Maximum | Minimum):
+        ahead = tail_sign(node.left - node.right, start)
+        if ahead is None:
+            raise OffScale
+        return resolved(node.left if (ahead >= 0) == isinstance(node, Maximum) else node.right, start)
+    if isinstance(node, Function) and node.name == "abs":
+        ahead = tail_sign(node.argument, start)
+        if ahead is None:
+            raise OffScale
+        inner = resolved(node.argument, start)
+        return inner if ahead >= 0 else -inner
+    return rebuild(node, lambda child: resolved(child, start))
 
 
-def _growth_of_log(node: Function, inner: Growth) -> Growth | None:
-    # log(1 + x) with x -> 0 is of the order of x; the general rule would only see log 1 = 0.
-    if isinstance(node.argument, Add):
-        for one, rest in (
-            (node.argument.left, node.argument.right),
-            (node.argument.right, node.argument.left),
-        ):
-            if one == Constant(Fraction(1)) and rest.order is not None and rest.order.trend < 0:
-                return rest.order
-    return inner.logarithm()
+def derivative(node: Schedule) -> Schedule:  # noqa: C901, PLR0912  (one rule a node)
+    """u'(t) of a schedule without joins, kinks, running sums and callables; raises OffScale for those."""
+    match node:
+        case Constant():
+            return Constant(Fraction(0))
+        case Time():
+            return Constant(Fraction(1))
+        case Add(left, right):
+            return derivative(left) + derivative(right)
+        case Subtract(left, right):
+            return derivative(left) - derivative(right)
+        case Multiply(left, right):
+            return derivative(left) * right + left * derivative(right)
+        case Divide(left, right):
+            return (derivative(left) * right - left * derivative(right)) / right**2
+        case Negate(operand):
+            return -derivative(operand)
+        case Power(base, Constant(exponent)):
+            return Constant(exponent) * base ** Constant(exponent - 1) * derivative(base)
+        case Power(base, exponent):
+            log = function("log", base)
+            inside = derivative(exponent) * log
+            if not base.is_constant:
+                inside = inside + exponent * derivative(base) / base
+            return node * inside
+        case Function(name, argument):
+            return _outer(name, argument) * derivative(argument)
+        case BiasCorrection(factor) if factor.is_constant:
+            return -(factor ** Time()) * function("log", factor)
+        case _:
+            raise OffScale
 
 
-def _growth_of_abs(inner: Growth) -> Growth:
-    if inner.sign:
-        return inner if inner.sign > 0 else -inner
-    return replace(inner, low=0.0, high=max(-inner.low, inner.high))
-
-
-def _growth_of_exp(argument: Schedule) -> Growth | None:
-    linear = as_linear(argument)
-    if linear is not None:
-        slope, offset = linear
-        return growth_of_exp(float(offset), float(offset)) * Growth(
-            1.0, 1.0, GeometricBase.from_exponential(slope)
-        )
-    inner = argument.order
-    if inner is None or inner.trend > 0:
-        return None
-    return growth_of_exp(inner.low, inner.high) if inner.trend == 0 else growth_of_exp(0.0, 0.0)
-
-
-def _near_zero_or(inner: Growth, otherwise: Callable[[], Growth | None], shift: float) -> Growth | None:
-    """expm1(x) and log1p(x) are of the order of x where x -> 0; elsewhere the general rule holds."""
-    if inner.is_zero:
-        return ZERO
-    if inner.trend < 0:
-        return inner
-    general = otherwise()
-    return general if general is None or shift == 0 else general + Growth(shift, shift)
-
-
-def _growth_of_share(node: OfWeights) -> Growth | None:
-    weights = node.weights.growth
-    if weights is None or weights.sign <= 0:
-        return None
-    sums = weights.partial_sums()
-    if sums is None:
-        return None
-    if sums.trend == 0:
-        # W_0 counts beside a convergent sum; only its being a positive constant is used.
-        sums = UNKNOWN_CONSTANT
-    if weights.rho.sign_of_log > 0:
-        limit = -math.expm1(-weights.rho.log)
-        if weights.low < weights.high * (1 - 1e-9):
-            # A factor that swings: w_t / W_t stays between two positive constants.
-            return Growth(limit * weights.low / weights.high, 1.0)
-        return Growth(limit * (1 - 1e-8), min(1.0, limit * (1 + 1e-8)))
-    inverse = sums.inverse()
-    return weights * inverse if inverse is not None else None
-
-
-@order_of.rule(WeightShare)
-def _(node: WeightShare) -> Growth | None:
-    return _growth_of_share(node)
-
-
-@order_of.rule(WeightedTheta)
-def _(node: WeightedTheta) -> Growth | None:
-    share = _growth_of_share(node)
-    # Off a limit of 1, 1 - share is exact only where the share tends to 0.
-    return None if share is None else Growth(1.0, 1.0) + (-share)
-
-
-@order_of.rule(BiasCorrection)
-def _(node: BiasCorrection) -> Growth | None:
-    # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
-    missing = node.factor.complement.growth
-    if missing is None or missing.sign <= 0:
-        return None
-    sums = missing.partial_sums()
-    if sums is None or sums.trend <= 0:
-        return UNKNOWN_CONSTANT if sums is None else Growth(max(node(1), math.ulp(0.0)), 1.0, ONE)
-    return Growth(1.0, 1.0)
+def _outer(name: str, x: Schedule) -> Schedule:
+    match name:
+        case "sqrt":
+            return 1 / (2 * function("sqrt", x))
+        case "log":
+            return 1 / x
+        case "log1p":
+            return 1 / (1 + x)
+        case "exp" | "expm1":
+            return function("exp", x)
+        case "sin":
+            return function("cos", x)
+        case "cos":
+            return -function("sin", x)
+        case _:
+            raise OffScale

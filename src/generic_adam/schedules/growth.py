@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
+from flint import arb
+
+from generic_adam.schedules.balls import (
+    INFINITY,
+    NOT_NEGATIVE,
+    POSITIVE,
+    PRECISIONS,
+    Number,
+    Precision,
+    Range,
+    above,
+    below,
+    nearest,
+    number,
+    point,
+    power,
+)
 from generic_adam.schedules.cached import cached_attribute
-
-_TINY = math.ulp(0.0)
-_ROUNDING = math.ulp(1.0)
 
 
 @dataclass(frozen=True)
@@ -35,16 +49,19 @@ class GeometricBase:
         return cls(exponent, ())
 
     def __mul__(self, other: GeometricBase) -> GeometricBase:
+        if other is ONE:
+            return self
+        if self is ONE:
+            return other
         exponents = dict(self.factors)
-        pending = list(other.factors)
-        if not pending:
+        if not other.factors:
             return GeometricBase(self.exponent_of_e + other.exponent_of_e, self.factors)
-        for integer, exponent in pending:
+        for integer, exponent in other.factors:
             exponents[integer] = exponents.get(integer, Fraction(0)) + exponent
         return GeometricBase(self.exponent_of_e + other.exponent_of_e, _coprime(exponents))
 
     def __pow__(self, exponent: Fraction) -> GeometricBase:
-        if exponent == 0:
+        if exponent == 0 or self is ONE:
             return ONE
         return GeometricBase(self.exponent_of_e * exponent, tuple((n, e * exponent) for n, e in self.factors))
 
@@ -55,38 +72,30 @@ class GeometricBase:
             return (self.exponent_of_e > 0) - (self.exponent_of_e < 0)
         if self.exponent_of_e == 0 and len(self.factors) == 1:
             return 1 if self.factors[0][1] > 0 else -1
-        return 1 if self._decimal_log > 0 else -1
+        return 1 if self.sharp_log > 0 else -1
 
     @cached_attribute
-    def _decimal_log(self) -> Decimal:
-        """Log rho to more digits than a float has; it must not be zero."""
-        # As many digits as that takes: close to 1 most of them cancel.
-        digits = 40
+    def sharp_log(self) -> arb:
+        """Log rho, not zero, with at least 64 good bits however close to 1 rho is."""
+        bits = PRECISIONS[0]
         while True:
-            with localcontext() as context:
-                context.prec = digits
-                total = _decimal(self.exponent_of_e)
-                size = abs(total)
-                for integer, exponent in self.factors:
-                    term = _decimal(exponent) * Decimal(integer).ln()
-                    total += term
-                    size += abs(term)
-                if abs(total) > size * Decimal(10) ** (22 - digits):
+            with Precision(bits):
+                total = self.exact_log()
+                if total.rel_accuracy_bits() >= 64:
                     return total
-            digits *= 2
+            bits *= 2
+
+    def exact_log(self) -> arb:
+        """Log rho in the present precision."""
+        total = arb(number(self.exponent_of_e))
+        for integer, exponent in self.factors:
+            total += arb(number(exponent)) * arb(integer).log()
+        return total
 
     @cached_attribute
     def log(self) -> float:
-        """Log rho as a float, accurate to a few ulp however close to 1 rho is."""
-        terms = [float(self.exponent_of_e), *(float(e) * math.log(n) for n, e in self.factors)]
-        total = math.fsum(terms)
-        # 0.999999999 is a quotient of two integers, whose logarithms cancel.
-        cancelled = abs(total) < 0.1 * max(map(abs, terms))
-        return float(self._decimal_log) if cancelled and self.factors else total
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
+        """Log rho as a float, accurate to an ulp however close to 1 rho is."""
+        return nearest(self.sharp_log) if self.factors else float(self.exponent_of_e)
 
 
 def _coprime(exponents: dict[int, Fraction]) -> tuple[tuple[int, Fraction], ...]:
@@ -112,233 +121,264 @@ ONE = GeometricBase()
 
 
 @dataclass(frozen=True)
-class Growth:
-    r"""u_t = c_t rho^t t^p (log t)^q (log log t)^w, with every limit point of c_t in [low, high].
+class Scale:
+    r"""The function rho^t t^power (log t)^log (log log t)^loglog, with exact exponents."""
 
-    When low and high have one sign, u_t is of exactly this order (a factor between two constants of one sign
-    is allowed, as in 1 + 0.5 sin t). When they straddle zero, only the upper bound on abs(u_t) is meant; such
-    a growth is used inside sums and never handed out by `Schedule.growth`. low = high = 0 stands for the
-    sequence that is 0.
-
-    Attributes:
-        low: lower end of the enclosure of the coefficient c.
-        high: upper end of it.
-        rho: base of the geometric factor, exact.
-        power: p.
-        log: q.
-        loglog: w.
-    """
-
-    low: float
-    high: float
     rho: GeometricBase = ONE
     power: Fraction = Fraction(0)
     log: Fraction = Fraction(0)
     loglog: Fraction = Fraction(0)
 
-    @property
-    def is_zero(self) -> bool:
-        """Whether the sequence is 0 from some t on."""
-        return self.low == 0 == self.high
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where the sequence has that sign from some t on, else 0."""
-        return 1 if self.low > 0 else -1 if self.high < 0 else 0
-
-    @property
+    @cached_attribute
     def trend(self) -> int:
-        """-1, 0, 1: the scale function tends to 0, is constant, or tends to infinity."""
+        """-1, 0, 1: it tends to 0, is constant, or tends to infinity."""
         for part in (self.rho.sign_of_log, self.power, self.log, self.loglog):
             if part != 0:
                 return 1 if part > 0 else -1
         return 0
 
+    def __mul__(self, other: Scale) -> Scale:
+        if other is UNIT:
+            return self
+        if self is UNIT:
+            return other
+        return Scale(
+            self.rho * other.rho, self.power + other.power, self.log + other.log, self.loglog + other.loglog
+        )
+
+    def __pow__(self, exponent: Fraction) -> Scale:
+        if self is UNIT:
+            return self
+        return Scale(self.rho**exponent, self.power * exponent, self.log * exponent, self.loglog * exponent)
+
+    def __truediv__(self, other: Scale) -> Scale:
+        return self if other is UNIT else self * other ** Fraction(-1)
+
+    def compared_with(self, other: Scale) -> int:
+        """-1, 0 or 1 as it is of smaller, the same or larger order than the other."""
+        if self is other:
+            return 0
+        if self.rho is not other.rho and self.rho != other.rho:
+            order = (self.rho * other.rho ** Fraction(-1)).sign_of_log
+            if order:
+                return order
+        for mine, theirs in ((self.power, other.power), (self.log, other.log), (self.loglog, other.loglog)):
+            if mine != theirs:
+                return 1 if mine > theirs else -1
+        return 0
+
+    def text(self, variable: str) -> str:
+        """The scale in words people read, such as "T^(-1/2) log T"."""
+        parts: list[str] = []
+        if self.rho.sign_of_log:
+            parts.append(f"{math.exp(self.rho.log):.6g}^{variable}")
+        for name, exponent in (
+            (variable, self.power),
+            (f"log {variable}", self.log),
+            (f"log log {variable}", self.loglog),
+        ):
+            if exponent == 1:
+                parts.append(name)
+            elif exponent != 0:
+                base = f"({name})" if " " in name else name
+                shown = str(exponent) if exponent > 0 and exponent.denominator == 1 else f"({exponent})"
+                parts.append(f"{base}^{shown}")
+        return " ".join(parts) or "1"
+
+
+UNIT = Scale()
+
+
+@dataclass(frozen=True)
+class Growth:
+    r"""u_t = c_t rho^t t^p (log t)^q (log log t)^w, with every limit point of c_t in a range.
+
+    When the range has one sign, u_t is of exactly this order (a factor between two constants of one sign
+    is allowed, as in 1 + 0.5 sin t). When it straddles zero, only the upper bound on abs(u_t) is meant; such
+    a growth is never handed out by `Schedule.growth`. The range {0} stands for the sequence that is 0.
+
+    Attributes:
+        coefficient: the range of c; its ends have unbounded exponents.
+        scale: the rest.
+    """
+
+    coefficient: Range
+    scale: Scale = UNIT
+
+    @classmethod
+    def of(
+        cls,
+        low: Number | float,
+        high: Number | float | None = None,
+        rho: GeometricBase = ONE,
+        power: Fraction = Fraction(0),
+        log: Fraction = Fraction(0),
+        loglog: Fraction = Fraction(0),
+    ) -> Growth:
+        """A growth from the ends of its coefficient (one number for both) and its exponents."""
+        bottom = point(arb(low))
+        top = bottom if high is None else point(arb(high))
+        return cls(Range(bottom.low, top.high), Scale(rho, power, log, loglog))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Balls do not travel: the ends go as the floats around them, the sign apart.
+        return _growth_from_floats, (self.low, self.high, bool(self.sign), self.scale)
+
+    @property
+    def low(self) -> float:
+        """A float not above any limit point of the coefficient."""
+        return below(self.coefficient.low)
+
+    @property
+    def high(self) -> float:
+        """A float not below any limit point of the coefficient."""
+        return above(self.coefficient.high)
+
+    @property
+    def rho(self) -> GeometricBase:
+        """The base of the geometric factor, exact."""
+        return self.scale.rho
+
+    @property
+    def power(self) -> Fraction:
+        """The exponent p of t."""
+        return self.scale.power
+
+    @property
+    def log(self) -> Fraction:
+        """The exponent q of log t."""
+        return self.scale.log
+
+    @property
+    def loglog(self) -> Fraction:
+        """The exponent w of log log t."""
+        return self.scale.loglog
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the sequence is 0 from some t on."""
+        return bool(self.coefficient.low == 0 and self.coefficient.high == 0)
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the sequence has that sign from some t on, else 0."""
+        return self.coefficient.sign
+
+    @property
+    def trend(self) -> int:
+        """-1, 0, 1: the scale tends to 0, is constant, or tends to infinity."""
+        return self.scale.trend
+
+    @property
+    def limit(self) -> float | None:
+        """The limit as a float where the sequence has one that is known to 20 bits, else None."""
+        if self.trend < 0 or self.is_zero:
+            return 0.0
+        low, high = self.coefficient.ends
+        known = self.trend == 0 and self.sign and self.coefficient.is_finite
+        return nearest((low + high) / 2) if known and abs(high - low) * 2**20 <= abs(low) else None
+
     def compared_with(self, other: Growth) -> int:
         """-1, 0 or 1 as the order of this sequence is below, equal to or above the order of the other."""
         if self.is_zero or other.is_zero:
             return other.is_zero - self.is_zero
-        quotient = replace(self, low=1.0, high=1.0)._scaled(other, -1)
-        return quotient.trend
+        return self.scale.compared_with(other.scale)
 
     def __neg__(self) -> Growth:
-        return replace(self, low=-self.high, high=-self.low)
-
-    def __add__(self, other: Growth) -> Growth:
-        order = self.compared_with(other)
-        if order > 0:
-            return self
-        if order < 0:
-            return other
-        return replace(self, low=_down(self.low + other.low), high=_up(self.high + other.high))
+        return Growth(-self.coefficient, self.scale)
 
     def __mul__(self, other: Growth) -> Growth:
         if self.is_zero or other.is_zero:
             return ZERO
-        corners = [_product(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        scaled = self._scaled(other, 1)
-        return replace(scaled, low=_down(min(corners)), high=_up(max(corners)))._keeping_sign(
-            self.sign * other.sign
-        )
+        with Precision():
+            return Growth(self.coefficient * other.coefficient, self.scale * other.scale)
 
     def inverse(self) -> Growth | None:
         """1/u, or None where u may vanish or change sign."""
-        if self.sign == 0:
-            return None
-        ends = sorted((_reciprocal(self.low), _reciprocal(self.high)))
-        unit = Growth(1.0, 1.0)._scaled(self, -1)
-        return replace(unit, low=_down(ends[0]), high=_up(ends[1]))._keeping_sign(self.sign)
+        return None if self.sign == 0 else self._raised(Fraction(-1))
 
     def raised_to(self, exponent: Fraction) -> Growth | None:
         """u^exponent, or None where u is not positive."""
         if exponent == 0:
-            return Growth(1.0, 1.0)
+            return CONSTANT
         if self.is_zero and exponent > 0:
             return ZERO
-        if self.sign <= 0:
-            return None
-        ends = sorted((_power(self.low, float(exponent)), _power(self.high, float(exponent))))
-        # A float loses digits of an exponent such as 0.1: that is as much of a factor as the base is large.
-        slack = 4 * _ROUNDING * (1 + abs(float(exponent)) * _largest_log(self.low, self.high))
-        raised = Growth(
-            _down(ends[0] * (1 - slack)),
-            _up(ends[1] * (1 + slack)),
-            self.rho**exponent,
-            self.power * exponent,
-            self.log * exponent,
-            self.loglog * exponent,
-        )
-        return raised._keeping_sign(1)
+        return self._raised(exponent) if self.sign > 0 else None
 
-    def logarithm(self) -> Growth | None:
-        """Log u, or None where it leaves the scale or its leading coefficient is unknown."""
-        if self.sign <= 0:
-            return None
-        if self.rho.sign_of_log:
-            return _exactly(self.rho.log, power=Fraction(1))
-        if self.power:
-            return _exactly(float(self.power), log=Fraction(1))
-        if self.log:
-            return _exactly(float(self.log), loglog=Fraction(1))
-        if self.loglog or not math.isfinite(self.high) or self.low <= _TINY:
-            return None
-        return Growth(_down(_down(math.log(self.low))), _up(_up(math.log(self.high))))
+    def _raised(self, exponent: Fraction) -> Growth:
+        with Precision():
+            raised = positive_power(self.coefficient if self.sign > 0 else -self.coefficient, exponent)
+            return Growth(raised if self.sign > 0 else -raised, self.scale**exponent)
 
     def partial_sums(self) -> Growth | None:
         """The growth of sum_{t<=T} u_t for u > 0 (theory: the rules of the scale), or None off the scale."""
         if self.sign <= 0:
             return None
         direction = self.rho.sign_of_log
-        if direction > 0:
-            return replace(self, high=_up(self.high / -math.expm1(-self.rho.log) * (1 + 16 * _ROUNDING)))
-        if direction < 0 or self.power < -1:
+        if direction < 0 or (direction == 0 and self.power < -1):
             return UNKNOWN_CONSTANT
-        if self.power > -1:
-            return self._divided_by(float(self.power + 1), power=self.power + 1)
-        if self.log > -1:
-            return self._divided_by(float(self.log + 1), power=Fraction(0), log=self.log + 1)
-        if self.log < -1:
-            return UNKNOWN_CONSTANT
-        if self.loglog > -1:
-            return self._divided_by(
-                float(self.loglog + 1), power=Fraction(0), log=Fraction(0), loglog=self.loglog + 1
-            )
+        with Precision():
+            if direction > 0:
+                # A geometric sum: between the last term and u_T / (1 - 1/rho).
+                whole = self.coefficient / point(-(-self.rho.exact_log()).expm1())
+                return replace(self, coefficient=self.coefficient.hull(whole))
+            if self.power > -1:
+                return self._summed(self.power + 1, power=self.power + 1)
+            if self.log > -1:
+                return self._summed(self.log + 1, power=Fraction(0), log=self.log + 1)
+            if self.log < -1:
+                return UNKNOWN_CONSTANT
+            if self.loglog > -1:
+                return self._summed(
+                    self.loglog + 1, power=Fraction(0), log=Fraction(0), loglog=self.loglog + 1
+                )
         return UNKNOWN_CONSTANT if self.loglog < -1 else None
 
+    def _summed(self, divisor: Fraction, **exponents: Fraction) -> Growth:
+        return Growth(self.coefficient / point(number(divisor)), replace(self.scale, **exponents))
+
+    @property
+    def sum_diverges(self) -> bool:
+        """Whether a sum of terms of this order and one sign is infinite; 1/(t log t log log t) included."""
+        if self.is_zero:
+            return False
+        for part, border in ((self.rho.sign_of_log, 0), (self.power, -1), (self.log, -1)):
+            if part != border:
+                return part > border
+        return self.loglog >= -1
+
     def largest(self, other: Growth) -> Growth:
-        """The growth of max(u, v)."""
+        """The growth of max(u, v) for u, v > 0."""
         order = self.compared_with(other)
         if order == 0:
-            return replace(self, low=max(self.low, other.low), high=max(self.high, other.high))
-        bigger, smaller = (self, other) if order > 0 else (other, self)
-        if bigger.sign > 0:
-            return bigger
-        if bigger.sign < 0:
-            return smaller
-        return replace(bigger, low=min(0.0, bigger.low))
+            one, two = self.coefficient, other.coefficient
+            return Growth(Range(max(one.low, two.low), max(one.high, two.high), True), self.scale)
+        return self if order > 0 else other
 
     def __str__(self) -> str:
-        return scale_text(self, "t") if not self.is_zero else "0"
+        return "0" if self.is_zero else self.scale.text("t")
 
-    def _scaled(self, other: Growth, sign: int) -> Growth:
-        rho = self.rho * (other.rho if sign > 0 else other.rho ** Fraction(-1))
-        return replace(
-            self,
-            rho=rho,
-            power=self.power + sign * other.power,
-            log=self.log + sign * other.log,
-            loglog=self.loglog + sign * other.loglog,
-        )
 
-    def _divided_by(self, divisor: float, **exponents: Fraction) -> Growth:
-        moved = replace(self, low=_down(self.low / divisor), high=_up(self.high / divisor), **exponents)
-        return moved._keeping_sign(1)
+def positive_power(base: Range, exponent: Fraction) -> Range:
+    """x^exponent for every x >= 0 of the range."""
+    base = base.meet(NOT_NEGATIVE)
+    if exponent < 0:
+        return positive_power(Range(arb(1), arb(1)) / base, -exponent)
+    exact = number(exponent)
+    return base.mapped(lambda x: power(x, exact) if x.is_finite() else INFINITY, base.sign > 0)
 
-    def _keeping_sign(self, sign: int) -> Growth:
-        """Undo a rounding to zero: the end of a one-signed enclosure never touches zero."""
-        if sign > 0 and self.low <= 0:
-            return replace(self, low=_TINY)
-        if sign < 0 and self.high >= 0:
-            return replace(self, high=-_TINY)
-        return self
+
+def _growth_from_floats(low: float, high: float, nonzero: bool, scale: Scale) -> Growth:
+    return Growth(Range(arb(low), arb(high), nonzero), scale)
 
 
 def scale_text(growth: Growth, variable: str) -> str:
-    """The scale function in words people read, such as "T^(-1/2) log T"; constants are left out."""
-    parts: list[str] = []
-    if growth.rho.sign_of_log:
-        parts.append(f"{math.exp(growth.rho.log):.6g}^{variable}")
-    for name, exponent in (
-        (variable, growth.power),
-        (f"log {variable}", growth.log),
-        (f"log log {variable}", growth.loglog),
-    ):
-        if exponent == 1:
-            parts.append(name)
-        elif exponent != 0:
-            base = f"({name})" if " " in name else name
-            shown = str(exponent) if exponent > 0 and exponent.denominator == 1 else f"({exponent})"
-            parts.append(f"{base}^{shown}")
-    return " ".join(parts) or "1"
+    """The scale of a growth in words people read; constants are left out."""
+    return growth.scale.text(variable)
 
 
-def _exactly(
-    coefficient: float,
-    power: Fraction = Fraction(0),
-    log: Fraction = Fraction(0),
-    loglog: Fraction = Fraction(0),
-) -> Growth:
-    slack = 16 * math.ulp(coefficient)
-    return Growth(coefficient - slack, coefficient + slack, ONE, power, log, loglog)
-
-
-def _largest_log(*ends: float) -> float:
-    return max(abs(math.log(end)) if 0 < end < math.inf else 0.0 for end in ends)
-
-
-def _down(value: float) -> float:
-    return math.nextafter(value, -math.inf)
-
-
-def _up(value: float) -> float:
-    return math.nextafter(value, math.inf)
-
-
-def _product(a: float, b: float) -> float:
-    # An unknown constant has an infinite end; times an exact zero it is still zero.
-    return 0.0 if a == 0 or b == 0 else a * b
-
-
-def _reciprocal(value: float) -> float:
-    return math.copysign(math.inf, value) if abs(value) < 1e-300 else 1.0 / value
-
-
-def _power(value: float, exponent: float) -> float:
-    try:
-        return math.pow(value, exponent)
-    except OverflowError:
-        return math.inf
-
-
-ZERO = Growth(0.0, 0.0)
-UNKNOWN_CONSTANT = Growth(_TINY, math.inf)
+ZERO = Growth(Range(arb(0), arb(0)))
+CONSTANT = Growth(Range(arb(1), arb(1)))
+UNKNOWN_CONSTANT = Growth(POSITIVE)
+"""The growth of a sequence between two positive constants that are not known."""
+LINEAR = Growth(Range(arb(1), arb(1)), Scale(power=Fraction(1)))

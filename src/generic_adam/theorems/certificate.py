@@ -9,7 +9,7 @@ from typing import Any
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules.factors import collected
+from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.rate import Rate

@@ -2,6 +2,7 @@ r"""Hypotheses about sequences, decided in one place: for every t, or on the ste
 
 Every theorem asks here, and gets one of three answers: holds, fails with a witness, or undecided with what
 was tried. A witness is typed (a step, a growth, a limit): nobody reads a sentence to find a number in it.
+What is proved about single sequences is proved in `schedules.prove` and `schedules.rise`, with balls.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 
+from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
-from generic_adam.schedules import Growth, Periodic, Schedule, ScheduleError
-from generic_adam.schedules.factors import factors
-from generic_adam.schedules.growth import scale_text
-from generic_adam.theorems.almost_monotone import almost_monotone
-from generic_adam.theorems.conditions import (
-    examine_positive,
-    examine_unit,
-    momentum_condition,
-    ratio_condition,
-    second_moment_condition,
-)
-from generic_adam.theorems.examination import Finding
-from generic_adam.theorems.rate import Rate, rate_of, ratio_growth
-from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, has_callable, join, sqrt
+from generic_adam.schedules.balls import Number, Precision, ball, nearest, value
+from generic_adam.schedules.enclosure import enclose, extremes, factors
+from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
+from generic_adam.schedules.prove import Claim, Proof, every
+from generic_adam.schedules.rise import least_rise
+from generic_adam.schedules.scan import Budget
+from generic_adam.theorems.rate import Rate, rate_of
+from generic_adam.theorems.verdicts import Status
+
+SECONDS = 2.0
+"""How long a question may take; then it is undecided."""
+_LONGEST_WALK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class GrowthWitness:
     variable: str = "t"
 
     def __str__(self) -> str:
+        if self.growth.is_zero:
+            return f"{self.sequence} = 0 for ever"
         return f"{self.sequence} ~ {scale_text(self.growth, self.variable)}"
 
 
@@ -110,47 +113,177 @@ class Decision:
         return self.status is Status.HOLDS
 
 
-def positive(schedule: Schedule, horizon: int | None = None) -> Decision:
+def positive(
+    schedule: Schedule, horizon: int | None = None, *, name: str = "u_t", seconds: float = SECONDS
+) -> Decision:
     """u_t > 0 for every t (or every t <= horizon)."""
-    return _from_finding(schedule, examine_positive(schedule, _last(horizon)), "u_t > 0")
+    proof = every(schedule, Claim.POSITIVE, _last(horizon), _budget(schedule, horizon, seconds))
+    return _from_proof(schedule, proof, f"{name} > 0", name)
 
 
-def in_unit_interval(schedule: Schedule, horizon: int | None = None, *, zero: bool = True) -> Decision:
+def not_negative(
+    schedule: Schedule, horizon: int | None = None, *, name: str = "u_t", seconds: float = SECONDS
+) -> Decision:
+    """u_t >= 0 for every t (or every t <= horizon)."""
+    proof = every(schedule, Claim.NOT_NEGATIVE, _last(horizon), _budget(schedule, horizon, seconds))
+    return _from_proof(schedule, proof, f"{name} >= 0", name)
+
+
+def in_unit_interval(
+    schedule: Schedule,
+    horizon: int | None = None,
+    *,
+    zero: bool = True,
+    name: str = "u_t",
+    seconds: float = SECONDS,
+) -> Decision:
     """0 <= u_t < 1 for every t (or every t <= horizon); with zero=False, 0 < u_t < 1."""
-    claim = "0 <= u_t < 1" if zero else "0 < u_t < 1"
-    return _from_finding(schedule, examine_unit(schedule, _last(horizon), zero), claim)
+    last, budget = _last(horizon), _budget(schedule, horizon, seconds)
+    claim = f"0 {'<=' if zero else '<'} {name} < 1"
+    proof = _worst(
+        every(schedule, Claim.NOT_NEGATIVE if zero else Claim.POSITIVE, last, budget),
+        every(1 - schedule, Claim.POSITIVE, last, budget),
+    )
+    return _from_proof(schedule, proof, claim, name)
 
 
-def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
+def bounded_below_one(beta: Schedule, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
     """0 <= beta_t <= beta for every t, with a number beta < 1: (R1)."""
-    return _from_condition(momentum_condition(beta, _last(horizon)), beta)
+    complement = 1 - beta
+    growth = complement.growth
+    if horizon is None and growth is not None and growth.trend < 0 and growth.sign > 0:
+        order = scale_text(growth, "t")
+        reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
+        return Decision(Status.FAILS, reason, GrowthWitness("1 - beta_t", growth))
+    last, budget = _last(horizon), _budget(beta, horizon, seconds)
+    proof = _worst(
+        every(beta, Claim.NOT_NEGATIVE, last, budget), every(complement, Claim.POSITIVE, last, budget)
+    )
+    if proof.t is not None:
+        witness = _step(beta, proof.t)
+        reason = f"beta_t = {_shown(beta, proof.t)} at t = {proof.t} is outside [0, 1) (R1)."
+        return Decision(Status.FAILS, reason, witness)
+    if proof.holds and (horizon is not None or _stays_away_from_zero(complement, growth)):
+        constant = beta.constant_value
+        if constant is not None:
+            return Decision(Status.HOLDS, f"beta_t = {constant:g} for every t, below 1 (R1).")
+        reason = f"beta_t stays in [0, beta] with beta < 1 (R1): {_how(proof, last)}."
+        return Decision(Status.HOLDS, reason)
+    return Decision(
+        Status.UNDECIDED, f"Whether beta_t stays below some beta < 1 (R1) is open: {_open(proof)}."
+    )
 
 
-def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
+def _stays_away_from_zero(complement: Schedule, growth: Growth | None) -> bool:
+    """Whether a positive sequence has a positive lower bound: where its tail does, the rest is finite."""
+    if growth is not None:
+        return growth.sign > 0 and growth.trend >= 0
+    return any(enclose(complement, start).range.low > 0 for start in (1, 1024))
+
+
+def non_decreasing(theta: Schedule, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
     """0 < theta_t < 1 for every t, and never falling: (R2)."""
-    return _from_condition(second_moment_condition(theta, _last(horizon)), theta)
+    last, budget, complement = _last(horizon), _budget(theta, horizon, seconds), 1 - theta
+    # Of a callable the values are exact, and 1 less them are not.
+    falling = -theta if isinstance(theta, Opaque) else complement
+    # Where it never falls, theta_1 > 0 says it for every t.
+    first = every(theta, Claim.POSITIVE, 1, budget)
+    proof = _worst(
+        first, every(complement, Claim.POSITIVE, last, budget), every(falling, Claim.FALLING, last, budget)
+    )
+    if proof.t is not None:
+        return Decision(Status.FAILS, _refuted_theta(theta, proof.t), _step(theta, proof.t))
+    if proof.holds:
+        constant = theta.constant_value
+        if constant is not None:
+            reason = f"theta_t = {constant:g} for every t: in (0, 1) and non-decreasing (R2)."
+        else:
+            reason = f"0 < theta_t < 1 and non-decreasing (R2): {_how(proof, last)}."
+        return Decision(Status.HOLDS, reason)
+    reason = f"Whether theta_t stays in (0, 1) and never decreases (R2) is open: {_open(proof)}."
+    return Decision(Status.UNDECIDED, reason)
 
 
-def almost_non_increasing(chi: Schedule, horizon: int | None = None) -> Decision:
+def _refuted_theta(theta: Schedule, t: int) -> str:
+    if theta.constant_value == 0:
+        return "theta_t = 0 for every t; (R2) needs theta_t > 0."
+    here = _shown(theta, t)
+    if every(theta, Claim.POSITIVE, t).t == t:
+        return f"theta_t = {here} at t = {t}; (R2) needs theta_t > 0."
+    if every(1 - theta, Claim.POSITIVE, t).t == t:
+        return f"theta_t = {here} at t = {t}; (R2) needs theta_t < 1."
+    before = _shown(theta, t - 1)
+    if before == here:
+        with Precision():
+            fall = ball(value(1 - theta, t)) - ball(value(1 - theta, t - 1))
+        change = f"theta_t falls by {fall.str(4, radius=False)} from {before} at t = {t}"
+    else:
+        change = f"theta_t falls from {before} to {here} at t = {t}"
+    return f"{change}; (R2) needs it non-decreasing."
+
+
+def almost_non_increasing(
+    chi: Schedule, horizon: int | None = None, *, name: str = "chi_t", seconds: float = SECONDS
+) -> Decision:
     """u_t > 0 and u_t <= C0 min_{i<=t} u_i for every t, with C0: (R3) asks it of chi_t."""
-    last, growth = _last(horizon), chi.growth
-    growths = MappingProxyType({} if growth is None else {"chi": growth})
-    inside = positive(chi, horizon)
+    inside = positive(chi, horizon, name=name, seconds=seconds)
     if not inside.holds:
-        return replace(inside, growths=growths)
+        return inside
+    return _almost_non_increasing(chi, horizon, name, seconds)
+
+
+def _almost_non_increasing(chi: Schedule, horizon: int | None, name: str, seconds: float) -> Decision:
+    growth = chi.growth
+    growths = MappingProxyType({} if growth is None else {"chi": growth})
     if horizon is None and growth is not None and growth.trend > 0:
-        reason = f"chi_t grows like {growth}: not almost non-increasing."
+        reason = f"{name} grows like {growth}: not almost non-increasing (R3)."
         return Decision(Status.FAILS, reason, GrowthWitness("chi_t", growth), growths=growths)
-    try:
-        found = almost_monotone(chi, last)
-    except ScheduleError as error:
-        return Decision(Status.UNDECIDED, f"Whether chi_t is almost non-increasing is open: {error}.")
-    known = found.constant if math.isfinite(found.constant) else None
-    if known is None and (growth is None or horizon is not None):
-        return Decision(Status.UNDECIDED, "C0 of chi_t is not known: no form bounds it.", growths=growths)
-    cost = "" if known is None else f", C0 {'=' if found.exact else '<='} {known:.6g}"
-    reason = f"chi_t is almost non-increasing{cost}."
-    return Decision(Status.HOLDS, reason, None, known, found.exact, growths=growths)
+    rise = least_rise(chi, _last(horizon), _budget(chi, horizon, seconds))
+    known = rise.constant if math.isfinite(rise.constant) else None
+    cost = "" if known is None else f", C0 {'=' if rise.exact else '<='} {known:.6g}"
+    if known is not None and horizon is not None:
+        reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3){cost}."
+    elif horizon is not None:
+        reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
+        return Decision(Status.UNDECIDED, reason, growths=growths)
+    elif growth is not None:
+        order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
+        reason = f"{name} {order}: almost non-increasing (R3){cost}."
+    elif known is not None:
+        reason = f"{name} is almost non-increasing by its form (R3){cost}."
+    else:
+        return _open_rise(chi, "")
+    return Decision(Status.HOLDS, reason, None, known, rise.exact, growths=growths)
+
+
+def _open_rise(chi: Schedule, note: str) -> Decision:
+    steps = 10_000
+    if not note:
+        seen = least_rise(chi, steps).constant
+        note = f"C0 = {seen:.4g} on the first {steps:,} steps, which proves nothing"
+    return Decision(Status.UNDECIDED, f"Whether chi_t is almost non-increasing (R3) is open: {note}.")
+
+
+def step_sizes(method: Method, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
+    """(R3): chi_t = alpha_t / sqrt(1 - theta_t) > 0 is almost non-increasing, with C0."""
+    parts = (("alpha_t", method.alpha), ("1 - theta_t", 1 - method.theta))
+    for name, sequence in parts:
+        found = positive(sequence, horizon, name=name, seconds=seconds)
+        if isinstance(found.witness, StepWitness):
+            t = found.witness.t
+            reason = f"{name} = {_shown(sequence, t)} at t = {t}; (R3) needs chi_t > 0."
+            return replace(found, reason=reason)
+        if not found.holds:
+            return found if horizon is not None else _open_rise(chi_of(method), "")
+    return _almost_non_increasing(chi_of(method), horizon, "chi_t = alpha_t/sqrt(1-theta_t)", seconds)
+
+
+def chi_of(method: Method) -> Schedule:
+    """chi_t = alpha_t / sqrt(1 - theta_t), the sequence of (R3); kept, with what is found out about it."""
+    known = method.alpha.known_facts
+    if ("chi", method.theta) not in known:
+        known["chi", method.theta] = method.alpha / sqrt(1 - method.theta)
+    return known["chi", method.theta]
 
 
 def limit_is_one(theta: Schedule) -> Decision:
@@ -164,7 +297,9 @@ def limit_is_one(theta: Schedule) -> Decision:
             Status.HOLDS, f"1 - theta_t is of order {growth}: theta_t tends to 1.", growths=growths
         )
     reason = "theta_t does not tend to 1: 1 - theta_t stays above a positive number."
-    return Decision(Status.FAILS, reason, GrowthWitness("1 - theta_t", growth), growths=growths)
+    limit = growth.limit
+    witness = GrowthWitness("1 - theta_t", growth) if limit is None else LimitWitness("theta_t", 1 - limit)
+    return Decision(Status.FAILS, reason, witness, growths=growths)
 
 
 def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
@@ -173,24 +308,11 @@ def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
     if growth is None or growth.sign < 0:
         return Decision(Status.UNDECIDED, f"The order of {name}_t is not known.")
     growths = MappingProxyType({name: growth})
-    if growth_sum_diverges(growth):
-        return Decision(
-            Status.HOLDS,
-            f"The sum of {name}_t is infinite: its terms are of order {growth}.",
-            growths=growths,
-        )
+    if growth.sum_diverges:
+        reason = f"The sum of {name}_t is infinite: its terms are of order {growth}."
+        return Decision(Status.HOLDS, reason, growths=growths)
     reason = f"The sum of {name}_t is finite: its terms are of order {growth}."
     return Decision(Status.FAILS, reason, GrowthWitness(f"{name}_t", growth), growths=growths)
-
-
-def growth_sum_diverges(growth: Growth) -> bool:
-    """Whether the sum of terms of this order is infinite."""
-    if growth.is_zero:
-        return False
-    for part, border in ((growth.rho.sign_of_log, 0), (growth.power, -1), (growth.log, -1)):
-        if part != border:
-            return part > border
-    return growth.loglog >= -1
 
 
 def two_sided(schedule: Schedule) -> Growth | None:
@@ -202,12 +324,15 @@ def two_sided(schedule: Schedule) -> Growth | None:
     growth = schedule.growth
     if growth is not None:
         return growth if growth.sign > 0 or growth.is_zero else None
-    result = Growth(1.0, 1.0)
+    result = CONSTANT
     for base, exponent in factors(schedule).items():
         part = base.growth
         if part is None and isinstance(base, Periodic) and exponent > 0:
-            low, high = base.extremes
-            part = Growth(high, high) if low == 0 < high else None
+            try:
+                low, high = extremes(base)
+            except ScheduleError:
+                return None
+            part = CONSTANT if low >= 0 and high > 0 else None
         raised = None if part is None else part.raised_to(exponent)
         if raised is None:
             return None
@@ -215,24 +340,41 @@ def two_sided(schedule: Schedule) -> Growth | None:
     return result
 
 
+def ratio_growth(method: Method) -> Growth | None:
+    r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
+    terms, steps = (method.alpha * sqrt(1 - method.theta)).growth, method.alpha.growth
+    if terms is None or steps is None or steps.sign <= 0:
+        return None
+    sums, inverse = terms.partial_sums(), (steps * LINEAR).inverse()
+    return None if sums is None or inverse is None else sums * inverse
+
+
 def paper_ratio(method: Method) -> Decision:
     r"""Condition 4: sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) tends to 0; its order is the rate."""
-    order = ratio_growth(method.alpha, method.theta)
-    condition = ratio_condition(method, order)
+    name = "sum alpha_t sqrt(1-theta_t) / (T alpha_T)"
+    alpha, order = method.alpha.growth, ratio_growth(method)
     if order is None:
-        return Decision(condition.status, condition.reason)
-    growths = MappingProxyType({"ratio": order})
-    if condition.status is Status.HOLDS:
-        return Decision(condition.status, condition.reason, rate=rate_of(order), growths=growths)
-    witness = (
-        LimitWitness("ratio", order.low)
-        if order.trend == 0 and order.high <= order.low * (1 + 1e-6)
-        else GrowthWitness("ratio", order, "T")
-    )
-    return Decision(condition.status, condition.reason, witness, growths=growths)
+        if alpha is not None and alpha.is_zero:
+            reason = f"alpha_t is 0 from some t on, where {name} is infinite (Corollary SC)."
+            return Decision(Status.FAILS, reason, GrowthWitness("alpha_t", alpha))
+        reason = f"Whether {name} tends to 0 is open: the growth of alpha_t or theta_t is not known."
+        return Decision(Status.UNDECIDED, reason)
+    text, growths = scale_text(order, "T"), MappingProxyType({"ratio": order})
+    if order.trend < 0:
+        reason = f"{name} is of order {text}, which tends to 0 (Corollary SC)."
+        return Decision(Status.HOLDS, reason, rate=rate_of(order), growths=growths)
+    limit = order.limit
+    witness: Witness = GrowthWitness("ratio", order, "T") if limit is None else LimitWitness("ratio", limit)
+    if order.trend > 0:
+        reason = f"{name} grows like {text} and does not tend to 0 (Corollary SC)."
+    elif limit is None:
+        reason = f"{name} stays between two positive constants and does not tend to 0 (Corollary SC)."
+    else:
+        reason = f"{name} tends to {limit:.4g}, not to 0 (Corollary SC): the bound has a floor."
+    return Decision(Status.FAILS, reason, witness, growths=growths)
 
 
-def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decision:
+def weighted(method: Method, *, first_theta_may_be_zero: bool = False, seconds: float = SECONDS) -> Decision:
     r"""Whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
 
     1. For all late t: beta_t <= beta < 1, 1 - theta_t is of exact order g_q with g_q -> 0, alpha_t of order
@@ -244,38 +386,50 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
     Args:
         method: the three sequences.
         first_theta_may_be_zero: theta_1 = 0 is allowed (where an epsilon keeps the denominator positive).
+        seconds: how long each part may take.
     """
     for step in (
-        bounded_below_one(method.beta),
-        _theta_inside(method.theta, first_theta_may_be_zero),
+        bounded_below_one(method.beta, seconds=seconds),
+        _theta_inside(method.theta, first_theta_may_be_zero, seconds),
         limit_is_one(method.theta),
+        not_negative(method.alpha, name="alpha_t", seconds=seconds),
     ):
         if not step.holds:
             return step
     alpha, q = two_sided(method.alpha), (1 - method.theta).growth
     if alpha is None or q is None or q.sign <= 0:
         return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
-    beginning = _not_negative(method.alpha)
-    if not beginning.holds:
-        return beginning
     return _on_the_scale(alpha, q)
 
 
+def _theta_inside(theta: Schedule, first_may_be_zero: bool, seconds: float) -> Decision:
+    inside = in_unit_interval(theta, zero=False, name="theta_t", seconds=seconds)
+    zero_at_first = isinstance(inside.witness, StepWitness) and inside.witness == StepWitness(1, 0.0)
+    if not (first_may_be_zero and zero_at_first):
+        return inside
+    # From t = 2 on as before: a beginning of 1/2 in place of the 0 leaves the rest as it is.
+    return in_unit_interval(_with_first(theta), zero=False, name="theta_t", seconds=seconds)
+
+
+def _with_first(theta: Schedule) -> Schedule:
+    return join(Fraction(1, 2), 2, theta)
+
+
 def _on_the_scale(alpha: Growth, q: Growth) -> Decision:
-    if not growth_sum_diverges(alpha):
+    if not alpha.sum_diverges:
         reason = f"The sum of alpha_t is finite: its terms are of order {alpha}."
         return Decision(Status.FAILS, reason, GrowthWitness("alpha_t", alpha))
     root = q.raised_to(Fraction(1, 2))
     inverse = None if root is None else root.inverse()
-    total, squares, noise = alpha.partial_sums(), q.partial_sums(), None
-    if root is not None:
-        noise = (alpha * root).partial_sums()
+    total, squares = alpha.partial_sums(), q.partial_sums()
+    noise = None if root is None else (alpha * root).partial_sums()
     divisor = None if total is None else total.inverse()
-    if root is None or inverse is None or divisor is None or squares is None or noise is None:
+    if inverse is None or divisor is None or squares is None or noise is None:
         return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
     step = alpha * inverse
-    one = Growth(1.0, 1.0)
-    order = (one.largest(noise) if step.trend <= 0 else step * step * one.largest(squares)) * divisor
+    order = (
+        CONSTANT.largest(noise) if step.trend <= 0 else step * step * CONSTANT.largest(squares)
+    ) * divisor
     growths = MappingProxyType({"alpha": alpha, "1 - theta": q, "chi": step, "rate": order})
     if order.trend < 0:
         reason = f"Theorem W's bound is of order {scale_text(order, 'T')}, which tends to 0."
@@ -284,51 +438,68 @@ def _on_the_scale(alpha: Growth, q: Growth) -> Decision:
     return Decision(Status.FAILS, reason, GrowthWitness("bound", order, "T"), growths=growths)
 
 
-def _theta_inside(theta: Schedule, first_may_be_zero: bool) -> Decision:
-    inside = in_unit_interval(theta, zero=False)
-    if first_may_be_zero and isinstance(inside.witness, StepWitness) and inside.witness.t == 1:
-        return in_unit_interval(theta, zero=True)
-    return inside
-
-
-def _not_negative(alpha: Schedule) -> Decision:
-    found = positive(alpha)
-    if isinstance(found.witness, StepWitness) and found.witness.value == 0:
-        return Decision(
-            Status.HOLDS, "alpha_t >= 0."
-        )  # a zero is no obstacle; `Method` refuses negative values
-    return found
+def _budget(schedule: Schedule, horizon: int | None, seconds: float) -> Budget:
+    """The time that a question may take; a long run of a callable is walked, at a microsecond a step."""
+    if horizon is None or not has_callable(schedule):
+        return Budget(seconds)
+    return Budget(seconds + 1e-6 * min(horizon, _LONGEST_WALK))
 
 
 def _last(horizon: int | None) -> float:
     return math.inf if horizon is None else horizon
 
 
-def _from_finding(schedule: Schedule, finding: Finding, claim: str) -> Decision:
-    if finding.status is Status.HOLDS:
-        return Decision(finding.status, f"{claim} for every t asked about.")
-    if finding.witness is not None:
-        return Decision(
-            finding.status, f"{claim} is violated at t = {finding.witness}.", _step(schedule, finding.witness)
-        )
-    note = (
-        finding.note or f"no violation up to t = {finding.checked_to:,}, which proves nothing about later t"
-    )
-    return Decision(finding.status, f"Whether {claim} is open: {note}.")
+def _worst(*proofs: Proof) -> Proof:
+    """Several claims together: the earliest refutation, else what is open, else a proof of all."""
+    refuted = [proof for proof in proofs if proof.t is not None]
+    if refuted:
+        return min(refuted, key=lambda proof: proof.t or 0)
+    for proof in proofs:
+        if proof.holds is None:
+            return proof
+    return max(proofs, key=lambda proof: proof.by_form_from)
 
 
-def _from_condition(condition: Condition, schedule: Schedule) -> Decision:
-    if condition.status is not Status.FAILS:
-        return Decision(condition.status, condition.reason)
-    if isinstance(condition.witness, int):
-        return Decision(condition.status, condition.reason, _step(schedule, condition.witness))
-    growth = (1 - schedule).growth
-    witness = None if growth is None else GrowthWitness("1 - beta_t", growth)
-    return Decision(condition.status, condition.reason, witness)
+def _from_proof(schedule: Schedule, proof: Proof, claim: str, name: str) -> Decision:
+    if proof.holds:
+        return Decision(Status.HOLDS, f"{claim} for every t asked about.")
+    if proof.t is not None:
+        reason = f"{name} = {_shown(schedule, proof.t)} at t = {proof.t}; expected {claim}."
+        return Decision(Status.FAILS, reason, _step(schedule, proof.t))
+    return Decision(Status.UNDECIDED, f"Whether {claim} is open: {_open(proof)}.")
+
+
+def _number(schedule: Schedule, t: int) -> Number | None:
+    try:
+        with Precision():
+            return value(schedule, t)
+    except ScheduleError:
+        return None
 
 
 def _step(schedule: Schedule, t: int) -> StepWitness:
-    try:
-        return StepWitness(t, schedule(t))
-    except ScheduleError:
-        return StepWitness(t)
+    found = _number(schedule, t)
+    return StepWitness(t, None if found is None else nearest(found))
+
+
+def _shown(schedule: Schedule, t: int) -> str:
+    """A value in a sentence; a number too small for a float is not 0."""
+    found = _number(schedule, t)
+    if found is None:
+        return "undefined"
+    short = f"{nearest(found):.10g}"
+    return ball(found).str(6, radius=False) if short in {"0", "-0"} and found != 0 else short
+
+
+def _how(proof: Proof, last: float) -> str:
+    if math.isfinite(last):
+        return f"shown for every t up to {last:.0f}"
+    if proof.by_form_from <= 1:
+        return "by its form, for every t"
+    return f"checked step by step to t = {proof.by_form_from}, by its form from there on"
+
+
+def _open(proof: Proof) -> str:
+    if proof.note:
+        return proof.note
+    return f"no violation up to t = {proof.checked_to:,}, which proves nothing about later t"

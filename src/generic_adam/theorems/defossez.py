@@ -30,7 +30,7 @@ from typing import ClassVar
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
-from generic_adam.schedules.factors import collected
+from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sums import checked_horizon

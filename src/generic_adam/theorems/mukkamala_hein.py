@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Add, Constant, Divide, Maximum, Schedule, Time, as_schedule, join, sqrt, t
-from generic_adam.schedules.factors import collected
+from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.theorem import About, Assumptions, Confidence, Finding, Theorem

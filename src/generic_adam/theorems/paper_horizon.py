@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from generic_adam.methods import Method, MethodError
-from generic_adam.theorems.conditions import momentum_condition, second_moment_condition, step_size_condition
+from generic_adam.theorems.conditions import as_condition, decisions
 from generic_adam.theorems.sums import LONGEST_HORIZON, ratios
 from generic_adam.theorems.verdicts import Condition, Status, condition_from_dict, condition_to_dict
 
@@ -80,12 +80,12 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
         )
     last = int(steps)
     stops = (max(1, last // 100), max(1, last // 10), last)
-    third, constant = step_size_condition(method, last)
-    conditions = (momentum_condition(method.beta, last), second_moment_condition(method.theta, last), third)
+    found = decisions(method, last)
+    conditions = tuple(as_condition(number, one) for number, one in enumerate(found, start=1))
     reading = HorizonReading(
         steps=last,
         conditions=conditions,
-        C0=constant.constant if third.status is Status.HOLDS and math.isfinite(constant.constant) else None,
+        C0=found[2].constant,
         ratios=tuple((at, value) for at, value in ratios(method, stops) if math.isfinite(value)),
     )
     if problem is None or not reading.bound_applies:

@@ -12,23 +12,18 @@ from typing import ClassVar
 
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Growth, Schedule, as_schedule, bias_correction, join, sqrt, t
-from generic_adam.schedules.factors import collected
+from generic_adam.schedules.enclosure import collected
+from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, growth_sum_diverges, two_sided
+from generic_adam.theorems.conditions import as_condition
+from generic_adam.theorems.decide import Decision, two_sided
 from generic_adam.theorems.rate import Rate, rate_of
 from generic_adam.theorems.theorem import About, Assumptions, Finding, Theorem
 from generic_adam.theorems.verdicts import Condition, Status
 
 _NOTHING = as_schedule(0)
-_ONE = Growth(1.0, 1.0)
+_ONE = CONSTANT
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
-
-
-def as_condition(number: int, decision: Decision) -> Condition:
-    """A decision as a numbered hypothesis of a theorem."""
-    witness = decision.witness
-    seen = witness.t if isinstance(witness, decide.StepWitness) else None if witness is None else str(witness)
-    return Condition(number, decision.status, decision.reason, seen)
 
 
 class Weighted(Theorem):
@@ -231,7 +226,7 @@ def _decay_vanishes(x: Algorithm) -> tuple[Decision, Growth | None]:
 
 def _slower(rate: Rate, share: Growth) -> Rate:
     """The slower of two rates."""
-    mine = Growth(1.0, 1.0, power=rate.power, log=rate.log, loglog=rate.loglog)
+    mine = Growth.of(1, power=rate.power, log=rate.log, loglog=rate.loglog)
     return rate_of(mine.largest(share)) if share.rho.sign_of_log == 0 else rate
 
 
@@ -248,7 +243,7 @@ def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
     )
     diverges = decide.sum_diverges(alpha, "alpha")
     squares, total = (growth * growth).partial_sums(), growth.partial_sums()
-    divisor = None if total is None or not growth_sum_diverges(growth) else total.inverse()
+    divisor = None if total is None or not growth.sum_diverges else total.inverse()
     rate = None
     if squares is not None and divisor is not None and falls.holds and diverges.holds:
         rate = rate_of(_ONE.largest(squares) * divisor)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from generic_adam.schedules import Growth, Schedule, sqrt
-from generic_adam.schedules.growth import scale_text
+from generic_adam.schedules import Growth
+from generic_adam.schedules.growth import Scale
 
 
 @dataclass(frozen=True)
@@ -18,20 +18,7 @@ class Rate:
     loglog: Fraction
 
     def __str__(self) -> str:
-        return scale_text(Growth(1.0, 1.0, power=self.power, log=self.log, loglog=self.loglog), "T")
-
-
-def ratio_growth(alpha: Schedule, theta: Schedule) -> Growth | None:
-    r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
-    terms = (alpha * sqrt(1 - theta)).growth
-    steps = alpha.growth
-    if terms is None or steps is None or steps.sign <= 0:
-        return None
-    sums = terms.partial_sums()
-    if sums is None:
-        return None
-    inverse = (steps * Growth(1.0, 1.0, power=Fraction(1))).inverse()
-    return sums * inverse if inverse is not None else None
+        return Scale(power=self.power, log=self.log, loglog=self.loglog).text("T")
 
 
 def rate_of(ratio: Growth) -> Rate:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
+from flint import fmpq
 
 from generic_adam.errors import MethodError, ScheduleError
 from generic_adam.methods import Algorithm, Method
@@ -33,6 +34,7 @@ from generic_adam.schedules import (
     substitute,
     t,
 )
+from generic_adam.schedules.balls import Precision, as_fraction, below, value
 
 _NEVER = 10**18
 _COMPARED = 1 << 16
@@ -107,6 +109,13 @@ def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
         yield candidate.changed(f"beta_t capped at {float(_MOMENTUM_CAP):g}", first, beta=beta)
 
 
+def _held(theta: Schedule, hold: int) -> Schedule | float:
+    """theta_hold as a number: exact where it is a fraction, else rounded down, so that theta_t rises."""
+    with Precision():
+        found = value(theta, hold)
+    return as_schedule(as_fraction(found)) if isinstance(found, fmpq) else below(found)
+
+
 def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
     """Hold theta_t at theta_K for t < K: mends theta_1 = 0 and a beginning that falls (condition 2)."""
     theta = candidate.method.theta
@@ -115,7 +124,7 @@ def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
     for hold in _HOLDS:
         held = at_time(theta, maximum(t, hold))
         if held is None:
-            held = join(theta(hold), hold, theta)
+            held = join(_held(theta, hold), hold, theta)
         yield candidate.changed(
             f"theta_t held at theta_{hold} = {theta(hold):.6g} for t < {hold}", 1, hold - 1, theta=held
         )

@@ -9,22 +9,15 @@ almost non-increasing (R3). 4. sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from generic_adam.methods import Algorithm, Method
-from generic_adam.theorems.conditions import (
-    momentum_condition,
-    ratio_condition,
-    second_moment_condition,
-    step_size_condition,
-)
+from generic_adam.theorems.conditions import as_condition, decisions
 from generic_adam.theorems.paper_horizon import HorizonReading, read_horizon
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import Rate, rate_of, ratio_growth
+from generic_adam.theorems.rate import Rate, rate_of
 from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Theorem
-from generic_adam.theorems.verdicts import Status
 
 
 @dataclass(frozen=True)
@@ -85,21 +78,15 @@ def examine_method(
         >>> print(found.verdict, found.rate)
         certified T^(-1/2) log T
     """
-    order = ratio_growth(method.alpha, method.theta)
-    third, constant = step_size_condition(method)
-    conditions = (
-        momentum_condition(method.beta),
-        second_moment_condition(method.theta),
-        third,
-        ratio_condition(method, order),
-    )
-    bounded = third.status is Status.HOLDS and math.isfinite(constant.constant)
+    found = decisions(method)
+    conditions = tuple(as_condition(number, one) for number, one in enumerate(found, start=1))
+    order = found[3].growths.get("ratio")
     polynomial = order is not None and order.rho.sign_of_log == 0
     rate = rate_of(order) if order is not None and polynomial else None
     plain = Zou2019().finding(conditions, rate)
     return PaperFinding(
         **{one.name: getattr(plain, one.name) for one in fields(plain)},
-        C0=constant.constant if bounded else None,
+        C0=found[2].constant,
         ratio_order=rate,
         horizon=None if horizon is None else read_horizon(method, horizon, problem),
     )

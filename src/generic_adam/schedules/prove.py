@@ -1,0 +1,189 @@
+"""Claims about every u_t, or every u_t up to a step: proved, refuted at a step, or left open.
+
+The steps are cut at the joins of the schedule. On each stretch the form is asked first (`enclose`, and on a
+tail an expansion); where it does not answer, growing beginnings are walked and the form is asked about the
+rest. A refutation is a step at which balls say so; what nothing decides is open, with what was tried.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.balls import sign, sign_of_step
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.expansion import tail_direction, tail_sign
+from generic_adam.schedules.normal import has_callable
+from generic_adam.schedules.scan import Budget, Undecided, first_not, first_rise
+from generic_adam.schedules.tree import (
+    BiasCorrection,
+    Join,
+    OfWeights,
+    Periodic,
+    Schedule,
+    joins,
+    rebuild,
+)
+
+# Beginnings of a stretch that are walked before the form is asked about the rest.
+_BEGINNINGS = (16, 64, 256, 1024, 4096, 16_384, 65_536)
+# A finite stretch is walked to its end up to this length.
+_LONGEST_WALK = 1 << 24
+_BEGINNING_OF_CALLABLE = 1 << 16
+# Where a refutation is looked for beyond what is walked.
+_LATEST = 1 << 100
+
+
+class Claim(Enum):
+    """What is claimed of every u_t."""
+
+    POSITIVE = "u_t > 0"
+    NOT_NEGATIVE = "u_t >= 0"
+    FALLING = "u_t <= u_{t-1}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The outcome for a claim.
+
+    Attributes:
+        holds: True, False, or None where it is open.
+        t: the first step at which it is known to be violated.
+        by_form_from: the step from which on the proof is by form (1 when it needed no values).
+        checked_to: the last step that was checked one by one, where it is open.
+        note: what stopped the search, where it is open.
+    """
+
+    holds: bool | None
+    t: int | None = None
+    by_form_from: int = 1
+    checked_to: int = 0
+    note: str = ""
+
+
+def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budget | None = None) -> Proof:
+    """Decide a claim about u_1, u_2, ..., u_last; what is decided is kept with the schedule."""
+    known: Proof | None = schedule.known_facts.get((claim, last))
+    if known is None:
+        known = _decided(schedule, claim, last, budget or Budget())
+        if known.holds is not None:
+            schedule.known_facts[claim, last] = known
+    return known
+
+
+def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> Proof:
+    by_form_from = 1
+    for start, stop in stretches(schedule, last):
+        piece = restricted(schedule, start, stop)
+        try:
+            proof = _on_stretch(schedule, piece, claim, start, stop, budget)
+        except (Undecided, ScheduleError) as open_end:
+            proof = Proof(None, checked_to=start, note=str(open_end))
+        if not proof.holds:
+            return proof
+        if proof.by_form_from != start or start > 1:
+            by_form_from = proof.by_form_from
+    return Proof(True, by_form_from=by_form_from)
+
+
+def stretches(schedule: Schedule, last: float) -> Iterator[tuple[int, float]]:
+    """The steps 1..last cut at the joins of a schedule."""
+    starts = [1, *(cut for cut in joins(schedule) if 1 < cut <= last)]
+    return zip(starts, [*(start - 1 for start in starts[1:]), last], strict=True)
+
+
+def restricted(node: Schedule, start: int, stop: float) -> Schedule:
+    """The schedule on a stretch, without joins; what runs from t = 1 on (sums, periods) stays whole."""
+    if isinstance(node, Join):
+        return restricted(node.before if stop < node.threshold else node.after, start, stop)
+    if isinstance(node, OfWeights | BiasCorrection | Periodic):
+        return node
+    return rebuild(node, lambda child: restricted(child, start, stop))
+
+
+def _on_stretch(
+    schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float, budget: Budget
+) -> Proof:
+    violation = _violation_of(claim)
+    first = 2 if claim is Claim.FALLING and start == 1 else start
+    if first > stop:
+        return Proof(True, by_form_from=start)
+    # The first step: for FALLING it is the one that may jump at a join.
+    witness = violation(schedule, first, first, budget)
+    if witness is not None:
+        return Proof(False, witness)
+    if proved_by_form(piece, claim, start, stop):
+        return Proof(True, by_form_from=start)
+    checked = first
+    for end in _ends(schedule, start, stop):
+        if end > checked:
+            witness = violation(schedule, checked + 1, end, budget)
+            if witness is not None:
+                return Proof(False, witness)
+            checked = end
+        if end >= stop:
+            return Proof(True, by_form_from=end + 1)
+        if proved_by_form(piece, claim, end, stop):
+            return Proof(True, by_form_from=end)
+    found = _search_later(schedule, piece, claim, checked, stop, budget)
+    return Proof(False, found) if found is not None else Proof(None, checked_to=checked)
+
+
+def _violation_of(claim: Claim) -> Callable[[Schedule, int, int, Budget], int | None]:
+    if claim is Claim.FALLING:
+        return first_rise
+    zero = claim is Claim.NOT_NEGATIVE
+    return lambda schedule, first, last, budget: first_not(schedule, first, last, budget, zero=zero)
+
+
+def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
+    """The last steps of the beginnings of a stretch that are walked."""
+    length = stop - start + 1
+    if length <= _LONGEST_WALK:
+        return [*(start + size - 1 for size in _BEGINNINGS if size < length), int(stop)]
+    if has_callable(schedule):
+        return [start + _BEGINNING_OF_CALLABLE - 1]
+    return [start + size - 1 for size in _BEGINNINGS]
+
+
+def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
+    """Whether the form of a schedule proves the claim on a stretch."""
+    facts = enclose(piece, start, stop)
+    if claim is Claim.FALLING:
+        if facts.direction is not None and facts.direction <= 0:
+            return True
+        direction = tail_direction(piece, start)
+        return direction is not None and direction <= 0
+    if facts.positive or (claim is Claim.NOT_NEGATIVE and facts.range.low >= 0):
+        return True
+    found = tail_sign(piece, start)
+    return found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0)
+
+
+def _search_later(
+    schedule: Schedule, piece: Schedule, claim: Claim, checked: int, stop: float, budget: Budget
+) -> int | None:
+    """No proof: look for a refutation at later steps, each twice as far as the one before."""
+    if has_callable(schedule) or not piece.accepts_real_times:
+        return None
+
+    def refutes(t: int) -> bool:
+        budget.check(t)
+        found = sign_of_step(piece, t) if claim is Claim.FALLING else sign(piece, t)
+        if found is None:
+            return False
+        if claim is Claim.FALLING:
+            return found > 0
+        return found < 0 or (found == 0 and claim is Claim.POSITIVE)
+
+    good = t = checked
+    while t < min(stop, _LATEST):
+        good, t = t, int(min(2 * t, stop))
+        if refutes(t):
+            # Not necessarily the first step of all, but one whose predecessor does not refute it.
+            return bisect.bisect_left(range(good + 1, t + 1), True, key=refutes) + good + 1
+    return None

@@ -1,0 +1,243 @@
+r"""C0 of (R3): the least constant with u_t <= C0 min_{i<=t} u_i, over all t or up to a horizon.
+
+The steps are cut at joins and where a maximum or minimum changes sides. Where the form says that u rises or
+falls on a stretch, its ends tell all; elsewhere steps are walked, and a bound by form takes over.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb
+
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.balls import NAN, Precision, Range, above, ball, below, value
+from generic_adam.schedules.enclosure import (
+    FLAT,
+    Elasticity,
+    collected,
+    enclose,
+    factors,
+    settled,
+    share_times_t,
+)
+from generic_adam.schedules.expansion import tail_direction
+from generic_adam.schedules.growth import positive_power
+from generic_adam.schedules.prove import restricted, stretches
+from generic_adam.schedules.scan import Budget, Undecided, blocks, filtered
+from generic_adam.schedules.tree import (
+    BiasCorrection,
+    Maximum,
+    Minimum,
+    OfWeights,
+    Schedule,
+    WeightShare,
+    contains,
+    walk,
+)
+
+# Beginnings of a stretch that are walked before the form is asked about the rest.
+_BEGINNINGS = (16, 256, 1024, 4096, 65_536)
+# A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
+_LONGEST_WALK = 1 << 24
+_EVERY_STEP = 1 << 17
+_CLOSE_ENOUGH = 1e-6
+# With running sums, whose values cost as many steps in balls, this is close enough.
+_ABOUT = 1e-2
+_LATEST_KINK = 60
+
+
+@dataclass(frozen=True)
+class Rise:
+    """An upper bound on C0 = sup_t u_t / min_{i<=t} u_i, and whether it is C0 itself.
+
+    Attributes:
+        constant: the bound; infinite where none was found. Never below the truth.
+        exact: whether it is attained (up to rounding).
+    """
+
+    constant: float
+    exact: bool
+
+
+UNBOUNDED = Rise(math.inf, False)
+
+
+class _Running:
+    """min u_i and C0 over the steps seen so far, as balls: neither underflows."""
+
+    def __init__(self) -> None:
+        self.least: arb | None = None
+        self.constant = arb(1)
+        self.exact = True
+
+    def take(self, smallest: arb, largest: arb) -> None:
+        """Values that begin no lower than `smallest`, then reach `largest` at most."""
+        floor = smallest.lower() if self.least is None else min(smallest.lower(), self.least)
+        if largest > floor:
+            self.constant = max(self.constant, (largest / floor).upper())
+        self.least = floor
+
+    def walk(self, schedule: Schedule, first: int, last: int, budget: Budget) -> None:
+        """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
+        for begin, times in blocks(first, last, budget):
+            values, errors = filtered(schedule, times)
+            lowest, highest = values - errors, values + errors
+            least = math.inf if self.least is None else below(self.least)
+            if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
+                for t in range(begin, begin + len(times)):
+                    budget.ask(t)
+                    one = ball(value(schedule, t))
+                    if not one > 0:
+                        raise Undecided(f"no precision tells how large it is at t = {t:,}")
+                    if self.least is not None and one > self.least:
+                        self.constant = max(self.constant, (one / self.least).upper())
+                    self.least = one.lower() if self.least is None else min(self.least, one.lower())
+                continue
+            before = np.minimum(np.concatenate([[least], np.minimum.accumulate(lowest)[:-1]]), least)
+            rise = float(np.max(highest / before)) * (1 + 1e-15)
+            if rise > 1:
+                self.constant = max(self.constant, arb(rise))
+            self.least = arb(min(least, float(lowest.min())))
+
+
+def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None = None) -> Rise:
+    """C0 of a positive sequence over t = 1, 2, ..., last."""
+    if ("rise", last) in schedule.known_facts:
+        return schedule.known_facts["rise", last]
+    budget = budget or Budget()
+    running = _Running()
+    try:
+        with Precision():
+            chi = collected(schedule)
+            for start, stop in _cut(chi, last):
+                _follow(running, chi, start, stop, budget)
+    except (Undecided, ScheduleError):
+        return UNBOUNDED
+    return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
+
+
+def _cut(schedule: Schedule, last: float) -> list[tuple[int, float]]:
+    """Stretches between joins, cut further where a maximum or minimum seems to change sides."""
+    result: list[tuple[int, float]] = []
+    for start, stop in stretches(schedule, last):
+        cuts = sorted(
+            {cut for cut in kinks(restricted(schedule, start, stop), start, stop) if start < cut <= stop}
+        )
+        starts = [start, *cuts]
+        result += zip(starts, [*(cut - 1 for cut in cuts), stop], strict=True)
+    return result
+
+
+def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
+    """Steps at which a maximum or minimum seems to change sides: good places to cut, and no more."""
+    found: set[int] = set()
+    limit = min(stop, 2**_LATEST_KINK)
+    for node in walk(schedule):
+        if not isinstance(node, Maximum | Minimum) or not node.accepts_real_times:
+            continue
+
+        def ahead(t: int, node: Maximum | Minimum = node) -> bool:
+            left, right = node.left.at([float(t)]), node.right.at([float(t)])
+            return bool(left[0] > right[0])
+
+        times = [start]
+        while times[-1] < limit:
+            times.append(int(min(2 * times[-1], limit)))
+        sides = node.left.at(times) > node.right.at(times)
+        for index in np.flatnonzero(sides[1:] != sides[:-1]).tolist():
+            steps, after = range(times[index], times[index + 1] + 1), bool(sides[index + 1])
+            at = steps[bisect.bisect_left(steps, True, key=lambda t: ahead(t) == after)]
+            # At the kink itself the two sides may be equal; a step later one is clearly ahead.
+            found.update({at, at + 1})
+    return found
+
+
+def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
+    piece = collected(settled(restricted(schedule, start, stop), start, stop))
+    close = _ABOUT if contains(piece, OfWeights, BiasCorrection) else _CLOSE_ENOUGH
+    if _by_direction(running, schedule, piece, start, stop):
+        return
+    length, done = stop - start + 1, start - 1
+    best: arb | None = None
+    for size in _BEGINNINGS:
+        end = int(min(start + size - 1, stop))
+        running.walk(schedule, done + 1, end, budget)
+        done = end
+        if end >= stop or _by_direction(running, schedule, piece, end, stop):
+            return
+        found = _bound(running, schedule, piece, end, stop)
+        if found is not None and (best is None or found < best):
+            best = found
+            if best <= running.constant * (1 + close):
+                break
+    if length <= (_LONGEST_WALK if best is None else _EVERY_STEP):
+        running.walk(schedule, done + 1, int(stop), budget)
+        return
+    if best is None:
+        raise Undecided("no form bounds it")
+    running.exact = False
+    running.constant = max(running.constant, best)
+    # What comes later is compared with the least value, which the stretch may have lowered.
+    low = enclose(piece, done, stop).range.low
+    if math.isfinite(stop) and not low > 0:
+        raise Undecided("no form bounds it from below")
+    running.least = min(low, running.least) if running.least is not None else low
+
+
+def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> bool:
+    """Take a stretch on which the form says that the sequence rises or falls."""
+    direction = enclose(piece, start, stop).direction
+    if direction is None:
+        direction = tail_direction(piece, start)
+    if direction is None:
+        return False
+    first = ball(value(schedule, start))
+    if math.isfinite(stop):
+        last = ball(value(schedule, int(stop)))
+    elif direction <= 0:
+        last = arb(0)  # nothing comes after it
+    else:
+        growth = piece.growth
+        last = growth.coefficient.high if growth is not None and growth.trend == 0 else NAN
+    if not (first > 0 and last >= 0):
+        return False
+    running.take(first, first)
+    running.take(last, last) if direction <= 0 else running.take(first, last.upper())
+    return True
+
+
+def _bound(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> arb | None:
+    """A bound on u_t / min u_i for the steps after `start`: by range, or factor by factor."""
+    bounds = enclose(piece, start, stop).range
+    found: list[arb] = []
+    if running.least is None:
+        return None
+    if bounds.low > 0 and bounds.high.is_finite():
+        found.append((bounds.high / min(bounds.low, running.least)).upper())
+    factor = _rise_of_factors(piece, start, stop)
+    if factor is not None:
+        first = ball(value(schedule, start))
+        found.append(max(factor, (factor * first / running.least).upper()))
+    return min(found) if found else None
+
+
+def _rise_of_factors(piece: Schedule, start: int, stop: float) -> arb | None:
+    """A bound on u_t / u_s for start <= s <= t: a falling part times factors between two constants."""
+    smooth, bound = FLAT, arb(1)
+    for factor, exponent in factors(piece).items():
+        facts = enclose(factor, start, stop)
+        swing = facts.range
+        scaled = share_times_t(factor, start) if isinstance(factor, WeightShare) else None
+        if scaled is not None:
+            smooth, swing = smooth + Elasticity(-exponent, -exponent), scaled
+        elif facts.elasticity is not None and facts.positive:
+            smooth = smooth + facts.elasticity.scaled(exponent)
+            continue
+        if not (swing.low > 0 and swing.high.is_finite()):
+            return None
+        bound = bound * positive_power(Range(arb(1), (swing.high / swing.low).upper()), abs(exponent)).high
+    return bound.upper() if smooth.sign in {0, -1} else None
