@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import (
+    Regret,
     amsgrad_regret,
     constant_beta_bound,
     gamma,
@@ -20,7 +22,8 @@ from generic_adam.theorems.regret import (
     zeta_constant,
 )
 from generic_adam.theorems.sweep import Sequences
-from generic_adam.theorems.verdicts import Status
+from generic_adam.theorems.theorem import Assumptions
+from generic_adam.theorems.verdicts import Status, Verdict
 
 THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
 T = np.arange(1.0, 10_001)
@@ -158,3 +161,39 @@ def test_zeta_is_the_least_one(steps, seed):
             if t >= j:
                 worst = max(worst, alpha[t] / math.sqrt(v))
     assert zeta == pytest.approx(worst, rel=1e-9)
+
+
+class TestForEver:
+    CONVEX = Assumptions(convex=True)
+
+    def examined(self, alpha, beta, theta, **settings):
+        return Regret().examine(Algorithm(Method(alpha, beta, theta), **settings), self.CONVEX)
+
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "verdict"),
+        [
+            ("0.5/sqrt(t)", "1 - 1/t", Verdict.CERTIFIED),
+            ("0.5/sqrt(t)", "1 - 0.5/t", Verdict.CERTIFIED),
+            ("0.5/sqrt(t)", "theta_from_weights(t^-0.5)", Verdict.CERTIFIED),
+            ("0.5/sqrt(t)", "theta_from_weights(1/t)", Verdict.NOT_CERTIFIED),
+            ("0.5/sqrt(t)", "1 - 2/max(t, 3)", Verdict.NOT_CERTIFIED),
+            ("1/sqrt(t)", "0.999", Verdict.NOT_CERTIFIED),
+            ("0.5/t^0.75", "1 - 1/t", Verdict.UNDECIDED),
+        ],
+    )
+    def test_adam_nc_and_its_relatives(self, alpha, theta, verdict):
+        assert self.examined(alpha, 0.9, theta).verdict is verdict
+
+    def test_amsgrad(self):
+        found = self.examined("1e-3/sqrt(t)", 0.9, 0.999, running_maximum=True)
+        assert found.verdict is Verdict.CERTIFIED
+        assert found.rate.power == Fraction(-1, 2)
+        assert self.examined("1e-3/t^0.25", 0.9, 0.999, running_maximum=True).rate.power == Fraction(-1, 4)
+        for alpha, beta, theta in (("1e-3", 0.9, 0.999), ("1e-3/t", 0.9, 0.999), ("1e-3/sqrt(t)", 0.99, 0.9)):
+            found = self.examined(alpha, beta, theta, running_maximum=True)
+            assert found.verdict is Verdict.NOT_CERTIFIED
+
+    def test_it_asks_for_convexity(self):
+        found = Regret().examine(Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t")))
+        assert not found.covers
+        assert "convex" in found.outside[0]

@@ -8,10 +8,11 @@ from generic_adam.errors import TheoremError
 from generic_adam.theorems.defossez import Defossez
 from generic_adam.theorems.mukkamala_hein import MukkamalaHein
 from generic_adam.theorems.peers import THEOREMS_BEYOND
+from generic_adam.theorems.regret import Regret
 from generic_adam.theorems.theorem import Confidence, Reported, Theorem
 from generic_adam.theorems.zou2019 import Zou2019
 
-THEOREMS: tuple[Theorem, ...] = (Zou2019(), *THEOREMS_BEYOND, MukkamalaHein(), Defossez())
+THEOREMS: tuple[Theorem, ...] = (Zou2019(), *THEOREMS_BEYOND, Regret(), MukkamalaHein(), Defossez())
 
 REPORTED: tuple[Reported, ...] = (
     Reported(

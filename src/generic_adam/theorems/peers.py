@@ -322,7 +322,7 @@ class FullBatch(Theorem):
     title: ClassVar = "Theorem B"
     statement: ClassVar = Weighted.statement
     covered: ClassVar = "RMSProp with exact gradients, constant theta"
-    source: ClassVar = "docs/theorems/further.md"
+    source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:

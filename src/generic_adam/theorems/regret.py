@@ -32,11 +32,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
     Add,
     Constant,
@@ -54,11 +55,14 @@ from generic_adam.schedules import (
     WeightedTheta,
     as_power_of_t,
 )
+from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, StepWitness
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.recursions import Array, minus_log
 from generic_adam.theorems.sweep import BLOCK, Block, Sequences
-from generic_adam.theorems.verdicts import Status
+from generic_adam.theorems.theorem import About, Assumptions, Finding, Theorem
+from generic_adam.theorems.verdicts import Condition, Status
 
 # Steps that are walked for a witness, and how many of them may be compared in fractions.
 _WALKED = 100_000
@@ -168,6 +172,87 @@ def _gradient_sum(problem: Problem) -> float:
 def _check_beta(beta: float) -> None:
     if not 0 <= beta < 1:
         raise TheoremError(f"beta is {beta!r}, expected a number in [0, 1)")
+
+
+class Regret(Theorem):
+    """Theorem R: average regret with constant beta, of AMSGrad (R-AMS) or with Gamma_t >= 0 (R-NC)."""
+
+    name: ClassVar = "R"
+    title: ClassVar = "Theorem R"
+    about: ClassVar = About.REGRET
+    statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
+    covered: ClassVar = "AMSGrad with constant theta; AdamNC, AdaGrad and NosAdam; constant beta"
+    assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
+    source: ClassVar = "docs/theorems/regret.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; convexity is needed, and an eps that does not move."""
+        convex = () if assume.convex else ("it is about convex losses on a bounded domain, with projection",)
+        moving = (
+            () if x.eps.is_constant and not x.eps_under_root else ("it has a constant eps beside the root",)
+        )
+        return (*super().outside(x, assume), *convex, *moving)
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """Constant beta, and R-AMS or R-NC for learning rates c t^-s."""
+        del assume
+        beta = x.method.beta
+        inside = beta.is_constant and 0 <= beta(1) < 1
+        told = (
+            f"beta_t = {beta} is constant." if inside else "beta_t is not a constant in [0, 1) by its form."
+        )
+        first = Condition(1, Status.HOLDS if inside else Status.UNDECIDED, told)
+        falls = _rate_of_steps(x.method.alpha)
+        if x.running_maximum:
+            exponent = falls[1]
+            rate = None if exponent is None else Rate(-min(exponent, 1 - exponent), Fraction(0), Fraction(0))
+            return self.finding([first, falls[0], _above_squared_beta(x.method)], rate)
+        decided = gamma(x.method)
+        witness = decided.witness.t if isinstance(decided.witness, StepWitness) else None
+        third = Condition(3, decided.status, decided.reason + ".", witness)
+        rate = Rate(Fraction(-1, 2), Fraction(0), Fraction(0))
+        return self.finding([first, falls[0], third, _zeta_is_finite(x.method)], rate)
+
+
+def _rate_of_steps(alpha: Schedule) -> tuple[Condition, Fraction | None]:
+    """alpha_t never rises, T alpha_T -> infinity and the mean of alpha_t -> 0, with the exponent s of c t^-s."""
+    power = as_power_of_t(alpha)
+    if power is None or power[0] <= 0:
+        return Condition(2, Status.UNDECIDED, "alpha_t is no c t^-s by its form."), None
+    exponent = -power[1]
+    holds = 0 < exponent < 1
+    told = f"alpha_t falls as t^-{float(exponent):g}; 0 < s < 1 is asked for."
+    return Condition(2, Status.HOLDS if holds else Status.FAILS, told), exponent if holds else None
+
+
+def _above_squared_beta(method: Method) -> Condition:
+    beta, theta = method.beta, method.theta
+    if not (theta.is_constant and beta.is_constant):
+        return Condition(3, Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
+    inside = decide.positive(theta - beta * beta).holds and decide.positive(1 - theta).holds
+    told = "beta^2 < theta < 1." if inside else "beta^2 < theta < 1 is not so."
+    return Condition(3, Status.HOLDS if inside else Status.FAILS, told)
+
+
+def _zeta_is_finite(method: Method) -> Condition:
+    """(b) for alpha_t = c/sqrt t: 1 - theta_t = c'/t with c' <= 1, or weights t^-r with r < 1."""
+    alpha = as_power_of_t(method.alpha)
+    asked = "zeta = sup_t max_j alpha_t sqrt(W_t/w_j) is finite"
+    if alpha is None or alpha[1] != Fraction(-1, 2):
+        return Condition(4, Status.UNDECIDED, f"{asked}: decided for alpha_t = c/sqrt t alone.")
+    if isinstance(method.theta, WeightedTheta):
+        weights = as_power_of_t(method.theta.weights)
+        if weights is None or weights[1] > 0:
+            return Condition(4, Status.UNDECIDED, f"{asked}: decided for weights t^-r, r >= 0.")
+        status = Status.HOLDS if weights[1] > -1 else Status.FAILS
+        return Condition(
+            4, status, f"{asked} for weights t^-r exactly where r < 1; r = {float(-weights[1]):g}."
+        )
+    share = as_power_of_t(_from_the_second_step(1 - method.theta))
+    if share is None or share[1] != -1 or not 0 < share[0] <= 1:
+        return Condition(4, Status.UNDECIDED, f"{asked}: decided for 1 - theta_t = c/t, 0 < c <= 1.")
+    return Condition(4, Status.HOLDS, f"{asked}: 1 - theta_t = {float(share[0]):g}/t.")
 
 
 def gamma(method: Method, horizon: int | None = None) -> Decision:
