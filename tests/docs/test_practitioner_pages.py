@@ -15,7 +15,7 @@ def blocks(page):
     )
 
 
-@pytest.mark.parametrize("page", ["check-your-optimizer.md", "watch.md"])
+@pytest.mark.parametrize("page", ["check-your-optimizer.md", "torch.md", "watch.md"])
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     scope = {}

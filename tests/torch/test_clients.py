@@ -1,6 +1,8 @@
 """Programs that save and load optimizers, with every optimizer: each run goes on without a changed bit."""
 
 import copy
+import importlib
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
+import yaml
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
+from generic_adam.torch import GenericAdam
 from generic_adam.torch.scheduled import ScheduledOptimizer
 from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
@@ -150,3 +154,39 @@ def test_going_back_to_the_best(info: OptimizerInfo) -> None:
         optimizer.load_state_dict(copy.deepcopy(best[1]))
     train(model, optimizer, 4, STEPS - 3)
     assert torch.equal(weights(model), straight(info))
+
+
+def test_trainer_builds_it_by_name_and_its_scheduler_drives_the_rate(tmp_path: Path) -> None:
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=4,
+        max_steps=STEPS,
+        lr_scheduler_type="linear",
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        logging_strategy="no",
+        save_strategy="no",
+    )
+    by_name = (GenericAdam, {"lr": 1e-2, "theta": "1 - 1/max(t, 1000)"})
+    runner = InOrder(
+        model=Regression(), args=arguments, train_dataset=Data(), optimizer_cls_and_kwargs=by_name
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runner.train()
+    optimizer = getattr(runner.optimizer, "optimizer", runner.optimizer)
+    assert isinstance(optimizer, GenericAdam)
+    assert optimizer.param_groups[0]["step"] == STEPS
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-12)  # where the linear decay ends
+    assert optimizer.used(optimizer.param_groups[0])[2] == 0.999
+
+
+def test_the_configuration_for_lightnings_command_line_builds_it() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "torch.md").read_text(encoding="utf-8")
+    settings = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])["optimizer"]
+    module, _, name = settings["class_path"].rpartition(".")
+    made = getattr(importlib.import_module(module), name)
+    optimizer = made([torch.nn.Parameter(torch.ones(2))], **settings["init_args"])
+    assert type(optimizer) is GenericAdam
+    assert optimizer.param_groups[0]["betas"] == (0.9, 0.999)
