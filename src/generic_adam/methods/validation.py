@@ -50,8 +50,12 @@ def _check_unit_interval(schedule: Schedule, name: str) -> None:
 
 
 def _check(schedule: Schedule, sequence: Schedule, claim: Claim, name: str, expected: str) -> None:
-    last = _BEGINNING_OF_CALLABLE if has_callable(schedule) else math.inf
-    refuted = every(sequence, claim, last, Budget(_SECONDS)).t
+    if has_callable(schedule):
+        wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
+        steps = range(1, _BEGINNING_OF_CALLABLE + 1)
+        refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
+    else:
+        refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
     if refuted is not None:
         raise _out_of_range(schedule, name, expected, refuted)
 
@@ -60,7 +64,8 @@ def _check_defined(schedule: Schedule, name: str, expected: str) -> None:
     """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
     last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if has_callable(schedule) else _BEGINNING
     try:
-        values = schedule.values(1, last + 1)
+        values = np.array([schedule(t) for t in range(1, last + 1)]) if has_callable(schedule) else None
+        values = schedule.values(1, last + 1) if values is None else values
         for t in (np.flatnonzero(~np.isfinite(values)) + 1).tolist():
             with Precision():
                 if not ball(value(schedule, t)).is_finite():
