@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import api_pages
 import errata_page
 import house
 import method_pages
@@ -32,6 +33,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     **errata_page.GENERATORS,
     **results_pages.GENERATORS,
     **house.GENERATORS,
+    **api_pages.GENERATORS,
 }
 SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}

@@ -111,7 +111,7 @@ def test_the_copied_lines_give_the_verdict_on_the_page(
             exec(text(page, "python"), {})  # the page's own line, built from numbers
         assert str(shown) in output.getvalue().lower()
         parts = text(page, "command").split('"')
-        words = [*parts[0].split(), parts[1], *parts[2].split(), parts[3], "--json"]
+        words = [*parts[0].split(), parts[1], *parts[2].split(), parts[3], *parts[4].split(), "--json"]
         code = run(words[1:])
         assert json.loads(capsys.readouterr().out)["verdict"] == shown
         assert code == {"certified": 0, "not certified": 1}[str(shown)]
@@ -158,8 +158,8 @@ def test_a_million_steps_reach_the_right_end_with_a_certificate_and_the_wrong_on
 def test_the_comparison_says_why_constant_theta_is_not_certified(page: Chrome) -> None:
     type_into(page, "theta", "0.999")
     told = text(page, "comparison")
-    certificate = ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.999))
-    failing = certificate.first_failing
+    certificate = ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.999), theorem="zou2019")
+    failing = certificate["zou2019"].first_failing
     assert failing is not None
     assert told.startswith(f"Not certified, condition {failing.number}:")
     limit = float(told.split(" = ")[1].split(",")[0])

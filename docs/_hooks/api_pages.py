@@ -1,0 +1,53 @@
+"""Which modules of the theorems are on which API page; one that is new is on the page of theorems by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+THEOREMS = Path(__file__).parents[2] / "src" / "generic_adam" / "theorems"
+CERTIFICATES = (
+    "certificate",
+    "theorem",
+    "verdicts",
+    "rate",
+    "horizon",
+    "advice",
+    "problem",
+    "bound",
+    "bounds",
+    "catalogue",
+)
+LEMMAS = ("lemmas", "weighted_lemmas", "paths")
+# How the others compute; their docstrings are for those who open the file.
+INNER = frozenset(
+    {
+        "almost_monotone",
+        "examination",
+        "pieces",
+        "product",
+        "quadrature",
+        "smooth_share",
+        "survey",
+    }
+)
+
+
+def _blocks(names: list[str]) -> str:
+    return "\n\n".join(f"::: generic_adam.theorems.{name}" for name in names)
+
+
+def _present(names: tuple[str, ...]) -> str:
+    return _blocks([name for name in names if (THEOREMS / f"{name}.py").is_file()])
+
+
+def _rest() -> str:
+    taken = {*CERTIFICATES, *LEMMAS, *INNER, "__init__"}
+    return _blocks(sorted(path.stem for path in THEOREMS.glob("*.py") if path.stem not in taken))
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "api-certificates": lambda: _present(CERTIFICATES),
+    "api-theorems": _rest,
+    "api-lemmas": lambda: _present(LEMMAS),
+}
