@@ -22,11 +22,12 @@ from generic_adam.experiments.counterexample.lane_records import (
 from generic_adam.experiments.records import atomic_write, write_claims, write_manifest
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
-from generic_adam.report.style import PALETTE, colour_for, house_style, save_figure
+from generic_adam.report.style import BLUE, GREEN, PALETTE, VERMILION, colour_for, house_style, save_figure
 from generic_adam.theorems.zou2019 import examine_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MARGINS = {"left": 0.06, "right": 0.985, "bottom": 0.115, "top": 0.955, "wspace": 0.09, "hspace": 0.15}
 _FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
@@ -58,6 +59,30 @@ def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, P
             return save_figure(figure, stem)
         finally:
             plt.close(figure)
+
+
+def draw_ends(records: LaneRecords, labels: Mapping[str, str]) -> Figure:
+    """Draw x_t against t, median and the band that holds 80 % of the seeds: who ends where.
+
+    Args:
+      records: two methods or more.
+      labels: what the legend says, by the label of the records; the first is drawn as the one that fails.
+    """
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(7.6, 3.3))
+        axes = figure.subplots()
+        for colour, (key, label) in zip((VERMILION, BLUE, GREEN), labels.items(), strict=False):
+            low, median, high = np.quantile(records.x[records.index(key)], (0.1, 0.5, 0.9), axis=1)
+            axes.fill_between(records.times, low, high, color=colour, alpha=0.16, linewidth=0)
+            axes.plot(records.times, median, color=colour, label=label)
+        last = int(records.times[-1])
+        axes.set(xscale="log", xlim=(10, last), ylim=(-1.12, 1.28), xlabel="step $t$", ylabel="$x_t$")
+        axes.set_yticks([-1, 0, 1], ["−1\n(best)", "0", "1\n(worst)"])
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0))
+    return figure
 
 
 def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:
