@@ -54,7 +54,7 @@ def test_no_theorem_no_bound(capsys):
         ([*CHECK, "--smoothness", "-1"], "smoothness"),
         ([*CHECK, "--dimension", "2.5"], "dimension"),
         ([*CHECK, "--gradient-bound", "nan"], "gradient_bound"),
-        ([*CHECK, "--theorem", "Q"], "no theorem 'Q' gives bounds here"),
+        ([*CHECK, "--theorem", "Q"], "no theorem is called 'Q'"),
     ],
 )
 def test_bad_input_is_one_line(capsys, arguments, words):

@@ -115,7 +115,7 @@ def test_what_it_does_not_run_is_refused(name: str) -> None:
         GenericAdam.from_method([parameter()], methods.build(name))
 
 
-@pytest.mark.parametrize("arguments", OPTIMIZERS[0].valid, ids=str)
+@pytest.mark.parametrize("arguments", OPTIMIZERS[0].valid, ids="-".join)
 def test_the_algorithm_it_names_is_the_one_it_runs(arguments: Mapping[str, Any]) -> None:
     x, y = parameter(), parameter()
     optimizer = GenericAdam([x], **arguments)

@@ -31,7 +31,7 @@ def test_theorem_w_is_six_powers_of_ten_below_the_paper():
 def test_one_theorem_alone():
     found = bound_algorithm(METHOD, PROBLEM, 1000, theorem="zou2019")
     assert found.expectation <= 278617829.311 * (1 + 1e-9)
-    with pytest.raises(TheoremError, match="no theorem 'Q' gives bounds here"):
+    with pytest.raises(TheoremError, match="no theorem is called 'Q'"):
         bound_algorithm(METHOD, PROBLEM, 1000, theorem="Q")
 
 

@@ -13,8 +13,8 @@ from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_ada
 from generic_adam.schedules import Growth, bias_correction, sqrt
 from generic_adam.theorems.defossez import Defossez, defossez_bound
 from generic_adam.theorems.mukkamala_hein import MukkamalaHein
-from generic_adam.theorems.peers import Reddi2018, RobbinsMonro
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.published import Reddi2018, RobbinsMonro
 from generic_adam.theorems.theorem import About, Assumptions
 from generic_adam.theorems.verdicts import Status, Verdict
 

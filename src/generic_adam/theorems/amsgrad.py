@@ -23,17 +23,26 @@ theta.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import bias_correction, sqrt
+from generic_adam.schedules.enclosure import collected
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision
+from generic_adam.theorems.epsilon import NOTHING, adam_terms, corrects_constant
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import Array
 from generic_adam.theorems.sweep import Block, Part, Sequences, Series, Sweep, Terms
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
+from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
 
 _ONE = np.ones(1)
 
@@ -193,3 +202,56 @@ def amsgrad_epsilon_bound(
     bound = concluded("M_E", sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0)
     trivial = min(bound.trivial_l2, sum(part.count * part.gradient**2 for part in parts))
     return replace(bound, trivial_l2=trivial)
+
+
+BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
+
+
+class RunningMaximum(Theorem):
+    """Theorem M: AMSGrad and Padam with constant theta and steps that vanish."""
+
+    name: ClassVar = "M"
+    title: ClassVar = "Theorem M"
+    statement: ClassVar = "E |grad f(x_tau)|^2 tends to 0, tau drawn in proportion to alpha_t"
+    covered: ClassVar = "AMSGrad and Padam with eps > 0 and constant theta"
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
+    source: ClassVar = "docs/theorems/amsgrad.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "power"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; the running maximum and something above 0 to start from are needed."""
+        missing = () if x.running_maximum else ("v_t is not replaced by its running maximum",)
+        bare = x.initial_v == 0 and x.eps == NOTHING
+        return (*super().outside(x, assume), *missing, *(("v_0 = 0 and nothing added",) if bare else ()))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha_t -> 0 with an infinite sum, momentum below 1, theta constant, eps_t never falling."""
+        del assume
+        conditions, rate = vanishing_steps(x.method.alpha)
+        conditions.append(as_condition(len(conditions) + 1, decide.bounded_below_one(x.method.beta)))
+        theta = x.method.theta
+        constant = (
+            Decision(Status.HOLDS, f"theta_t = {theta} is constant.")
+            if theta.is_constant and 0 < theta(1) < 1
+            else Decision(
+                Status.UNDECIDED, "theta_t is not a constant in (0, 1), which is what is proved for ever."
+            )
+        )
+        conditions.append(as_condition(len(conditions) + 1, constant))
+        steady = (
+            x.eps.is_constant
+            or corrects_constant(x.eps, theta)
+            or collected(x.eps / sqrt(bias_correction(theta))).is_constant
+        )
+        told = "eps_t never falls." if steady else "Whether eps_t never falls is open."
+        conditions.append(Condition(len(conditions) + 1, Status.HOLDS if steady else Status.UNDECIDED, told))
+        return self.finding(conditions, rate, needs=(BOUNDED_GRADIENTS,))
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """The smaller of M and M_E after T steps."""
+        sequences = Sequences.of_algorithm(x, steps)
+        found = [offered(amsgrad_bound(sequences, problem, power=float(x.power)))]
+        if x.power.denominator == 2:
+            with suppress(TheoremError):  # its hypothesis on eps is M's own, and more
+                found.append(offered(amsgrad_epsilon_bound(sequences, problem)))
+        return min(found, key=lambda offer: offer.expectation)

@@ -5,14 +5,33 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from generic_adam.errors import TheoremError
+from generic_adam.theorems.amsgrad import RunningMaximum
+from generic_adam.theorems.clipping import Clipped, FullBatch
+from generic_adam.theorems.decay import Decay
 from generic_adam.theorems.defossez import Defossez
+from generic_adam.theorems.delayed import Delayed
+from generic_adam.theorems.epsilon import Epsilon, Weighted
 from generic_adam.theorems.mukkamala_hein import MukkamalaHein
-from generic_adam.theorems.peers import THEOREMS_BEYOND
+from generic_adam.theorems.published import Reddi2018, RobbinsMonro
 from generic_adam.theorems.regret import Regret
 from generic_adam.theorems.theorem import Confidence, Reported, Theorem
 from generic_adam.theorems.zou2019 import Zou2019
 
-THEOREMS: tuple[Theorem, ...] = (Zou2019(), *THEOREMS_BEYOND, Regret(), MukkamalaHein(), Defossez())
+THEOREMS: tuple[Theorem, ...] = (
+    Zou2019(),
+    Weighted(),
+    Epsilon(),
+    Decay(),
+    RunningMaximum(),
+    Delayed(),
+    Clipped(),
+    FullBatch(),
+    RobbinsMonro(),
+    Regret(),
+    MukkamalaHein(),
+    Reddi2018(),
+    Defossez(),
+)
 
 REPORTED: tuple[Reported, ...] = (
     Reported(

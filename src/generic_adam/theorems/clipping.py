@@ -30,15 +30,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.methods import Algorithm
+from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import Array
 from generic_adam.theorems.sweep import Block, Part, Sequences, Sweep, Terms
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
+from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
 
 
 def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
@@ -149,3 +153,91 @@ def _checked(sequences: Sequences, sweep: Sweep) -> Sweep:
             "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
         )
     return sweep
+
+
+class FullBatch(Theorem):
+    """Theorem B: exact gradients and no momentum need no theta_t -> 1."""
+
+    name: ClassVar = "B"
+    title: ClassVar = "Theorem B"
+    statement: ClassVar = Epsilon.statement
+    covered: ClassVar = "RMSProp with exact gradients, constant theta"
+    source: ClassVar = "docs/theorems/clipping.md"
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; exact gradients and something above 0 to start from are needed."""
+        exact = () if assume.full_batch else ("it is about exact gradients (a full batch)",)
+        bare = ("v_0 = 0 and nothing added",) if x.initial_v == 0 and x.eps == NOTHING else ()
+        return (*super().outside(x, assume), *exact, *bare)
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha_t -> 0 with an infinite sum, theta constant."""
+        del assume
+        conditions, rate = vanishing_steps(x.method.alpha)
+        constant = x.method.theta.is_constant and 0 < x.method.theta(1) < 1
+        told = (
+            "theta_t is constant."
+            if constant
+            else "theta_t is not a constant in (0, 1), which is what is proved."
+        )
+        conditions.append(Condition(3, Status.HOLDS if constant else Status.UNDECIDED, told))
+        if x.method.beta != NOTHING:
+            told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
+            conditions.append(Condition(4, Status.UNDECIDED, told))
+        if x.eps != NOTHING and not x.eps.is_constant:
+            conditions.append(as_condition(len(conditions) + 1, eps_in_step(x)))
+        return self.finding(conditions, rate, needs=("exact gradients",))
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
+        return offered(
+            full_batch_bound(Sequences.of_algorithm(x, steps), problem, under_root=x.eps_under_root)
+        )
+
+
+class Clipped(Theorem):
+    """Theorem C: clipped gradients, exact ones (C2) or with their bias in the bound (C3); for ever only C2."""
+
+    name: ClassVar = "C"
+    title: ClassVar = "Theorem C"
+    statement: ClassVar = Epsilon.statement
+    covered: ClassVar = "gradients clipped to a norm, beside what Theorems W and E cover"
+    source: ClassVar = "docs/theorems/clipping.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "clipping"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; clipping by norm is what it is about."""
+        clip = x.clipping
+        missing = ("no norm is clipped",) if clip is None or clip.kind != "norm" else ()
+        bare = ("v_0 = 0 and nothing added",) if x.initial_v == 0 and x.eps == NOTHING else ()
+        return (*super().outside(x, assume), *missing, *bare)
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
+        exact = assume.full_batch and assume.gradient_norm is not None
+        told = (
+            "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
+            if exact
+            else "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
+        )
+        first = Condition(1, Status.HOLDS if exact else Status.UNDECIDED, told)
+        bare = replace(x, clipping=None)
+        conditions, rate = weighted_conditions(bare)
+        rest = [replace(one, number=one.number + 1) for one in conditions]
+        needs = ("exact gradients", "bounded gradients") if exact else ()
+        return self.finding([first, *rest], rate, needs=needs)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """C2 for exact gradients, C3 with the bias of the others, after T steps."""
+        if x.clipping is None:
+            raise TheoremError("no norm is clipped")
+        threshold, root = x.clipping.threshold, x.eps_under_root
+        sequences = Sequences.of_algorithm(replace(x, clipping=None), steps)
+        if not any(part.noise for part in problem.parts):
+            return offered(full_batch_bound(sequences, problem, threshold=threshold, under_root=root))
+        if root or x.eps == NOTHING:
+            raise TheoremError(
+                "clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root"
+            )
+        return offered(biased_bound(sequences, problem, threshold))

@@ -27,15 +27,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.epsilon import adam_terms
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import Growth
+from generic_adam.schedules.growth import CONSTANT
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision, two_sided
+from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, weighted_conditions
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.rate import Rate, rate_of
 from generic_adam.theorems.recursions import Array, Recursion
 from generic_adam.theorems.sweep import BLOCK, Block, Sequences, Sweep, Terms
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
 
 
 def decay_terms(block: Block, eps_before: Array, *, under_root: bool = False) -> Terms:
@@ -210,3 +219,76 @@ def own_equation(center: float, noise: float, decay: float) -> float:
         pull = (x - abs(center)) + decay * math.hypot(noise, x - abs(center)) * x
         near, far = (x, far) if pull < 0 else (near, x)
     return math.copysign((near + far) / 2, center)
+
+
+class Decay(Theorem):
+    """Theorem D: decoupled weight decay beside W or E."""
+
+    name: ClassVar = "D"
+    title: ClassVar = "Theorem D"
+    statement: ClassVar = Epsilon.statement
+    covered: ClassVar = "AdamW: decoupled decay beside what Theorems W and E cover"
+    source: ClassVar = "docs/theorems/decay.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed, and decay is what it is about."""
+        missing = (
+            ()
+            if x.decay != NOTHING
+            else ("there is no decoupled decay: Theorems W and E are the ones to ask",)
+        )
+        bare = x.initial_v == 0 and x.eps == NOTHING
+        return (*super().outside(x, assume), *missing, *(("v_0 = 0 and nothing added",) if bare else ()))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """E's hypotheses, weights that stay bounded, and decay that vanishes beside alpha_t."""
+        conditions, rate = weighted_conditions(x)
+        number = len(conditions) + 1
+        bounded = assume.weights_bound is not None
+        told = (
+            f"|x_t|_inf <= {assume.weights_bound:g} is asserted"
+            if bounded
+            else "no bound on the weights is asserted"
+        )
+        conditions.append(
+            Condition(
+                number, Status.HOLDS if bounded else Status.UNDECIDED, f"The weights stay bounded: {told}."
+            )
+        )
+        vanishing, share = _decay_vanishes(x)
+        conditions.append(as_condition(number + 1, vanishing))
+        slower = rate if share is None or rate is None else _slower(rate, share)
+        needs = ("weights that stay bounded, |x_t|_inf <= X",) if bounded else ()
+        return self.finding(conditions, slower, needs=needs)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem D after T steps; the problem's box is X."""
+        found = decay_bound(Sequences.of_algorithm(x, steps), problem, under_root=x.eps_under_root)
+        return offered(found)
+
+
+def _decay_vanishes(x: Algorithm) -> tuple[Decision, Growth | None]:
+    """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor."""
+    alpha, decay = two_sided(x.method.alpha), x.decay.growth
+    if alpha is None or decay is None:
+        return Decision(Status.UNDECIDED, "The order of the decay or of alpha_t is not known."), None
+    inverse, total = alpha.inverse(), alpha.partial_sums()
+    terms = None if inverse is None else (decay * decay * inverse).partial_sums()
+    divisor = None if total is None else total.inverse()
+    if terms is None or divisor is None:
+        return Decision(Status.UNDECIDED, "A sum of the decay is off the scale of growths."), None
+    order = CONSTANT.largest(terms) * divisor
+    if order.trend < 0:
+        return Decision(Status.HOLDS, "The weighted mean of lambda_t^2 tends to 0."), order
+    reason = (
+        "The decay does not vanish beside alpha_t: grad f = 0 is then not what it solves (Proposition 9.2), and the "
+        "bound has the floor (lambda X)^2."
+    )
+    return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T")), None
+
+
+def _slower(rate: Rate, share: Growth) -> Rate:
+    """The slower of two rates."""
+    mine = Growth.of(1, power=rate.power, log=rate.log, loglog=rate.loglog)
+    return rate_of(mine.largest(share)) if share.rho.sign_of_log == 0 else rate

@@ -17,13 +17,18 @@ practical T with ADOPT's :math:`e = 10^{-6}`.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.theorems import decide
 from generic_adam.theorems.amsgrad import monotone_terms
+from generic_adam.theorems.epsilon import Epsilon
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import Array
 from generic_adam.theorems.sweep import Block, Sequences, Sweep, Terms
-from generic_adam.theorems.weighted import Norms, WeightedBound
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
+from generic_adam.theorems.weighted import Norms, WeightedBound, offered
 
 
 def _delayed_terms(block: Block, _: Array) -> Terms:
@@ -66,3 +71,31 @@ def delayed_bound(sequences: Sequences, problem: Problem, *, added: bool = False
         trivial_l1=problem.gradient_sum_bound,
         trivial_l2=problem.total_gradient_bound**2,
     )
+
+
+class Delayed(Theorem):
+    """Theorem O: a preconditioner that does not see the gradient it divides."""
+
+    name: ClassVar = "O"
+    title: ClassVar = "Theorem O"
+    statement: ClassVar = Epsilon.statement
+    covered: ClassVar = "ADOPT without clipping; AdaShift without momentum; any theta"
+    source: ClassVar = "docs/theorems/delayed.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "delayed"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; the delay and eps > 0 are needed."""
+        missing = () if x.delayed else ("the divisor contains the gradient that it divides",)
+        bare = () if x.eps.is_constant and x.eps(1) > 0 else ("no constant eps > 0 bounds the divisor below",)
+        return (*super().outside(x, assume), *missing, *bare)
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha_t -> 0 with an infinite sum, and momentum below 1."""
+        del assume
+        conditions, rate = vanishing_steps(x.method.alpha)
+        conditions.append(as_condition(len(conditions) + 1, decide.bounded_below_one(x.method.beta)))
+        return self.finding(conditions, rate)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem O after T steps."""
+        return offered(delayed_bound(Sequences.of_algorithm(x, steps), problem))

@@ -23,15 +23,26 @@ The free number zeta pays for :math:`e_t` growing faster than :math:`\sqrt{\thet
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
+from generic_adam.schedules.enclosure import collected
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.recursions import Array
 from generic_adam.theorems.sweep import Block, Sequences, Sweep, Terms
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, parts_of
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered, parts_of
 
+NOTHING = as_schedule(0)
 # How far rounding may carry a share past its bounds.
 _ROUNDING = 1e-9
 
@@ -198,3 +209,156 @@ def heavy_ball_bound(
     parts = problem.parts
     norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
     return concluded("H", sweep, parts, problem, norms, s=s, zeta=0.0)
+
+
+class Weighted(Theorem):
+    """Theorem W and W-infinity (SC', SC''): any schedule, an iterate drawn by the steps' weights."""
+
+    name: ClassVar = "W"
+    title: ClassVar = "Theorem W"
+    statement: ClassVar = (
+        "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
+    )
+    covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
+    source: ClassVar = "docs/theorems/weighted.md"
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """W-infinity on the scale of growths."""
+        del assume
+        decision = decide.weighted(x.method)
+        return self.finding([as_condition(1, decision)], decision.rate)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem W after T steps."""
+        return offered(epsilon_bound(Sequences.of_algorithm(x, steps), problem))
+
+
+class Epsilon(Theorem):
+    """Theorems E, N and H: eps in the denominator, v_0 = 0, bias correction, Nesterov or heavy-ball momentum."""
+
+    name: ClassVar = "E"
+    title: ClassVar = "Theorem E"
+    statement: ClassVar = Weighted.statement
+    covered: ClassVar = (
+        "Adam as frameworks ship it: eps added or under the root, v_0 = 0, bias correction; NAdam; RMSprop with "
+        "momentum; Adagrad"
+    )
+    source: ClassVar = "docs/theorems/epsilon.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed, and some eps > 0 is needed."""
+        missing = () if x.eps != NOTHING else ("nothing is added to sqrt(v_t): Theorem W is the one to ask",)
+        both = x.nesterov is not None and x.heavy_ball is not None
+        return (*super().outside(x, assume), *missing, *(("two kinds of momentum",) if both else ()))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """eps_t in step with theta_t, and W-infinity."""
+        del assume
+        return self.finding(*epsilon_conditions(x))
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem E, N or H after T steps."""
+        sequences, ball = Sequences.of_algorithm(x, steps), x.heavy_ball
+        if ball is None:
+            return offered(epsilon_bound(sequences, problem, under_root=x.eps_under_root))
+        factor, inside = float(ball.factor), ball.rate_inside
+        found = heavy_ball_bound(sequences, problem, factor, rate_inside=inside, under_root=x.eps_under_root)
+        return offered(found)
+
+
+def weighted_conditions(x: Algorithm) -> tuple[list[Condition], Rate | None]:
+    """The hypotheses of W or, where something is added to the root, of E, N or H for ever."""
+    if x.eps != NOTHING:
+        return epsilon_conditions(x)
+    decision = decide.weighted(x.method)
+    return [as_condition(1, decision)], decision.rate
+
+
+def epsilon_conditions(x: Algorithm) -> tuple[list[Condition], Rate | None]:
+    """The hypotheses of E, N or H for ever, with the rate."""
+    conditions = [as_condition(1, eps_in_step(x))]
+    if x.nesterov is not None:
+        conditions.append(as_condition(len(conditions) + 1, _weights_stay(x)))
+    # Heavy-ball momentum comes after the division: theta and beta have no part in it.
+    method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
+    decision = decide.weighted(method, first_theta_may_be_zero=True)
+    conditions.append(as_condition(len(conditions) + 1, decision))
+    return conditions, decision.rate
+
+
+def eps_in_step(x: Algorithm) -> Decision:
+    r"""sqrt(theta_t) e_{t-1} <= e_t <= 2 sqrt(theta_t) e_{t-1} for t >= 2, and e_t's share of growth O(1 - theta_t).
+
+    Known forms: e_t constant (needs theta_t >= 1/4 where there is momentum); e_t = eps sqrt(1 - prod theta_i), the bias
+    correction's (needs theta_t >= 1/3); e_t = eps / sqrt(t + k) with theta_t = 1 - 1/(t + k), AdaGrad's, where the
+    left side is an equality.
+    """
+    theta, eps = x.method.theta, x.eps
+    no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
+    if not eps(1) > 0:
+        return Decision(
+            Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0)
+        )
+    if eps.is_constant:
+        if no_upper:
+            return Decision(Status.HOLDS, "eps_t is constant.")
+        return _theta_at_least(theta, Fraction(1, 4), "eps_t is constant")
+    corrected = collected(eps / sqrt(bias_correction(theta))).is_constant
+    if corrected or corrects_constant(eps, theta):
+        what = "eps_t = eps sqrt(1 - prod theta_i), the bias correction's"
+        if theta(1) == 0:  # the product is 0 from the first step on: eps_t is constant after all
+            return (
+                Decision(Status.HOLDS, f"{what}.")
+                if no_upper
+                else _theta_at_least(theta, Fraction(1, 4), what)
+            )
+        rising = decide.non_decreasing(theta)
+        if not rising.holds:
+            return rising
+        return (
+            Decision(Status.HOLDS, f"{what}.") if no_upper else _theta_at_least(theta, Fraction(1, 3), what)
+        )
+    for shift in (0, 1):
+        sums = as_schedule(1) - 1 / (t + shift)
+        if theta == sums and collected(eps * sqrt(t + shift)).is_constant:
+            return Decision(
+                Status.HOLDS, f"eps_t sqrt(t + {shift}) is constant and theta_t = {theta}: the two keep step."
+            )
+    return Decision(
+        Status.UNDECIDED, f"Whether eps_t = {eps} keeps step with theta_t is open: the form is not known."
+    )
+
+
+def corrects_constant(eps: Schedule, theta: Schedule) -> bool:
+    """Whether eps_t = c sqrt(1 - theta^t) for a constant theta, written out."""
+    return theta.is_constant and collected(eps / sqrt(1 - theta**t)).is_constant
+
+
+def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
+    """theta_t >= least for t >= 2."""
+    decision = decide.positive(join(1, 2, theta - least))
+    if decision.holds or theta == as_schedule(least):
+        return Decision(Status.HOLDS, f"{what}, and theta_t >= {least} from t = 2 on.")
+    if isinstance(decision.witness, decide.StepWitness) and decision.witness.value == 0:
+        return Decision(
+            Status.UNDECIDED, f"Whether theta_t >= {least} is open: it is equal at t = {decision.witness.t}."
+        )
+    words = {
+        Status.FAILS: f"{what}, but theta_t < {least}",
+        Status.UNDECIDED: f"whether theta_t >= {least} is open",
+    }
+    return Decision(decision.status, f"{words[decision.status]}: {decision.reason}", decision.witness)
+
+
+def _weights_stay(x: Algorithm) -> Decision:
+    """a_t and b_t of Nesterov's step are bounded, and their sum is bounded below: N's weights are alpha_t's."""
+    assert x.nesterov is not None  # noqa: S101 - the caller has looked
+    both = [x.nesterov.momentum_weight.growth, x.nesterov.gradient_weight.growth]
+    if all(one is not None and one.trend <= 0 for one in both) and any(
+        one is not None and one.trend == 0 for one in both
+    ):
+        return Decision(
+            Status.HOLDS, "The weights of momentum and gradient are bounded, and not both vanish."
+        )
+    return Decision(Status.UNDECIDED, "Whether the weights of momentum and gradient stay bounded is open.")

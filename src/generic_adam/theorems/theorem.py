@@ -16,8 +16,13 @@ from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import as_schedule
-from generic_adam.theorems.rate import Rate
+from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules.growth import CONSTANT
+from generic_adam.theorems import decide
+from generic_adam.theorems.conditions import as_condition
+from generic_adam.theorems.decide import Decision, two_sided
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.rate import Rate, rate_of
 from generic_adam.theorems.verdicts import Condition, Status, Verdict, condition_to_dict, verdict_of
 
 _NOTHING = as_schedule(0)
@@ -132,6 +137,21 @@ class Finding:
         }
 
 
+@dataclass(frozen=True)
+class Offer:
+    r"""A theorem's bound after T steps, in the measure that all of them share.
+
+    Attributes:
+        expectation: what :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` is at most.
+        l1: what :math:`\mathbb{E}\|\nabla f(x_\tau)\|_1` is at most; None where the theorem does not say.
+        constants: the numbers that it is made of, by name.
+    """
+
+    expectation: float
+    l1: float | None
+    constants: dict[str, float]
+
+
 class Theorem(ABC):
     """A theorem as a declaration; its one instance is asked about algorithms.
 
@@ -174,6 +194,15 @@ class Theorem(ABC):
             conclusion = f"{self.title} does not cover it: {outside[0]}"
             return replace(self.finding(()), outside=outside, conclusion=conclusion)
         return self.decide(x, assumed)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """The theorem's bound after T steps, for an algorithm that it covers.
+
+        Raises:
+            TheoremError: it gives none, or a hypothesis on the steps 1..T is missing.
+        """
+        del x, problem, steps
+        raise TheoremError("it gives no bound for a number of steps")
 
     def finding(
         self,
@@ -251,3 +280,23 @@ class Reported:
     applies_to: str
     sentence: str
     confidence: Confidence = field(default=Confidence.REPORTED)
+
+
+def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
+    """alpha_t -> 0 with an infinite sum; the rate is max(1, sum alpha_t^2) / sum alpha_t."""
+    growth = two_sided(alpha)
+    if growth is None:
+        unknown = Decision(Status.UNDECIDED, "The order of alpha_t is not known.")
+        return [as_condition(1, unknown)], None
+    falls = (
+        Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
+        if growth.trend < 0
+        else Decision(Status.FAILS, "alpha_t does not tend to 0.", decide.GrowthWitness("alpha_t", growth))
+    )
+    diverges = decide.sum_diverges(alpha, "alpha")
+    squares, total = (growth * growth).partial_sums(), growth.partial_sums()
+    divisor = None if total is None or not growth.sum_diverges else total.inverse()
+    rate = None
+    if squares is not None and divisor is not None and falls.holds and diverges.holds:
+        rate = rate_of(CONSTANT.largest(squares) * divisor)
+    return [as_condition(1, falls), as_condition(2, diverges)], rate

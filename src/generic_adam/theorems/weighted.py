@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from generic_adam.errors import TheoremError
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Part, Series, Sweep
+from generic_adam.theorems.theorem import Offer
 
 
 @dataclass(frozen=True)
@@ -267,3 +268,16 @@ def concluded(
         trivial_l1=problem.gradient_sum_bound,
         trivial_l2=problem.total_gradient_bound**2,
     )
+
+
+def offered(found: WeightedBound) -> Offer:
+    """A bound with weights in the common measure.
+
+    Raises:
+      TheoremError: no step has a weight, so that there is none.
+    """
+    if found.divisor <= 0:
+        raise TheoremError("every learning rate up to the horizon is 0")
+    names = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
+    numbers = {name: float(getattr(found, name)) for name in names}
+    return Offer(found.l2, found.l1, {**numbers, "X_w": found.value})

@@ -9,15 +9,17 @@ almost non-increasing (R3). 4. sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.bound import bound as paper_bound
 from generic_adam.theorems.conditions import as_condition, decisions
 from generic_adam.theorems.paper_horizon import HorizonReading, read_horizon
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.rate import Rate, rate_of
-from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Theorem
+from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,15 @@ class Zou2019(Theorem):
         """The four conditions, for every t."""
         del assume
         return examine_method(x.method)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
+        found = paper_bound(x.method, replace(problem, epsilon=x.initial_v), steps)
+        if found.missing:
+            raise TheoremError("; ".join(map(str, found.missing)))
+        known = {} if found.constants is None else found.constants.to_dict()
+        numbers = {**known, "sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
+        return Offer(min(found.expectation, found.weighted), None, numbers)
 
 
 def examine_method(
