@@ -45,6 +45,7 @@ _NUMBER: Final = (int, float)
 _CERTIFICATE: Final = {
     "verdict": str,
     "rate?": (str, NoneType),
+    "theorem?": (str, NoneType),
     "method": dict.fromkeys(_SEQUENCES, str),
     "conditions": [{"number": (int, str), "status": str, "reason": str}],
 }

@@ -74,7 +74,8 @@ def render(contents: Contents) -> str:
     return template.render(
         bounds=[_bound(name, data) for name, data in contents.bounds.items()],
         certificates={
-            label: {"rate": None, **certificate} for label, certificate in contents.certificates.items()
+            label: {"rate": None, "theorem": None, **certificate}
+            for label, certificate in contents.certificates.items()
         },
         changed=contents.changed,
         facts=_facts(manifest),
