@@ -142,7 +142,7 @@ def _in_threads(count: int, threads: int = 16) -> None:
 
 
 def test_threads_answer_as_one_thread_does():
-    _in_threads(48)
+    _in_threads(32)
 
 
 @pytest.mark.exhaustive

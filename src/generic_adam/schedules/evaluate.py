@@ -405,20 +405,26 @@ def _share(node: OfWeights) -> Recursion:
         return node.known_facts["share"]
     log_rho, rest = split_geometric(node.weights)
     size = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
+    # A share does not change with the unit of the weights; a large one would overflow their sum.
+    first = rest(1)
+    unit = 2.0 ** -math.frexp(first)[1] if 1e200 < first < math.inf else 1.0
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
         # state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
         powers = np.exp(log_rho * (times - (times[0] - 1)))
-        weights = powers * rest.block(times)
+        weights = powers * (rest.block(times) * unit)
         if not bool(np.all(weights > 0)):
             first = int(times[np.argmin(weights > 0)])
             raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
         sums = state + np.cumsum(weights)
         # The exact sum carries over to the next block; sums inside it are accurate to a few ulp.
-        total = math.fsum((state, *weights.tolist()))
+        try:
+            total = math.fsum((state, *weights.tolist()))
+        except OverflowError:
+            raise ScheduleError(f"the sum of {node.weights} overflows by t = {times[-1]:.0f}") from None
         return weights / sums, total / float(powers[-1])
 
-    return node.known_facts.setdefault("share", Recursion(float(node.initial), size, advance))
+    return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
 
 
 @compiled.rule(WeightShare)

@@ -171,7 +171,10 @@ class Scale:
         """The scale in words people read, such as "T^(-1/2) log T"."""
         parts: list[str] = []
         if self.rho.sign_of_log:
-            parts.append(f"{math.exp(self.rho.log):.6g}^{variable}")
+            rate = self.rho.log
+            parts.append(
+                f"{math.exp(rate):.6g}^{variable}" if abs(rate) < 700 else f"e^({rate:.6g} {variable})"
+            )
         for name, exponent in (
             (variable, self.power),
             (f"log {variable}", self.log),

@@ -34,6 +34,8 @@ from generic_adam.schedules.tree import (
     normal_form,
 )
 
+# Up to this whole exponent 1 - (1 - c)^p is multiplied out.
+_LARGEST_HORNER = 8
 # Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
 _LARGEST_FOLDED_EXPONENT = 64
 _LARGEST_FOLDED_BITS = 2048
@@ -305,10 +307,23 @@ def _(node: Function) -> Schedule:
 
 
 def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
-    """1 - (1 - c)^p = -expm1(p log1p(-c)), accurate however small c is; None for another base."""
+    """1 - (1 - c)^p, accurate however small c is; None for a base that is no 1 - c.
+
+    -expm1(p log1p(-c)) in general. For p = 2, 3, ... it is c (1 + (1 - c) (1 + (1 - c) (...))), which has a
+    value where 1 - c is negative, too: 1 - (1 - 1.5/t)^2 at t = 1.
+    """
     if isinstance(base, Subtract) and base.left == ONE:
-        return -Function("expm1", exponent * Function("log1p", -base.right))
-    return None
+        missing = base.right
+    elif isinstance(base, Divide) and (base.right - base.left).is_constant:
+        missing = (base.right - base.left) / base.right
+    else:
+        return None
+    if isinstance(exponent, Constant) and exponent.value in range(2, _LARGEST_HORNER + 1):
+        inner: Schedule = ONE
+        for _ in range(int(exponent.value) - 1):
+            inner = 1 + base * inner
+        return missing * inner
+    return -Function("expm1", exponent * Function("log1p", -missing))
 
 
 @complement_of.rule(Maximum)

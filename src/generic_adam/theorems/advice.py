@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Schedule, as_schedule, has_callable, sqrt
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule, has_callable, sqrt
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.floor import least_theta
 from generic_adam.theorems.horizon import HorizonAnswer, noise_floor, read_horizon, whole_steps
@@ -246,11 +246,17 @@ def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:
 
 
 def _largest(schedule: Schedule, steps: int) -> float:
-    """The largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale."""
-    with np.errstate(all="ignore"):
-        found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
-        if steps > _COMPARED and not has_callable(schedule):
-            found = max(found, *(late_value(schedule, late) for late in _spread(steps)))
+    """The largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale.
+
+    Infinite where one of them has no value as a float.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
+            if steps > _COMPARED and not has_callable(schedule):
+                found = max(found, *(late_value(schedule, late) for late in _spread(steps)))
+    except ScheduleError:
+        return math.inf
     return found
 
 

@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from generic_adam.schedules import Constant
 from generic_adam.theorems.constants import Constants, Sequences, constants, log_C3
 from generic_adam.theorems.corollary import Estimate, at_weighted_iterate, constant_theta_estimate
 from generic_adam.theorems.product import BelowThetaPrime
@@ -142,7 +143,7 @@ def bound(
     seen = survey(method, steps)
     limit = limit_of_theta(method, seen)
     missing = seen.missing
-    if not missing and limit <= seen.beta**2:
+    if not missing and (limit <= seen.beta**2 or _on_the_border(method)):
         sentence = f"theta = {limit:.6g} is not above beta^2 = {seen.beta**2:.6g}"
         missing = (Missing("(R2)", sentence, None),)
     if theta_prime is not None:
@@ -184,6 +185,12 @@ def _assembled(
         estimate=estimate,
         weighted=weighted,
     )
+
+
+def _on_the_border(method: Method) -> bool:
+    """Whether theta = beta^2 for constants, compared as fractions: 0.49 and 0.7^2 differ as floats."""
+    beta, theta = method.beta, method.theta
+    return isinstance(beta, Constant) and isinstance(theta, Constant) and theta.value == beta.value**2
 
 
 def limit_of_theta(method: Method, seen: Survey) -> float:
