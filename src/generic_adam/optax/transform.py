@@ -275,10 +275,17 @@ def next_moments(
     gradient: jax.Array, m: jax.Array, v: jax.Array, decays: Decays
 ) -> tuple[jax.Array, jax.Array]:
     """m_t and v_t from m_{t-1}, v_{t-1} and g_t, in the wider of the dtypes of v and g."""
-    g = held_in_range(gradient.astype(jnp.promote_types(gradient.dtype, v.dtype)))
+    g = gradient.astype(jnp.promote_types(gradient.dtype, v.dtype))
+    if jnp.iscomplexobj(g):
+        held = held_in_range(g)
+        square = squared(held)
+    else:  # as `held_in_range`, with less arithmetic: v_t alone says what is not finite
+        limit = _largest_root(g.dtype, 2)
+        held = jnp.clip(g, -limit, limit)
+        square = jnp.minimum(g * g, limit**2) + 0 * g
     return (
-        decays.beta.average(m.astype(g.dtype), g),
-        decays.theta.average(v.astype(real_dtype(g.dtype)), squared(g)),
+        decays.beta.average(m.astype(g.dtype), held),
+        decays.theta.average(v.astype(real_dtype(g.dtype)), square),
     )
 
 
@@ -294,8 +301,12 @@ def held_in_range(gradient: jax.Array) -> jax.Array:
 
 
 def _clipped(values: jax.Array, share: int) -> jax.Array:
-    limit = float(jnp.finfo(values.dtype).max / share) ** 0.5
+    limit = _largest_root(values.dtype, share)
     return jnp.clip(values, -limit, limit) + 0 * values  # 0 times infinity is nan
+
+
+def _largest_root(dtype: DTypeLike, share: int) -> float:
+    return float(jnp.finfo(dtype).max / share) ** 0.5
 
 
 def squared(gradient: jax.Array) -> jax.Array:
