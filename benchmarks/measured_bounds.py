@@ -20,7 +20,7 @@ from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.delayed import delayed_bound
 from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import WeightedBound
 
 STEPS, RUNS, DIMENSION, NOISE = 4000, 400, 5, 0.5

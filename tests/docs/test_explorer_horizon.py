@@ -13,7 +13,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from generic_adam.theorems.epsilon import adam_terms
 from generic_adam.theorems.floor import constant_floor, three_numbers
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 
 DEFAULT = {"lr": 1e-3, "beta": 0.9, "theta": 0.999, "eps": 1e-8, "steps": 1000, "warmup": 0}
 CHOICES = [

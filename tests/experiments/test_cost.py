@@ -12,7 +12,7 @@ from generic_adam.schedules import parse
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.epsilon import adam_terms
 from generic_adam.theorems.floor import three_numbers
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 
 
 def lines(name, steps):

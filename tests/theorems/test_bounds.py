@@ -12,7 +12,7 @@ from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound
 from generic_adam.theorems.bounds import bound_algorithm, informative_from
 from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 
 PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 METHOD = Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")

@@ -13,7 +13,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.theorems.decay import box_bound, coupled, decay_bound, largest_update, own_equation
 from generic_adam.theorems.epsilon import epsilon_bound
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 from tests.theorems.test_epsilon import cases
 
 close = pytest.approx

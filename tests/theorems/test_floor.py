@@ -10,7 +10,7 @@ import pytest
 from generic_adam.errors import TheoremError
 from generic_adam.theorems.epsilon import adam_terms, heavy_ball_terms
 from generic_adam.theorems.floor import constant_floor, heavy_ball_floor, least_theta, three_numbers
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 
 
 @pytest.mark.parametrize(

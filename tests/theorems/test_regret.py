@@ -21,7 +21,7 @@ from generic_adam.theorems.regret import (
     non_increasing_regret,
     zeta_constant,
 )
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.verdicts import Status, Verdict
 

@@ -12,13 +12,13 @@ from generic_adam.theorems.clipping import biased_bound, clipped_parts, full_bat
 from generic_adam.theorems.delayed import delayed_bound
 from generic_adam.theorems.epsilon import epsilon_bound
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.special import (
     averaging_bound,
     big_batch_bound,
     largest_averaging_rate,
     sign_bound,
 )
-from generic_adam.theorems.sweep import Sequences
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])

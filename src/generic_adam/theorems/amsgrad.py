@@ -39,7 +39,8 @@ from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.epsilon import NOTHING, adam_terms, corrects_constant
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sweep import Block, Part, Sequences, Series, Sweep, Terms
+from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sweep import Part, Series, Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
 from generic_adam.theorems.verdicts import Condition, Status
 from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
@@ -184,23 +185,24 @@ def amsgrad_epsilon_bound(
 
     Args:
       sequences: alpha, beta, theta and eps with :math:`e_{t-1} \le e_t \le 2 e_{t-1}`, and v_0.
-      problem: L, d, the gap and `gradient_sup`.
+      problem: L, G, d, the gap and `gradient_sup`.
       s: a number in (0, 1); None takes the best one.
       zeta: likewise, for eps.
 
     Raises:
       TheoremError: there is no bound on the gradients, the hypothesis on eps fails, or D may be 0.
     """
-    parts = _certain(problem)
+    certain = _certain(problem)
     sweep = Sweep(sequences, partial(adam_terms, running_maximum=True))
     if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
         raise TheoremError(
             "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
         )
-    norms = _largest(parts, sequences.initial_v, 0.5, sweep.largest_eps)
-    with_share = sweep.largest_eps > 0 and sweep.has_momentum
-    bound = concluded("M_E", sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0)
-    trivial = min(bound.trivial_l2, sum(part.count * part.gradient**2 for part in parts))
+    # The almost sure bounds are for the divisor alone; the rest of the proof takes second moments.
+    norms = _largest(certain, sequences.initial_v, 0.5, sweep.largest_eps)
+    share = zeta if sweep.largest_eps > 0 and sweep.has_momentum else 0.0
+    bound = concluded("M_E", sweep, problem.parts, problem, norms, s=s, zeta=share)
+    trivial = min(bound.trivial_l2, sum(part.count * part.gradient**2 for part in certain))
     return replace(bound, trivial_l2=trivial)
 
 

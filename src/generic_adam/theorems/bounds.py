@@ -17,7 +17,7 @@ from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import LONGEST
+from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import Assumptions, Offer
 
 _LONGEST_SEARCHED = 1_000_000

@@ -39,7 +39,8 @@ from generic_adam.methods import Algorithm
 from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sweep import Block, Part, Sequences, Sweep, Terms
+from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sweep import Part, Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
 from generic_adam.theorems.verdicts import Condition, Status
 from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered

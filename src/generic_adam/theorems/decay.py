@@ -41,7 +41,8 @@ from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, weighted
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.rate import Rate, rate_of
 from generic_adam.theorems.recursions import Array, Recursion
-from generic_adam.theorems.sweep import BLOCK, Block, Sequences, Sweep, Terms
+from generic_adam.theorems.sequences import BLOCK, Block, Sequences
+from generic_adam.theorems.sweep import Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
 from generic_adam.theorems.verdicts import Condition, Status
 from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered

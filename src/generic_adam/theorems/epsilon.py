@@ -37,7 +37,8 @@ from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sweep import Block, Sequences, Sweep, Terms
+from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sweep import Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
 from generic_adam.theorems.verdicts import Condition, Status
 from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered, parts_of

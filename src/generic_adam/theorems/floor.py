@@ -24,7 +24,8 @@ import math
 from dataclasses import dataclass
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Form, Part, Sequences, Sweep
+from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Form, Part, Sweep
 from generic_adam.theorems.weighted import Share, least_ratio
 
 TYPICAL_GRADIENT = 1e-3

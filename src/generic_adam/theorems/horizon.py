@@ -24,7 +24,8 @@ from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.epsilon import adam_terms, heavy_ball_terms
 from generic_adam.theorems.floor import TYPICAL_GRADIENT, constant_floor, heavy_ball_floor, three_numbers
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import LONGEST, Form, Sequences
+from generic_adam.theorems.sequences import LONGEST, Sequences
+from generic_adam.theorems.sweep import Form
 from generic_adam.theorems.theorem import Assumptions, beyond
 
 _NOTHING = as_schedule(0)

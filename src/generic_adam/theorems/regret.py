@@ -60,7 +60,7 @@ from generic_adam.theorems.decide import Decision, StepWitness
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.recursions import Array, minus_log
-from generic_adam.theorems.sweep import BLOCK, Block, Sequences
+from generic_adam.theorems.sequences import BLOCK, Block, Sequences
 from generic_adam.theorems.theorem import About, Assumptions, Finding, Theorem
 from generic_adam.theorems.verdicts import Condition, Status
 

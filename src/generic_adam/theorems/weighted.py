@@ -225,7 +225,7 @@ def concluded(
 ) -> WeightedBound:
     r"""Put a bound together, the shares chosen so as to make it least where they are not given.
 
-    The shares are those that are best for the majorants of the summands one by one, which is nearly the same;
+    The shares are the best ones for the majorants of the summands one by one, a few percent from the best;
     the value is the theorem's for these shares.
 
     Args:
