@@ -28,11 +28,11 @@ import numpy as np
 from machine import best_seconds, publish
 
 from generic_adam.experiments.counterexample import Counterexample, Plan, compile_kernels, simulate
-from generic_adam.experiments.counterexample.algorithms import Block, GenericAdam
-from generic_adam.experiments.counterexample.figure import figure_methods
+from generic_adam.experiments.counterexample.problem import GradientStream
+from generic_adam.experiments.counterexample.rules import AdamRule, Block
 from generic_adam.experiments.counterexample.simulation import Chunk, Simulation
-from generic_adam.experiments.counterexample.streams import GradientStream
-from generic_adam.methods import Method
+from generic_adam.experiments.counterexample.study import figure_methods
+from generic_adam.methods import Algorithm, Method
 
 LANES = (32, 100)
 STEPS = 5_000
@@ -60,12 +60,12 @@ class Candidate(NamedTuple):
 
 def values(steps: int) -> tuple[np.ndarray, ...]:
     """The method's five schedules at t = 1, ..., steps."""
-    return tuple(schedule.values(1, steps + 1) for schedule in GenericAdam(ADAM).schedules)
+    return tuple(schedule.values(1, steps + 1) for schedule in AdamRule(Algorithm(ADAM)).schedules)
 
 
 def compiled_loops(lanes: int) -> Candidate:
     """Our kernels alone, on schedules that are already evaluated: what the C loop does, in Numba."""
-    algorithm, coefficients, nothing = GenericAdam(ADAM), values(STEPS), np.empty((0, lanes))
+    algorithm, coefficients, nothing = AdamRule(Algorithm(ADAM)), values(STEPS), np.empty((0, lanes))
 
     def advance(chunk: Chunk) -> np.ndarray:
         gradients, _ = chunk.stream.draw(1, STEPS, NO_RECORDS)

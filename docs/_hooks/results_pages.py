@@ -27,6 +27,7 @@ EXPERIMENTS = (
     ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
 )
 OUTCOMES = ("outcomes.md", "final.md")
+TABLES = ("guarantees", "turning", "conditions", "best", "outside")
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}
 NAMED_VERSIONS = ("numpy", "torch", "jax")
 
@@ -120,8 +121,9 @@ def _generators() -> dict[str, Callable[[], str]]:
         name = folder.relative_to(RESULTS).as_posix().replace("/", "-")
         if (folder / "claims.json").is_file():
             found[f"claims-{name}"] = partial(claims_of, folder)
-        if (folder / "guarantees.md").is_file():
-            found[f"guarantees-{name}"] = partial((folder / "guarantees.md").read_text, encoding="utf-8")
+        for table in TABLES:
+            if (folder / f"{table}.md").is_file():
+                found[f"{table}-{name}"] = partial((folder / f"{table}.md").read_text, encoding="utf-8")
         if any((folder / outcomes).is_file() for outcomes in OUTCOMES):
             found[f"outcomes-{name}"] = partial(outcomes_of, folder)
     return found

@@ -15,14 +15,14 @@ from generic_adam.cli.app import run
 from generic_adam.errors import RunError
 from generic_adam.experiments import counterexample
 from generic_adam.experiments.counterexample import Plan
-from generic_adam.experiments.counterexample.figure import figure_methods
+from generic_adam.experiments.counterexample.study import figure_methods
 from generic_adam.experiments.records import OutputError, damaged_files, read_claims
 from generic_adam.report import counterexample as report
 
-SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1"]
+SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1", "--no-turning"]
 FILES = {
     "counterexample.svg", "counterexample.png", "outcomes.md", "records.csv", "outcomes.csv", "claims.json",
-    "claims.md", "manifest.json",
+    "claims.md", "manifest.json", "conditions.md",
 }  # fmt: skip
 
 
@@ -51,10 +51,10 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert {row["method"] for row in rows} > set(figure_methods())
     assert all(float(row["x_q10"]) <= float(row["x_q50"]) <= float(row["x_q90"]) for row in rows)
     outcomes = read_rows(tmp_path / "outcomes.csv")
-    assert len(outcomes) == 16 * 4
-    assert len(read_claims(tmp_path)) == 12
+    assert len(outcomes) == 17 * 4
+    assert len(read_claims(tmp_path)) == 15
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["settings"]["lane_steps"] == 16 * 4 * 3000
+    assert manifest["settings"]["lane_steps"] == 17 * 4 * 3000
     assert manifest["settings"]["problem"]["common_slope"] == -10.0
 
 
@@ -70,7 +70,18 @@ def test_quick_yields_to_what_is_said(tmp_path: Path) -> None:
 
 
 def test_the_command_in_the_manifest_repeats_the_run(tmp_path: Path) -> None:
-    settings = ["--form", "deterministic", "--no-peers", "--seed", "5", "--steps", "500", "--seeds", "2"]
+    settings = [
+        "--form",
+        "deterministic",
+        "--no-peers",
+        "--seed",
+        "5",
+        "--steps",
+        "500",
+        "--seeds",
+        "2",
+        "--quick",
+    ]
     assert reproduce("counterexample", *settings, "--out", tmp_path / "a") == 0
     command = json.loads((tmp_path / "a" / "manifest.json").read_text(encoding="utf-8"))["command"]
     assert run([*command.split()[1:], "--out", str(tmp_path / "b")]) == 0
@@ -79,12 +90,13 @@ def test_the_command_in_the_manifest_repeats_the_run(tmp_path: Path) -> None:
 
 
 def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small = ["--steps", "300", "--seeds", "2", "--columns", "3", "--rows", "3"]
+    small = ["--quick", "--steps", "300", "--seeds", "2", "--columns", "3", "--rows", "3"]
     assert reproduce("phase-map", *small, "--out", tmp_path) == 0
     names = {"phase-map.svg", "phase-map.png", "phase-map.csv", "claims.json", "claims.md", "manifest.json"}
+    names |= {"best.md", "outside.md"}
     assert visible(tmp_path) == names
     rows = read_rows(tmp_path / "phase-map.csv")
-    assert [row["theory"] for row in rows].count("certified") == 1
+    assert [row["paper"] for row in rows].count("1") == 1
     assert "not necessary" in capsys.readouterr().out
 
 

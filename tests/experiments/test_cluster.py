@@ -12,13 +12,15 @@ import pytest
 from generic_adam.cli.app import run
 from generic_adam.errors import RunError
 from generic_adam.experiments.cluster import simulate_on_cluster
-from generic_adam.experiments.counterexample import AMSGrad, LaneRecords, Plan, simulate
-from generic_adam.methods import Method
+from generic_adam.experiments.counterexample import LaneRecords, Plan, simulate
+from generic_adam.methods import Algorithm, Method
 
 distributed = pytest.importorskip("distributed")
 
 ADAM = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
-PLAN = Plan({"Adam": ADAM, "AMSGrad": AMSGrad(ADAM)}, steps=20_000, replicates=24, seed=1)
+PLAN = Plan(
+    {"Adam": ADAM, "AMSGrad": Algorithm(ADAM, running_maximum=True)}, steps=20_000, replicates=24, seed=1
+)
 
 # Workers that are ended on purpose leave sockets to the collector; nothing else is let through.
 pytestmark = pytest.mark.filterwarnings(

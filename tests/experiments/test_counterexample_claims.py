@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan, simulate
-from generic_adam.experiments.counterexample.claims import claims, claims_as_printed
-from generic_adam.experiments.counterexample.figure import PANELS, figure_methods, path_theta
+from generic_adam.experiments.counterexample.drift import Estimate
+from generic_adam.experiments.counterexample.study import (
+    PANELS,
+    PATH,
+    Outcome,
+    Turning,
+    claims,
+    claims_as_printed,
+    figure_methods,
+)
 from generic_adam.experiments.records import Claim
-from generic_adam.schedules import parse
 
 TIMES = np.array([10**5, 10**6, 10**7])
 SEEDS = 20
@@ -49,7 +56,7 @@ def find(found: list[Claim], words: str) -> Claim:
 
 
 def test_lanes_as_the_paper_claims_support_it(printed: LaneRecords) -> None:
-    found = claims(lanes(AS_CLAIMED), printed)
+    found = claims(Outcome(lanes(AS_CLAIMED), printed))
     verdicts = {claim.sentence: claim.verdict for claim in found}
     against = [sentence for sentence, verdict in verdicts.items() if verdict != "supported"]
     # Two sentences are misprints, and lanes that behave as claimed contradict them.
@@ -65,13 +72,13 @@ def test_lanes_as_the_paper_claims_support_it(printed: LaneRecords) -> None:
         ("(a) r = 0", (-0.5, 0.2), "For r = 0 it", "contradicted"),
         ("(b) r = 0.25", (1.0, 0.1), "r = 0.25 is convergent", "contradicted"),
         ("(a) r = 0.5", (-0.5, 0.025), "slower when r decreases", "unclear"),
-        ("(c) s = 0.4", (-0.9, 0.2), "smaller s is faster", "unclear"),
+        ("(c) s = 0.4", (-0.9, 0.2), "smaller s is faster (s", "unclear"),
     ],
 )
 def test_other_lanes_change_the_verdict(
     printed: LaneRecords, label: str, end: tuple[float, float], words: str, verdict: str
 ) -> None:
-    found = claims(lanes(AS_CLAIMED | {label: end}), printed)
+    found = claims(Outcome(lanes(AS_CLAIMED | {label: end}), printed))
     assert find(found, words).verdict == verdict
 
 
@@ -80,7 +87,7 @@ def test_one_seed_in_twenty_may_dissent(printed: LaneRecords, dissenting: int, v
     records = lanes(AS_CLAIMED)
     x = records.x.copy()
     x[records.index("(a) r = 1"), -1, :dissenting] = 0.5
-    claim = find(claims(replace(records, x=x), printed), "For r = 1 ")
+    claim = find(claims(Outcome(replace(records, x=x), printed)), "For r = 1 ")
     assert claim.verdict == verdict
     assert f"{SEEDS - dissenting} of {SEEDS} seeds" in claim.evidence
 
@@ -95,15 +102,43 @@ def test_the_figure_has_the_papers_ten_curves() -> None:
             assert method.at(t) == pytest.approx((0.5 / t**0.5, 0.9, 1 - (0.01 + 0.99 * r) / t**r), rel=1e-14)
     assert methods["(c) s = 0.6"].at(9) == pytest.approx((0.5 / 9**0.6, 0.9, 1 - 0.802 / 9**0.8), rel=1e-14)
     assert methods["(b) r = 0.25"].theta(16) == pytest.approx(1 - 0.01 / 2, rel=1e-15)
-    assert parse(path_theta(0))(5) == 0.99
 
 
 def test_equal_regrets_speak_for_no_order(printed: LaneRecords) -> None:
     level = lanes({label: (x, 0.2) for label, (x, _) in AS_CLAIMED.items()})
-    assert find(claims(level, printed), "smaller s is faster").verdict == "unclear"
+    assert find(claims(Outcome(level, printed)), "smaller s is faster (s").verdict == "unclear"
 
 
 def test_a_run_of_the_misprint_is_judged_on_the_misprint_alone(printed: LaneRecords) -> None:
-    (claim,) = claims_as_printed(printed)
+    (claim,) = claims_as_printed(Outcome(printed, printed))
     assert claim.verdict == "contradicted"
     assert "sentences above" not in claim.evidence
+
+
+def test_a_longer_run_decides_what_is_open(printed: LaneRecords) -> None:
+    short = lanes(AS_CLAIMED | {"(a) r = 0.5": (0.5, 0.2), "(c) s = 0.4": (-0.9, 0.2)})
+    found = claims(Outcome(short, printed, longer=lanes(AS_CLAIMED)))
+    for words in ("For r = 0.5 ", "smaller s is faster (s"):
+        claim = find(found, words)
+        assert claim.verdict == "supported"
+        assert claim.evidence.count("at T = ") == 2
+    # Only the curves that were run longer are judged there.
+    assert find(found, "For r = 1 ").evidence.count("at T = ") == 1
+
+
+@pytest.mark.parametrize(
+    ("theta_star", "step", "verdicts"),
+    [
+        (0.9996, 1.7e11, ["supported", "supported"]),
+        (0.99, 2e4, ["contradicted", "contradicted"]),
+    ],
+)
+def test_the_turn_explains_what_is_not_seen(
+    printed: LaneRecords, theta_star: float, step: float, verdicts: list[str]
+) -> None:
+    unseen = Estimate(float("nan"), float("nan"))
+    rows = tuple((curve, Estimate(step, step / 100), unseen) for r, curve in PATH.items() if r)
+    turning = Turning(Estimate(theta_star, 1e-6), rows, ())
+    found = claims(Outcome(lanes(AS_CLAIMED), printed, turning=turning))
+    wanted = [find(found, words) for words in ("not sufficiently close", "no convergent trend")]
+    assert [claim.verdict for claim in wanted] == verdicts

@@ -22,18 +22,17 @@ from generic_adam.experiments import checkpoint
 from generic_adam.experiments import run as run_module
 from generic_adam.experiments.counterexample import (
     AdaShift,
-    AMSGrad,
     Counterexample,
     LaneRecords,
-    Padam,
     Plan,
     compile_kernels,
     kernels,
     simulate,
 )
+from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_manifest
-from generic_adam.experiments.run import PausedRun, Run, open_run
-from generic_adam.methods import Method
+from generic_adam.experiments.run import PausedRun, Run, Stages, open_run
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import as_schedule
 
 ADAM = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
@@ -41,8 +40,8 @@ PLAN = Plan(
     {
         "AdaEMA": Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/t"),
         "weights": Method.from_weights(alpha="0.5/sqrt(t)", beta=0.9, weights="t^0.5"),
-        "AMSGrad": AMSGrad(ADAM),
-        "Padam": Padam(ADAM),
+        "AMSGrad": Algorithm(ADAM, running_maximum=True),
+        "Padam": Algorithm(ADAM, running_maximum=True, power=0.125),
         "AdaShift": AdaShift(as_schedule("0.5/sqrt(t)")),
     },
     steps=3000,
@@ -122,6 +121,21 @@ def test_checkpoints_come_by_themselves_and_two_are_kept(
         resumed = simulate(PLAN, block=700, run=run, progress=steps.append)
     assert steps == [3000]
     assert same_bits(resumed, simulate(PLAN))
+
+
+def test_stages_go_on_where_they_were(tmp_path: Path) -> None:
+    plans = [replace(PLAN, steps=steps, seed=steps) for steps in (300, 500)]
+    with pytest.raises(PausedRun) as caught, running(tmp_path) as run:
+        run.carry_through(Stages(*(Simulation(plan, block=50) for plan in plans)), stop_after(400))
+    assert caught.value.next_t == 401
+    stages = Stages(*(Simulation(plan) for plan in plans))
+    with running(tmp_path) as run:
+        run.carry_through(stages)
+    assert stages.is_finished
+    assert stages.next_t == stages.steps + 1 == 801
+    for plan, work in zip(plans, stages.works, strict=True):
+        assert isinstance(work, Simulation)
+        assert same_bits(work.records(), simulate(plan))
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
@@ -256,7 +270,7 @@ def kernel_cache_script(cache: Path) -> subprocess.CompletedProcess[str]:
     """Run two methods in a fresh process whose compiled loops are kept in `cache`."""
     script = """
 from generic_adam.experiments.counterexample import Plan, simulate
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
 print(simulate(Plan({"m": Method("0.5/sqrt(t)", 0.9, 0.99)}, 50)).final_x("m")[0].hex())
 """
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from generic_adam.experiments.counterexample import Counterexample, gradients_of
-from generic_adam.experiments.counterexample.streams import GradientStream, initial_words
+from generic_adam.experiments.counterexample.problem import GradientStream, initial_words
 
 NOTHING = np.empty(0, dtype=np.int64)
 

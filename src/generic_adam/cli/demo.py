@@ -28,21 +28,17 @@ def demo(
 
     from generic_adam.cli.tables import answer, make_console, print_table
     from generic_adam.experiments.counterexample import Plan, simulate
-    from generic_adam.experiments.counterexample.algorithms import AMSGrad
     from generic_adam.experiments.records import ensure_output_directory
     from generic_adam.methods.recipes import recipe
-    from generic_adam.report.counterexample import draw_ends
+    from generic_adam.report.counterexample import draw_two_curves
     from generic_adam.report.style import save_figure
     from generic_adam.theorems.certificate import certify_algorithm
 
     folder = ensure_output_directory(out)
     subjects = _contestants()
-    methods = {
-        label: AMSGrad(one.method) if one.running_maximum else one.method for label, one in subjects.items()
-    }
     certificates = {label: certify_algorithm(one) for label, one in subjects.items()}
     with make_console(stderr=True).status("compiling the inner loops (kept for later runs), then simulating"):
-        records = simulate(Plan(methods, steps=STEPS, replicates=SEEDS), threads=2)
+        records = simulate(Plan(subjects, steps=STEPS, replicates=SEEDS), threads=2)
     rows = [
         (
             label,
@@ -58,11 +54,7 @@ def demo(
     print(
         "Not certified means that no theorem guarantees it. Here Adam does fail; on your problem it may not."
     )
-    told = {"Adam": r"Adam, $\theta = 0.99$", "certified Adam": r"$\theta_t = 1 - 1/\max(t, 2)$"}
-    figure = draw_ends(
-        records, {label: f"{words}: {certificates[label].verdict}" for label, words in told.items()}
-    )
-    for path in save_figure(figure, folder / "counterexample"):
+    for path in save_figure(draw_two_curves(records), folder / "counterexample"):
         print(f"wrote {path}")
     known = recipe("nanogpt")
     certificate = certify_algorithm(known.algorithm)

@@ -10,18 +10,23 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
 from generic_adam.cli.run_options import Quick, Restart, Scheduler, Seed, Threads
 
 if TYPE_CHECKING:
+    from generic_adam.experiments.bound import Comparison
     from generic_adam.experiments.counterexample import LaneRecords, Plan
+    from generic_adam.experiments.counterexample.study import Outcome
+    from generic_adam.experiments.phase_map import MapOutcome
     from generic_adam.experiments.run import Run
 
 Timing = dict[str, Any]
+Found = TypeVar("Found")
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +54,9 @@ def counterexample(
     peers: Annotated[
         bool, typer.Option(help="Also run AMSGrad, Padam, AdaShift, RMSProp and AdaGrad.")
     ] = True,
+    turning: Annotated[
+        bool, typer.Option(help="Also run the slow curves to 10 T, and measure when each r turns round.")
+    ] = True,
     seed: Seed = 0,
     threads: Threads = None,
     scheduler: Scheduler = None,
@@ -57,8 +65,14 @@ def counterexample(
     """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar."""
     from generic_adam.cli.tables import answer, print_table
     from generic_adam.experiments.counterexample import Counterexample, Plan
-    from generic_adam.experiments.counterexample.figure import figure_methods, peer_methods
-    from generic_adam.report.counterexample import OUTCOME_HEADINGS, outcome_rows, write_results
+    from generic_adam.experiments.counterexample.study import Study, figure_methods, peer_methods, run_study
+    from generic_adam.report.counterexample import (
+        OUTCOME_HEADINGS,
+        TURNING_HEADINGS,
+        outcome_rows,
+        turning_rows,
+        write_results,
+    )
 
     plan = Plan(
         figure_methods() | (peer_methods() if peers else {}),
@@ -67,20 +81,40 @@ def counterexample(
         problem=Counterexample(form=form, as_printed=as_printed),
         seed=seed,
     )
+    study = Study(plan, is_quick=quick, with_turning=turning)
     command = f"generic-adam reproduce counterexample {_common(plan)} --form {plan.problem.form}"
-    command += " --as-printed" if as_printed else ""
-    command += "" if peers else " --no-peers"
+    for name, is_given in (("as-printed", as_printed), ("no-peers", not peers), ("quick", quick)):
+        command += f" --{name}" if is_given else ""
+    command += "" if turning else " --no-turning"
 
-    def write(folder: Path, records: LaneRecords, timing: Timing, seconds: float) -> None:
-        write_results(folder, plan, records, command, timing, seconds)
-        print_table(
-            OUTCOME_HEADINGS,
-            [(*row[:-1], answer(row[-1])) for row in outcome_rows(plan.methods, records)],
-            title=f"Who converges here: T = {plan.steps:,}, {len(plan.replicate_range)} seeds",
-            right=OUTCOME_HEADINGS[1:-1],
+    def compute(lanes: Lanes) -> Outcome:
+        return run_study(
+            study,
+            threads=lanes.threads,
+            progress=lanes.progress,
+            run=lanes.run,
+            simulate_lanes=lanes.elsewhere,
         )
 
-    _reproduce(plan, plan.settings(), command, out, write, threads, scheduler, restart)
+    def write(folder: Path, outcome: Outcome, timing: Timing, seconds: float) -> None:
+        write_results(folder, study, outcome, command, timing, seconds)
+        print_table(
+            OUTCOME_HEADINGS,
+            [(*row[:-1], answer(row[-1])) for row in outcome_rows(plan.methods, outcome)],
+            title=f"Who converges here: {len(plan.replicate_range)} seeds",
+            right=OUTCOME_HEADINGS[1:-1],
+        )
+        if outcome.turning is not None:
+            print_table(
+                TURNING_HEADINGS,
+                turning_rows(outcome.turning),
+                title=f"Where it turns round: theta* = {outcome.turning.theta_star}",
+                right=TURNING_HEADINGS[2:],
+            )
+
+    _reproduce(
+        Job(study.identity, study.lane_steps, command, compute, write), out, threads, scheduler, restart
+    )
 
 
 def phase_map(
@@ -103,7 +137,7 @@ def phase_map(
 ) -> None:
     """Map where Generic Adam converges on the counterexample, against where the theory says so."""
     from generic_adam.cli.tables import answer, print_table
-    from generic_adam.experiments.phase_map import Grid
+    from generic_adam.experiments.phase_map import Grid, identity, run_map
     from generic_adam.report.phase_map import write_results
 
     columns = columns if columns is not None else (11 if quick else 41)
@@ -111,22 +145,28 @@ def phase_map(
     grid = Grid.regular(columns, rows)
     plan = grid.plan(parse_steps(steps or ("1e5" if quick else "1e7")), seeds, seed)
     command = f"generic-adam reproduce phase-map {_common(plan)} --columns {columns} --rows {rows}"
-    identity = {key: value for key, value in plan.settings().items() if key != "methods"}
-    identity |= {"r": list(grid.r), "s": list(grid.s)}
+    command += " --quick" if quick else ""
+    settings = identity(grid, plan)
 
-    def write(folder: Path, records: LaneRecords, timing: Timing, seconds: float) -> None:
-        claims = write_results(folder, grid, records, command, identity | timing, seconds)
+    def compute(lanes: Lanes) -> MapOutcome:
+        return run_map(
+            grid, plan, is_quick=quick, threads=lanes.threads, progress=lanes.progress, run=lanes.run,
+            simulate_lanes=lanes.elsewhere,
+        )  # fmt: skip
+
+    def write(folder: Path, outcome: MapOutcome, timing: Timing, seconds: float) -> None:
+        claims = write_results(folder, outcome, command, settings | timing, seconds)
         print_table(
             ("claim", "verdict", "evidence"),
             [(claim.sentence, answer(claim.verdict), claim.evidence) for claim in claims],
         )
 
-    _reproduce(plan, identity, command, out, write, threads, scheduler, restart)
+    _reproduce(Job(settings, plan.lane_steps, command, compute, write), out, threads, scheduler, restart)
 
 
 def bound(
-    seeds: Annotated[int | None, typer.Option(help="Independent runs: 128, or 16 with --quick.")] = None,
-    steps: Annotated[str | None, typer.Option(help="T: 1e5, or 2e3 with --quick.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Independent runs: 64, or 16 with --quick.")] = None,
+    steps: Annotated[str | None, typer.Option(help="T: 1e6, or 2e3 with --quick.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")] = Path(
         "runs/bound"
     ),
@@ -134,37 +174,28 @@ def bound(
     seed: Seed = 0,
     restart: Restart = False,
 ) -> None:
-    """Measure Theorem 1's left side on the sum of x^2/(1+x^2) with bounded noise, beside its bound."""
+    """Measure what Theorems 1, 2, W and E bound on the sum of x^2/(1+x^2) with bounded noise."""
     from dataclasses import asdict
 
-    from rich.progress import Progress
+    from generic_adam.cli.tables import print_table
+    from generic_adam.experiments.bound import MEMBERS, BoundedWell, run_measurements
+    from generic_adam.report.bound import HEADINGS, rows, write_results
 
-    from generic_adam.cli.tables import make_console, print_table
-    from generic_adam.experiments.measured import BoundedWell, measure
-    from generic_adam.experiments.run import open_run
-    from generic_adam.report.bound import HEADINGS, compare, families, write_results
-
-    begun = time.perf_counter()
-    seeds = seeds if seeds is not None else (16 if quick else 128)
-    total, well = parse_steps(steps or ("2e3" if quick else "1e5")), BoundedWell()
+    seeds = seeds if seeds is not None else (16 if quick else 64)
+    total, well = parse_steps(steps or ("2e3" if quick else "1e6")), BoundedWell()
     command = f"generic-adam reproduce bound --seeds {seeds} --steps {total} --seed {seed}"
-    identity = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
-    with open_run(out, identity, restart=restart, hold_signals=False) as run:
-        if _is_finished(run):
-            return
-        panels = {}
-        console = make_console(stderr=True)
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            methods = families()
-            task = progress.add_task("measuring", total=total * sum(map(len, methods.values())))
-            for title, members in methods.items():
-                runs = measure(members, well, total, seeds, seed, lambda done: progress.advance(task, done))
-                panels[title] = compare(members, well, runs)
-        with run.publish() as folder:
-            write_results(folder, panels, command, identity, time.perf_counter() - begun)
-            rows = [(title, *one.row) for title, comparisons in panels.items() for one in comparisons]
-            print_table(("panel", *HEADINGS), rows, right=HEADINGS[1:8], title=f"Theorem 1, {seeds} seeds")
-        _list_files(run.directory)
+    settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
+
+    def compute(lanes: Lanes) -> list[Comparison]:
+        return run_measurements(well, total, seeds, seed, progress=lanes.progress, run=lanes.run)
+
+    def write(folder: Path, found: list[Comparison], timing: Timing, seconds: float) -> None:
+        write_results(folder, found, command, settings | timing, seconds)
+        title = f"Measured and bounded at T = {total:,}, {seeds} seeds"
+        print_table(HEADINGS, rows(found), right=HEADINGS[2:8], title=title)
+
+    lane_steps = total * seeds * len(MEMBERS)
+    _reproduce(Job(settings, lane_steps, command, compute, write), out, 1, None, restart)
 
 
 def parse_steps(text: str) -> int:
@@ -191,24 +222,48 @@ def _common(plan: Plan) -> str:
     return f"--seeds {len(plan.replicate_range)} --steps {plan.steps} --seed {plan.seed}"
 
 
-def _reproduce(
-    plan: Plan,
-    identity: Mapping[str, Any],
-    command: str,
-    out: Path,
-    write: Callable[[Path, LaneRecords, Timing, float], None],
-    threads: int | None,
-    scheduler: str | None,
-    restart: bool,
-) -> None:
-    """Simulate in a directory of its own and publish, or say how to go on.
+@dataclass(frozen=True)
+class Lanes:
+    """What an experiment is given to compute with.
+
+    Attributes:
+      run: the directory it holds.
+      threads: of this machine.
+      progress: to be called with the number of steps made so far and that of all.
+      elsewhere: runs a plan on a cluster, or None.
+    """
+
+    run: Run
+    threads: int
+    progress: Callable[[int, int], None]
+    elsewhere: Callable[[Plan], LaneRecords] | None
+
+
+@dataclass(frozen=True)
+class Job(Generic[Found]):
+    """An experiment, as this file carries it out.
+
+    Attributes:
+      identity: what must be the same for a run to be this one.
+      lane_steps: single steps of single lanes.
+      command: what a person types to repeat it.
+      compute: finds everything.
+      write: fills a folder with the results, which then appear together.
+    """
+
+    identity: Mapping[str, Any]
+    lane_steps: int
+    command: str
+    compute: Callable[[Lanes], Found]
+    write: Callable[[Path, Found, Timing, float], None]
+
+
+def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str | None, restart: bool) -> None:
+    """Compute in a directory of its own and publish, or say how to go on.
 
     Args:
-      plan: what to simulate.
-      identity: what must be the same for a run to be this one.
-      command: what a person types to repeat it.
+      job: the experiment.
       out: the directory.
-      write: fills a folder with the results, which then appear together.
       threads: threads of this machine (None: all cores).
       scheduler: address of a Dask scheduler, or None.
       restart: replace what the directory holds.
@@ -216,59 +271,44 @@ def _reproduce(
     from generic_adam.experiments.run import PausedRun, open_run
 
     begun = time.perf_counter()
-    with open_run(out, identity, restart=restart, hold_signals=scheduler is None, is_command=True) as run:
-        if _is_finished(run):
+    with open_run(out, job.identity, restart=restart, hold_signals=scheduler is None, is_command=True) as run:
+        if run.is_finished:
+            typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
-            records, timing = _simulate(run, plan, threads, scheduler)
+            found, timing = _compute(job, run, os.cpu_count() or 1 if threads is None else threads, scheduler)
         except (PausedRun, OSError) as stop:
             if run.signals.number is None:
                 raise
             with suppress(OSError):  # the terminal may be what went away
                 where = stop if isinstance(stop, PausedRun) else "paused"
-                again = f"{command} --out {shlex.quote(str(out))}"
+                again = f"{job.command} --out {shlex.quote(str(out))}"
                 typer.echo(f"{where}; go on with: {again}", err=True)
             raise typer.Exit(128 + run.signals.number) from None
         with run.publish() as folder:
-            write(folder, records, timing, time.perf_counter() - begun)
-        _list_files(run.directory)
+            job.write(folder, found, timing, time.perf_counter() - begun)
+            names = sorted(path.name for path in folder.iterdir())
+        typer.echo("\n".join(f"wrote {run.directory / name}" for name in names))
 
 
-def _is_finished(run: Run) -> bool:
-    if run.is_finished:
-        typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
-    return run.is_finished
-
-
-def _list_files(directory: Path) -> None:
-    from generic_adam.experiments.records import read_manifest
-
-    files = (read_manifest(directory) or {}).get("files", {})
-    typer.echo("\n".join(f"wrote {directory / name}" for name in [*files, "manifest.json"]))
-
-
-def _simulate(run: Run, plan: Plan, threads: int | None, scheduler: str | None) -> tuple[LaneRecords, Timing]:
+def _compute(job: Job[Found], run: Run, threads: int, scheduler: str | None) -> tuple[Found, Timing]:
     from generic_adam.cli.tables import make_console
-    from generic_adam.experiments.counterexample import compile_kernels, simulate
+    from generic_adam.experiments.counterexample import compile_kernels
 
     console = make_console(stderr=True)
-    begun, worked = time.perf_counter(), time.process_time()
-    if scheduler is not None:
-        from generic_adam.experiments.cluster import simulate_on_cluster
-
-        with _progress(plan) as report:
-            records = simulate_on_cluster(plan, scheduler, progress=report, tell=console.print)
-        return records, _timing(plan, time.perf_counter() - begun) | {"scheduler": scheduler}
-
     with console.status("compiling the inner loops (kept for later runs)"):
         compiling = compile_kernels()
-    threads = os.cpu_count() or 1 if threads is None else threads
-    with _progress(plan) as report:
-        records = simulate(plan, threads=threads, progress=report, run=run)
+    begun, worked = time.perf_counter(), time.process_time()
+    with _progress(job.lane_steps) as report:
+        found = job.compute(Lanes(run, threads, report, _elsewhere(scheduler)))
     for complaint in run.complaints:
         console.print(f"warning: {complaint}; the checkpoint before it was used", markup=False)
-    timing = _timing(plan, run.seconds) | {
+    seconds = run.seconds if scheduler is None else time.perf_counter() - begun
+    timing: Timing = {
+        "lane_steps": job.lane_steps,
+        "simulation_seconds": round(seconds, 3),
         "threads": threads,
+        "scheduler": scheduler,
         "resumed_from": run.resumed_from,
         "compile_seconds": round(compiling, 3),
         # What this process needed, whatever else the machine did: over the number of cores, the time on an
@@ -276,49 +316,34 @@ def _simulate(run: Run, plan: Plan, threads: int | None, scheduler: str | None) 
         "processor_seconds": round(time.process_time() - worked, 3),
     }
     console.print(
-        f"{plan.lane_steps:,} lane-steps in {timing['simulation_seconds']} s: "
-        f"{timing['nanoseconds_a_lane_step']} ns each on {threads} thread{'s' if threads > 1 else ''}; "
-        f"compiling took {compiling:.1f} s before that"
+        f"{job.lane_steps:,} lane-steps and what belongs to them in {seconds:.1f} s on {threads} "
+        f"thread{'s' if threads > 1 else ''}; compiling took {compiling:.1f} s before that"
     )
-    return records, timing
+    return found, timing
 
 
-def _timing(plan: Plan, seconds: float) -> Timing:
-    return {
-        "lane_steps": plan.lane_steps,
-        "simulation_seconds": round(seconds, 3),
-        "nanoseconds_a_lane_step": round(1e9 * seconds / plan.lane_steps, 3),
-    }
+def _elsewhere(scheduler: str | None) -> Callable[[Plan], LaneRecords] | None:
+    if scheduler is None:
+        return None
+    from generic_adam.cli.tables import make_console
+    from generic_adam.experiments.cluster import simulate_on_cluster
+
+    tell = make_console(stderr=True).print
+    return lambda plan: simulate_on_cluster(plan, scheduler, tell=tell)
 
 
 @contextmanager
-def _progress(plan: Plan) -> Iterator[Callable[[int], None]]:
-    """Show a bar with steps a second and the time left, on a terminal only."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
+def _progress(lane_steps: int) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with the time left, on a terminal only."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from generic_adam.cli.tables import make_console
 
-    class Speed(ProgressColumn):
-        """Steps a second, of every lane together."""
-
-        def render(self, task: Task) -> Text:
-            lanes = len(plan.methods) * len(plan.replicate_range)
-            speed = f"{task.speed * lanes / 1e6:,.0f} million lane-steps/s" if task.speed else ""
-            return Text(speed)
-
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(), TimeRemainingColumn(),
+        TextColumn(f"{lane_steps:.1e} lane-steps"), BarColumn(20), MofNCompleteColumn(),
+        TimeRemainingColumn(),
     )  # fmt: skip
     console = make_console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("steps", total=plan.steps)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task("steps", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -61,7 +61,15 @@ class PausedRun(KeyboardInterrupt):
 class Work(Protocol):
     """A computation in blocks whose state is a table of arrays."""
 
-    next_t: int
+    @property
+    def steps(self) -> int:
+        """How many steps there are in all."""
+        ...
+
+    @property
+    def next_t(self) -> int:
+        """The step that comes next."""
+        ...
 
     @property
     def is_finished(self) -> bool:
@@ -79,6 +87,51 @@ class Work(Protocol):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go to where `arrays` was called."""
         ...
+
+
+class Stages:
+    """Several works, one after the other, as one.
+
+    Args:
+      works: in order.
+    """
+
+    def __init__(self, *works: Work) -> None:
+        self.works = works
+
+    @property
+    def steps(self) -> int:
+        """The steps of all."""
+        return sum(work.steps for work in self.works)
+
+    @property
+    def next_t(self) -> int:
+        """One more than the steps made, of all together."""
+        return 1 + sum(work.next_t - 1 for work in self.works)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last one is."""
+        return all(work.is_finished for work in self.works)
+
+    def advance(self) -> None:
+        """Do the next block of the first that is not finished."""
+        next(work for work in self.works if not work.is_finished).advance()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of each, its place before their names."""
+        return {
+            f"{place}.{name}": array
+            for place, work in enumerate(self.works)
+            for name, array in work.arrays().items()
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Give each its own back."""
+        for place, work in enumerate(self.works):
+            prefix = f"{place}."
+            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            work.restore(own)
 
 
 @contextmanager

@@ -117,14 +117,14 @@ def colour_for(label: str) -> str:
         True
     """
     if parameter := _PARAMETER.search(label):
-        return _along_path(min(float(parameter[1]), 1.0))
+        return along_path(min(float(parameter[1]), 1.0))
     words = re.findall(r"[a-z]+", label.lower())
     if words and words[0] in _NAMED:
         return _NAMED[words[0]]
     return PALETTE[zlib.crc32(label.encode()) % len(PALETTE)]
 
 
-def _along_path(fraction: float) -> str:
+def along_path(fraction: float) -> str:
     """Colour at a fraction between 0 and 1 of the path, mixed linearly between its five stops."""
     position = fraction * (len(_PATH) - 1)
     index = min(int(position), len(_PATH) - 2)

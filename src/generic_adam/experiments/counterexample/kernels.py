@@ -14,22 +14,12 @@ including t.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import pickle
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.extras import from_extra
-
-with from_extra("experiments"):
-    from numba import njit
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+from generic_adam.experiments.compiled import compiled
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -40,60 +30,13 @@ X, LOSS, CARRY, MEMORY = 0, 1, 2, 3
 """Rows of a state: the point, the sum of losses, its compensation, and the first row the algorithm owns."""
 
 
-class _SealedFiles(IndexDataCacheFile):
-    """Numba's cache files, each behind its SHA-256: damaged machine code would be run as it is."""
-
-    def _save_data(self, name: str, data: object) -> None:
-        payload = self._dump(data)
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(hashlib.sha256(payload).digest() + payload)
-
-    def _load_data(self, name: str) -> object:
-        raw = Path(self._data_path(name)).read_bytes()
-        digest, payload = raw[:32], raw[32:]
-        if hashlib.sha256(payload).digest() != digest:
-            raise OSError(f"{name} is damaged")  # numba takes it for missing, and compiles
-        return pickle.loads(payload)  # noqa: S301 - machine code of ours, as numba keeps it
-
-
-class _ForgivingCache(FunctionCache):
-    """Numba's cache, for which a full, read-only or damaged disk is no reason to stop: it compiles again."""
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__(function)
-        stamp = self._cache_file._source_stamp
-        self._cache_file = _SealedFiles(self.cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, sig: object, target_context: object) -> object:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001 - unpickling damaged bytes raises anything
-            with suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: object, data: object) -> None:
-        with suppress(Exception):
-            super().save_overload(sig, data)
-
-
-def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile at the first call, or load what an earlier process compiled."""
-    # error_model="numpy": a division by zero is inf or nan, as in NumPy; the test for it would stop
-    # vectorisation.
-    dispatcher: Any = njit(nogil=True, error_model="numpy", fastmath=False)(function)
-    with suppress(RuntimeError):  # no place for a cache: every process compiles
-        dispatcher._cache = _ForgivingCache(function)
-    return dispatcher
-
-
 _ROTATE_A, _ROTATE_A_REST = np.uint64(24), np.uint64(40)
 _SHIFT_B = np.uint64(16)
 _ROTATE_C, _ROTATE_C_REST = np.uint64(37), np.uint64(27)
 _TOP_53 = np.uint64(11)
 
 
-@_compiled
+@compiled
 def draw_gradients(
     words: Words, counts: Whole, threshold: np.uint64, rare: float, common: float, gradients: Floats,
     record_at: Whole, counts_at: Whole,
@@ -122,7 +65,7 @@ def draw_gradients(
             recorded += 1
 
 
-@_compiled
+@compiled
 def periodic_gradients(
     start: int, period: int, counts: Whole, rare: float, common: float, gradients: Floats,
     record_at: Whole, counts_at: Whole,
@@ -138,7 +81,7 @@ def periodic_gradients(
             recorded += 1
 
 
-@_compiled
+@compiled
 def _add(total: float, carry: float, term: float) -> tuple[float, float]:
     """Add a term to a compensated sum (Kahan), so that ten million losses lose no digit."""
     corrected = term - carry
@@ -146,7 +89,7 @@ def _add(total: float, carry: float, term: float) -> tuple[float, float]:
     return new_total, (new_total - total) - corrected
 
 
-@_compiled
+@compiled
 def _project(x: float, low: float, high: float) -> float:
     """Return the point of [low, high] nearest to x; nan stays nan."""
     # min() and max() have other rules for nan, which stop vectorisation.
@@ -154,7 +97,7 @@ def _project(x: float, low: float, high: float) -> float:
     return high if x > high else x  # noqa: FURB136
 
 
-@_compiled
+@compiled
 def advance_generic_adam(
     values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats,
@@ -186,7 +129,7 @@ def advance_generic_adam(
             recorded += 1
 
 
-@_compiled
+@compiled
 def advance_amsgrad(
     values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats,
@@ -214,7 +157,7 @@ def advance_amsgrad(
             recorded += 1
 
 
-@_compiled
+@compiled
 def advance_padam(
     values: Values, gradients: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats, power: float,
@@ -255,7 +198,7 @@ def advance_padam(
             recorded += 1
 
 
-@_compiled
+@compiled
 def advance_adashift(
     values: Values, window: Floats, state: Floats, low: float, high: float,
     record_at: Whole, x_at: Floats, loss_at: Floats, weights: Floats, theta: float, start: int,
@@ -291,3 +234,37 @@ def advance_adashift(
         if is_recorded:
             loss_at[recorded] = loss
             recorded += 1
+
+
+@compiled
+def divisor_statistics(
+    gradients: Floats, alphas: Floats, thetas: Floats, theta_rests: Floats, initial_v: float,
+    running_maximum: bool, lag: int, first: int,
+) -> tuple[float, float]:  # fmt: skip
+    r"""Return the share of steps at which $\sqrt{v_t}/\alpha_t$ falls, and the correlation of v_t and g_t^2.
+
+    One lane from t = 1 on; both are taken over the rows from `first` on. `running_maximum` puts the largest v
+    so far in place of v_t, `lag` the gradient so many steps ago in place of g_t in v_t.
+    """
+    v, largest, before = initial_v, 0.0, 0.0
+    falls, count = 0, 0
+    mean_v, mean_s, moment_v, moment_s, moment_vs = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(lag, gradients.size):
+        g = gradients[k - lag]
+        v = thetas[k] * v + theta_rests[k] * (g * g)
+        largest = v if v > largest else largest  # noqa: FURB136
+        used = largest if running_maximum else v
+        ratio = math.sqrt(used) / alphas[k]
+        if k >= first:
+            count += 1
+            falls += np.int64(ratio < before)
+            square = gradients[k] * gradients[k]
+            change_v, change_s = used - mean_v, square - mean_s
+            mean_v += change_v / count
+            mean_s += change_s / count
+            moment_v += change_v * (used - mean_v)
+            moment_s += change_s * (square - mean_s)
+            moment_vs += change_v * (square - mean_s)
+        before = ratio
+    spread = math.sqrt(moment_v * moment_s)
+    return falls / max(count, 1), moment_vs / spread if spread > 0 else 0.0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,18 +17,149 @@ from numpy.typing import NDArray
 
 from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
-from generic_adam.experiments.counterexample.algorithms import Block
-from generic_adam.experiments.counterexample.lane_records import LaneRecords, record_times
-from generic_adam.experiments.counterexample.plan import Plan
-from generic_adam.experiments.counterexample.streams import GradientStream
-from generic_adam.schedules import Constant, Schedule, Subtract
+from generic_adam.experiments.counterexample.problem import Counterexample, Form, GradientStream
+from generic_adam.experiments.counterexample.rules import AdaShift, Block, Rule, Subject, rule_of
+from generic_adam.experiments.run import Run
+from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules import Constant, Schedule, Subtract, as_schedule
 
 Floats = NDArray[np.float64]
 
+MAX_STEPS = 10**12
+"""At two nanoseconds a lane-step one lane would need half an hour; nobody means more."""
+MAX_REPLICATES = 2**32
+"""As many streams as a spawn key of 32 bits can tell apart; memory ends earlier."""
+
+_GEOMETRIC_POINTS = 480  # recorded; about 400 are distinct whole numbers for T = 10^7
 _BLOCK_STEPS = 2**15
 _GRADIENT_NUMBERS = 2**19  # 4 MiB of gradients at a time
 _SCHEDULE_NUMBERS = 2**21  # 16 MiB of schedules at a time
 _CHUNK_LANES = 32  # below this the start of each inner loop begins to show
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is simulated; two plans that are equal end in the same bits.
+
+    Args:
+      methods: label to `Method`, `Algorithm` (Generic Adam, AMSGrad, Padam) or `AdaShift`.
+      problem: the counterexample.
+      steps: T.
+      replicates: a number (from 0 on) or a range: each is an independent stream of gradients.
+      seed: the run's seed.
+    """
+
+    methods: Mapping[str, Subject]
+    steps: int
+    replicates: int | range = 1
+    problem: Counterexample = field(default_factory=Counterexample)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers before anything is allocated."""
+        if not self.methods:
+            raise RunError("there is no method to simulate, expected at least one")
+        if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
+            raise RunError(f"steps is {self.steps}, expected a whole number from 1 to {MAX_STEPS:.0e}")
+        if isinstance(self.replicates, int):
+            if not 1 <= self.replicates <= MAX_REPLICATES:
+                raise RunError(
+                    f"the number of replicates (seeds) is {self.replicates}, expected at least one and at "
+                    f"most {MAX_REPLICATES:,}"
+                )
+            object.__setattr__(self, "replicates", range(self.replicates))
+        lanes = self.replicate_range
+        if len(lanes) < 1 or lanes.start < 0 or lanes.step != 1:
+            raise RunError(f"replicates is {self.replicates}, expected at least one, numbered from 0 on")
+
+    @property
+    def replicate_range(self) -> range:
+        """The replicates as a range."""
+        return self.replicates if isinstance(self.replicates, range) else range(self.replicates)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """How each method's lanes take a step, in order."""
+        return [rule_of(subject) for subject in self.methods.values()]
+
+    @property
+    def lane_steps(self) -> int:
+        """How many single steps of single lanes the plan asks for."""
+        return self.steps * len(self.methods) * len(self.replicate_range)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the plan as plain types, for a manifest or a checkpoint."""
+        lanes = self.replicate_range
+        return {
+            "methods": {label: rule.describe() for label, rule in zip(self.methods, self.rules, strict=True)},
+            "problem": self.problem.settings(),
+            "steps": self.steps,
+            "replicates": [lanes.start, lanes.stop],
+            "seed": self.seed,
+        }
+
+
+def record_times(steps: int, points: int = _GEOMETRIC_POINTS) -> NDArray[np.int64]:
+    """Return whole t from 1 to `steps`, evenly spaced on a logarithmic scale, without repetition."""
+    spaced = np.rint(np.geomspace(1, steps, max(points, 2)))
+    return np.unique(np.concatenate((spaced[:-1], [steps])).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class LaneRecords:
+    """The recorded lanes of a simulation.
+
+    Attributes:
+      times: the recorded t.
+      labels: the methods, in order.
+      replicates: the replicates, in order.
+      x: x_t, method by time by replicate.
+      average_regret: R(t)/t, method by time by replicate.
+    """
+
+    times: NDArray[np.int64]
+    labels: tuple[str, ...]
+    replicates: range
+    x: Floats
+    average_regret: Floats
+
+    def index(self, label: str) -> int:
+        """Return the place of a method."""
+        return self.labels.index(label)
+
+    def final_x(self, label: str) -> Floats:
+        """Return x_T of every replicate."""
+        return self.x[self.index(label), -1]
+
+    def final_regret(self, label: str) -> Floats:
+        """Return R(T)/T of every replicate."""
+        return self.average_regret[self.index(label), -1]
+
+    def arrival(self, label: str, level: float) -> Floats:
+        """Return the first recorded t from which on x stays at or below `level`, by replicate; inf: never."""
+        above = self.x[self.index(label)] > level
+        last_above = above.shape[0] - 1 - np.argmax(above[::-1], axis=0)
+        first = np.where(above.any(axis=0), last_above + 1, 0)
+        return np.append(self.times.astype(np.float64), np.inf)[first]
+
+    @staticmethod
+    def join(parts: Sequence[LaneRecords]) -> LaneRecords:
+        """Put records of neighbouring replicates together, whatever the order in which they came."""
+        parts = sorted(parts, key=lambda part: part.replicates.start)
+        replicates = parts[0].replicates
+        for part in parts[1:]:
+            if part.replicates.start != replicates.stop or part.labels != parts[0].labels:
+                raise RunError(
+                    f"records of replicates {replicates} and {part.replicates} do not belong together"
+                )
+            replicates = range(replicates.start, part.replicates.stop)
+        return LaneRecords(
+            times=parts[0].times,
+            labels=parts[0].labels,
+            replicates=replicates,
+            x=np.concatenate([part.x for part in parts], axis=2),
+            average_regret=np.concatenate([part.average_regret for part in parts], axis=2),
+        )
 
 
 class Chunk:
@@ -34,10 +168,7 @@ class Chunk:
     def __init__(self, plan: Plan, replicates: range) -> None:
         self.replicates = replicates
         self.stream = GradientStream(plan.problem, plan.seed, replicates)
-        self.states = [
-            algorithm.initial_state(len(replicates), plan.problem.start, plan.epsilon)
-            for algorithm in plan.algorithms
-        ]
+        self.states = [rule.initial_state(len(replicates), plan.problem.start) for rule in plan.rules]
 
 
 class Simulation:
@@ -57,12 +188,12 @@ class Simulation:
         if threads < 1:
             raise RunError(f"threads is {threads}, expected at least 1")
         self.plan = plan
-        self.algorithms = plan.algorithms
+        self.rules = plan.rules
         self._list_schedules()
         self.times = record_times(plan.steps)
         self.next_t = 1
         lanes = plan.replicate_range
-        shape = (len(self.algorithms), self.times.size, len(lanes))
+        shape = (len(self.rules), self.times.size, len(lanes))
         _check_memory(plan, self.times.size)
         self.x = np.full(shape, np.nan)
         self.loss = np.full(shape, np.nan)
@@ -74,7 +205,7 @@ class Simulation:
 
     def _list_schedules(self) -> None:
         """Number the distinct schedules, so that no block has to compare expressions again."""
-        wanted = [algorithm.schedules for algorithm in self.algorithms]
+        wanted = [rule.schedules for rule in self.rules]
         places = {
             schedule: place for place, schedule in enumerate(dict.fromkeys(chain.from_iterable(wanted)))
         }
@@ -85,6 +216,11 @@ class Simulation:
         self._order = sorted(
             range(len(places)), key=self._part_of.__contains__
         )  # what others are made from first
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return self.plan.steps
 
     @property
     def is_finished(self) -> bool:
@@ -145,7 +281,7 @@ class Simulation:
             x=np.empty(shape),
             loss=np.empty(shape),
         )
-        self.algorithms[place].advance(block, chunk.states[place])
+        self.rules[place].advance(block, chunk.states[place])
         columns = self._columns(chunk)
         self.x[place, rows, columns] = block.x
         self.loss[place, rows, columns] = block.loss
@@ -193,7 +329,7 @@ class Simulation:
             "loss": self.loss,
             "counts": self.counts,
         }
-        for place in range(len(self.algorithms)):
+        for place in range(len(self.rules)):
             arrays[f"state_{place}"] = np.concatenate([chunk.states[place] for chunk in self.chunks], axis=1)
         return arrays
 
@@ -251,9 +387,7 @@ def _block_steps(lanes: int, schedules: int) -> int:
 def _check_memory(plan: Plan, recorded: int) -> None:
     """Refuse a plan that cannot fit, before the machine begins to swap."""
     lanes = len(plan.replicate_range)
-    numbers = (
-        sum(algorithm.rows + 3 * recorded for algorithm in plan.algorithms) * lanes + 4 * _SCHEDULE_NUMBERS
-    )
+    numbers = sum(rule.rows + 3 * recorded for rule in plan.rules) * lanes + 4 * _SCHEDULE_NUMBERS
     needed, free = 8 * numbers, _free_memory()
     if free is not None and needed > free:
         raise RunError(
@@ -271,3 +405,52 @@ def _free_memory() -> int | None:
     except OSError:
         pass
     return None
+
+
+def simulate(
+    plan: Plan,
+    *,
+    threads: int = 1,
+    block: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    run: Run | None = None,
+) -> LaneRecords:
+    """Simulate a plan.
+
+    Args:
+      plan: methods, problem, steps, replicates, seed.
+      threads: how many threads share the lanes.
+      block: steps a block; None chooses. Neither `threads` nor `block` changes a bit of the result.
+      progress: called after each block with the number of steps made so far.
+      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
+
+    Returns:
+      x_t and R(t)/t of every lane at about 400 t.
+
+    Raises:
+      RunError: the plan or the checkpoint cannot be used, or x leaves the real numbers.
+      PausedRun: a signal came in a run with a directory; the checkpoint has been written.
+    """
+    with closing(Simulation(plan, threads, block)) as simulation:
+        if run is not None:
+            run.carry_through(simulation, progress)
+        while not simulation.is_finished:
+            simulation.advance()
+            if progress is not None:
+                progress(simulation.next_t - 1)
+        return simulation.records()
+
+
+def compile_kernels() -> float:
+    """Compile every kernel, or load it from the cache of an earlier run; return the seconds it took."""
+    start = time.perf_counter()
+    method = Method(alpha="1/sqrt(t)", beta=0.9, theta=0.99)
+    every: dict[str, Subject] = {
+        "Generic Adam": method,
+        "AMSGrad": Algorithm(method, running_maximum=True),
+        "Padam": Algorithm(method, running_maximum=True, power=0.125),
+        "AdaShift": AdaShift(as_schedule("1/sqrt(t)")),
+    }
+    for form in Form:
+        simulate(Plan(every, steps=1, problem=Counterexample(form=form)))
+    return time.perf_counter() - start

@@ -1,0 +1,460 @@
+r"""What theorems bound, measured on a problem whose constants are known.
+
+The problem is smooth, not convex, and stochastic:
+
+.. math:: f(x) = \sum_{k\le d} \frac{x_k^2}{1 + x_k^2}, \qquad g_t = \nabla f(x_t) + \sigma \xi_t,
+
+with :math:`\xi_t` independent signs. Its second derivative lies in [-1/2, 2], so L = 2; a coordinate of its
+gradient is at most :math:`3\sqrt3/8`, so :math:`\mathbb{E}_t\|g_t\|^2 \le G^2 = d (27/64 + \sigma^2)`; and
+f* = 0. Many seeds run side by side. The paper's Theorem 1 bounds
+:math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` for :math:`\tau` uniform on 1..T, Theorems W and E for
+:math:`\tau` with weights :math:`\pi_t`, about :math:`\alpha_t`, and Theorem 2 says
+:math:`\|\nabla f(x_\tau)\|^2 \le B/\delta` with probability at least :math:`1 - \delta^{2/3}`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import generic_adam as ga
+from generic_adam.errors import RunError
+from generic_adam.experiments.compiled import compiled
+from generic_adam.experiments.counterexample.problem import initial_words
+from generic_adam.experiments.records import Claim, Finding
+from generic_adam.experiments.run import Run, Stages
+from generic_adam.methods import Algorithm, power_family
+from generic_adam.theorems.bound import bound
+from generic_adam.theorems.epsilon import epsilon_bound
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.recursions import backward
+from generic_adam.theorems.sweep import Sequences
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+MOST_STEPS, MOST_SEEDS = 10**7, 10**5
+"""The per-step means of a longer run, or the lanes of more seeds, would not fit in memory."""
+FARTHEST = 10**12
+"""Where the paper's bound is followed to, beyond what can be measured: there its slope is the rate, or 0."""
+DELTAS = (0.5, 0.1, 0.01)
+"""For which Theorem 2 is measured."""
+EPS = 1e-4
+"""eps of Theorem E's runs: the root of the v_0 that it stands for."""
+
+_BLOCK = 2**12
+_BINS, _LOWEST, _DECADES = 400, -16.0, 20.0  # of log10 |grad f|^2
+_MOST_COORDINATES = 53  # signs come from the upper bits of one 64-bit draw
+
+
+@dataclass(frozen=True)
+class BoundedWell:
+    """The sum of x^2/(1+x^2) with signs as noise, and its constants.
+
+    Args:
+      dimension: d.
+      noise: sigma, the size of the noise in every coordinate.
+      start: every coordinate of x_1.
+      epsilon: every coordinate of v_0 in the paper's algorithm.
+    """
+
+    dimension: int = 10
+    noise: float = 0.5
+    start: float = 1.0
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        """Check what the generator can serve."""
+        if not 1 <= self.dimension <= _MOST_COORDINATES:
+            raise RunError(f"dimension is {self.dimension}, expected from 1 to {_MOST_COORDINATES}")
+
+    @property
+    def problem(self) -> Problem:
+        """The constants as theorems want them; every coordinate has the same bound."""
+        coordinate = math.sqrt(27 / 64 + self.noise**2)
+        gap = self.dimension * self.start**2 / (1 + self.start**2)
+        return Problem(2.0, math.sqrt(self.dimension) * coordinate, self.dimension, gap, self.epsilon)
+
+    def gradient(self, x: Array) -> Array:
+        """The exact gradient."""
+        return 2 * x / (1 + x * x) ** 2
+
+
+@dataclass(frozen=True)
+class Member:
+    """One method that is measured.
+
+    Args:
+      panel: of the figure.
+      r: the exponent of 1 - theta_t.
+      beta: momentum.
+      eps: added to the root, with v_0 = 0 (Theorem E); 0 is the paper's algorithm (Theorem W).
+    """
+
+    panel: str
+    r: float
+    beta: float
+    eps: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """Its name in its panel."""
+        return f"r = {self.r:g}"
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """alpha_t = 0.1/sqrt(t), theta_t on the path from constant (r = 0) to AdaEMA (r = 1)."""
+        c = round(0.01 + 0.99 * self.r, 6)
+        method = power_family(lr=0.1, beta=self.beta, s=0.5, r=self.r, c=c, K=2)
+        return Algorithm(method, initial_v=0, eps=self.eps) if self.eps else Algorithm(method)
+
+
+MEMBERS = tuple(
+    Member(panel, r, beta, eps)
+    for panel, beta, eps in (("β = 0", 0.0, 0.0), ("β = 0.9", 0.9, 0.0), ("β = 0.9, eps = 1e-4", 0.9, EPS))
+    for r in (0, 0.5, 1)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    r"""What was measured for one method.
+
+    Args:
+      steps: the numbers of steps T at which it was read, shape (n,).
+      uniform: :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}`, tau uniform, shape (n,).
+      low: the same for single seeds, 5th percentile, shape (n,).
+      high: the 95th percentile, shape (n,).
+      weighted: as `uniform`, with Theorem W's weights, shape (n,).
+      counts: how often log10 of the squared norm fell into each bin up to T, shape (n, bins).
+    """
+
+    steps: Whole
+    uniform: Array
+    low: Array
+    high: Array
+    weighted: Array
+    counts: Whole
+
+    def share_below(self, place: int, level: float) -> float:
+        """Return the share of (seed, t) with t <= T whose squared norm is in a bin at or below a level."""
+        edges = _LOWEST + _DECADES * np.arange(1, _BINS + 1) / _BINS
+        counts = self.counts[place]
+        if not math.isfinite(level):
+            return 1.0
+        return float(counts[edges <= math.log10(level)].sum() / counts.sum())
+
+
+def reading_steps(steps: int, per_decade: int = 8) -> Whole:
+    """Whole numbers of steps up to T, evenly spread in logarithm, from 10 on."""
+    if not 10 <= steps <= MOST_STEPS:
+        raise RunError(f"a measurement takes from 10 to {MOST_STEPS:.0e} steps, got {steps}")
+    count = max(2, round(per_decade * math.log10(steps / 10)) + 1)
+    return np.unique(np.rint(np.geomspace(10, steps, count)).astype(np.int64))
+
+
+@compiled
+def _advance(
+    words: NDArray[np.uint64], x: Array, m: Array, v: Array, alphas: Array, beta: float, thetas: Array,
+    rests: Array, eps: float, noise: float, means: Array, totals: Array, counts: Whole,
+) -> None:  # fmt: skip
+    """Carry all seeds through a block; add up |grad f|^(4/3) by step and by seed, count its sizes."""
+    seeds, dimension = x.shape
+    for k in range(alphas.size):
+        alpha, theta, rest = alphas[k], thetas[k], rests[k]
+        for i in range(seeds):
+            # xoroshiro128+, as in the lanes of the counterexample; one bit a sign, from the upper end.
+            a, b = words[0, i], words[1, i]
+            bits = a + b
+            b ^= a
+            words[0, i] = ((a << np.uint64(24)) | (a >> np.uint64(40))) ^ b ^ (b << np.uint64(16))
+            words[1, i] = (b << np.uint64(37)) | (b >> np.uint64(27))
+            square = 0.0
+            for j in range(dimension):
+                scale = 1 + x[i, j] * x[i, j]
+                slope = 2 * x[i, j] / (scale * scale)
+                square += slope * slope
+                sign = 2.0 * np.float64((bits >> np.uint64(63 - j)) & np.uint64(1)) - 1.0
+                g = slope + noise * sign
+                v[i, j] = theta * v[i, j] + rest * (g * g)
+                m[i, j] = beta * m[i, j] + (1 - beta) * g
+                x[i, j] -= alpha * m[i, j] / (math.sqrt(v[i, j]) + eps)
+            logarithm = math.log10(square) if square > 0 else -300.0
+            size = 10.0 ** (logarithm * (2.0 / 3.0))
+            means[k] += size / seeds
+            totals[i] += size
+            place = int((logarithm - _LOWEST) / _DECADES * _BINS)
+            counts[min(max(place, 0), _BINS - 1)] += 1
+
+
+class Measuring:
+    """One method's measurement, as a work that can be paused.
+
+    Args:
+      member: the method.
+      well: the function and its noise.
+      steps: T.
+      seeds: how many independent runs.
+      seed: fixes all of them; every method meets the same noise.
+    """
+
+    def __init__(self, member: Member, well: BoundedWell, steps: int, seeds: int, seed: int) -> None:
+        if not 1 <= seeds <= MOST_SEEDS:
+            raise RunError(f"the number of seeds must be from 1 to {MOST_SEEDS:,}, got {seeds}")
+        self.member, self.well, self.steps = member, well, steps
+        self.readings = reading_steps(steps)
+        shape = (seeds, well.dimension)
+        algorithm = member.algorithm
+        self.next_t = 1
+        self._state = {
+            "words": initial_words(seed, range(seeds)),
+            "x": np.full(shape, well.start),
+            "m": np.zeros(shape),
+            "v": np.full(shape, 0.0 if member.eps else well.epsilon),
+            "means": np.zeros(steps),
+            "totals": np.zeros(seeds),
+            "counts": np.zeros(_BINS, dtype=np.int64),
+            "averages": np.full((self.readings.size, seeds), np.nan),
+            "counts_at": np.zeros((self.readings.size, _BINS), dtype=np.int64),
+        }
+        method = algorithm.method
+        self._alpha, self._theta, self._rest = method.alpha, method.theta, 1 - method.theta
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all steps have been made."""
+        return self.next_t > self.steps
+
+    def advance(self) -> None:
+        """Go to the next reading, or as far as a block goes."""
+        start, state = self.next_t, self._state
+        place = int(np.searchsorted(self.readings, start))
+        stop = min(start + _BLOCK, int(self.readings[place]) + 1)
+        alpha, theta, rest = (one.values(start, stop) for one in (self._alpha, self._theta, self._rest))
+        _advance(
+            state["words"], state["x"], state["m"], state["v"], alpha, self.member.beta, theta, rest,
+            self.member.eps, self.well.noise, state["means"][start - 1 : stop - 1], state["totals"],
+            state["counts"],
+        )  # fmt: skip
+        if stop == self.readings[place] + 1:
+            state["averages"][place] = state["totals"] / (stop - 1)
+            state["counts_at"][place] = state["counts"]
+        self.next_t = stop
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state."""
+        return self._state | {"next_t": np.array(self.next_t)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take it back."""
+        for name, own in self._state.items():
+            own[:] = arrays[name]
+        self.next_t = int(arrays["next_t"])
+
+    def measurement(self) -> Measurement:
+        """Return what was found at each reading."""
+        averages, means = self._state["averages"], self._state["means"]
+        low, high = np.percentile(averages, (5, 95), axis=1)
+        weighted = np.array([_weighted_mean(means[:last], self.member) for last in self.readings])
+        return Measurement(
+            self.readings, averages.mean(axis=1) ** 1.5, low**1.5, high**1.5, weighted**1.5,
+            self._state["counts_at"],
+        )  # fmt: skip
+
+
+def _weighted_mean(means: Array, member: Member) -> float:
+    r"""Return the mean with Theorem W's weights, :math:`\pi_t = (1-\beta) Q_t`, Q as `theorems` has it."""
+    method, steps = member.algorithm.method, len(means)
+    theta = method.theta.values(1, steps + 1)
+    weights = backward(method.alpha.values(1, steps + 1), member.beta / np.sqrt(theta))
+    return float(weights @ means / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One method, measured and bounded.
+
+    Args:
+      member: the method.
+      measured: what was measured.
+      paper: Theorem 1's bound at the same numbers of steps; nan where it does not apply (eps > 0).
+      theorem: "W" or "E".
+      sharper: the bound of that theorem, on the weighted measurement.
+      trivial: what holds with no theorem at all.
+      far_steps: numbers of steps beyond the measurement.
+      far_paper: Theorem 1's bound there.
+    """
+
+    member: Member
+    measured: Measurement
+    paper: Array
+    theorem: str
+    sharper: Array
+    trivial: float
+    far_steps: Whole
+    far_paper: Array
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is measured is below both bounds at every T."""
+        below_paper = np.isnan(self.paper) | (self.measured.uniform <= self.paper)
+        return bool(below_paper.all() and (self.measured.weighted <= self.sharper).all())
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """The exponents of T over the last two decades, measured and of the sharper bound."""
+        return slope(self.measured.steps, self.measured.weighted), slope(self.measured.steps, self.sharper)
+
+    @property
+    def far_slope(self) -> float:
+        """The exponent of T in the paper's bound over the last two decades it was followed."""
+        return slope(self.far_steps, self.far_paper)
+
+
+def slope(steps: Whole, values: Array) -> float:
+    """The exponent of T over the last two decades, by least squares on the logarithms."""
+    late = steps >= steps[-1] / 100
+    return float(np.polyfit(np.log(steps[late]), np.log(values[late]), 1)[0])
+
+
+def compare(member: Member, well: BoundedWell, measured: Measurement) -> Comparison:
+    """Put the bounds beside what was measured."""
+    problem, algorithm = well.problem, member.algorithm
+
+    def paper(steps: Whole) -> Array:
+        if member.eps:
+            return np.full(len(steps), np.nan)
+        return np.array([bound(algorithm.method, problem, int(one)).expectation for one in steps])
+
+    found = [epsilon_bound(Sequences.of_algorithm(algorithm, int(T)), problem) for T in measured.steps]
+    far = np.rint(np.geomspace(measured.steps[-1], FARTHEST, 22)).astype(np.int64)
+    return Comparison(
+        member=member,
+        measured=measured,
+        paper=paper(measured.steps),
+        theorem="E" if member.eps else "W",
+        sharper=np.array([one.l2 for one in found]),
+        trivial=found[-1].trivial_l2,
+        far_steps=far,
+        far_paper=paper(far),
+    )
+
+
+def run_measurements(
+    well: BoundedWell,
+    steps: int,
+    seeds: int,
+    seed: int = 0,
+    *,
+    members: Sequence[Member] = MEMBERS,
+    progress: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
+) -> list[Comparison]:
+    """Measure every method from the same start with the same noise, or what is left of it, and compare.
+
+    Args:
+      well: the function and its noise.
+      steps: T.
+      seeds: how many independent runs.
+      seed: fixes all of them.
+      members: the methods.
+      progress: called after each block with the number of steps made so far and that of all.
+      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
+    """
+    works = [Measuring(member, well, steps, seeds, seed) for member in members]
+    work = Stages(*works)
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, work.steps)
+
+    if run is not None:
+        run.carry_through(work, tell)
+    while not work.is_finished:
+        work.advance()
+        tell(work.next_t - 1)
+    return [compare(one.member, well, one.measurement()) for one in works]
+
+
+def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
+    """What the runs say about the theorems and the rates of the corollary."""
+    papers = [one for one in comparisons if not one.member.eps]
+    readings = sum(len(one.sharper) for one in comparisons)
+    by_panel = "; ".join(f"{panel}: {_factors(comparisons, panel)}" for panel in _panels(comparisons))
+    falling = [one for one in papers if ga.certify(one.member.algorithm.method).rate is not None]
+    measured_slopes = "; ".join(
+        f"{one.member.panel}, {one.member.label}: {one.slopes[0]:.2f} against {one.slopes[1]:.2f}"
+        for one in falling
+    )
+    constant = [one for one in papers if one.member.r == 0]
+    flat = bool(constant) and all(abs(one.far_slope) < 0.01 for one in constant)
+    informative = [one for one in comparisons if one.sharper[-1] < one.trivial]
+    return [
+        Claim(
+            "Theorem 1 bounds (E|grad f(x_tau)|^(4/3))^(3/2) at every T, and W and E do.",
+            "Theorem 1; Theorems W and E",
+            Finding.SUPPORTED if all(one.holds for one in comparisons) else Finding.CONTRADICTED,
+            f"{readings} readings of {len(comparisons)} methods; bound/measured at the last T: {by_panel}",
+        ),
+        _theorem_2(papers),
+        Claim(
+            "The measured side falls at least as fast as the bound of a certified method.",
+            "Corollary on the power family",
+            Finding.SUPPORTED
+            if falling and all(one.slopes[0] <= one.slopes[1] + 0.05 for one in falling)
+            else Finding.UNCLEAR,
+            f"exponents of T over the last two decades, measured against Theorem W: {measured_slopes}",
+        ),
+        Claim(
+            "With constant theta the bound does not tend to 0.",
+            "Corollary on constant theta",
+            Finding.SUPPORTED if flat else Finding.UNCLEAR,
+            "exponent of T in the paper's bound from 10^10 to 10^12: "
+            + "; ".join(f"{one.member.panel}: {one.far_slope:.3f}" for one in constant),
+        ),
+        Claim(
+            "A bound says more than what holds with no theorem at all.",
+            "beyond the paper",
+            Finding.SUPPORTED if informative else Finding.UNCLEAR,
+            f"at the last T {len(informative)} of {len(comparisons)} methods have W or E below the trivial "
+            f"bound, and {sum(bool(one.paper[-1] < one.trivial) for one in papers)} of {len(papers)} the "
+            "paper's",
+        ),
+    ]
+
+
+def _panels(comparisons: Sequence[Comparison]) -> list[str]:
+    return list(dict.fromkeys(one.member.panel for one in comparisons))
+
+
+def _factors(comparisons: Sequence[Comparison], panel: str) -> str:
+    members = [one for one in comparisons if one.member.panel == panel]
+    sharper = [one.sharper[-1] / one.measured.weighted[-1] for one in members]
+    text = f"{members[0].theorem} {min(sharper):.2g} to {max(sharper):.2g}"
+    if not members[0].member.eps:
+        paper = [one.paper[-1] / one.measured.uniform[-1] for one in members]
+        text += f", the paper's {min(paper):.2g} to {max(paper):.2g}"
+    return text
+
+
+def _theorem_2(papers: Sequence[Comparison]) -> Claim:
+    """The share of (seed, tau) below B/delta, against 1 - delta^(2/3)."""
+    shares = {
+        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers)
+        for delta in DELTAS
+    }
+    holds = all(share >= 1 - delta ** (2 / 3) for delta, share in shares.items())
+    told = ", ".join(
+        f"delta = {delta:g}: {share:.2%} (promised {1 - delta ** (2 / 3):.1%})"
+        for delta, share in shares.items()
+    )
+    return Claim(
+        "|grad f(x_tau)|^2 <= B/delta with probability at least 1 - delta^(2/3).",
+        "Theorem 2",
+        Finding.SUPPORTED if holds else Finding.CONTRADICTED,
+        f"at the last T, the smallest share over {len(papers)} methods: {told}",
+    )

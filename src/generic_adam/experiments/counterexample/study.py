@@ -1,0 +1,539 @@
+"""Figure 1 of the paper on the counterexample: what is run, what is read off the lanes, and the claims.
+
+Three pairs of panels, ten curves; the peers beside them; the curves that ten million steps leave open once
+more, ten times as long; and where each of them turns round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import generic_adam as ga
+from generic_adam.experiments.counterexample.drift import (
+    STEPS,
+    TURN_LANE_STEPS,
+    DriftCurve,
+    Estimate,
+    Turn,
+    Turns,
+)
+from generic_adam.experiments.counterexample.problem import Form
+from generic_adam.experiments.counterexample.rules import AdaShift, Subject
+from generic_adam.experiments.counterexample.simulation import (
+    MAX_STEPS,
+    LaneRecords,
+    Plan,
+    Simulation,
+    simulate,
+)
+from generic_adam.experiments.records import Claim, Finding
+from generic_adam.experiments.run import Run, Stages
+from generic_adam.methods import Algorithm, Method, adagrad, adam_to_adaema, power_family
+from generic_adam.schedules import as_schedule
+
+PAPER_STEPS = 10**7
+PAPER_ALPHA = "0.5/sqrt(t)"
+PAPER_BETA = 0.9
+PAPER_THETA = 0.99
+LONGER = 10
+"""How many times as long the curves run that T steps leave open."""
+
+QUANTILES = (0.1, 0.5, 0.9)
+"""What a band shows over seeds: its lower edge, the median, its upper edge."""
+
+ARRIVED = -0.9
+"""A lane has arrived at -1 if x_T is at most this."""
+MIDDLE = 0.0
+"""A lane goes to -1, arrived or on its way, if x_T is below this, nearer to -1 than to +1."""
+WRONG_END = 0.9
+"""A lane stays at +1 if x_T is at least this."""
+SHARE = 0.95
+"""A sentence is supported (contradicted) if this share of the replicates agrees (does the opposite)."""
+
+Lanes = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve of the figure: alpha_t = 0.5/t^s, theta_t = 1 - numerator/t^r.
+
+    Args:
+      panel: "a", "b" or "c".
+      r: the exponent of 1 - theta_t.
+      s: the exponent of alpha_t.
+    """
+
+    panel: str
+    r: Fraction
+    s: Fraction = Fraction(1, 2)
+
+    @property
+    def numerator(self) -> Fraction:
+        """0.01 + 0.99 r, and 0.01 in panel (b)."""
+        return Fraction(1, 100) + (0 if self.panel == "b" else Fraction(99, 100) * self.r)
+
+    @property
+    def short_label(self) -> str:
+        """What varies in its panel, for a legend."""
+        return f"s = {float(self.s):g}" if self.panel == "c" else f"r = {float(self.r):g}"
+
+    @property
+    def label(self) -> str:
+        """Its name in records and tables."""
+        return f"({self.panel}) {self.short_label}"
+
+    @property
+    def method(self) -> Method:
+        """Its three sequences."""
+        r, s = float(self.r), float(self.s)
+        if self.panel == "b":
+            return power_family(lr=0.5, beta=PAPER_BETA, s=s, r=r, c=float(self.numerator), K=1)
+        return adam_to_adaema(lr=0.5, beta=PAPER_BETA, theta=PAPER_THETA, r=r, s=s)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One column of the figure: average regret above, x below.
+
+    Args:
+      letters: the paper's names of the two panels, e.g. "ad".
+      title: the schedules, in the paper's letters (TeX).
+      curves: from slow to fast.
+    """
+
+    letters: str
+    title: str
+    curves: tuple[Curve, ...]
+
+
+R = {text: Fraction(text) for text in ("0", "0.25", "0.5", "0.75", "1")}
+S = {text: Fraction(text) for text in ("0.4", "0.6", "0.8")}
+
+PANELS = (
+    Panel(
+        "ad",
+        r"$\theta_t = 1 - (0.01 + 0.99\,r)/t^r,\ \alpha_t = 0.5/\sqrt{t}$",
+        tuple(Curve("a", r) for r in R.values()),
+    ),
+    Panel(
+        "be",
+        r"$\theta_t = 1 - 0.01/t^r,\ \alpha_t = 0.5/\sqrt{t}$",
+        tuple(Curve("b", R[text]) for text in ("0", "0.25")),
+    ),
+    Panel(
+        "cf",
+        r"$\theta_t = 1 - 0.802/t^{0.8},\ \alpha_t = 0.5/t^s$",
+        tuple(Curve("c", Fraction(4, 5), s) for s in S.values()),
+    ),
+)
+CURVES = tuple(curve for panel in PANELS for curve in panel.curves)
+PATH = {curve.r: curve for curve in PANELS[0].curves}
+"""The curves of panel (a) by r."""
+FIXED = {curve.r: curve for curve in PANELS[1].curves}
+"""The curves of panel (b) by r."""
+BY_S = PANELS[2].curves
+"""The curves of panel (c)."""
+OPEN = (PATH[R["0.5"]], *BY_S)
+"""What 10^7 steps leave open."""
+
+ADAM = Method(PAPER_ALPHA, PAPER_BETA, PAPER_THETA)
+CERTIFIED = Method(PAPER_ALPHA, PAPER_BETA, "1 - 1/max(t, 2)")
+"""The two curves of the cover: they differ in theta alone."""
+
+
+def figure_methods() -> dict[str, Method]:
+    """Return the ten curves of the figure by label."""
+    return {curve.label: curve.method for curve in CURVES}
+
+
+def peer_methods() -> dict[str, Subject]:
+    """Return what the paper compares with, and other members of the family, under the paper's alpha."""
+    return {
+        "AMSGrad, θ = 0.99": Algorithm(ADAM, running_maximum=True),
+        "Padam, p = 1/8, θ = 0.99": Algorithm(ADAM, running_maximum=True, power=Fraction(1, 8)),
+        "AdaShift, n = 10, θ = 0.99": AdaShift(as_schedule(PAPER_ALPHA), PAPER_BETA, PAPER_THETA, kept=10),
+        "RMSProp, θ = 0.99": Method(PAPER_ALPHA, 0, PAPER_THETA),
+        "RMSProp, θ = 1 − 0.9/t": Method(PAPER_ALPHA, 0, "1 - 0.9/t"),
+        "AdaGrad": adagrad(lr=0.5),
+        "certified Adam, θ = 1 − 1/max(t, 2)": CERTIFIED,
+    }
+
+
+TWO_CURVES = {"Adam": ADAM, "certified Adam": CERTIFIED}
+"""What the cover and the demonstration show."""
+
+
+def demo(steps: int = 10**6, seeds: int = 20, threads: int = 1) -> LaneRecords:
+    """Run Adam and certified Adam, which differ in theta alone: one fails, the other arrives.
+
+    Args:
+      steps: T; a million steps take a second once the loops are compiled.
+      seeds: independent streams of gradients.
+      threads: how many threads share the lanes.
+    """
+    return simulate(Plan(TWO_CURVES, steps, seeds), threads=threads)
+
+
+def algorithm_of(subject: Subject) -> Method | Algorithm:
+    """Return what a certificate is asked about."""
+    return subject.algorithm if isinstance(subject, AdaShift) else subject
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is run.
+
+    Args:
+      plan: the figure's curves, and the peers.
+      is_quick: measure drift and turns with a tenth of the lanes.
+      with_turning: also run the open curves longer, and measure where each r turns.
+    """
+
+    plan: Plan
+    is_quick: bool = False
+    with_turning: bool = True
+
+    @property
+    def longer(self) -> Plan | None:
+        """The open curves, ten times as long; only where the problem is the paper's."""
+        problem = self.plan.problem
+        is_the_papers = problem.form is Form.STOCHASTIC and not problem.as_printed
+        if not (self.with_turning and is_the_papers):
+            return None
+        return replace(
+            self.plan,
+            methods={curve.label: curve.method for curve in OPEN},
+            steps=min(LONGER * self.plan.steps, MAX_STEPS),
+        )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The settings as plain types."""
+        return self.plan.settings() | {"turning": self.longer is not None}
+
+    @property
+    def lane_steps(self) -> int:
+        """Single steps of single lanes, of the figure and of the longer runs."""
+        return self.plan.lane_steps + (0 if self.longer is None else self.longer.lane_steps)
+
+
+@dataclass(frozen=True)
+class Turning:
+    """Where the lanes turn round.
+
+    Attributes:
+      theta_star: the frozen theta at which the mean direction changes its sign.
+      rows: for each r of panel (a) but 0: predicted t*, and where it was seen to turn (nan: too late).
+      drift: (1 - theta, mean direction, its error), as measured.
+    """
+
+    theta_star: Estimate
+    rows: tuple[tuple[Curve, Estimate, Estimate], ...]
+    drift: tuple[tuple[float, float, float], ...]
+
+    def predicted(self, curve: Curve) -> Estimate:
+        """Return the predicted step of a curve of panel (a)."""
+        return next(expected for one, expected, _ in self.rows if one == curve)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured.
+
+    Attributes:
+      records: the lanes of the figure and of the peers.
+      printed: the figure's curves on the problem as printed, with +10.
+      longer: the open curves, ten times as long, or None.
+      turning: where the lanes turn, or None.
+    """
+
+    records: LaneRecords
+    printed: LaneRecords
+    longer: LaneRecords | None = None
+    turning: Turning | None = None
+
+
+SEEN = tuple(PATH[R[text]] for text in ("1", "0.75", "0.5"))
+"""Whose turn can be seen; that of r = 0.25 is too far."""
+
+
+def run_study(
+    study: Study,
+    *,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    run: Run | None = None,
+    simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
+) -> Outcome:
+    """Run a study, or what is left of it.
+
+    Args:
+      study: what to run.
+      threads: how many threads share the lanes.
+      progress: called after each block with the number of steps made so far and that of all parts.
+      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
+      simulate_lanes: runs a plan elsewhere (on a cluster); by default it is run here.
+    """
+    longer, problem = study.longer, study.plan.problem
+    plans = [study.plan] if longer is None else [study.plan, longer]
+    elsewhere = [] if simulate_lanes is None else [simulate_lanes(plan) for plan in plans]
+    here = [] if elsewhere else [Simulation(plan, threads) for plan in plans]
+    curve, turns = _turning_works(study) if longer is not None else (None, None)
+    work = Stages(*here, *(one for one in (curve, turns) if one is not None))
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, work.steps)
+
+    try:
+        if run is not None:
+            run.carry_through(work, tell)
+        while not work.is_finished:
+            work.advance()
+            tell(work.next_t - 1)
+    finally:
+        for simulation in here:
+            simulation.close()
+    records = elsewhere or [simulation.records() for simulation in here]
+    printed = replace(
+        study.plan,
+        methods=figure_methods(),
+        steps=min(study.plan.steps, 10**4),
+        problem=replace(problem, as_printed=True),
+    )
+    turning = None if curve is None or turns is None else _turning(curve, turns)
+    return Outcome(records[0], simulate(printed), records[1] if longer is not None else None, turning)
+
+
+def _turning_works(study: Study) -> tuple[DriftCurve, Turns]:
+    scale = 10 if study.is_quick else 1
+    curve = DriftCurve(study.plan.problem, steps=STEPS // scale)
+
+    def near(turn: Turn) -> float:
+        return curve.turning_step(float(turn.numerator), float(turn.r)).value
+
+    seen = SEEN[:2] if study.is_quick else SEEN
+    turns = [Turn(one.r, one.numerator) for one in seen]
+    return curve, Turns(study.plan.problem, turns, near, lane_steps=TURN_LANE_STEPS // scale)
+
+
+def _turning(curve: DriftCurve, turns: Turns) -> Turning:
+    seen = dict(zip((one.r for one in turns.turns), turns.found, strict=True))
+    nowhere = Estimate(math.nan, math.nan)
+    rows = [
+        (one, curve.turning_step(float(one.numerator), float(one.r)), seen.get(one.r, nowhere))
+        for one in (*SEEN, PATH[R["0.25"]])
+    ]
+    zero = curve.zero
+    return Turning(Estimate(1 - zero.value, zero.error), tuple(rows), tuple(sorted(curve.points)))
+
+
+# The sentences --------------------------------------------------------------------------------------------
+
+
+def claims(outcome: Outcome) -> list[Claim]:
+    """Return every sentence of section 5.1 about the counterexample, with what the lanes say about it."""
+    records, longer = outcome.records, outcome.longer
+    path, fixed, by_s = "section 5.1, Figure 1(a, d)", "section 5.1, Figure 1(b, e)", "Figure 1(c, f)"
+    one, three_quarters, half, quarter, zero = (PATH[R[text]] for text in ("1", "0.75", "0.5", "0.25", "0"))
+    return [
+        _same_theta("With r = 0 Generic Adam is Adam with theta = 0.99.", zero, "0.99"),
+        _same_theta("With r = 1 it is AdaEMA, theta_t = 1 - 1/t.", one, "1 - 1/t"),
+        *(
+            _goes_right(_convergent(curve), path, curve, records, longer)
+            for curve in (one, three_quarters, half)
+        ),
+        _order(
+            "The convergence becomes slower when r decreases (r = 1, 0.75, 0.5).",
+            path,
+            [one, three_quarters, half],
+            records,
+        ),
+        *(
+            _stays_wrong(f"For {curve.short_label} it does not converge.", path, curve, records)
+            for curve in (zero, quarter)
+        ),
+        _theta_claim(quarter),
+        *_turning_claims(outcome.turning, quarter),
+        _goes_right(
+            "With the numerator fixed at 0.01, r = 0.25 is convergent.",
+            fixed,
+            FIXED[R["0.25"]],
+            records,
+            None,
+        ),
+        _stays_wrong("With the numerator fixed at 0.01, r = 0 is not.", fixed, FIXED[R["0"]], records),
+        _order("With r = 0.8 fixed, smaller s is faster (s = 0.4, 0.6, 0.8).", by_s, BY_S, records, longer),
+        _order(
+            "With s fixed, smaller r is faster (so printed; meant is: r fixed, smaller s).",
+            "section 5.1, sensitivity of s",
+            [half, three_quarters, one],
+            records,
+        ),
+        _rates_claim(),
+        _misprint(outcome.printed, "; with −10x they part as the sentences above say"),
+    ]
+
+
+def claims_as_printed(outcome: Outcome) -> list[Claim]:
+    """Return what is left to judge where the misprint itself was run: no other sentence is about it."""
+    return [_misprint(outcome.printed)]
+
+
+def _convergent(curve: Curve) -> str:
+    return f"For {curve.short_label} Generic Adam is convergent."
+
+
+def _judge(agree: Lanes, opposite: Lanes) -> Finding:
+    """Three answers: most replicates agree, most do the opposite, or neither."""
+    if agree.mean() >= SHARE:
+        return Finding.SUPPORTED
+    return Finding.CONTRADICTED if opposite.mean() >= SHARE else Finding.UNCLEAR
+
+
+def _goes_right(
+    sentence: str, source: str, curve: Curve, records: LaneRecords, longer: LaneRecords | None = None
+) -> Claim:
+    """A claim that lanes go to -1: nearer to it than to +1 at the last T; how many have arrived is told."""
+    read = [records, *([longer] if longer is not None and curve in OPEN else [])]
+    x = read[-1].final_x(curve.label)
+    evidence = "; ".join(_arrivals(one, curve) for one in read)
+    return Claim(sentence, source, _judge(x < MIDDLE, x >= WRONG_END), evidence)
+
+
+def _arrivals(records: LaneRecords, curve: Curve) -> str:
+    x = records.final_x(curve.label)
+    return (
+        f"at T = {_steps(records)}: x < {MIDDLE:g} in {_count(x < MIDDLE)}, x ≤ {ARRIVED} in "
+        f"{int((x <= ARRIVED).sum())}, median x {np.median(x):.3f}"
+    )
+
+
+def _stays_wrong(sentence: str, source: str, curve: Curve, records: LaneRecords) -> Claim:
+    """A claim that lanes stay at +1 up to T."""
+    x = records.final_x(curve.label)
+    evidence = (
+        f"at T = {_steps(records)}: x ≥ {WRONG_END} in {_count(x >= WRONG_END)}, median x {np.median(x):.3f}"
+    )
+    return Claim(sentence, source, _judge(x >= WRONG_END, x < MIDDLE), evidence)
+
+
+def _order(
+    sentence: str,
+    source: str,
+    curves: Sequence[Curve],
+    records: LaneRecords,
+    longer: LaneRecords | None = None,
+) -> Claim:
+    """A claim on speed, the fastest first: R(T)/T on the same gradients, replicate by replicate."""
+    evidence: list[str] = []
+    verdict = Finding.UNCLEAR
+    for one in (records, *([longer] if longer is not None else [])):
+        regrets = np.stack([one.final_regret(curve.label) for curve in curves])
+        steps = np.diff(regrets, axis=0)
+        # Equal regrets, as in the first few steps, speak for neither.
+        agree, opposite = np.asarray((steps > 0).all(axis=0)), np.asarray((steps < 0).all(axis=0))
+        medians = ", ".join(
+            f"{curve.short_label}: {np.median(row):.4f}" for curve, row in zip(curves, regrets, strict=True)
+        )
+        evidence.append(
+            f"at T = {_steps(one)}: R(T)/T in this order in {_count(agree)}, reversed in "
+            f"{int(opposite.sum())}; medians {medians}"
+        )
+        verdict = _judge(agree, opposite)
+    return Claim(sentence, source, verdict, "; ".join(evidence))
+
+
+def _same_theta(sentence: str, curve: Curve, theta: str) -> Claim:
+    found, expected = curve.method.theta.values(1, 10**4 + 1), as_schedule(theta).values(1, 10**4 + 1)
+    apart = float(np.abs(found - expected).max())
+    return Claim(
+        sentence,
+        "section 5.1",
+        Finding.SUPPORTED if apart < 1e-15 else Finding.CONTRADICTED,
+        f"theta_t = {curve.method.theta}; up to t = 10,000 it differs from {theta} by at most {apart:.1g}",
+    )
+
+
+def _theta_claim(curve: Curve) -> Claim:
+    theta = curve.method.theta(PAPER_STEPS)
+    return Claim(
+        "For r = 0.25, theta_t is at most about 0.9954 up to T = 10^7.",
+        "section 5.1",
+        Finding.SUPPORTED if round(theta, 4) == 0.9954 else Finding.CONTRADICTED,
+        f"theta_t at t = 10^7 is {theta:.6f}, and theta_t increases",
+    )
+
+
+def _turning_claims(turning: Turning | None, quarter: Curve) -> list[Claim]:
+    """Why r = 0.25 is not seen to converge: which theta is close enough to 1, and when it gets there."""
+    if turning is None:
+        return []
+    star, at = turning.theta_star, turning.predicted(quarter)
+    theta = quarter.method.theta(PAPER_STEPS)
+    seen = "; ".join(
+        f"{curve.short_label} predicted {expected}, seen {found}"
+        for curve, expected, found in turning.rows
+        if math.isfinite(found.value)
+    )
+    return [
+        Claim(
+            "That theta_t is not sufficiently close to 1.",
+            "section 5.1",
+            Finding.SUPPORTED if theta < star.value - 3 * star.error else Finding.CONTRADICTED,
+            f"with theta frozen the mean of m/sqrt(v) changes its sign at theta* = {star}; below it the mean "
+            f"step leads to +1, and {theta:.4f} is below",
+        ),
+        Claim(
+            "The rate of r = 0.25 is so slow that no convergent trend may be seen in even 10^7 iterations.",
+            "section 5.1",
+            Finding.SUPPORTED if at.value - 3 * at.error > PAPER_STEPS else Finding.CONTRADICTED,
+            f"its theta_t reaches theta* at t* = (0.2575/(1 − theta*))^4 = {at.value:.3g} (± {at.error:.1g}) "
+            f"and turns there, not before; the same formula for the others, in steps: {seen}",
+        ),
+    ]
+
+
+def _rates_claim() -> Claim:
+    """The corollary's rates for r = 0.8, by the certificate: they must not grow better with s."""
+    rates = {curve.short_label: str(ga.certify(curve.method).rate) for curve in BY_S}
+    expected = ["T^(-2/5)", "T^(-2/5) log T", "T^(-1/5)"]
+    return Claim(
+        "That smaller s is faster coincides with the corollary on the power family.",
+        "section 5.1, sensitivity of s",
+        Finding.SUPPORTED if list(rates.values()) == expected else Finding.UNCLEAR,
+        "certified rates: " + ", ".join(f"{label}: {rate}" for label, rate in rates.items()),
+    )
+
+
+def _misprint(printed: LaneRecords, contrast: str = "") -> Claim:
+    """With both slopes positive no method can go wrong, so the claim on r = 0 and 0.25 refutes the print."""
+    arrivals = np.stack([printed.arrival(label, -1.0) for label in printed.labels])
+    fastest, slowest = arrivals.min(axis=0), arrivals.max(axis=0)
+    stay = np.asarray((printed.x[:, -1] >= WRONG_END).any(axis=0))
+    evidence = (
+        f"with +10x all {len(printed.labels)} curves reach x = −1 for good in {_count(slowest < np.inf)}, "
+        f"in the median seed the fastest at t = {np.median(fastest):.0f} and the slowest at "
+        f"t = {np.median(slowest):.0f}{contrast}"
+    )
+    return Claim(
+        "f_t(x) = 10x with probability 0.99 (as printed) makes r = 0 and 0.25 fail.",
+        "section 5.1, the problem's definition",
+        _judge(stay, slowest < np.inf),
+        evidence,
+    )
+
+
+def _count(lanes: Lanes) -> str:
+    return f"{int(lanes.sum())} of {lanes.size} seeds"
+
+
+def _steps(records: LaneRecords) -> str:
+    return f"{int(records.times[-1]):,}"
