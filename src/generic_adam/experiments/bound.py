@@ -32,7 +32,7 @@ from generic_adam.theorems.bound import bound
 from generic_adam.theorems.epsilon import epsilon_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.recursions import backward
-from generic_adam.theorems.sweep import Sequences
+from generic_adam.theorems.sequences import Sequences
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
