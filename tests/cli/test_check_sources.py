@@ -149,3 +149,17 @@ def test_bound_takes_a_recipe_and_gives_none_where_no_theorem_covers(capsys):
         captured = capsys.readouterr()
         assert captured.err.count("\n") == 1
         assert words in captured.err
+
+
+def test_a_configuration_file_says_which_keys_were_used(tmp_path, capsys):
+    parameters = {"lr": 3e-4, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.0}
+    file = tmp_path / "deepspeed.json"
+    file.write_text(json.dumps({"optimizer": {"type": "AdamW", "params": parameters}}))
+    code, out, _ = check(capsys, "--config", str(file), "--steps", "1000")
+    assert code == 1
+    assert "read from the file: " in out
+    assert "optimizer.params.betas" in out
+    assert "for your 1,000 steps" in out
+    code, _, err = check(capsys, "--config", str(tmp_path / "none.json"))
+    assert code == 2
+    assert err.count("\n") == 1

@@ -83,6 +83,9 @@ _SOURCES: Mapping[str, Any] = {
         text="Your function: it returns an optimizer, or that and a scheduler.",
         metavar="MODULE:FUNCTION",
     ),
+    "config": _option(
+        "--config", text="A file: DeepSpeed, Trainer's arguments, a YAML optimizer block.", metavar="FILE"
+    ),
     "steps_per_scheduler_step": _option(
         "--steps-per-scheduler-step",
         text="With --from: optimizer steps for each scheduler.step().",
@@ -169,7 +172,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         given["weights_bound"], given["gradient_norm"], bool(given["full_batch"]), bool(given["convex"])
     )
     steps = None if given["horizon"] is None else whole_steps(given["horizon"])
-    flags = {"recipe": "--recipe", "reference": "--from"}
+    flags = {"recipe": "--recipe", "reference": "--from", "config": "--config"}
     sources = [name for name in flags if given[name] is not None]
     written = [name for name in _OPTIONS if name != "horizon" and given[name] is not None]
     if len(sources) > 1 or (sources and written):
@@ -177,7 +180,13 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     if given["steps_per_scheduler_step"] is not None and sources != ["reference"]:
         raise MethodError("--steps-per-scheduler-step goes with --from")
     used: tuple[str, ...] = ()
-    if sources:
+    if sources == ["config"]:
+        from pathlib import Path
+
+        from generic_adam.adapters.config import read_config
+
+        found, used = read_config(Path(given["config"]), steps=steps)
+    elif sources:
         from generic_adam.adapters import load
         from generic_adam.certification import read
 
