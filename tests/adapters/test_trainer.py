@@ -184,9 +184,9 @@ def test_attributes_are_enough_and_missing_ones_are_named():
 
 def test_certify_takes_the_arguments_and_their_horizon(tmp_path):
     certificate = certify(arguments(tmp_path, lr_scheduler_type="inverse_sqrt"))
-    assert certificate[0].certificate.horizon.steps == TOTAL
+    assert certificate.horizon.steps == TOTAL
     longer = certify(arguments(tmp_path, max_steps=-1, num_train_epochs=3), horizon=5_000)
-    assert longer[0].reading.horizon == 5_000
+    assert longer.horizon.steps == 5_000
 
 
 class Rows(torch.utils.data.Dataset):
@@ -233,4 +233,4 @@ def test_trainer_trains_with_generic_adam(tmp_path):
     assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     certificate = certify(optimizer, scheduler)
     assert certificate.verdict == "certified"
-    assert certificate[0].reading.method == method
+    assert certificate.method == method

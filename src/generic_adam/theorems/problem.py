@@ -17,9 +17,6 @@ from generic_adam.theorems.sweep import Part
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
 _CLASSES = 256
 
-# W.3: |g||1/sqrt v - h| <= h w (2|g - grad| + tau), whose square has the mean 9 tau^2: 9/4 tau stands for G.
-_SPREAD = 2.25
-
 
 class ProblemError(TheoremError):
     """A constant of the problem is missing or impossible; the message is one line."""
@@ -113,14 +110,10 @@ class Problem:
         if not isinstance(self.gradient_bound, Sequence):
             bound = self.gradient_bound
             spread = math.inf if self.variance is None else _largest(self.variance)
-            return (
-                Part(
-                    self.dimension, bound, min(bound, _SPREAD * math.sqrt(spread)), bound**2 / self.dimension
-                ),
-            )
+            return (Part(self.dimension, bound, min(bound, math.sqrt(spread)), bound**2 / self.dimension),)
         bounds = np.asarray(self.gradient_bound, dtype=np.float64)
         variances = np.inf if self.variance is None else np.asarray(self.variance, dtype=np.float64)
-        noise = np.minimum(bounds, _SPREAD * np.sqrt(np.broadcast_to(variances, bounds.shape)))
+        noise = np.minimum(bounds, np.sqrt(np.broadcast_to(variances, bounds.shape)))
         return _classes(bounds, noise)
 
     @cached_property

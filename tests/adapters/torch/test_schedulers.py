@@ -139,9 +139,10 @@ def test_stairs_decay_geometrically(name, log_rho):
 def test_cosine_never_settles_and_touches_zero():
     optimizer = adam()
     above = closed_form(CLOSED["CosineAnnealingLR"](optimizer), 0, Clock())
-    assert (above.growth.low, above.growth.high) == (0.001, pytest.approx(0.1))
+    assert (above.growth.low, above.growth.high) == (pytest.approx(0.001), pytest.approx(0.1))
     touching = closed_form(torch_lr.CosineAnnealingLR(adam(), 300), 0, Clock())
-    assert touching.growth is None
+    # pi is rounded in its angle: what is 0 in floats is about 5e-33 by the form.
+    assert touching.growth is None or 0 < touching.growth.low < 1e-30
     assert touching(301) == touching(901) == 0
 
 
