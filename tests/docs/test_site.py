@@ -105,9 +105,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["file", "http"])
-@pytest.mark.parametrize(
-    ("words", "page"), [("weight decay", "check-your-optimizer.html"), ("watch a run", "watch.html")]
-)
+@pytest.mark.parametrize(("words", "page"), [("weight decay", "decay.html"), ("watch a run", "watch.html")])
 def test_the_search_finds_what_a_page_is_about(
     site: Path, served: str, browser: Chrome, scheme: str, words: str, page: str
 ) -> None:

@@ -203,7 +203,6 @@ def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
 
     from generic_adam.methods import Method, as_algorithm, build, info
     from generic_adam.methods.parameters import exact_number
-    from generic_adam.methods.shipped import adamw
     from generic_adam.schedules import as_schedule
 
     values = {name: _value(given[name]) for name in _CATALOGUE if given[name] is not None}
@@ -223,7 +222,7 @@ def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
                 "give the name of a method (see `generic-adam methods`), --lr with --betas, or --alpha, --beta "
                 "and --theta; missing all of them"
             )
-        found = adamw(**{"weight_decay": 0.0, **values, **beside})
+        found = as_algorithm(build("adamw", **{"weight_decay": 0.0, **values, **beside}))
     else:
         entry = info(given["name"])
         inside = {name: value for name, value in beside.items() if name in entry.parameters}

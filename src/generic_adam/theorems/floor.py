@@ -78,6 +78,8 @@ def three_numbers(sequences: Sequences, form: Form, gradient: float = TYPICAL_GR
     )
     s, zeta = least_ratio(second, shares, whole)
     divisor = (1 - s) * whole - zeta * sweep.weight
+    if gradient * divisor <= 0:  # learning rates too small for a double
+        return ThreeNumbers(math.inf, math.inf, math.inf, s, zeta)
     noise = (second + (first / s if s else 0.0) + (growth / zeta if zeta else 0.0)) / (gradient * divisor)
     return ThreeNumbers(noise, 1 / divisor, lengths / divisor, s, zeta)
 
