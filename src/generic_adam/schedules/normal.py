@@ -270,9 +270,19 @@ normal_form.rule(WeightShare)(WeightShare)
 normal_form.rule(Opaque)(Opaque)
 
 
-@complement_of.rule(Time, Add, Multiply, Negate, Bounded, Opaque)
+@complement_of.rule(Time, Add, Multiply, Bounded, Opaque)
 def _plain(node: Schedule) -> Schedule:
     return Subtract(ONE, node)
+
+
+@complement_of.rule(Negate)
+def _(node: Negate) -> Schedule:
+    # 1 - (-expm1(x)) = e^x: what 1 - e^x was before its own digits were kept.
+    match node.operand:
+        case Function("expm1", argument):
+            return Function("exp", argument)
+        case _:
+            return _plain(node)
 
 
 @complement_of.rule(Constant)
