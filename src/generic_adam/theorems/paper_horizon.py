@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from generic_adam.methods import Method, MethodError
+from generic_adam.theorems.bound import bound
 from generic_adam.theorems.conditions import as_condition, decisions
 from generic_adam.theorems.sums import LONGEST_HORIZON, ratios
 from generic_adam.theorems.verdicts import Condition, Status, condition_from_dict, condition_to_dict
@@ -90,8 +91,6 @@ def read_horizon(method: Method, steps: int, problem: Problem | None = None) -> 
     )
     if problem is None or not reading.bound_applies:
         return reading
-    from generic_adam.theorems.bound import bound
-
     expectation = bound(method, problem, steps=last).expectation
     if not math.isfinite(expectation):  # too large for a double: as good as none, and JSON could not hold it
         return reading
