@@ -71,10 +71,10 @@ def publish(
         seconds: how long the benchmark took.
         settings: sizes and counts that the numbers depend on.
     """
-    print_table(headings, rows, title=name, right=headings[1:])
     record = manifest(command, dict(settings or {}), seconds)
     record["load_average"] = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
     record["rows"] = [dict(zip(headings, row, strict=True)) for row in rows]
+    print_table(headings, rows, title=name, right=headings[1:])
     ensure_output_directory(RESULTS)
     write_json(RESULTS / f"{name}.json", record)
     with atomic_write(RESULTS / f"{name}.md") as file:

@@ -18,10 +18,10 @@ from generic_adam.theorems.amsgrad import amsgrad_epsilon_bound
 from generic_adam.theorems.clipping import full_batch_bound
 from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.delayed import delayed_bound
-from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
+from generic_adam.theorems.epsilon import heavy_ball_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import WeightedBound
+from generic_adam.theorems.weighted import WeightedBound, epsilon_bound
 
 STEPS, RUNS, DIMENSION, NOISE = 4000, 400, 5, 0.5
 T = np.arange(1.0, STEPS + 1)
