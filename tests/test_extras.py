@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import generic_adam
-from generic_adam.extras import MissingExtraError, from_extra, missing_extra
+from generic_adam.errors import ExtraError
+from generic_adam.extras import from_extra, missing_extra
 
 # The finder of installed modules, but blind to some: as if they were not installed.
 HIDE = """
@@ -52,7 +53,7 @@ def test_a_module_of_no_extra_has_no_message():
 def test_other_import_errors_are_let_through():
     with pytest.raises(ImportError, match="no_such_name") as raised, from_extra("torch"):
         from typer import no_such_name  # noqa: F401  # pyright: ignore[reportAttributeAccessIssue]
-    assert not isinstance(raised.value, MissingExtraError)
+    assert not isinstance(raised.value, ExtraError)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_other_import_errors_are_let_through():
         ("torch", "import generic_adam as ga; ga.torch", "torch"),
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
-        ("torch", "import generic_adam.adapters.torch.rates", "torch"),
+        ("torch", "import generic_adam.adapters.rates", "torch"),
         ("torch", "import generic_adam.experiments.sweep", "experiments"),
         ("torch", "import generic_adam.experiments.networks", "experiments"),
         ("filelock", "import generic_adam.experiments.run", "experiments"),
@@ -70,7 +71,7 @@ def test_other_import_errors_are_let_through():
         ("sklearn", "from generic_adam.experiments.datasets import load; load('digits')", "experiments"),
         (
             "matplotlib",
-            "from generic_adam.report.style import house_style as s; s().__enter__()",
+            "from generic_adam.experiments.figures import house_style as s; s().__enter__()",
             "experiments",
         ),
     ],
@@ -79,7 +80,7 @@ def test_a_sub_package_without_its_dependency_names_the_extra(hidden, statement,
     done = run_without({hidden}, statement)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith(
-        f'MissingExtraError: {hidden} is not installed: pip install "generic-adam[{extra}]"'
+        f'ExtraError: {hidden} is not installed: pip install "generic-adam[{extra}]"'
     )
 
 
@@ -113,11 +114,11 @@ IMPORT_EACH = """
 from importlib import import_module
 from pkgutil import walk_packages
 import generic_adam
-from generic_adam.extras import MissingExtraError
+from generic_adam.errors import ExtraError
 def outcome(name):
     try:
         import_module(name)
-    except MissingExtraError:
+    except ExtraError:
         return 'named'
     except ImportError as error:
         return repr(error)
@@ -180,4 +181,4 @@ def test_every_import_is_brought_by_an_extra_that_lists_it():
 
 
 def test_missing_extra_is_an_import_error():
-    assert issubclass(MissingExtraError, ImportError)
+    assert issubclass(ExtraError, ImportError)

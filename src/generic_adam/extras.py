@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from generic_adam.errors import ExtraError
+
 _EXTRA_OF_MODULE = {
     "torch": "torch",
     "jax": "optax",
@@ -22,11 +24,7 @@ _EXTRA_OF_MODULE = {
 }
 
 
-class MissingExtraError(ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
-
-
-def missing_extra(module: str, *, extra: str | None = None) -> MissingExtraError | None:
+def missing_extra(module: str, *, extra: str | None = None) -> ExtraError | None:
     """The error that names the extra to install for a module that was not found.
 
     Args:
@@ -40,9 +38,7 @@ def missing_extra(module: str, *, extra: str | None = None) -> MissingExtraError
     if top_level not in _EXTRA_OF_MODULE:
         return None
     named = extra or _EXTRA_OF_MODULE[top_level]
-    return MissingExtraError(
-        f'{top_level} is not installed: pip install "generic-adam[{named}]"', name=top_level
-    )
+    return ExtraError(f'{top_level} is not installed: pip install "generic-adam[{named}]"', name=top_level)
 
 
 @contextmanager
@@ -53,7 +49,7 @@ def from_extra(extra: str) -> Iterator[None]:
         extra: what to install for the part of the package that imports here, such as "torch".
 
     Raises:
-        MissingExtraError: an optional dependency is not installed.
+        ExtraError: an optional dependency is not installed.
 
     Examples:
         >>> with from_extra("torch"):

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike
+from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import as_schedule
 
 Array = NDArray[np.float64]
@@ -103,7 +102,7 @@ def weighted_adaema(
         x_{t+1} &= x_t - \alpha_t m_t / \sqrt{V_t / W_t}
 
     It is Generic Adam with theta_t = W_{t-1} / W_t. The weights are used as they are, so those that grow like
-    theta^-t overflow in the end; :mod:`generic_adam.methods.weights` converts them by logarithms.
+    theta^-t overflow in the end; :mod:`generic_adam.methods.method` converts them by logarithms.
 
     Args:
         alpha: the base learning rate.

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import torch
 import yaml
 
 from generic_adam.adapters import read, read_config
+from generic_adam.cli import main
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Clipping
+from generic_adam.schedules import has_callable
 
 STEPS = 400
 
@@ -192,34 +195,163 @@ def test_what_cannot_be_read_is_one_line(name, text, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+TORCH = {
+    "ConstantLR": {"factor": 0.3, "total_iters": 7},
+    "LinearLR": {"start_factor": 0.1, "total_iters": 20},
+    "ExponentialLR": {"gamma": 0.97},
+    "StepLR": {"step_size": 30},
+    "MultiStepLR": {"milestones": [10, 10, 40], "gamma": 0.5},
+    "PolynomialLR": {"total_iters": 60, "power": 2.0},
+    "CosineAnnealingLR": {"T_max": 50, "eta_min": 1e-4},
+    "CosineAnnealingWarmRestarts": {"T_0": 30},
+}
+
+
+@pytest.mark.parametrize("form", ["hydra", "lightning", "inside a table"])
+@pytest.mark.parametrize("name", TORCH)
+def test_torch_s_schedulers_are_read_as_the_live_ones(name, form, tmp_path):
+    classes = {
+        "optimizer": ("torch.optim.AdamW", {"betas": [0.9, 0.98]}),
+        "lr_scheduler": (f"torch.optim.lr_scheduler.{name}", TORCH[name]),
+    }
+    if form == "lightning":
+        data = {key: {"class_path": path, "init_args": given} for key, (path, given) in classes.items()}
+    else:
+        data = {key: {"_target_": path, "_partial_": True, **given} for key, (path, given) in classes.items()}
+    data = {"seed": 1, "model": data} if form == "inside a table" else data
+    algorithm, used = read_config(written(tmp_path, data, "conf.yaml"))
+    live = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], betas=(0.9, 0.98))
+    expected = read(live, getattr(torch.optim.lr_scheduler, name)(live, **TORCH[name]))
+    for ours, theirs in ((algorithm.method.alpha, expected.method.alpha), (algorithm.decay, expected.decay)):
+        np.testing.assert_allclose(ours.values(1, 201), theirs.values(1, 201), rtol=1e-12, atol=1e-15)
+    assert any(key.endswith(next(iter(TORCH[name]))) for key in used)
+
+
+def test_what_is_used_and_what_is_not_is_said(tmp_path):
+    data = {
+        "trainer": {"lr": "3e-4", "epochs": 3},
+        "optimizer": {"_target_": "torch.optim.Adam", "lr": "${trainer.lr}", "fancy": True},
+        "data": {"path": "x"},
+    }
+    algorithm, used = read_config(written(tmp_path, data, "conf.yaml"))
+    assert algorithm.method.alpha(10**6) == pytest.approx(3e-4)
+    assert set(used) == {"optimizer._target_", "optimizer.lr", "optimizer.fancy", "trainer.lr"}
+    assert algorithm.notes[-1] == "keys of conf.yaml that were not used: data, trainer.epochs"
+    many = {f"key{n}": n for n in range(40)} | {"learning_rate": 1e-3, "max_steps": 10}
+    assert read_config(written(tmp_path, many))[0].notes[-1].endswith("key10, key11 and 28 more")
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+MERGES = "a0: &a0 {x: 1, y: 2}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12)
+)
+COMMON, MANY = "{learning_rate: 1, max_steps: 9", list(range(1, 20_000))
+HOSTILE = {
+    "10 MB": ("a.json", '{"learning_rate": ' + "1" * 10_000_000 + "}"),
+    "deep JSON": ("a.json", '{"a":' * 20_000 + "1" + "}" * 20_000),
+    "deep YAML": ("a.yaml", "[" * 50_000),
+    "deep TOML": ("a.toml", "a = " + "[" * 20_000),
+    "aliases": ("a.yaml", BOMB + "optimizer: {_target_: torch.optim.Adam, lr: *a11}"),
+    "aliases as betas": ("a.yaml", BOMB + "optimizer: {_target_: torch.optim.Adam, lr: 1, betas: *a11}"),
+    "aliases as a name": ("a.yaml", BOMB + "optimizer: {_target_: *a11, lr: 1}"),
+    "merges": ("a.yaml", MERGES + "learning_rate: 1"),
+    "itself": ("a.yaml", "optimizer: &o {_target_: torch.optim.Adam, lr: *o}"),
+    "a tag": ("a.yaml", "learning_rate: !!python/object/new:os.system [x]"),
+    "NaN": ("a.json", '{"learning_rate": NaN, "max_steps": 5}'),
+    "infinite": ("a.yaml", "learning_rate: .inf\nmax_steps: 5"),
+    "huge": ("a.json", '{"learning_rate": 1e-3, "max_steps": ' + "9" * 500 + "}"),
+    "a list": ("a.json", '{"learning_rate": [1, 2], "max_steps": 5}'),
+    "a list of lists": ("a.yaml", "optimizer: {_target_: torch.optim.Adam, lr: 1, betas: [[0.9], [0.99]]}"),
+    "true": ("a.json", '{"learning_rate": true}'),
+    "numbers as names": ("a.yaml", "1: 2\n3: 4"),
+    "a name that is a number": ("a.yaml", "optimizer: {type: 3}"),
+    "a name without end": ("a.json", '{"optimizer": {"type": "' + "x" * 200_000 + '"}}'),
+    "round and round": ("a.yaml", "learning_rate: ${learning_rate}\nmax_steps: 5"),
+    "cycles": ("a.yaml", f"{COMMON}, lr_scheduler: cosine_with_restarts, lr_scheduler_kwargs: {{num_cycles: 1e9}}}}"),
+    "milestones": ("a.yaml", f"{{optimizer: {{lr: 1}}, scheduler: {{_target_: x.MultiStepLR, milestones: {MANY}}}}}"),
+    "no bytes": ("a.yaml", ""),
+    "no text": ("a.json", "\x00\x01"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_one_line_and_soon(name, tmp_path):
+    file, text = HOSTILE[name]
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    begin = time.process_time()
+    with pytest.raises(OptimizerError) as caught:
+        read_config(tmp_path / file)
+    assert time.process_time() - begin < 10
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
 def test_a_missing_file_is_one_line(tmp_path):
     with pytest.raises(OptimizerError, match="cannot be read"):
         read_config(tmp_path / "none.json")
 
 
-class WarmupDecay:
-    """DeepSpeed's WarmupDecayLR in the parts that matter: no last_epoch, a count from -1."""
+# DeepSpeed's live schedulers. The package is not installed: these are stand-ins with the attributes, the name and
+# the rates (those of `deepspeed_rate`) of its classes.
 
-    def __init__(self, optimizer):
-        self.optimizer, self.last_batch_iteration = optimizer, -1
-        self._write()
 
-    def step(self):
-        self.last_batch_iteration += 1
-        self._write()
+def stand_in(kind, optimizer, *, log):
+    class Scheduler:
+        def __init__(self):
+            self.optimizer, self.warmup_num_steps, self.total_num_steps = optimizer, 50, 300
+            self.min_lrs, self.max_lrs, self.org_lrs = [1e-6], [2e-4], [3e-4]
+            self.warmup_min_ratio, self.cos_min_ratio = 0.0, 1e-4
+            self.warmup_type, self.last_batch_iteration = "log" if log else "linear", -2
+            self.step()
 
-    def _write(self):
-        for group in self.optimizer.param_groups:
-            group["lr"] = deepspeed_rate(
-                "WarmupDecayLR", self.last_batch_iteration + 2, warm=50, total=300, low=0, high=1e-3, log=True
+        def step(self, last_batch_iteration=None):
+            before = self.last_batch_iteration
+            self.last_batch_iteration = before + 1 if last_batch_iteration is None else last_batch_iteration
+            self.optimizer.param_groups[0]["lr"] = deepspeed_rate(
+                kind, self.last_batch_iteration + 2, warm=50, total=300, low=1e-6, high=2e-4, log=log
             )
 
+    Scheduler.__name__, Scheduler.__module__ = kind, "deepspeed.runtime.lr_schedules"
+    return Scheduler()
 
-def test_a_scheduler_with_deepspeeds_interface_is_replayed():
-    optimizer = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=1e-3, weight_decay=0.1)
-    algorithm = read(optimizer, WarmupDecay(optimizer))
+
+@pytest.mark.parametrize("stepped", [0, 77])
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("kind", ["WarmupLR", "WarmupDecayLR", "WarmupCosineLR"])
+def test_deepspeeds_live_schedulers(kind, log, stepped):
+    optimizer = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=3e-4, weight_decay=0.1)
+    scheduler = stand_in(kind, optimizer, log=log)
+    for _ in range(stepped):
+        scheduler.step()
+    algorithm = read(optimizer, scheduler)
     expected = [
-        deepspeed_rate("WarmupDecayLR", t, warm=50, total=300, low=0, high=1e-3, log=True)
-        for t in range(1, STEPS + 1)
+        deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)
     ]
-    np.testing.assert_allclose(rates(algorithm), expected, atol=1e-15)
+    np.testing.assert_allclose(rates(algorithm), expected, rtol=1e-9, atol=1e-15)
+    assert not has_callable(algorithm.method.alpha)
+
+
+def test_a_version_of_deepspeed_whose_cosine_rises_again_is_replayed():
+    optimizer = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=3e-4, weight_decay=0.1)
+    scheduler = stand_in("WarmupCosineLR", optimizer, log=True)
+    plain = type(scheduler).step
+
+    def step(self, last_batch_iteration=None):
+        plain(self, last_batch_iteration)
+        if self.last_batch_iteration > 600:
+            self.optimizer.param_groups[0]["lr"] = 2e-4
+
+    type(scheduler).step = step
+    algorithm = read(optimizer, scheduler)
+    assert "read off a copy" in algorithm.notes[0]
+    assert rates(algorithm, 900)[-1] == pytest.approx(2e-4, rel=1e-6)
+
+
+def test_the_command_line_says_what_was_used_and_what_was_not(tmp_path, capsys):
+    file = written(
+        tmp_path, {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {}}
+    )
+    main(["check", "--config", str(file)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "read from the file: optimizer.type, optimizer.params.lr" in text
+    assert "that were not used: zero_optimization" in text

@@ -1,6 +1,8 @@
 """What is read off Optax's closures takes the steps that Optax takes."""
 
+import functools
 import os
+import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -14,6 +16,7 @@ import generic_adam as ga
 from generic_adam.adapters import read
 from generic_adam.errors import OptimizerError
 from generic_adam.optax import generic_adam, scale_by_generic_adam
+from generic_adam.schedules import has_callable
 from tests.adapters import steps
 
 STEPS = 60
@@ -29,6 +32,11 @@ SOLVERS = {
     "adam, eps under the root": optax.adam(0.05, eps=0.0, eps_root=1e-3),
     "adamw": optax.adamw(0.05, weight_decay=0.3),
     "adamw, cosine": optax.adamw(optax.cosine_decay_schedule(0.05, 50), weight_decay=0.1),
+    "adam, hyperparameters injected": optax.inject_hyperparams(optax.adam)(learning_rate=0.05, b1=0.8),
+    "adamw, a schedule injected": optax.inject_hyperparams(optax.adamw)(
+        learning_rate=optax.cosine_decay_schedule(0.05, 50), weight_decay=0.1
+    ),
+    "a chain with names": optax.named_chain(("a", optax.scale_by_adam()), ("b", optax.scale(-0.05))),
     "nadam": optax.nadam(0.05),
     "rmsprop": optax.rmsprop(0.01, decay=0.8, eps=1e-2),
     "rmsprop, outside": optax.rmsprop(0.01, eps_in_sqrt=False, initial_scale=0.3),
@@ -67,6 +75,55 @@ def test_the_algorithm_read_takes_the_same_steps(name):
     np.testing.assert_allclose(points, ours, rtol=3e-4, atol=3e-5)
 
 
+SCHEDULES = {
+    "constant": optax.constant_schedule(0.1),
+    "linear": optax.linear_schedule(0.1, 0.01, 100),
+    "polynomial": optax.polynomial_schedule(0.1, 0.0, 2, 100, transition_begin=7),
+    "no length": optax.polynomial_schedule(0.1, 0.0, 2, 0),
+    "cosine": optax.cosine_decay_schedule(0.1, 150, 0.1),
+    "exponential": optax.exponential_decay(0.1, 10, 0.9, transition_begin=5),
+    "stairs": optax.exponential_decay(0.1, 10, 0.9, 5, staircase=True, end_value=1e-2),
+    "piecewise": optax.piecewise_constant_schedule(0.1, {10: 0.5, 30: 0.1}),
+    "warm-up and cosine": optax.warmup_cosine_decay_schedule(0.0, 0.1, 10, 100, 1e-3),
+    "warm-up and exponential": optax.warmup_exponential_decay_schedule(0.0, 0.1, 10, 100, 0.9),
+    "warm-up": optax.warmup_constant_schedule(0.0, 0.1, 10),
+    "restarts": optax.sgdr_schedule(
+        [{"init_value": 0.0, "peak_value": 0.1, "warmup_steps": 3, "decay_steps": 40, "end_value": 0.01}] * 2
+    ),
+}
+CALLED = {
+    "growing": optax.exponential_decay(0.1, 10, 1.1, end_value=0.4),
+    "cosine, another exponent": optax.cosine_decay_schedule(0.1, 100, exponent=1.5),
+    "one cycle": optax.cosine_onecycle_schedule(100, 0.1),
+    "a function of one's own": lambda count: 0.1 / (1 + count),
+    "of one number alone": lambda count: 0.1 if count < 50 else 0.01,
+}
+
+
+@pytest.mark.parametrize("name", [*SCHEDULES, *CALLED])
+def test_schedules_are_what_optax_computes(name):
+    function = (SCHEDULES | CALLED)[name]
+    rate = read(optax.sgd(function)).method.alpha
+    assert has_callable(rate) is (name in CALLED)
+    real = [float(function(count)) for count in range(200)]
+    np.testing.assert_allclose(rate.values(1, 201), real, rtol=1e-5, atol=1e-8)
+    assert rate(5) == pytest.approx(real[4], rel=1e-5, abs=1e-8)
+
+
+def test_a_schedule_that_only_looks_like_one_of_optax_is_called():
+    def cosine_decay_schedule(init_value, decay_steps, alpha, exponent):
+        return lambda count: init_value * (alpha + 1 / (decay_steps + exponent + count))
+
+    function = cosine_decay_schedule(0.1, 100, 0.0, 1.0)
+    assert read(optax.sgd(function)).method.alpha(3) == pytest.approx(0.1 / 103)
+
+
+def test_a_long_horizon_is_answered_soon():
+    begin = time.process_time()
+    ga.certify(optax.adam(optax.cosine_onecycle_schedule(100_000, 1e-3)), horizon=100_000)
+    assert time.process_time() - begin < 4  # a call of JAX for each step would take minutes
+
+
 def test_certify_takes_a_transformation():
     assert ga.certify(optax.adam(1e-3)).verdict == "not certified"
     assert "scale_by_adam" in ga.certify(optax.adam(1e-3)).algorithm.source
@@ -80,8 +137,26 @@ def test_a_mask_on_the_decay_is_a_note():
 
 @pytest.mark.parametrize(
     "solver",
-    [optax.lion(1e-3), optax.lamb(1e-3), optax.masked(optax.adam(1e-3), True), optax.adafactor(1e-3)],
-    ids=["lion", "lamb", "masked", "adafactor"],
+    [
+        optax.lion(1e-3),
+        optax.lamb(1e-3),
+        optax.masked(optax.adam(1e-3), True),
+        optax.adafactor(1e-3),
+        optax.apply_if_finite(optax.adam(1e-3), 3),
+        optax.inject_hyperparams(optax.adam)(learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)),
+        optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
+        optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
+    ],
+    ids=[
+        "lion",
+        "lamb",
+        "masked",
+        "adafactor",
+        "finite",
+        "scheduled b1",
+        "scheduled decay",
+        "a partial function",
+    ],
 )
 def test_an_unknown_link_is_named_in_one_line(solver):
     with pytest.raises(OptimizerError, match=r"ga\.Algorithm") as caught:

@@ -21,10 +21,34 @@ def test_adam_keeps_most_of_its_run_and_sees_the_price(capsys):
     code, out, _ = run(capsys, "advise", "adamw", "--weight-decay", "0", "--steps", "20000")
     assert code == 0
     assert "1. theta_t = max(0.999, 1 - 15 / t); alpha_t times min(1, sqrt(15000/t))" in out
-    assert "from t = 15,001 on; certified for ever, rate T^(-1/2) log T" in out
-    assert "of the summed step size is left" in out
-    assert "noise, gap, drift:" in out
-    assert "2. constants for 20,000 steps" in out
+    assert "differs from t = 15,001 on; for ever: certified at rate T^(-1/2) log T" in out
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.rstrip().endswith("%")}
+    assert rows["yours"][3:] == ["1", "1", "1", "100%"]
+    assert rows["1"][3:6] == ["1", "1", "0.87"]  # sqrt(15,000/20,000) at the end
+    assert float(rows["1"][6].rstrip("%")) == pytest.approx(98.2, abs=0.2)
+    assert "constants for" not in out  # theta = 1 - 1/T makes all three numbers larger here
+
+
+def test_constants_for_the_run_are_offered_where_a_number_becomes_smaller(capsys):
+    _, out, _ = run(capsys, "advise", "adam", "--steps", "1e5", "--json")
+    tuned = json.loads(out)["advice"][-1]
+    assert tuned["changes"].startswith("constants for 100,000 steps")
+    assert tuned["after"]["noise"] < tuned["before"]["noise"]
+
+
+@pytest.mark.parametrize("keep", ["nan", "inf", "0", "1.5"])
+def test_keep_is_a_number_of_steps(capsys, keep):
+    code, _, err = run(capsys, "advise", "adam", "--keep", keep)
+    assert code == 2
+    assert err.startswith("generic-adam: --keep: expected a whole number of steps")
+
+
+def test_clipping_that_never_acts_is_set_aside(capsys):
+    clipped = ["advise", "adamw", "--steps", "20000", "--clip", "1"]
+    _, out, _ = run(capsys, *clipped, "--json")
+    assert not any(one["verdict"] == "certified" for one in json.loads(out)["advice"])
+    _, out, _ = run(capsys, *clipped, "--gradient-norm", "1", "--json")
+    assert json.loads(out)["advice"][0]["verdict"] == "certified"
 
 
 def test_keep_chooses_where_it_begins(capsys):
@@ -47,6 +71,7 @@ def test_what_is_certified_needs_nothing(capsys):
 
 
 def test_a_plot_draws_both(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
     figure = tmp_path / "advice.svg"
     arguments = ["advise", "adamw", "--weight-decay", "0", "--steps", "5000", "--plot", str(figure)]
     code, _, err = run(capsys, *arguments)

@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,10 @@ import pytest
 from generic_adam.cli import reproduce_lanes
 from generic_adam.cli.app import run
 from generic_adam.errors import RunError
-from generic_adam.experiments import counterexample
 from generic_adam.experiments.counterexample import Plan
+from generic_adam.experiments.counterexample import figures as report
 from generic_adam.experiments.counterexample.study import figure_methods
 from generic_adam.experiments.records import OutputError, damaged_files, read_claims
-from generic_adam.report import counterexample as report
 
 SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1", "--no-turning"]
 FILES = {
@@ -51,10 +52,10 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert {row["method"] for row in rows} > set(figure_methods())
     assert all(float(row["x_q10"]) <= float(row["x_q50"]) <= float(row["x_q90"]) for row in rows)
     outcomes = read_rows(tmp_path / "outcomes.csv")
-    assert len(outcomes) == 17 * 4
-    assert len(read_claims(tmp_path)) == 15
+    assert len(outcomes) == 19 * 4
+    assert len(read_claims(tmp_path)) == 16
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["settings"]["lane_steps"] == 17 * 4 * 3000
+    assert manifest["settings"]["lane_steps"] == 19 * 4 * 3000
     assert manifest["settings"]["problem"]["common_slope"] == -10.0
 
 
@@ -159,8 +160,8 @@ def test_a_paused_command_says_how_to_go_on_and_the_same_command_does(
     assert reproduce("counterexample", *SMALL, "--out", tmp_path / "whole") == 0
     halved = ["counterexample", *SMALL, "--out", tmp_path / "halved"]
     with monkeypatch.context() as patch:
-        # As early as a signal can come: it is noted while the loops are compiled.
-        patch.setattr(counterexample, "compile_kernels", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0.0)
+        # As early as a signal can pause: before the first block.
+        patch.setattr(reproduce_lanes, "_elsewhere", lambda _: os.kill(os.getpid(), signal.SIGTERM))
         assert reproduce(*halved) == 128 + signal.SIGTERM
     message = capsys.readouterr().err
     assert "paused before t = 1; go on with: generic-adam reproduce counterexample" in message
@@ -178,6 +179,40 @@ def test_a_paused_command_says_how_to_go_on_and_the_same_command_does(
     assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns == written
     assert reproduce(*halved, "--restart") == 0
     assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns > written
+
+
+COMPILING = """
+import hashlib, signal, sys
+from generic_adam.cli.app import run
+from generic_adam.experiments import counterexample
+
+def compile_kernels():
+    print("compiling", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # for minutes in machine code, as in LLVM
+
+counterexample.compile_kernels = compile_kernels
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)  # under nohup they are ignored, and children inherit that
+run(["reproduce", "counterexample", "--out", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Path, number: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", COMPILING, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "compiling\n"
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert err.startswith("\npaused while the inner loops were compiled; go on with: generic-adam reproduce")
+    assert err.count("\n") == 2
+    assert visible(tmp_path) == set()
 
 
 def test_a_figure_that_fails_costs_nothing_that_was_computed(

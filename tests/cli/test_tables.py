@@ -11,7 +11,7 @@ from generic_adam.cli.tables import answer, make_console, print_json, print_tabl
 def test_cells_are_literal_and_never_wrapped_in_a_pipe(capsys):
     print_table(("name", "x"), [("a" * 300, "[red]1[/red]"), ("b", 2)], right=("x",))
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert lines[2] == " " + "a" * 300 + "   [red]1[/red]"
+    assert lines[2].split() == ["a" * 300, "[red]1[/red]"]
     assert lines[3].endswith("           2")
     assert len(lines[2]) == len(lines[3])
 

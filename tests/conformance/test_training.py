@@ -6,9 +6,12 @@ import torch
 from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 EVERY = [pytest.param(info, id=info.name) for info in OPTIMIZERS]
-# Step sizes at which the rule gets there; the step of Padam and AdaUSM is on another scale.
+# Step sizes at which the rule gets there; the step of Padam and AdaUSM is on another scale. GenericAdam starts as
+# the paper does: with bias correction the first step of 0.3/sqrt(t) is 0.3 long (without it 0.04) and jumps
+# across the valley to where gradients are large; 1 - 1/t never forgets those, sqrt(v) stays a sixth larger for
+# ever, and 4,000 steps end at (0.91, 0.83) in place of (0.94, 0.88).
 ROSENBROCK = {
-    "GenericAdam": {"lr": 0.05, "theta": 0.99},
+    "GenericAdam": {"lr": "0.3/sqrt(t)", "theta": "1 - 1/max(t, 2)", "bias_correction": False},
     "WeightedAdaEMA": {"lr": "0.3/sqrt(t)", "weights": "t^0.5"},
     "AMSGrad": {"lr": 0.05, "theta": 0.99},
     "Padam": {"lr": 0.05, "theta": 0.99, "partial": 0.4},

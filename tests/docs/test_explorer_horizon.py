@@ -11,9 +11,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from generic_adam.theorems.epsilon import adam_terms
-from generic_adam.theorems.floor import constant_floor, three_numbers
+from generic_adam.theorems.horizon import constant_floor, three_numbers
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import adam_terms
 
 DEFAULT = {"lr": 1e-3, "beta": 0.9, "theta": 0.999, "eps": 1e-8, "steps": 1000, "warmup": 0}
 CHOICES = [

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 import generic_adam as ga
-from generic_adam.theorems.sums import ratio
+from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import examine_method
 
 EXPONENTS_R = (0, 0.01, 0.25, 0.5, 0.8, 1, 1.2, 1.5, 1.9999, 2, 2.2)

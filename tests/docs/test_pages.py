@@ -52,3 +52,9 @@ def test_the_commands_of_a_page_answer_what_their_comments_say(
         assert promised in capsys.readouterr().out
         if words[1] == "check":
             assert code == {"certified": 0, "not certified": 1}[promised]
+
+
+def test_the_answer_that_is_shown_is_the_one_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = PAGES[1]
+    run(shlex.split(blocks(page, "bash")[0], comments=True)[1:])
+    assert capsys.readouterr().out == blocks(page, "text")[0]

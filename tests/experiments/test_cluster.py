@@ -11,7 +11,7 @@ import pytest
 
 from generic_adam.cli.app import run
 from generic_adam.errors import RunError
-from generic_adam.experiments.cluster import simulate_on_cluster
+from generic_adam.experiments.backends import simulate_on_cluster
 from generic_adam.experiments.counterexample import LaneRecords, Plan, simulate
 from generic_adam.methods import Algorithm, Method
 

@@ -10,9 +10,9 @@ from generic_adam.experiments.study import Options
 from generic_adam.methods import Method, adam
 from generic_adam.schedules import parse
 from generic_adam.theorems.advice import advise_algorithm
-from generic_adam.theorems.epsilon import adam_terms
-from generic_adam.theorems.floor import three_numbers
+from generic_adam.theorems.horizon import three_numbers
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import adam_terms
 
 
 def lines(name, steps):
@@ -38,10 +38,10 @@ def test_advice_that_keeps_nothing_is_what_runs():
         np.testing.assert_allclose(parse(getattr(found["advice, 0.95"], name)).values(1, 2001), wanted)
 
 
-def test_the_cosine_starts_at_the_peak_and_ends_above_zero():
-    cosine = parse(lines("lenet-cost", 1000)["Adam, cosine decay"].alpha)
-    expected = [0.001 * (1 + np.cos(np.pi * (t - 1) / 1000)) / 2 for t in (1, 500, 1000)]
-    assert [cosine(t) for t in (1, 500, 1000)] == pytest.approx(expected, rel=1e-9)
+def test_all_three_networks_meet_the_same_competitors():
+    gpt, lenet, resnet = (lines(name, 2000) for name in ("gpt-cost", "lenet-cost", "resnet18-cost"))
+    assert {label: replace(one, decay=0.01) for label, one in gpt.items()} == lenet == resnet
+    assert {one.decay for one in lenet.values()} == {0.01}
 
 
 def test_gpt_warms_up_and_falls_to_a_tenth_and_keeps_what_is_said():

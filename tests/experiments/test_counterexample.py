@@ -18,7 +18,8 @@ from generic_adam.experiments.counterexample import (
     simulate,
 )
 from generic_adam.experiments.counterexample.simulation import Simulation, record_times, split
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, Method, sgd
+from generic_adam.methods.algorithm import Nesterov
 from generic_adam.schedules import as_schedule
 
 # Roots and quotients are correctly rounded wherever they are computed, so these schedules have one value at
@@ -34,6 +35,8 @@ PEERS = {
     "AMSGrad": Algorithm(BASE, running_maximum=True),
     "Padam": Algorithm(BASE, running_maximum=True, power=0.125),
     "AdaShift": AdaShift(as_schedule("0.5/sqrt(t)"), kept=3),
+    "NAdam": Algorithm(BASE, nesterov=Nesterov(as_schedule(0.9), as_schedule("0.1 + 0.5/t"))),
+    "SGD": sgd(lr="0.005/sqrt(t)"),
 }
 
 
@@ -97,11 +100,16 @@ def peer_by_hand(label: str, gradients: np.ndarray) -> list[float]:
             m = sum(beta**i * gradients[t - 1 - i] for i in range(n)) / sum(beta**i for i in range(n))
             v = theta * v + (1 - theta) * gradients[t - 1 - n] ** 2
             x -= alpha * m / (v / (1 - theta ** (t - n))) ** 0.5
+        elif label == "SGD":
+            x -= 0.01 * alpha * g
         else:
             v = 0.99 * v + 0.01 * g * g
             m = 0.9 * m + 0.1 * g
             v_max = max(v_max, v)
-            x -= alpha * m / v_max ** (0.125 if label == "Padam" else 0.5)
+            if label == "NAdam":
+                x -= alpha * (0.9 * m + (0.1 + 0.5 / t) * g) / v**0.5
+            else:
+                x -= alpha * m / v_max ** (0.125 if label == "Padam" else 0.5)
         x = min(max(x, -1.0), 1.0)
     return points
 
@@ -132,7 +140,9 @@ def test_padam_with_a_power_near_one_half_is_near_amsgrad() -> None:
     ],
 )
 def test_what_the_lanes_cannot_run_is_one_line(algorithm: Algorithm) -> None:
-    with pytest.raises(RunError, match="lanes run Generic Adam, AMSGrad, Padam and AdaShift, not"):
+    with pytest.raises(
+        RunError, match="lanes run Generic Adam, AMSGrad, Padam, NAdam, SGD and AdaShift, not"
+    ):
         Plan({"m": algorithm}, 10).settings()
 
 

@@ -59,12 +59,12 @@ def test_the_control_variate_is_unbiased_and_helps() -> None:
 def test_bisection_brackets_the_zero() -> None:
     curve = DriftCurve(PROBLEM)
     # The measurement replaced by a law with a known zero.
-    curve.points = []
+    curve.rows = []
     law = lambda rest: 0.002 - 5 * rest  # noqa: E731
     while not curve.is_finished:
         low, high = curve._bracket
-        rest = (1e-4, 1e-2)[len(curve.points)] if len(curve.points) < 2 else math.sqrt(low * high)
-        curve.points.append((rest, law(rest), 1e-6))
+        rest = (1e-4, 1e-2)[len(curve.rows)] if len(curve.rows) < 2 else math.sqrt(low * high)
+        curve.rows.append((rest, law(rest), 1e-6))
     assert curve.zero.value == pytest.approx(4e-4, rel=1e-6)
     assert curve.zero.error == pytest.approx(1e-6 / 5, rel=1e-3)
     at = curve.turning_step(0.505, 0.5)
@@ -72,7 +72,7 @@ def test_bisection_brackets_the_zero() -> None:
     assert at.error == pytest.approx(at.value * 2 * 2e-7 / 4e-4, rel=1e-2)
     again = DriftCurve(PROBLEM)
     again.restore(curve.arrays())
-    assert again.points == curve.points
+    assert again.rows == curve.rows
     assert again.is_finished
 
 

@@ -265,7 +265,7 @@ def test_kernels_are_compiled_once() -> None:
 def test_the_loops_are_vectorised_and_not_fused() -> None:
     # The promises behind speed and bits: several lanes a root, and no multiply-add fused of two operations.
     compile_kernels()
-    cached = kernels.advance_generic_adam
+    cached = kernels.advance
     fresh = njit(nogil=True, error_model="numpy")(cached.py_func)
     fresh.compile(cached.signatures[0])
     code = fresh.inspect_llvm(fresh.signatures[0])

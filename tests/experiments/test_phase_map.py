@@ -107,7 +107,7 @@ def test_what_no_theorem_covers_and_arrives_is_listed() -> None:
 
 def test_the_displacement_is_the_integral_of_the_drift() -> None:
     drift = DriftCurve(Counterexample())
-    drift.points = [(1e-12, limit_drift(Counterexample()), 1e-9), (1.0, limit_drift(Counterexample()), 1e-9)]
+    drift.rows = [(1e-12, limit_drift(Counterexample()), 1e-9), (1.0, limit_drift(Counterexample()), 1e-9)]
     outcome = MapOutcome(made_up(np.zeros((2, 2)), Grid.regular(2, 2)), (), drift)
     found = outcome.displacement(np.array([0.5, 2.0]), np.array([0.0, 0.5]))
     # Constant drift d: 0.5 d (T - 1) for s = 0 and d (sqrt(T) - 1) for s = 1/2.

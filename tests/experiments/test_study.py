@@ -14,11 +14,13 @@ from generic_adam.experiments.study import (
     Curve,
     Options,
     by_method,
+    collect,
     initial_values,
     last_epoch,
     outcomes,
     publish,
     read_curves,
+    with_earlier,
     write_curves,
 )
 from generic_adam.experiments.training import EpochRecord
@@ -120,3 +122,36 @@ def test_only_the_methods_that_are_wanted_run():
     assert [line.label for line in Options(only=("AMSGrad", "r = 1")).chosen(LINES)] == ["r = 1", "AMSGrad"]
     with pytest.raises(RunError, match=r"--only 'r = 2': expected one of r = 0, r = 0\.25"):
         Options(only=("r = 2",)).chosen(LINES)
+
+
+def test_published_runs_are_taken_and_not_repeated(tmp_path):
+    lenet = EXPERIMENTS["lenet"]
+    study = replace(
+        lenet.study,
+        epochs=2,
+        seeds=2,
+        lines=tuple(lenet.lines(lenet.study, Options(initial_vs=(1e-8,)), 9)[:3]),
+    )
+    known = {"steps": 9, "data_sha256": "abc"}
+    curves = [
+        curve(line.label, [1.0 + n, 0.5], r=line.r, initial_v=line.initial_v)
+        for n, line in enumerate(study.lines)
+    ]
+    published = replace(study, seeds=1)
+    publish(published, tmp_path, curves, command="", claims=[], draw=lambda *_: None, seconds=3, extra=known)
+    other = replace(study.lines[2], optimizer=replace(study.lines[2].optimizer, theta="0.9"))
+    spaced = replace(study.lines[1].optimizer, theta=study.lines[1].optimizer.theta.replace("/", "  /  "))
+    asked = replace(study, lines=(study.lines[0], replace(study.lines[1], optimizer=spaced), other))
+    found, (source,) = with_earlier(asked, known, tmp_path)
+    assert found.earlier == tuple(curves[:2]), "the third line is another method"
+    assert (source["runs"], source["seconds"]) == (3, 3)
+    to_run = [(job.line.label, job.settings.seed) for job in found.jobs(tmp_path)]
+    assert to_run == [(other.label, 0), *((line.label, 1) for line in asked.lines)]
+    again, _ = with_earlier(published, known, tmp_path)
+    assert collect(again, tmp_path) == curves
+    assert with_earlier(replace(published, epochs=3), known, tmp_path)[0].earlier == (), "they are too short"
+    with pytest.raises(RunError, match="data_sha256 is abc, expected xyz"):
+        with_earlier(study, known | {"data_sha256": "xyz"}, tmp_path)
+    (tmp_path / "records.csv").write_text("changed")
+    with pytest.raises(RunError, match="as their manifest says"):
+        with_earlier(study, known, tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from generic_adam.methods import MethodError
 from generic_adam.methods.recipes import RECIPES, Evidence, recipe, recipe_names
-from generic_adam.theorems.sums import ratio
+from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import examine_method
 
 

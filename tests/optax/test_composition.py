@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import orbax.checkpoint
 import pytest
 
 from generic_adam import reference
@@ -81,8 +80,8 @@ def test_vmap_sweeps_over_learning_rates() -> None:
 
     rates = jnp.array([0.1, 0.2, 0.4])
     moved = jax.jit(jax.vmap(last))(rates) - jnp.array([1.0, -3.0])
-    # m_1 = 0.1 g and v_1 = (1e-8 + g^2)/2: every coordinate moves by 0.1 sqrt(2) of its learning rate.
-    np.testing.assert_allclose(moved, -np.outer(rates, [1.0, -1.0]) * 0.1 * np.sqrt(2), rtol=1e-5)
+    # Corrected, m_1 = g and v_1 = g^2: every coordinate moves by its learning rate.
+    np.testing.assert_allclose(moved, -np.outer(rates, [1.0, -1.0]), rtol=1e-5)
 
 
 @pytest.mark.usefixtures("x64")
@@ -126,9 +125,8 @@ def test_chain_with_clipping_and_weight_decay() -> None:
     )
     gradient = jax.tree.map(lambda p: 100 * jnp.ones_like(p), PARAMS)
     updates, _ = solver.update(gradient, solver.init(PARAMS), PARAMS)
-    # After clipping g = 1/sqrt(6) for each of the six; m_1 = 0.1 g, v_1 = (1e-8 + g^2)/2.
-    direction = 0.1 / np.sqrt(6) / np.sqrt((1e-8 + 1 / 6) / 2)
-    assert_same(updates, jax.tree.map(lambda p: -0.01 * (direction + 0.1 * p), PARAMS))
+    # Corrected, m_1 / sqrt(v_1) = 1 whatever the clipping has left of g.
+    assert_same(updates, jax.tree.map(lambda p: -0.01 * (1 + 0.1 * p), PARAMS))
 
 
 def test_masked_leaves_pass_through() -> None:
@@ -187,11 +185,12 @@ def test_accumulation_and_finiteness_wrappers() -> None:
 
 @pytest.mark.parametrize("theta", ["theta_from_weights(t^0.5)", "1 - 1/(t+1)"])
 def test_an_orbax_checkpoint_resumes_bit_for_bit(tmp_path: Path, theta: str) -> None:
+    orbax = pytest.importorskip("orbax.checkpoint")
     solver = generic_adam("0.1/sqrt(t)", 0.9, theta, bias_correction=True)
     params, state = run(solver, 3)
-    with orbax.checkpoint.StandardCheckpointer() as saver:
+    with orbax.StandardCheckpointer() as saver:
         saver.save(tmp_path / "run", {"params": params, "state": state})
-    with orbax.checkpoint.StandardCheckpointer() as loader:
+    with orbax.StandardCheckpointer() as loader:
         loaded = loader.restore(tmp_path / "run", {"params": PARAMS, "state": solver.init(PARAMS)})
     assert_same(loaded, {"params": params, "state": state}, 0)
     assert_same(run(solver, 2, **loaded), run(solver, 2, params, state), 0)

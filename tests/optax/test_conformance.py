@@ -12,10 +12,8 @@ from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic
 from generic_adam.optax.contrib import adashift, padam
 
 MAKERS: dict[str, Any] = {
-    "generic_adam": lambda rate=0.1: generic_adam(rate, 0.9, "1 - 1/(t+1)"),
-    "generic_adam corrected": lambda rate=0.1: generic_adam(
-        rate, 0.9, 0.99, initial_v=0.0, eps=1e-8, bias_correction=True
-    ),
+    "generic_adam": lambda rate=0.1: generic_adam(rate, 0.9, "1 - 1/(t+1)", bias_correction=False),
+    "generic_adam corrected": lambda rate=0.1: generic_adam(rate, theta=0.99),
     "generic_adam from weights": lambda rate=0.1: generic_adam(rate, 0.9, "theta_from_weights(t^0.5)"),
     "scale_by_generic_adam": lambda rate=0.1: optax.chain(
         scale_by_generic_adam(0.9, 0.99), optax.scale_by_learning_rate(rate)
@@ -97,6 +95,139 @@ def test_python_numbers_are_gradients_and_parameters(make: Any, number: float) -
     updates, _ = solver.update({"x": number}, solver.init({"x": 1.0}), {"x": 1.0})
     expected, _ = solver.update({"x": jnp.array(2.0)}, solver.init({"x": jnp.array(1.0)}))
     assert float(updates["x"]) == float(expected["x"])
+
+
+def shapes_of(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype, leaf.weak_type), tree)
+
+
+@every_solver
+def test_one_compilation_serves_every_step_with_donated_buffers(make: Any) -> None:
+    """The state keeps its shapes, dtypes and weak types from `init` on, and no two of its leaves share memory."""
+    solver, traced = make(), []
+
+    def step(params: Any, state: Any) -> tuple[Any, Any]:
+        traced.append(None)
+        updates, state = solver.update(gradient_of(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    params = jax.tree.map(lambda p: jnp.array(p, jnp.float32), PARAMS)
+    state = solver.init(params)
+    assert shapes_of(jax.eval_shape(solver.init, params)) == shapes_of(state)
+    jitted = jax.jit(step, donate_argnums=(0, 1))
+    for _ in range(3):
+        params, state = jitted(params, state)
+    assert len(traced) == 1
+
+
+@every_solver
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_what_careful_people_switch_on(make: Any, dtype: Any) -> None:
+    """Strict promotion of dtypes, no promotion of ranks, an error at any nan, a check for leaked tracers."""
+    solver, params = make(), optax.tree.cast(PARAMS, dtype)
+    strict, equal_ranks = jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise")
+    with strict, equal_ranks, jax.debug_nans(True), jax.check_tracer_leaks():
+        state = solver.init(params)
+        for gradient in (jax.tree.map(jnp.zeros_like, params), params):
+            _, state = jax.jit(solver.update)(gradient, state, params)
+
+
+@every_solver
+def test_moments_are_found_as_parameters_are(make: Any) -> None:
+    """`optax.tree.map_params` tells m and v from the rest: how people shard or cast an optimizer's state."""
+    solver = make()
+    ones = optax.tree.map_params(solver, jnp.ones_like, solver.init(PARAMS))
+    assert (
+        int(jax.tree.leaves(optax.tree.get(ones, "count", filtering=lambda path, _: len(path) < 3))[0]) == 0
+    )
+    assert all(bool((leaf == 1).all()) for leaf in jax.tree.leaves(optax.tree.get(ones, "nu")))
+
+
+# Wrappers that change nothing here: what comes out is what the transformation alone would do.
+NEUTRAL: dict[str, Any] = {
+    "flatten": optax.flatten,
+    "apply_if_finite": lambda solver: optax.apply_if_finite(solver, 3),
+    "named_chain": lambda solver: optax.named_chain(("inner", solver)),
+    "zero_nans": lambda solver: optax.chain(optax.zero_nans(), solver),
+    "conditionally_transform": lambda solver: optax.conditionally_transform(solver, lambda _: True),
+    "partition": lambda solver: optax.partition({"all": solver}, "all"),
+    "split_real_and_imaginary": optax.contrib.split_real_and_imaginary,
+    "with_extra_args_support": optax.with_extra_args_support,
+}
+
+
+@pytest.mark.parametrize("wrapper", NEUTRAL.values(), ids=list(NEUTRAL))
+@pytest.mark.parametrize("name", ["generic_adam from weights", "padam"])
+def test_neutral_wrappers_leave_the_steps_alone(name: str, wrapper: Any) -> None:
+    expected, _ = run(MAKERS[name](), PARAMS, 5)
+    wrapped, _ = run(wrapper(MAKERS[name]()), PARAMS, 5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), wrapped, expected)
+
+
+DESCENDING: dict[str, Any] = {
+    "schedule_free": lambda solver: optax.contrib.schedule_free(solver, 0.1),
+    "mechanize": lambda solver: optax.contrib.mechanize(solver, s_init=1.0),
+    "MultiSteps": lambda solver: optax.MultiSteps(solver, 2).gradient_transformation(),
+    "ema": lambda solver: optax.chain(solver, optax.ema(0.5)),
+    "adaptive_grad_clip": lambda solver: optax.chain(optax.adaptive_grad_clip(1.0), solver),
+}
+
+
+@pytest.mark.parametrize("wrapper", DESCENDING.values(), ids=list(DESCENDING))
+def test_other_wrappers_descend_with_it(wrapper: Any) -> None:
+    def distance(params: Any) -> float:
+        return sum(float(jnp.sum((leaf - 1) ** 2)) for leaf in jax.tree.leaves(params))
+
+    params, _ = run(wrapper(generic_adam(0.1)), PARAMS, 40)
+    assert distance(params) < distance(PARAMS) / 2
+
+
+def test_lookahead_follows_and_then_pulls_back() -> None:
+    solver = optax.lookahead(generic_adam(0.1), sync_period=3, slow_step_size=0.5)
+    params = optax.LookaheadParams.init_synced(PARAMS)
+    state = solver.init(params)
+    for _ in range(3):
+        updates, state = jax.jit(solver.update)(gradient_of(params.fast), state, params)
+        params = optax.apply_updates(params, updates)
+    third, _ = run(generic_adam(0.1), PARAMS, 3)
+    halfway = jax.tree.map(lambda start, end: (start + end) / 2, PARAMS, third)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), params.fast, halfway)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), params.fast, params.slow)
+
+
+def test_a_plateau_scales_its_updates() -> None:
+    """With g = 1 each step is -learning rate, as for gradient descent."""
+
+    def sizes(solver: optax.GradientTransformation) -> list[float]:
+        plateau = optax.chain(solver, optax.contrib.reduce_on_plateau(factor=0.5, patience=2))
+        x, found = jnp.array(1.0), []
+        state = plateau.init(x)
+        for _ in range(6):
+            update, state = plateau.update(x, state, x, value=x)
+            found.append(float(update))
+        return found
+
+    ours = sizes(generic_adam(0.1))
+    assert ours == pytest.approx(sizes(optax.sgd(0.1)), rel=1e-5)
+    assert ours[-1] > ours[0]
+
+
+@pytest.mark.parametrize("rate", [np.float32(0.1), np.float64(0.1), np.array(0.1), jnp.array(0.1), "0.1"])
+def test_every_kind_of_number_is_a_learning_rate(rate: Any) -> None:
+    expected, _ = run(optax.adam(0.1), PARAMS, 3)
+    params, _ = run(generic_adam(rate), PARAMS, 3)
+    # Optax has the powers of its correction in float32, 1e-5 off at first.
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), params, expected)
+
+
+def test_an_injected_rate_is_read_and_set_by_its_name() -> None:
+    solver = optax.inject_hyperparams(generic_adam)(0.1)
+    state = solver.init(PARAMS)
+    assert dict(state.hyperparams) == {"learning_rate": jnp.float32(0.1)}
+    state = optax.tree.set(state, learning_rate=jnp.array(0.2))
+    updates, state = jax.jit(solver.update)(PARAMS, state, PARAMS)
+    jax.tree.map(lambda u, p: np.testing.assert_allclose(u, -0.2 * jnp.sign(p), rtol=1e-5), updates, PARAMS)
+    assert float(optax.tree.get(state, "learning_rate")) == pytest.approx(0.2)
 
 
 @every_solver

@@ -1,5 +1,7 @@
 """The iterates of the transformation against the algorithm as on paper."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,8 @@ import optax
 import pytest
 
 from generic_adam import methods, reference
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
+from generic_adam.methods.shipped import corrected_eps
 from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
 from generic_adam.schedules import bias_correction, parse, sqrt
 
@@ -75,7 +78,7 @@ def test_schedules_with_memory_follow_the_reference(theta: str) -> None:
 def test_bias_correction_uses_the_exact_products() -> None:
     beta, theta = parse("0.9 - 0.5/t"), parse("1 - 1/(t+1)^0.7")
     corrected = Method(0.01 * sqrt(bias_correction(theta)) / bias_correction(beta), beta, theta)
-    solver = generic_adam(0.01, beta, theta, eps=0, bias_correction=True)
+    solver = generic_adam(0.01, beta, theta, eps=0, initial_v=1e-8)
     assert distance(points(solver, 3000), on_paper(corrected, 3000)) < 1e-12
     assert distance(points(generic_adam(corrected, eps=0), 3000), on_paper(corrected, 3000)) < 1e-12
 
@@ -101,23 +104,72 @@ def test_the_trap_of_a_scheduled_theta_in_corrected_adam() -> None:
         return float(jax.jit(lambda c: jax.lax.scan(step, c, length=1000))((x, solver.init(x)))[0][0])
 
     theta = "1 - 1/t"
-    ours = generic_adam(0.01, 0.0, theta, initial_v=0.0, eps=0.0, bias_correction=True)
+    ours = generic_adam(0.01, 0.0, theta, eps=0.0)
     assert last(ours) == pytest.approx(-10, abs=1e-12)
     peer = optax.inject_hyperparams(optax.adam)(0.01, b1=0.0, b2=as_optax_schedule(theta), eps=0.0)
     assert last(peer) == pytest.approx(-7.960, abs=1e-3)
 
 
 @pytest.mark.usefixtures("x64")
-def test_constant_parameters_with_correction_are_adam() -> None:
-    ours = generic_adam(1e-2, 0.9, 0.999, initial_v=0.0, eps=1e-8, bias_correction=True)
-    assert distance(points(ours, 1000), points(optax.adam(1e-2), 1000)) < 1e-12
+@pytest.mark.parametrize(
+    ("ours", "peer"),
+    [
+        (generic_adam(1e-2), optax.adam(1e-2)),
+        (generic_adam(1e-2, 0.8, 0.95, eps=1e-3), optax.adam(1e-2, 0.8, 0.95, eps=1e-3)),
+        (
+            generic_adam(optax.cosine_decay_schedule(0.1, 900)),
+            optax.adam(optax.cosine_decay_schedule(0.1, 900)),
+        ),
+        (optax.chain(scale_by_generic_adam(), optax.scale(-0.01)), optax.adam(1e-2)),
+    ],
+    ids=["plain", "other numbers", "scheduled", "chained"],
+)
+def test_a_learning_rate_alone_is_optax_adam(
+    ours: optax.GradientTransformation, peer: optax.GradientTransformation
+) -> None:
+    """From the first step on, where the two would differ most without the correction."""
+    path, expected = points(ours, 1000), points(peer, 1000)
+    np.testing.assert_allclose(path[:10], expected[:10], rtol=0, atol=1e-14)
+    assert distance(path, expected) < 1e-12
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(
+    "settings",
+    [{"lr": 1e-2}, {"lr": "0.1/sqrt(t)", "beta": 0.5, "theta": "1 - 1/(t+1)^0.7"}],
+    ids=["plain", "scheduled"],
+)
+def test_the_torch_optimizer_goes_the_same_way(settings: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    optimizer_class = pytest.importorskip("generic_adam.torch").GenericAdam
+    x = torch.nn.Parameter(torch.tensor(START))
+    optimizer, path = optimizer_class([x], **settings), [START]
+    for t in range(1, 501):
+        x.grad = torch.tensor(gradient(x.detach().numpy(), t))
+        optimizer.step()
+        path.append(x.detach().numpy().copy())
+    rest = {name: value for name, value in settings.items() if name != "lr"}
+    assert distance(points(generic_adam(settings["lr"], **rest), 500), np.array(path)) < 1e-12
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_method_is_the_papers_algorithm_and_an_algorithm_is_itself() -> None:
+    method = Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)")
+    expected = points(generic_adam(method), 300)
+    assert distance(expected, on_paper(method, 300)) < 1e-12
+    spelled_out = generic_adam(
+        "0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", initial_v=1e-8, eps=1e-16, bias_correction=False
+    )
+    assert distance(points(spelled_out, 300), expected) < 1e-14
+    as_optax = Algorithm(methods.adam(lr=1e-2), initial_v=0, eps=corrected_eps(1e-8, 0.999))
+    assert distance(points(generic_adam(as_optax), 300), points(optax.adam(1e-2), 300)) < 1e-12
 
 
 @pytest.mark.usefixtures("x64")
 def test_a_chain_with_a_learning_rate_is_the_same() -> None:
     method = Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")
     chained = optax.chain(
-        scale_by_generic_adam(method.beta, method.theta),
+        scale_by_generic_adam(method.beta, method.theta, initial_v=1e-8, eps=1e-16, bias_correction=False),
         optax.scale_by_learning_rate(as_optax_schedule(method.alpha)),
     )
     assert distance(points(chained, 500), points(generic_adam(method), 500)) < 1e-14
@@ -143,7 +195,7 @@ def test_float32_forgets_at_the_rate_that_is_asked_for() -> None:
 
 def test_float32_running_sums_lose_nothing_past_two_to_the_24() -> None:
     """W_t = W_{t-1} + w_t with w_t close to 1: plain float32 sums stop at 2^24."""
-    solver = scale_by_generic_adam(0.0, "theta_from_weights(1 + 1/t, 16777216)")
+    solver = scale_by_generic_adam(0.0, "theta_from_weights(1 + 1/t, 16777216)", bias_correction=False)
     state = solver.init(jnp.zeros(()))
 
     def step(state: tuple, _: None) -> tuple[tuple, None]:

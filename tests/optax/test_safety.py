@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import MethodError
+from generic_adam.methods import Algorithm, MethodError, adaema
 from generic_adam.optax import generic_adam, scale_by_generic_adam
 from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import ScheduleError
@@ -65,9 +65,11 @@ def test_extreme_but_finite_gradients(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e19, 1e30])
 def test_the_update_does_not_depend_on_the_scale(scale: float) -> None:
-    """theta_1 = 0 gives m_1 / sqrt(v_1) = 0.1 whatever g is, also where g^2 would overflow."""
-    updates, _ = trajectory(scale_by_generic_adam(0.9, "1 - 1/t"), jnp.full((1, 1), scale, jnp.float32))
-    assert float(updates[0, 0]) == pytest.approx(0.1, rel=1e-5)
+    """theta_1 = 0 gives m_1 / sqrt(v_1) = 1 - beta whatever g is, also where g^2 would overflow."""
+    for corrected in (True, False):
+        solver = scale_by_generic_adam(0.9, "1 - 1/t", eps=1e-16, bias_correction=corrected)
+        updates, _ = trajectory(solver, jnp.full((1, 1), scale, jnp.float32))
+        assert float(updates[0, 0]) == pytest.approx(1.0 if corrected else 0.1, rel=1e-5)
 
 
 def test_a_direction_too_large_for_float16_stays_finite() -> None:
@@ -125,8 +127,13 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: generic_adam(0.1, 0.9), OptimizerError, "got no theta"),
-        (lambda: generic_adam(0.1), OptimizerError, "got no beta and theta"),
+        (lambda: generic_adam(adaema(), 0.9), OptimizerError, "a method brings its own beta and theta"),
+        (lambda: padam(adaema(), theta=0.9), OptimizerError, "a method brings its own beta and theta"),
+        (
+            lambda: generic_adam(Algorithm(adaema(), running_maximum=True)),
+            OptimizerError,
+            "does not run this algorithm: v_t is replaced by its running maximum",
+        ),
         (lambda: generic_adam(0.1, 1.0, 0.9), MethodError, "beta: expected 0 <= beta_t < 1"),
         (lambda: generic_adam(-0.1, 0.9, 0.9), MethodError, "alpha: expected"),
         (lambda: generic_adam("1/(t", 0.9, 0.9), OptimizerError, "alpha: "),

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from generic_adam.methods import Method
-from generic_adam.theorems.decide import chi_of, ratio_growth
-from generic_adam.theorems.sums import ratio
+from generic_adam.theorems.decide import chi_of, ratio, ratio_growth
 from generic_adam.theorems.zou2019 import examine_method
 
 COUNT = 300

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import generic_adam as ga
+from generic_adam.experiments.figures import figure_bytes, write_figure
 from generic_adam.experiments.records import OutputError
 from generic_adam.report.check_plot import DEFAULT_PROBLEM, draw_check, logarithmic_times, running_ratio
-from generic_adam.report.style import figure_bytes, write_figure
-from generic_adam.theorems.bound import bound as paper_bound
-from generic_adam.theorems.sums import SumError, ratio
+from generic_adam.schedules.sums import SumError
+from generic_adam.theorems.decide import ratio
+from generic_adam.theorems.zou2019_bound import bound as paper_bound
 
 POWER = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
 CALLABLE = ga.Method(alpha=lambda t: 0.5 / t**0.5, beta=0.9, theta=0.99)

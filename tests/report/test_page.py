@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 import generic_adam as ga
 from generic_adam.cli.app import run
 from generic_adam.errors import DataError
+from generic_adam.experiments.figures import save_figure
 from generic_adam.experiments.records import Claim, write_claims, write_json, write_manifest
 from generic_adam.report.contents import read_contents
 from generic_adam.report.page import render, write_report
-from generic_adam.report.style import save_figure
 
 CERTIFIED = ga.methods.certified_adam()
 PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
@@ -122,11 +122,14 @@ def test_a_list_of_methods_is_read_like_a_table_of_them(tmp_path: Path) -> None:
         line | {"label": "r = 1", "family": "generic-adam", "amsgrad": False},
         line | {"label": "AMSGrad", "family": "generic-adam", "amsgrad": True},
         line | {"label": "torch's Adam", "family": "torch-adam"},
+        line | {"label": "corrected", "family": "generic-adam", "corrected": True},
     ]
-    write_manifest(tmp_path / "manifest.json", "generic-adam reproduce lenet", {"methods": methods}, 1.0)
-    contents = read_contents(tmp_path)
-    assert list(contents.certificates) == ["r = 1"]
-    assert contents.certificates["r = 1"]["verdict"] == "certified"
+    lines = [{"label": one.pop("label"), "optimizer": one} for one in (dict(each) for each in methods)]
+    for name, listed in (("methods", methods), ("lines", lines)):
+        write_manifest(tmp_path / "manifest.json", "generic-adam reproduce lenet", {name: listed}, 1.0)
+        contents = read_contents(tmp_path)
+        assert list(contents.certificates) == ["r = 1"]
+        assert contents.certificates["r = 1"]["verdict"] == "certified"
 
 
 def test_folders_below_are_counted_and_not_listed(experiment: Path) -> None:

@@ -49,5 +49,6 @@ def test_a_file_without_records_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="it holds no record"):
         draw_watch(empty)
     empty.write_text("step,group,chi\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError, match="cannot read") as caught:
         draw_watch(empty)
+    assert "\n" not in str(caught.value)

@@ -32,8 +32,8 @@ from tests.soundness.oracle import (
     sequence,
 )
 
-# The budget of a question is 2 s; a certificate of the paper asks a few.
-SLOW = 4.0
+# Seconds of CPU time that a certificate may take.
+SLOW = 1.0
 SHORT = 200
 # What the bars of the fuzz allow none of.
 WRONG = (
@@ -375,8 +375,8 @@ def main() -> int:
         undecided.update(outcome.undecided)
         easy += outcome.easy
         slowest = max(slowest, (outcome.seconds, seed))
-        if out is not None and outcome.findings:
-            out.write(json.dumps({**asdict(outcome.case), "findings": outcome.findings}) + "\n")
+        if out is not None and (outcome.findings or outcome.undecided):
+            out.write(json.dumps({"ask": options.ask, **asdict(outcome)}) + "\n")
             out.flush()
     open_share = sum(undecided.values()) / max(easy, 1)
     print(f"{options.cases} cases from {options.start} in {time.time() - began:.0f} s; slowest {slowest}")

@@ -234,7 +234,9 @@ class Sequence:
 
     @functools.cached_property
     def missing(self) -> Series | None:
-        """The expansion of 1 - u_t."""
+        """The expansion of 1 - u_t; where u is written as 1 - x, that of x, of which no digit cancels."""
+        if self.node[0] == "-" and self.node[1] == read("1"):
+            return _or_none(lambda: expand(self.node[2]))
         series = self.series
         return None if series is None else _or_none(lambda: _complement_of(series))
 
@@ -452,8 +454,10 @@ class Subject:
         missing, series = beta.missing, beta.series
         if missing is None or series is None:
             return UNKNOWN
-        if missing.is_zero or missing.sign() == -1 or series.sign() == -1:
+        if missing.sign() == -1 or series.sign() == -1:
             return FAILS
+        if missing.is_zero:  # to so many digits, and positive at every t that was looked at
+            return HOLDS if beta.node.is_constant else UNKNOWN
         if missing.sign() is None or (series.sign() is None and not series.is_zero):
             return UNKNOWN
         return FAILS if order_of(missing.terms[0][0]) < 0 else HOLDS
@@ -620,7 +624,7 @@ def _tail(missing: Series | None) -> str:
         return UNKNOWN
     if order_of(key) < 0:
         return HOLDS
-    if coefficient[0] >= 1:
+    if coefficient[0] > 1:
         return FAILS
     following = missing.tail()
     if following.is_zero:

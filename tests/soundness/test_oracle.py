@@ -122,3 +122,9 @@ def test_signs_take_as_many_digits_as_they_need():
 def test_what_the_oracle_cannot_know_it_does_not_say():
     assert _subject("exp(-sqrt(t))").truth().conditions[2:] == [UNKNOWN, UNKNOWN]
     assert _subject(theta="1 - (2+sin(t^2))/(t+5)/1e9").second_moment() in {UNKNOWN, FAILS}
+
+
+def test_what_cancels_in_an_expansion_is_not_zero():
+    assert _subject(beta="1-exp(-1000)").truth().conditions[0] == HOLDS
+    assert _subject(beta="1-max(sin(1/t), exp(-1000))").truth().conditions[0] == HOLDS
+    assert _subject(theta="exp(-1e37-(t+2)^-1.2)").second_moment() in {HOLDS, UNKNOWN}

@@ -64,7 +64,7 @@ def theorem(
     under_root=False,
     nu=None,
 ):
-    """Return a dictionary with noise, drift, Pi, X_w (decay apart).
+    """Return a dictionary with noise, drift, Pi, X_w (decay apart), and what makes them (of the last part).
 
     parts: (multiplicity, G_k, mean of G_k^2). eps is v_0, e the sequence e_t (None for 0), a and b Nesterov's
     weights; nu (any value) switches to Theorem D's larger drift.
@@ -124,6 +124,10 @@ def theorem(
         "R": R,
         "M": M,
         "Q": Q,
+        "H": H,
+        "A": A,
+        "B": B,
+        "dS": dS,
         "noise": noise,
         "drift": drift,
         "divisor": pi,

@@ -9,9 +9,9 @@ import pytest
 
 from generic_adam.errors import TheoremError
 from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound, monotone_bound
-from generic_adam.theorems.epsilon import epsilon_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import epsilon_bound
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])

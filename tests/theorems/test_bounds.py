@@ -56,6 +56,44 @@ def test_a_bound_is_only_given_where_a_theorem_covers():
         bound_algorithm(METHOD, PROBLEM, 1000, delta=2)
 
 
+class TestDecayInsideTheGradient:
+    """Adam on f + (lambda/2)|x|^2: the bound is that of the sum, or there is none."""
+
+    def test_it_is_the_bound_of_the_sum(self):
+        plain, decayed = (
+            methods.adamw(weight_decay=0),
+            replace(methods.adamw(weight_decay=0), l2=Fraction(1, 10)),
+        )
+        found = bound_algorithm(decayed, replace(PROBLEM, box=2.0), 1000)
+        # L + lambda, G + lambda X sqrt(d), gap + lambda d X^2/2.
+        by_hand = Problem(1.1, 1 + 0.2 * 10**0.5, 10, 1 + 0.1 * 10 * 4 / 2)
+        assert found.expectation == pytest.approx(bound_algorithm(plain, by_hand, 1000).expectation)
+        assert found.trivial == pytest.approx((1 + 0.2 * 10**0.5) ** 2)
+        assert "f is the loss + 0.05 |x|^2" in found.statement
+
+    def test_without_a_box_it_is_refused(self):
+        with pytest.raises(TheoremError, match=r"\|x\|_inf <= X"):
+            bound_algorithm(Algorithm(METHOD, l2=0.1), PROBLEM, 1000)
+
+    def test_added_after_clipping_it_is_not_covered(self):
+        x = Algorithm(METHOD, initial_v=0, eps=1e-8, l2=0.1, clipping=Clipping(0.5))
+        found = bound_algorithm(x, replace(PROBLEM, box=1.0), 1000)
+        assert not found.is_valid
+        assert dict(found.missing)["C"] == "weight decay is added to the gradient after it is clipped"
+
+
+def test_groups_that_differ_have_no_bound_together():
+    x = replace(methods.adamw(weight_decay=0), others=(replace(methods.adamw(theta=0.99), groups=(1,)),))
+    with pytest.raises(TheoremError, match="parameter groups with different sequences"):
+        bound_algorithm(x, PROBLEM, 1000)
+
+
+def test_theta_that_rounds_to_one_has_no_bound_and_no_warning():
+    found = bound_algorithm(Method("0.1/t^0.5", 0.9, "1 - 0.5^t"), PROBLEM, 10_000, theorem="W")
+    assert found.expectation == float("inf")
+    assert not found.informative
+
+
 class TestOtherTheorems:
     """D, M, O and C through the same door, each equal to its own function."""
 

@@ -1,6 +1,7 @@
 """The certificate asks every theorem, takes the one that gives most, and says why the others do not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,10 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions
+from generic_adam.theorems.weighted import epsilon_bound
 
 EPS = {"initial_v": 0, "eps": 1e-8}
 
@@ -40,6 +44,9 @@ EPS = {"initial_v": 0, "eps": 1e-8}
         (methods.amsgrad(lr="1e-3/sqrt(t)"), "certified", "M", "T^(-1/2) log T"),
         (methods.amsgrad(), "not certified", "M", None),
         (methods.adopt(lr="1e-3/sqrt(t)"), "certified", "O", "T^(-1/2) log T"),
+        (methods.adopt(lr="1e-3/sqrt(t)", theta=0.1), "certified", "O", "T^(-1/2) log T"),
+        (methods.adopt(), "not certified", "O", None),
+        (methods.amsgrad(lr="1e-3*(1 - t/1000) if t < 1000 else 0"), "not certified", "M", None),
         (methods.sgd(lr="1/t"), "certified", "robbins_monro", None),
         (methods.sgd(lr=0.1), "not certified", "robbins_monro", None),
     ],
@@ -63,7 +70,7 @@ def test_decay_needs_weights_that_stay_bounded_and_a_decay_that_vanishes():
     assert certify_algorithm(fading).verdict == "undecided"
     certified = certify_algorithm(fading, assume=asserted)
     assert (certified.verdict, certified.theorem) == ("certified", "D")
-    assert certified.needs == ("weights that stay bounded, |x_t|_inf <= X",)
+    assert certified.needs == ("the weights stay bounded, |x_t|_inf <= X",)
     constant = Algorithm(fading.method, **EPS, decay="0.05/sqrt(t)")
     assert certify_algorithm(constant, assume=asserted).verdict == "not certified"
 
@@ -75,6 +82,20 @@ def test_clipping_is_covered_where_it_is_idle_and_undecided_elsewhere():
     assert "clipped gradients are biased" in certificate.reason
     assert certify_algorithm(clipped, assume=Assumptions(gradient_norm=0.5)).verdict == "certified"
     assert certify_algorithm(clipped, assume=Assumptions(gradient_norm=1.5)).verdict == "undecided"
+
+
+def test_clipped_adopt_is_biased_and_open():
+    clipped = replace(methods.adopt(lr="1e-3/sqrt(t)"), clipping=Clipping(1.0))
+    found = certify_algorithm(clipped)
+    assert found.verdict == "undecided"
+    assert "clipped gradients are biased" in found["O"].outside
+
+
+def test_torch_s_adam_has_its_floor_and_a_second_moment_that_slows_down_has_none():
+    reading = certify_algorithm(methods.adamw(weight_decay=0), 100_000).horizon
+    assert 0.239649476013 < reading.floor < 0.239649476013 * 1.005  # Theorem E's, 0.4 percent above W's
+    t5 = certify_algorithm(Algorithm(methods.t5(), initial_v=0, eps=1e-15), 1000)
+    assert (t5.verdict, t5.horizon.floor) == ("certified", None)
 
 
 @pytest.mark.parametrize("setting", [{"factored": True}, {"centered": True}, {"outside": ("a hook",)}])
@@ -124,6 +145,102 @@ def test_the_dictionary_comes_back(subject):
 
 def test_explain_names_every_theorem_and_never_diverges():
     text = certify_algorithm(methods.adamw(), horizon=1000).explain()
-    for part in ("theta_t = 0.999", "not certified", "Theorem D", "does not cover it", "1,000 steps"):
+    for part in ("theta_t = 0.999", "not certified", "Theorem D", "not covered, and why", "1,000 steps"):
         assert part in text
     assert "diverge" not in text
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5, 0.1])
+def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
+    """W.4's bound for every way in which two groups may share the coordinates is within the joint number."""
+    one, other = (methods.adamw(lr=lr, weight_decay=0) for lr in (1e-3, 1e-3 * scale))
+    answer = certify_algorithm(
+        merged([replace(one, groups=(0,)), replace(other, groups=(1,))]), 20_000
+    ).horizon
+    sequences, shares = Sequences.of_algorithm(one, 20_000), []
+    for count in range(1, 24):
+        problem = Problem(1e-30, [1e-3] * 24, 24, 0.0)
+        found = epsilon_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
+        shares.append(found.s1 * found.value / found.trivial_l1**2)
+    assert max(shares) <= answer.relative * (1 + 1e-9)
+    assert max(shares) > 0.97 * answer.relative
+
+
+@pytest.mark.parametrize("other", [{"theta": 0.99}, {"beta": 0.5}, {"lr": 0.0}])
+def test_groups_of_another_shape_have_no_joint_guarantee(other):
+    lr = other.pop("lr", None)
+    second = methods.adamw(weight_decay=0, **other)
+    if lr is not None:
+        second = replace(second, method=Method("0 / bias_correction(0.9)", 0.9, 0.999))
+    first = replace(methods.adamw(weight_decay=0), groups=(0,))
+    found = certify_algorithm(merged([first, replace(second, groups=(1,))]), 100_000)
+    assert not found.horizon.informative
+    assert "not all together" in found.horizon.statement
+
+
+def test_a_certificate_prints_as_its_answer():
+    lines = str(certify_algorithm(methods.adamw(weight_decay=0), 100_000)).splitlines()
+    assert len(lines) == 4
+    assert lines[1] == (
+        "  for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem (informative)"
+    )
+    assert lines[3].startswith(
+        "  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999"
+    )
+
+
+FADING = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"), **EPS, decay="0.05/t")
+CLIPPED = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), clipping=Clipping(1.0))
+
+
+@pytest.mark.parametrize(
+    ("subject", "assume", "provided"),
+    [
+        (methods.amsgrad(lr="1e-3/sqrt(t)"), {}, "every stochastic gradient is bounded, |g_t| <= G (A4s)"),
+        (FADING, {"weights_bound": 2.0}, "the weights stay bounded, |x_t|_inf <= X"),
+        (CLIPPED, {"gradient_norm": 0.5}, "no gradient is longer than 1"),
+        (
+            Algorithm(Method("1/sqrt(t)", 0, 0.99)),
+            {"full_batch": True},
+            "every gradient is exact (a full batch)",
+        ),
+        (
+            Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t"), **EPS),
+            {"convex": True},
+            "the losses are convex, on a bounded domain with projection",
+        ),
+        (Algorithm(methods.certified_adam(), **EPS), {}, None),
+    ],
+)
+def test_what_a_certificate_takes_for_granted_is_on_the_line_of_its_verdict(subject, assume, provided):
+    found = certify_algorithm(subject, horizon=50, assume=Assumptions(**assume))
+    line = next(line for line in str(found).splitlines() if "for ever" in line)
+    told = "" if provided is None else f", provided {provided},"
+    assert line.startswith(f"  for ever: certified{told} at rate {found.rate}: ")
+    assert f"verdict: certified{told} at rate" in found.explain()
+    assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_what_the_run_s_numbers_take_for_granted_is_on_their_line():
+    told = {
+        "every gradient is bounded": certify_algorithm(methods.amsgrad(), 50),
+        "|x_t|_inf <= 2": certify_algorithm(FADING, 50, assume=Assumptions(weights_bound=2.0)),
+        "no gradient is longer than 1": certify_algorithm(CLIPPED, 50, assume=Assumptions(gradient_norm=0.5)),
+    }
+    for provided, found in told.items():
+        assert found.horizon.lines()[0].startswith(f"for your 50 steps, provided {provided}: ")
+    assert ", provided" not in str(certify_algorithm(methods.amsgrad())), "nothing is certified there"
+
+
+def test_a_warning_is_told_as_one_where_it_applies_and_only_there():
+    constant, rising = methods.adam(), methods.certified_adam()
+    assert "Reddi-Kale-Kumar: some problem defeats the method" in certify_algorithm(constant).argument()
+    assert "Reddi-Kale-Kumar: does not apply" in certify_algorithm(rising).argument()
+
+
+def test_one_theorem_asked_alone_speaks_for_itself():
+    found = certify_algorithm(methods.adamw(weight_decay=0), theorem="zou2019")
+    assert found.reason.startswith("Zou et al. 2019 does not cover it: v_0 = 0")
+    assert certify_algorithm(Algorithm(methods.adam(), centered=True)).reason.startswith(
+        "no theorem covers it: "
+    )

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.theorems.decay import box_bound, coupled, decay_bound, largest_update, own_equation
-from generic_adam.theorems.epsilon import epsilon_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from tests.theorems.test_epsilon import cases
+from generic_adam.theorems.weighted import epsilon_bound
+from tests.theorems.test_weighted import cases
 
 close = pytest.approx
 

@@ -1,14 +1,16 @@
 """The decider: each hypothesis for every t and up to a horizon, with typed witnesses."""
 
+import math
 from fractions import Fraction
 
 import pytest
 
 from generic_adam.methods import Method
-from generic_adam.schedules import parse
+from generic_adam.schedules import Bounded, Opaque, parse
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import GrowthWitness, LimitWitness, StepWitness
 
+SQUARES = Bounded(Opaque(lambda t: float(math.isqrt(int(t)) ** 2 == t)), 0.0, 1.0)
 WEIGHTED = {
     # theorems.md, section 4: name -> (alpha, beta, theta, status, rate)
     "AdaEMA": ("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)", "holds", "T^(-1/2) log T"),
@@ -25,6 +27,8 @@ WEIGHTED = {
     "restarts to 0": ("periodic(t - 1, 5)/sqrt(t)", 0.9, "1 - 1/(t+1)", "holds", "T^(-1/2) log T"),
     "a callable": (lambda t: 1 / t, 0.9, "1 - 1/(t+1)", "undecided", None),
     "theta_1 = 0": ("1/sqrt(t)", 0.9, "1 - 1/t", "fails", None),
+    # t^(-1/2) at perfect squares and 0 elsewhere: the sum diverges, and W's bound tends to no 0.
+    "perfect squares": (SQUARES * parse("1/sqrt(t)"), 0.9, "1 - 1/(t+1)", "undecided", None),
 }
 
 

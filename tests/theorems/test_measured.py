@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound
 from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.delayed import delayed_bound
-from generic_adam.theorems.epsilon import epsilon_bound, heavy_ball_bound
+from generic_adam.theorems.epsilon import heavy_ball_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import epsilon_bound
 
 
 @dataclass(frozen=True)
@@ -290,3 +291,70 @@ def test_the_gradients_and_the_smoothness_are_right(name):
     assert 0.5 * function.smoothness < apart.max() <= function.smoothness * (1 + 1e-9)
     assert function.value(np.zeros(2)) == 0
     assert math.isclose(float(function.value(x).min()), 0, abs_tol=0.1)
+
+
+STEPS = 4000
+TIMES = np.arange(1.0, STEPS + 1)
+SAMPLED = {
+    # alpha, beta, theta; X_w measured over 400 runs and bounded at s = 1/2, as the page of Theorem W lists them.
+    "AdaEMA": (0.3 / np.sqrt(TIMES), 0.9, 1 - 1 / np.maximum(TIMES, 2), 0.17475, 20.280),
+    "RMSProp": (0.1 / np.sqrt(TIMES), 0.0, 1 - 1 / (TIMES + 1), 0.33237, 5.478),
+    "cosine": (0.005 * (1 + np.cos(np.pi * (TIMES - 1) / 3999)), 0.9, np.full(STEPS, 0.999), 0.33353, 29.249),
+    "warm-up": (
+        0.01 * np.where(TIMES <= 400, TIMES / 400, (STEPS - TIMES) / 3600),
+        *(0.9, np.full(STEPS, 0.9999), 0.59988, 179.89),
+    ),
+    "(R3) violated": (0.05 * TIMES**-0.25, 0.9, 1 - 0.5 * TIMES**-0.9, 0.15953, 28.897),
+    "harmonic": (0.3 / TIMES, 0.9, 1 - 1 / (TIMES + 1), 0.63685, 42.877),
+    "constant": (np.full(STEPS, 0.003), 0.9, np.full(STEPS, 0.999), 0.36382, 9.650),
+    "no momentum": (np.full(STEPS, 0.003), 0.0, np.full(STEPS, 0.99), 0.34726, 3.097),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_four_thousand_steps_on_wells(name):
+    """X_w on sum x^2/(1 + x^2), d = 5, x_1 = 2, noise +-1/2: what was measured, and what bounds it."""
+    alpha, beta, theta, measured, bound = SAMPLED[name]
+    rng, shape, v_0 = np.random.default_rng(1), (200, 5), 1e-8
+    x, m, v = np.full(shape, 2.0), np.zeros(shape), np.full(shape, v_0)
+    terms = np.empty(STEPS)
+    for t in range(STEPS):
+        slope = 2 * x / (1 + x**2) ** 2
+        hat = theta[t] * v + (1 - theta[t]) * (slope**2 + 0.25)
+        terms[t] = (slope**2 / np.sqrt(hat)).sum(axis=1).mean()
+        g = slope + rng.choice([-0.5, 0.5], shape)
+        m, v = beta * m + (1 - beta) * g, theta[t] * v + (1 - theta[t]) * g**2
+        x = x - alpha[t] * m / np.sqrt(v)
+    pi = np.empty(STEPS)
+    Q = 0.0
+    for t in reversed(range(STEPS)):
+        Q = alpha[t] + (beta / math.sqrt(theta[t + 1]) * Q if t + 1 < STEPS else 0.0)
+        pi[t] = (1 - beta) * Q
+    problem = Problem(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0, v_0)
+    found = epsilon_bound(Sequences.of(alpha, beta, theta, initial_v=v_0), problem, s=0.5)
+    assert found.value == pytest.approx(bound, abs=6e-4 if bound < 100 else 6e-3)
+    assert found.weight == pytest.approx(pi.sum(), rel=1e-9)
+    assert pi @ terms / pi.sum() == pytest.approx(measured, rel=0.04)
+
+
+def test_the_bounds_of_e_n_and_h_on_wells():
+    """As their pages list them, for the same problem and number of steps at s = 1/2, zeta = 0.02."""
+    problem = Problem(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0)
+    root, times = np.sqrt(-np.expm1(TIMES * math.log(0.999))), np.arange(1.0, STEPS + 2)
+    mu = 0.9 * (1 - 0.5 * 0.96 ** (0.004 * times))
+    product = np.cumprod(mu)
+    rate = root / (1 - 0.9**TIMES)
+    nadam = {
+        "momentum_weight": mu[1:] / (1 - product[1:]),
+        "gradient_weight": (1 - mu[:-1]) / (1 - product[:-1]),
+    }
+    listed = [
+        (Sequences.of(0.003 * rate, 0.9, 0.999, eps=1e-8 * root), 24.16),
+        (Sequences.of(SAMPLED["cosine"][0] * rate, 0.9, 0.999, eps=1e-8 * root), 51.39),
+        (Sequences.of(0.003, 0.9, 0.999, eps=1e-3, steps=STEPS), 8.09),
+        (Sequences.of(0.003 * root, 0.9, 0.999, eps=1e-8 * root, **nadam), 18.64),
+    ]
+    for sequences, value in listed:
+        assert epsilon_bound(sequences, problem, s=0.5, zeta=0.02).value == pytest.approx(value, abs=5e-3)
+    rmsprop = Sequences.of(1e-3, 0.0, 0.99, eps=1e-8, steps=STEPS)
+    assert heavy_ball_bound(rmsprop, problem, 0.9, s=0.5).value == pytest.approx(6.98, abs=5e-3)

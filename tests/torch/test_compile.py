@@ -38,7 +38,7 @@ def compilations() -> int:
 
 
 @pytest.mark.parametrize("info", EVERY)
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_a_compiled_step_is_the_step(info: OptimizerInfo, backend: str) -> None:
     x, y = parameter(), parameter()
     arguments = {"lr": "0.1/sqrt(t)", **({"keep": 2} if info.name == "AdaShift" else {})}

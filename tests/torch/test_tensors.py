@@ -120,6 +120,26 @@ def test_state_that_is_dropped_frees_its_memory() -> None:
     assert [moment() for moment in moments] == [None, None]
 
 
+@pytest.mark.parametrize("change", [{"amsgrad": True}, {"foreach": True}, {"lr_schedule": "0.2/t"}])
+def test_options_that_change_between_steps_count(change: dict[str, object]) -> None:
+    # The tensors and the kernel of the last step are kept for the next; what a group says counts more.
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+    changed, saved = GenericAdam([x], **OPTIONS), GenericAdam([y], **OPTIONS)
+    for optimizer, parameter in ((changed, x), (saved, y)):
+        steps(optimizer, parameter, 1, 3)
+    changed.param_groups[0].update(change)
+    state = saved.state_dict()
+    state["param_groups"][0].update(change)
+    fresh = GenericAdam([y], **OPTIONS)
+    fresh.load_state_dict(state)
+    steps(changed, x, 4, 3)
+    steps(fresh, y, 4, 3)
+    assert torch.equal(x, y)
+    unchanged = torch.nn.Parameter(tensor(4))
+    steps(GenericAdam([unchanged], **OPTIONS), unchanged, 1, 6)
+    assert torch.equal(x, unchanged) == ("foreach" in change and torch.equal(y, unchanged))
+
+
 def test_empty_parameters_alone() -> None:
     x = torch.nn.Parameter(torch.zeros(0, 3))
     optimizer = GenericAdam([x], lr=0.1)

@@ -13,8 +13,8 @@ except ImportError:  # not on Windows
     resource = None
 
 from generic_adam.methods import Method
-from generic_adam.theorems.sums import ratio
-from generic_adam.torch import GenericAdam, OptimizerError, Watch
+from generic_adam.theorems.decide import ratio
+from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, Watch
 from generic_adam.torch.watch import COLUMNS
 
 OPTIMIZERS = {
@@ -263,5 +263,52 @@ def test_every_must_be_a_positive_whole_number(every):
 
 
 def test_what_cannot_be_watched_is_refused():
-    with pytest.raises(OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, Adam"):
+    with pytest.raises(
+        OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, AdaShift, Adam"
+    ):
         Watch(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1))
+
+
+def independent_gradients(make, steps=3000):
+    """Run an optimizer on standard normal gradients, independent of everything; what Watch saw of it."""
+    torch.manual_seed(3)
+    x = torch.nn.Parameter(torch.zeros(300, dtype=torch.float64))
+    optimizer = make([x])
+    with Watch(optimizer, every=1) as watch:
+        for _ in range(steps):
+            x.grad = torch.randn_like(x)
+            optimizer.step()
+    return watch.records
+
+
+@pytest.mark.parametrize("theta", [0.5, 0.9])
+def test_the_correlation_of_independent_gradients_has_a_closed_form(theta):
+    """v_t = (1 - theta) sum theta^i g_(t-i)^2, hence corr(v_t, g_t^2) = sqrt(1 - theta^2)."""
+    records = independent_gradients(lambda params: torch.optim.Adam(params, 1e-3, betas=(0.9, theta)))
+    assert math.isnan(records[1].correlation)
+    assert records[-1].correlation == pytest.approx(math.sqrt(1 - theta**2), abs=0.02)
+
+
+def test_the_correlation_along_a_run_is_numpys():
+    x = torch.nn.Parameter(torch.tensor([1.0, -2.0], dtype=torch.float64))
+    optimizer = torch.optim.RMSprop([x], 0.01, alpha=0.9)
+    squares, moments = [], []
+    torch.manual_seed(0)
+    with Watch(optimizer, every=1) as watch:
+        for _ in range(40):
+            x.grad = x.detach() + torch.randn_like(x)
+            squares.append(x.grad.square().numpy())
+            optimizer.step()
+            moments.append(optimizer.state[x]["square_avg"].numpy().copy())
+    expected = [np.corrcoef(np.array(moments)[:, k], np.array(squares)[:, k])[0, 1] for k in range(2)]
+    assert watch.records[-1].correlation == pytest.approx(min(expected), rel=1e-5)  # torch's lower median
+
+
+@pytest.mark.parametrize("reduction", ["none", "max"])
+def test_adashift_is_watched_and_has_no_correlation(reduction):
+    records = independent_gradients(
+        lambda params: AdaShift(params, 1e-3, 0.9, 0.9, keep=3, reduction=reduction), steps=2000
+    )
+    assert abs(records[-1].correlation) < 0.05
+    assert records[-1].theta == 0.9
+    assert records[-1].step_size_median > 0

@@ -6,23 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generic_adam.errors import OptimizerError
-from generic_adam.schedules import (
-    BiasCorrection,
-    Bounded,
-    Join,
-    Opaque,
-    Periodic,
-    Schedule,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    as_schedule,
-    contains,
-    join,
-    periodic,
-    rebuild,
-    t,
-)
+from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tree
+
+# What cannot be moved to another clock: its value at t rests on other t, or on code.
+_FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
 
 
 @dataclass(frozen=True)
@@ -61,7 +48,7 @@ class Clock:
     def switch(self, before: object, count: int, after: object) -> Schedule:
         """`before` while k_t < count, `after` from then on."""
         threshold, early = self.first_step(count), as_schedule(before)
-        while isinstance(early, Join) and early.threshold >= threshold:
+        while isinstance(early, tree.Join) and early.threshold >= threshold:
             early = early.before  # its later phase would never be reached
         return join(early, threshold, after)
 
@@ -103,15 +90,15 @@ def follow(schedule: Schedule, clock: Clock) -> Schedule | None:
     """
     if clock == Clock():
         return schedule
-    if contains(schedule, WeightedTheta, WeightShare, BiasCorrection, Periodic, Bounded, Opaque):
+    if tree.contains(schedule, *_FIXED):
         return None
 
     def moved(node: Schedule) -> Schedule:
-        if isinstance(node, Time):
+        if isinstance(node, tree.Time):
             return clock.count + 1
-        if isinstance(node, Join):
+        if isinstance(node, tree.Join):
             return clock.switch(moved(node.before), node.threshold - 1, moved(node.after))
-        return rebuild(node, moved)
+        return tree.rebuild(node, moved)
 
     return moved(schedule)
 
@@ -123,7 +110,7 @@ def between(start: float, end: float, x: Schedule) -> Schedule:
 
 
 def scaled(base: float, factor: Schedule) -> Schedule:
-    """Base * factor, multiplied out over the phases of the factor."""
-    if isinstance(factor, Join):
+    """base * factor, multiplied out over the phases of the factor."""
+    if isinstance(factor, tree.Join):
         return join(scaled(base, factor.before), factor.threshold, scaled(base, factor.after))
     return base * factor

@@ -43,8 +43,7 @@ def read(
     if _is_optimizer(subject):
         from generic_adam.adapters.torch import read as read_optimizer
 
-        every = 1 if steps_per_scheduler_step is None else steps_per_scheduler_step
-        return read_optimizer(subject, scheduler, steps_per_scheduler_step=every)
+        return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
     if scheduler is not None:
         raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
     if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):

@@ -10,10 +10,10 @@ from typing import Any
 
 from generic_adam.adapters import updates
 from generic_adam.adapters.clock import Clock, scaled
-from generic_adam.adapters.warmup_shapes import SHAPES
+from generic_adam.adapters.shapes import SHAPES
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.methods import Algorithm, Clipping
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule
+from generic_adam.schedules import Schedule, as_schedule
 
 _ADAMW = (
     "adamw_torch",
@@ -26,7 +26,7 @@ _ADAMW = (
     "paged_adamw",
 )
 _OTHERS: dict[str, updates.Update] = {
-    "adafactor": updates.read_trainer_adafactor,
+    "adafactor": updates.read_relative_adafactor,
     "adagrad": updates.read_adagrad,
     "rmsprop": updates.read_rmsprop,
     "sgd": updates.read_sgd,
@@ -113,16 +113,16 @@ def _learning_rate(arguments: Any, kind: str, total: int) -> Schedule:
         raise OptimizerError(f"lr_scheduler_type {kind!r} has no known closed form; expected one of {names}")
     shape, defaults = SHAPES[kind]
     given = _scheduler_settings(arguments)
-    if "min_lr" in given:
-        given["min_lr_rate"] = float(given.pop("min_lr")) / base
     known = {
         "num_warmup_steps": _warm_up_steps(arguments, total),
         "num_training_steps": total,
         "lr_init": base,
     }
     try:
+        if "min_lr" in given:
+            given["min_lr_rate"] = float(given.pop("min_lr")) / base
         return scaled(base, shape(Clock(), {**defaults, **known, **given}))
-    except (KeyError, TypeError, ScheduleError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise OptimizerError(f"lr_scheduler_kwargs {given} do not fit {kind!r}: {error}") from error
 
 

@@ -1,20 +1,29 @@
-"""The algorithm of an Optax transformation, read off the closures it is made of; nothing of Optax is called.
+"""The algorithm of an Optax transformation, read off the closures it is made of; Optax is not imported.
 
-`optax.adam(1e-3)` is a chain of functions whose settings are the variables they close over. Each link that is
-known adds its part to the algorithm; one that is not is named, with how to hand over the sequences instead.
+`optax.adam(1e-3)` is a chain of functions whose settings are the variables they close over, and so is a
+schedule such as `optax.cosine_decay_schedule(...)`. Each link that is known adds its part to the algorithm; one
+that is not is named, with how to hand over the sequences instead. A schedule's closed form is used only where it
+gives the values of the function itself, which is called for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.adapters.clock import Clock, between
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adam
+from generic_adam.methods.shapes import half_cosine
 from generic_adam.methods.shipped import corrected_eps
-from generic_adam.schedules import Opaque, Schedule, as_schedule, bias_correction, sqrt, t
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, maximum, minimum, sqrt, t, tree
 
 _INSTEAD = "expected links of Optax's Adam family, or the sequences as ga.Algorithm(ga.Method(...))"
 
@@ -63,6 +72,12 @@ def read_transformation(transformation: Any) -> Algorithm:
         raise
     except GenericAdamError as error:
         raise OptimizerError(f"the Optax chain {', '.join(names)}: {error}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # Closures of another version, a hyperparameter that is a schedule, a function under a known name.
+        said = " ".join(str(error).split())
+        raise OptimizerError(
+            f"the Optax chain {', '.join(names) or 'given'} has other parts than expected ({said}); {_INSTEAD}"
+        ) from error
 
 
 def _links(transformation: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -78,6 +93,14 @@ def _functions(update: Any, init: Any) -> Iterator[tuple[Any, Any]]:
         starts = _closure(init).get("init_fns", ())
         for one, start in zip(inner["update_fns"], starts, strict=True):
             yield from _functions(one, start)
+    elif name == "named_chain":
+        for _, one in inner["transforms"]:
+            yield from _functions(one.update, one.init)
+    elif name == "inject_hyperparams":
+        given = _closure(init) | inner
+        scheduled = {key: value.schedule_fn for key, value in given["sched_hps"].items()}
+        built = given["inner_factory"](**given["other_hps"], **given["numeric_hps"], **scheduled)
+        yield from _functions(built.update, built.init)
     elif name == "with_extra_args_support":
         yield from _functions(inner["tx"].update, inner["tx"].init)
     elif name == "masked":
@@ -92,7 +115,13 @@ def _functions(update: Any, init: Any) -> Iterator[tuple[Any, Any]]:
 def _closure(function: Any) -> dict[str, Any]:
     cells = getattr(function, "__closure__", None) or ()
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+    found = {}
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # a variable that was never given a value
+            continue
+    return found
 
 
 def _add(chain: _Chain, name: str, settings: dict[str, Any]) -> None:
@@ -101,8 +130,10 @@ def _add(chain: _Chain, name: str, settings: dict[str, Any]) -> None:
             chain.rate = chain.rate * as_schedule(-float(settings["step_size"]))
             chain.scaled = True
         case "scale_by_schedule":
-            function = settings["step_size_fn"]
-            chain.rate = chain.rate * Opaque(lambda step: -float(function(step - 1)), "Optax schedule")
+            function, sign = settings["step_size_fn"], -1
+            if function.__qualname__.startswith("scale_by_learning_rate"):  # of -1 and the learning rate
+                function, sign = _closure(function)["learning_rate"], -_closure(function)["m"]
+            chain.rate = chain.rate * (_schedule(function) if sign == 1 else -_schedule(function))
             chain.scaled = True
         case "clip_by_global_norm" | "clip" if chain.algorithm is None and not chain.scaled:
             kind = "norm" if name == "clip_by_global_norm" else "value"
@@ -118,6 +149,132 @@ def _add(chain: _Chain, name: str, settings: dict[str, Any]) -> None:
             chain.algorithm = _PRECONDITIONERS[name](settings)
         case _:
             raise OptimizerError(f"the Optax link {name} cannot be read here; {_INSTEAD}")
+
+
+def _schedule(function: Any) -> Schedule:
+    """u_t = function(t - 1) of an Optax schedule: in closed form where that gives its values, else called."""
+    called = tree.Opaque(_Paged(function), "Optax schedule")
+    try:
+        form = _form(function, Clock())
+        if form is None:
+            return called
+        joins = [node.threshold for node in tree.walk(form) if isinstance(node, tree.Join)]
+        times = {*range(1, 17), *(int(10 * 1.5**n) for n in range(30))} | {
+            j + n for j in joins for n in (-1, 0, 1)
+        }
+        pairs = [(form(step), float(function(step - 1))) for step in sorted(times) if step >= 1]
+    except (GenericAdamError, AttributeError, ArithmeticError, LookupError, TypeError, ValueError):
+        return called
+    scale = max(abs(real) for _, real in pairs)
+    # Optax computes in float32, and its cosine loses digits near 0.
+    agrees = all(math.isclose(ours, real, rel_tol=1e-5, abs_tol=1e-6 * scale) for ours, real in pairs)
+    return form if agrees else called
+
+
+def _form(function: Any, clock: Clock) -> Schedule | None:
+    """The closed form of one of Optax's schedules over a clock, or None."""
+    name, settings = function.__qualname__.partition(".")[0], _closure(function)
+    if "value" in settings or set(settings) == {"init_value"}:  # constants, and lengths of 0 that end in one
+        return as_schedule(float(next(iter(settings.values()))))
+    return _SCHEDULES[name](settings, clock) if name in _SCHEDULES else None
+
+
+def _polynomial(settings: dict[str, Any], clock: Clock) -> Schedule:
+    """linear_schedule and polynomial_schedule: held before and after."""
+    first, last = float(settings["init_value"]), float(settings["end_value"])
+    begin, length = int(settings["transition_begin"]), int(settings["transition_steps"])
+    left = 1 - clock.later(begin).count / length
+    fall = between(last, first, left ** as_schedule(float(settings["power"])))
+    return clock.switch(first, begin, clock.switch(fall, begin + length, last))
+
+
+def _cosine(settings: dict[str, Any], clock: Clock) -> Schedule | None:
+    """cosine_decay_schedule: half a cosine from init_value to its share alpha, then held."""
+    first, length = float(settings["init_value"]), int(settings["decay_steps"])
+    last = first * float(settings["alpha"])
+    fall = between(last, first, half_cosine(clock.count, length))
+    return clock.switch(fall, length, last) if settings["exponent"] == 1 else None
+
+
+def _exponential(settings: dict[str, Any], clock: Clock) -> Schedule:
+    """exponential_decay, in stairs or not, cut off at end_value."""
+    first, rate, begin = (
+        float(settings["init_value"]),
+        float(settings["decay_rate"]),
+        settings["transition_begin"],
+    )
+    later, length = clock.later(int(begin)), int(settings["transition_steps"])
+    stairs = (
+        later.staircase(rate, length)
+        if settings["staircase"]
+        else as_schedule(rate) ** (later.count / length)
+    )
+    result = clock.switch(first, int(begin), first * stairs)
+    if settings["end_value"] is None:
+        return result
+    return (maximum if rate < 1 else minimum)(result, float(settings["end_value"]))
+
+
+def _stepwise(settings: dict[str, Any], clock: Clock) -> Schedule:
+    """piecewise_constant_schedule: a factor at each boundary."""
+    result = scale = as_schedule(float(settings["init_value"]))
+    phases = []
+    for boundary, factor in sorted((settings["boundaries_and_scales"] or {}).items()):
+        phases.append((scale, int(boundary)))
+        result = scale = scale * as_schedule(float(factor))
+    for before, boundary in reversed(phases):
+        result = clock.switch(before, boundary, result)
+    return result
+
+
+def _joined(settings: dict[str, Any], clock: Clock) -> Schedule | None:
+    """join_schedules, and with it all warm-ups and sgdr_schedule: each counts from its boundary on."""
+    starts = [0, *map(int, settings["boundaries"])]
+    parts = [_form(one, clock.later(start)) for one, start in zip(settings["schedules"], starts, strict=True)]
+    result = parts[-1]
+    for part, end in zip(reversed(parts[:-1]), reversed(starts), strict=False):
+        result = None if part is None or result is None else clock.switch(part, end, result)
+    return result
+
+
+_SCHEDULES: dict[str, Callable[[dict[str, Any], Clock], Schedule | None]] = {
+    "polynomial_schedule": _polynomial,
+    "cosine_decay_schedule": _cosine,
+    "exponential_decay": _exponential,
+    "piecewise_constant_schedule": _stepwise,
+    "join_schedules": _joined,
+}
+
+
+class _Paged:
+    """function(t - 1), asked for in pages: a call of JAX costs as much for 4,096 counts as for one."""
+
+    PAGE = 4096
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.pages = function, dict[int, npt.NDArray[np.float64]]()
+
+    def __call__(self, t: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
+        """One value, or an array of them."""
+        counts = np.asarray(t).astype(np.int64) - 1
+        numbers = np.unique(counts // self.PAGE)
+        found = np.empty(counts.shape)
+        for number in numbers.tolist():
+            here = counts // self.PAGE == number
+            found[here] = self._page(number)[counts[here] % self.PAGE]
+        return found if found.ndim else float(found)
+
+    def _page(self, number: int) -> npt.NDArray[np.float64]:
+        if number not in self.pages:
+            counts = np.arange(number * self.PAGE, (number + 1) * self.PAGE)
+            try:
+                values = np.asarray(sys.modules["jax"].vmap(self.function)(counts), dtype=float)
+            except Exception:  # noqa: BLE001 - a function of one number alone
+                values = np.empty(0)
+            if values.shape != counts.shape:
+                values = np.array([float(self.function(int(count))) for count in counts])
+            self.pages[number] = values
+        return self.pages[number]
 
 
 def _add_decay(chain: _Chain, settings: dict[str, Any]) -> None:
@@ -180,7 +337,7 @@ def _of_amsgrad(settings: dict[str, Any]) -> Algorithm:
 
 
 def _of_rms(settings: dict[str, Any]) -> Algorithm:
-    """G / sqrt(nu + eps), or g / (sqrt(nu) + eps)."""
+    """g / sqrt(nu + eps), or g / (sqrt(nu) + eps)."""
     under = bool(settings["eps_in_sqrt"])
     eps = float(settings["eps"])
     return Algorithm(
@@ -194,7 +351,7 @@ def _of_rms(settings: dict[str, Any]) -> Algorithm:
 
 
 def _of_rss(settings: dict[str, Any]) -> Algorithm:
-    """G / sqrt(s_t + eps) with s_t = (t + 1) v_t."""
+    """g / sqrt(s_t + eps) with s_t = (t + 1) v_t."""
     start = float(settings["initial_accumulator_value"])
     eps = sqrt(as_schedule(float(settings["eps"])) / (t + 1))
     method = adagrad(lr=1)
@@ -204,13 +361,13 @@ def _of_rss(settings: dict[str, Any]) -> Algorithm:
 def _of_generic_adam(settings: dict[str, Any]) -> Algorithm:
     """The transformation of `generic_adam.optax`, with its learning rate inside or after it."""
     sequences = settings["running"].schedules
-    beta, theta, eps = sequences["beta"], sequences["theta"], float(settings["eps"])
+    beta, theta, eps = sequences["beta"], sequences["theta"], sequences["eps"]
     corrected = bool(settings["bias_correction"])
     method = adam(lr=sequences.get("alpha", 1), beta=beta, theta=theta, bias_correction=corrected)
     return Algorithm(
         method,
         initial_v=float(settings["initial_v"]),
-        eps=corrected_eps(eps, theta) if corrected else eps,
+        eps=eps * sqrt(bias_correction(theta)) if corrected else eps,
         label="GenericAdam",
         source="generic_adam" if "alpha" in sequences else "",
     )

@@ -1,11 +1,12 @@
 """``generic-adam advise``: what would be guaranteed more, what changes, and what that costs the run."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.subject import Subject, with_subject
+from generic_adam.cli.subject import AsJson, Plot, Subject, with_subject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,21 +29,20 @@ def register(app: typer.Typer) -> None:
                 "--keep", metavar="STEPS", help="Up to which step it stays yours (three quarters of the run)."
             ),
         ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-        plot: Annotated[
-            Path | None,
-            typer.Option("--plot", help="Draw the learning rates into this .svg, .png or .pdf file."),
-        ] = None,
+        as_json: AsJson = False,
+        plot: Plot = None,
     ) -> None:
         """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
         from generic_adam.cli.tables import make_console, print_json
         from generic_adam.theorems.advice import advise_algorithm
-        from generic_adam.theorems.certificate import certify_algorithm
+        from generic_adam.theorems.certificate import certify_algorithm, without_idle_clipping
+        from generic_adam.theorems.horizon import whole_steps
 
-        x = subject.algorithm
+        x = without_idle_clipping(subject.algorithm, subject.assume)
+        kept = None if keep is None else whole_steps(keep, "--keep")
         with make_console(stderr=True).status("asking the theorems"):
             certificate = certify_algorithm(x, assume=subject.assume)
-            found = advise_algorithm(x, x.horizon, None if keep is None else int(keep))
+            found = advise_algorithm(x, x.horizon, kept)
         if plot is not None:
             _draw(subject, found, plot)
         if as_json:
@@ -52,53 +52,55 @@ def register(app: typer.Typer) -> None:
 
 
 def print_advice(certificate: "Certificate", found: "Sequence[Advice]") -> None:
-    """The verdict, then each proposal: what changes, the guarantee, the price."""
-    from generic_adam.cli.tables import answer, make_console, say, shortened
+    """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
+    from generic_adam.cli.check import print_verdict
+    from generic_adam.cli.tables import answer, make_console, say, say_sequences
 
     console = make_console()
-    label = certificate.algorithm.label or "Generic Adam"
-    say(console, f"{label}: ", answer(str(certificate.verdict)), f" ({certificate.reason})")
-    if certificate.horizon is not None:
-        say(console, f"  {certificate.horizon.statement}")
+    print_verdict(certificate)
     if not found:
-        told = (
-            "nothing to change"
-            if str(certificate.verdict) == "certified"
-            else "no change is known that helps"
-        )
-        say(console, f"  {told}")
+        certified = str(certificate.verdict) == "certified"
+        say(console, f"  {'nothing to change' if certified else 'no change is known that helps'}")
     for number, one in enumerate(found, start=1):
-        reach = f"for {one.horizon:,} steps" if one.horizon is not None else f"for ever, rate {one.rate}"
         console.print()
         say(console, f"{number}. {one.changes}", style="bold")
-        verdict = answer(str(one.certificate.verdict)) if one.horizon is None else answer("meant")
-        say(console, f"   {one.differs}; ", verdict, f" {reach}")
-        if one.certificate.needs:
-            say(console, f"   provided: {'; '.join(one.certificate.needs)}")
-        if one.price is not None:
-            rates = ", ".join(f"{ratio:.2g} at {share:.0%}" for share, ratio in one.price.rates)
-            say(
-                console, f"   price: {one.price.kept:.1%} of the summed step size is left; rate times {rates}"
-            )
-        if one.before is not None and one.after is not None:
-            say(console, f"   noise, gap, drift: {_numbers(one.before)} before, {_numbers(one.after)} after")
-        method = one.method
-        say(
-            console,
-            f"   α_t = {shortened(method.alpha)}   β_t = {shortened(method.beta)}   θ_t = {shortened(method.theta)}",
-        )
+        for_ever = answer(str(one.certificate.verdict))
+        say(console, f"   differs {one.differs}; for ever: ", for_ever, one.certificate.terms)
+        if one.after is not None:
+            say(console, f"   {one.after.statement}")
+        say_sequences(console, one.method, 3)
+    if found and found[0].before is not None:
+        console.print()
+        _print_prices(found[0].before, found)
 
 
-def _numbers(reading: "HorizonAnswer") -> str:
-    if reading.noise is None:
-        return "none"
-    return f"{reading.noise:.3g}, {reading.gap:.3g}, {reading.drift:.3g}"
+def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
+    """The three numbers before and after each change, and the learning rate against yours along the run."""
+    from generic_adam.cli.tables import make_console, print_table, say
+
+    rows = [("yours", *_numbers(before), *["1"] * 3, "100%")]
+    for number, one in enumerate(found, start=1):
+        if one.price is not None and one.after is not None:
+            rates = (f"{ratio:.2g}" if ratio < math.inf else "from 0" for _, ratio in one.price.rates)
+            rows.append((str(number), *_numbers(one.after), *rates, f"{100 * one.price.kept:.3g}%"))
+    headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
+    print_table(headings, rows, title=f"Over your {before.steps:,} steps", right=headings[1:])
+    say(
+        make_console(),
+        "lr: the learning rate over yours there; summed: what is left of the summed step size. "
+        "Where weights decay, they are taken to stay within 1.",
+    )
+
+
+def _numbers(reading: "HorizonAnswer") -> "Sequence[str]":
+    numbers = (reading.noise, reading.gap, reading.drift)
+    return ["none" if number is None else f"{number:.3g}" for number in numbers]
 
 
 def _draw(subject: Subject, found: "Sequence[Advice]", path: Path) -> None:
     """Draw your learning rate and theta beside each proposal's."""
+    from generic_adam.experiments.figures import check_figure_path, write_figure
     from generic_adam.report.check_plot import draw_sequences
-    from generic_adam.report.style import check_figure_path, write_figure
 
     check_figure_path(path)
     methods = {"yours": subject.algorithm.method} | {str(n): one.method for n, one in enumerate(found, 1)}

@@ -6,7 +6,7 @@ command, so that ``generic-adam check adam`` does not pay for torch.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -14,19 +14,19 @@ import typer
 
 from generic_adam.cli.errors import report_error
 
-# In the order of `generic-adam --help`. A new subcommand adds its module here.
-SUBCOMMANDS: tuple[str, ...] = (
-    "check",
-    "bound",
-    "advise",
-    "methods",
-    "recipes",
-    "theorems",
-    "reproduce",
-    "data",
-    "report",
-    "demo",
-)
+# Each subcommand and its module, in the order of `generic-adam --help`. A new one is added here.
+SUBCOMMANDS: Mapping[str, str] = {
+    "check": "check",
+    "bound": "bound",
+    "advise": "advise",
+    "methods": "listings",
+    "recipes": "listings",
+    "theorems": "listings",
+    "reproduce": "reproduce",
+    "data": "data",
+    "report": "report",
+    "demo": "demo",
+}
 
 _PROGRAM = "generic-adam"
 
@@ -39,19 +39,19 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def build_app(subcommands: Sequence[str] = SUBCOMMANDS) -> typer.Typer:
-    """The application with the given subcommands registered, by default all.
+def build_app(modules: Iterable[str] = SUBCOMMANDS.values()) -> typer.Typer:
+    """The application with the subcommands of the given modules, by default all.
 
     Args:
-        subcommands: modules of this package; each is called like the command it registers.
+        modules: modules of this package, each with a function ``register(app)``.
 
     Returns:
         The application.
     """
     app = typer.Typer(
         name=_PROGRAM,
-        add_completion=False,
         pretty_exceptions_enable=False,
+        epilog="Example:  generic-adam check adamw --steps 1e5",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
@@ -66,7 +66,7 @@ def build_app(subcommands: Sequence[str] = SUBCOMMANDS) -> typer.Typer:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name in subcommands:
+    for name in dict.fromkeys(modules):
         import_module(f"generic_adam.cli.{name}").register(app)
     return app
 
@@ -82,8 +82,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
-        asked = [name for name in arguments[:1] if name in SUBCOMMANDS]
-        app = build_app(asked or SUBCOMMANDS)
+        asked = [SUBCOMMANDS[name] for name in arguments[:1] if name in SUBCOMMANDS]
+        app = build_app(asked or SUBCOMMANDS.values())
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.subject import Subject, with_subject
+from generic_adam.cli.subject import AsJson, Subject, Theorem, with_subject
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
@@ -43,16 +43,17 @@ def register(app: typer.Typer) -> None:
         delta: Annotated[
             float, typer.Option("--delta", help="The bound holds with probability 1 - delta^(2/3).")
         ] = 0.1,
-        theorem: Annotated[str | None, typer.Option("--theorem", help="Ask one theorem alone.")] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        theorem: Theorem = None,
+        as_json: AsJson = False,
     ) -> None:
         """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
         from dataclasses import replace
 
         from generic_adam.theorems.bounds import bound_algorithm, informative_from
+        from generic_adam.theorems.certificate import without_idle_clipping
         from generic_adam.theorems.problem import Problem
 
-        x, steps = subject.algorithm, subject.algorithm.horizon
+        x, steps = without_idle_clipping(subject.algorithm, subject.assume), subject.algorithm.horizon
         if steps is None:
             raise TheoremError("bound needs a number of steps: --steps T")
         if epsilon is not None:
@@ -79,43 +80,56 @@ def _print_json(subject: Subject, problem: "Problem", result: "Bound", since: in
 
 def _print(subject: Subject, problem: "Problem", result: "Bound", since: int | None) -> None:
     """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
-    from generic_adam.cli.tables import make_console, print_table, say, shortened
+    from generic_adam.cli.tables import make_console, print_table, say, say_pieces, say_sequences
+    from generic_adam.theorems.certificate import without_idle_clipping
 
     x, console = subject.algorithm, make_console()
-    say(console, f"{x.label or 'Generic Adam'}: {result.statement}")
-    if result.is_valid:
-        say(
-            console,
-            f"  |grad f(x_tau)|^2 <= {result.value:.6g} with probability at least {result.probability:.4g}",
-        )
-        if result.l1 is not None:
-            say(
-                console,
-                f"  E |grad f(x_tau)|_1 <= {result.l1:.6g}; without a theorem <= {result.trivial_l1:.6g}",
-            )
+    say(console, x.label or "Generic Adam", style="bold")
+    if not result.is_valid:
+        _print_reasons(result)
+    else:
+        if x.clipping is not None and without_idle_clipping(x, subject.assume) is not x:
+            say(console, f"  provided no gradient is longer than {x.clipping.threshold:g}:")
+        for sentence in result.statement.split("; "):
+            say(console, f"  {sentence}")
+        chance = f"with probability at least {result.probability:.4g}"
+        say(console, f"  |grad f(x_tau)|^2 <= {result.value:.6g} {chance}")
     if since is not None:
         say(console, f"  it says something from about T = {since:,} on")
-    say(
-        console,
-        f"  L = {problem.smoothness:g}   G = {problem.total_gradient_bound:g}   d = {problem.dimension:g}   "
-        f"f(x_1) - f* = {problem.gap:g}   v_0 = {x.initial_v:g}   T = {result.steps:,}   δ = {result.delta:g}",
+    constants = (
+        ("L", problem.smoothness),
+        ("G", problem.total_gradient_bound),
+        ("d", problem.dimension),
+        ("f(x_1) - f*", problem.gap),
+        ("v_0", x.initial_v),
+        ("δ", result.delta),
+        *([] if problem.box is None else [("|x_t|_inf <= X", problem.box)]),
     )
-    method = x.method
-    say(
-        console,
-        f"  α_t = {shortened(method.alpha)}   β_t = {shortened(method.beta)}   θ_t = {shortened(method.theta)}",
-    )
+    say_pieces(console, [f"{name} = {number:g}" for name, number in constants])
+    say_sequences(console, x.method)
     if result.others:
-        say(
-            console,
-            "  other theorems: " + ", ".join(f"{name} {number:.6g}" for name, number in result.others),
-        )
+        others = ", ".join(f"{name} {number:.6g}" for name, number in result.others)
+        say(console, f"  other theorems: {others}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
     if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))
 
 
+def _print_reasons(result: "Bound") -> None:
+    """Why no theorem has a bound; what the fewest say first, for that is the nearest."""
+    from generic_adam.cli.tables import make_console, say
+
+    console = make_console()
+    say(console, f"  after {result.steps:,} steps: no bound by any theorem that was asked")
+    reasons: dict[str, list[str]] = {}
+    for name, why in result.missing:
+        reasons.setdefault(why, []).append(name)
+    for why, theorems in sorted(reasons.items(), key=lambda item: len(item[1])):
+        say(console, f"    {', '.join(theorems)}: {why}")
+
+
 _MEANINGS = {
+    "gap": "f(x_1) - f*",
     "X_w": "the bound in the preconditioned norm",
     "noise": "the part of the numerator that the gradients' noise makes",
     "drift": "the part that the length of the steps makes",

@@ -17,7 +17,7 @@ _NEXT = """Next:
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand to the application."""
-    app.command("demo")(demo)
+    app.command("demo", epilog="Example:  generic-adam demo --out runs/first")(demo)
 
 
 def demo(
@@ -28,10 +28,10 @@ def demo(
 
     from generic_adam.cli.tables import answer, make_console, print_table
     from generic_adam.experiments.counterexample import Plan, simulate
+    from generic_adam.experiments.counterexample.figures import draw_two_curves
+    from generic_adam.experiments.figures import save_figure
     from generic_adam.experiments.records import ensure_output_directory
     from generic_adam.methods.recipes import recipe
-    from generic_adam.report.counterexample import draw_two_curves
-    from generic_adam.report.style import save_figure
     from generic_adam.theorems.certificate import certify_algorithm
 
     folder = ensure_output_directory(out)

@@ -9,18 +9,14 @@ from typing import TextIO
 
 import typer
 
-from generic_adam.extras import MissingExtraError, missing_extra
+from generic_adam.errors import GenericAdamError
+from generic_adam.extras import missing_extra
 
 BAD_INPUT = 2
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
 OUTPUT_FAILED = 74  # EX_IOERR
 INTERRUPTED = 128 + 2  # SIGINT, as shells have it
 READER_LEFT = 128 + 13  # SIGPIPE, likewise
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether the error is a class of this package: those carry a one-line message written for the user."""
-    return type(error).__module__.partition(".")[0] == "generic_adam"
 
 
 def _one_line(text: str) -> str:
@@ -40,7 +36,7 @@ def _message(error: BaseException) -> str | None:
             return f"{_first_lower(error.message)}. Did you mean {', '.join(map(repr, close))}?"
         # The message is empty where a group was called alone: its help has been printed then.
         return _first_lower(error.format_message().rstrip(".")) or "expected a command"
-    if isinstance(error, MissingExtraError) or _is_ours(error):
+    if isinstance(error, GenericAdamError):  # its message is one line, written for the user
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         extra = missing_extra(error.name)

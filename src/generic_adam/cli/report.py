@@ -1,7 +1,5 @@
 """``generic-adam report``: one page to read, print or send from what a run left behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +8,16 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add ``report``."""
-    app.command("report")(report)
+    app.command("report", epilog="Example:  generic-adam report runs/counterexample --out page.html")(report)
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="What an experiment, a check or a watched run wrote.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="What an experiment, a check or a watched run wrote.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option(help="The page's file; report.html in the directory by default.", show_default=False),
+        typer.Option(help="The page's file; report.html in the directory by default."),
     ] = None,
 ) -> None:
     """Turn an output directory into one self-contained HTML page.

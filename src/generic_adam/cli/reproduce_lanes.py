@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
-from generic_adam.cli.run_options import Quick, Restart, Scheduler, Seed, Threads
+from generic_adam.cli.reproduce import Quick, Restart, Scheduler, Seed, Threads
 
 if TYPE_CHECKING:
     from generic_adam.experiments.bound import Comparison
@@ -65,14 +65,14 @@ def counterexample(
     """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar."""
     from generic_adam.cli.tables import answer, print_table
     from generic_adam.experiments.counterexample import Counterexample, Plan
-    from generic_adam.experiments.counterexample.study import Study, figure_methods, peer_methods, run_study
-    from generic_adam.report.counterexample import (
+    from generic_adam.experiments.counterexample.figures import (
         OUTCOME_HEADINGS,
         TURNING_HEADINGS,
         outcome_rows,
         turning_rows,
         write_results,
     )
+    from generic_adam.experiments.counterexample.study import Study, figure_methods, peer_methods, run_study
 
     plan = Plan(
         figure_methods() | (peer_methods() if peers else {}),
@@ -137,8 +137,7 @@ def phase_map(
 ) -> None:
     """Map where Generic Adam converges on the counterexample, against where the theory says so."""
     from generic_adam.cli.tables import answer, print_table
-    from generic_adam.experiments.phase_map import Grid, identity, run_map
-    from generic_adam.report.phase_map import write_results
+    from generic_adam.experiments.phase_map import Grid, identity, run_map, write_results
 
     columns = columns if columns is not None else (11 if quick else 41)
     rows = rows if rows is not None else (13 if quick else 25)
@@ -178,8 +177,14 @@ def bound(
     from dataclasses import asdict
 
     from generic_adam.cli.tables import print_table
-    from generic_adam.experiments.bound import MEMBERS, BoundedWell, run_measurements
-    from generic_adam.report.bound import HEADINGS, rows, write_results
+    from generic_adam.experiments.bound import (
+        HEADINGS,
+        MEMBERS,
+        BoundedWell,
+        rows,
+        run_measurements,
+        write_results,
+    )
 
     seeds = seeds if seeds is not None else (16 if quick else 64)
     total, well = parse_steps(steps or ("2e3" if quick else "1e6")), BoundedWell()
@@ -271,18 +276,19 @@ def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str |
     from generic_adam.experiments.run import PausedRun, open_run
 
     begun = time.perf_counter()
+    again = f"{job.command} --out {shlex.quote(str(out))}"
     with open_run(out, job.identity, restart=restart, hold_signals=scheduler is None, is_command=True) as run:
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
-            found, timing = _compute(job, run, os.cpu_count() or 1 if threads is None else threads, scheduler)
+            threads = os.cpu_count() or 1 if threads is None else threads
+            found, timing = _compute(job, run, threads, scheduler, f"go on with: {again}")
         except (PausedRun, OSError) as stop:
             if run.signals.number is None:
                 raise
             with suppress(OSError):  # the terminal may be what went away
                 where = stop if isinstance(stop, PausedRun) else "paused"
-                again = f"{job.command} --out {shlex.quote(str(out))}"
                 typer.echo(f"{where}; go on with: {again}", err=True)
             raise typer.Exit(128 + run.signals.number) from None
         with run.publish() as folder:
@@ -291,12 +297,17 @@ def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str |
         typer.echo("\n".join(f"wrote {run.directory / name}" for name in names))
 
 
-def _compute(job: Job[Found], run: Run, threads: int, scheduler: str | None) -> tuple[Found, Timing]:
+def _compute(
+    job: Job[Found], run: Run, threads: int, scheduler: str | None, go_on: str
+) -> tuple[Found, Timing]:
     from generic_adam.cli.tables import make_console
     from generic_adam.experiments.counterexample import compile_kernels
 
     console = make_console(stderr=True)
-    with console.status("compiling the inner loops (kept for later runs)"):
+    with (
+        run.signals.nothing_to_save(f"paused while the inner loops were compiled; {go_on}"),
+        console.status("compiling the inner loops (kept for later runs)"),
+    ):
         compiling = compile_kernels()
     begun, worked = time.perf_counter(), time.process_time()
     with _progress(job.lane_steps) as report:
@@ -326,7 +337,7 @@ def _elsewhere(scheduler: str | None) -> Callable[[Plan], LaneRecords] | None:
     if scheduler is None:
         return None
     from generic_adam.cli.tables import make_console
-    from generic_adam.experiments.cluster import simulate_on_cluster
+    from generic_adam.experiments.backends import simulate_on_cluster
 
     tell = make_console(stderr=True).print
     return lambda plan: simulate_on_cluster(plan, scheduler, tell=tell)

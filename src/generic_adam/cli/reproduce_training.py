@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.cli.run_options import Scheduler
+from generic_adam.cli.reproduce import Scheduler
 
 if TYPE_CHECKING:
     from generic_adam.experiments.study import Experiment, Job, Options, Study
@@ -82,6 +82,10 @@ def _command(name: str) -> Callable[..., None]:
         bf16: Annotated[
             bool, typer.Option("--bf16", help="Compute in bfloat16 where autocast allows.")
         ] = False,
+        earlier: Annotated[
+            Path | None,
+            typer.Option(help="Published results whose runs are taken instead of repeated."),
+        ] = None,
         tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
         quick: Annotated[
             bool, typer.Option("--quick", help="Seconds instead of hours: scikit-learn's digits.")
@@ -97,20 +101,29 @@ def _command(name: str) -> Callable[..., None]:
         )
         place = Place(out or Path("runs") / name, data, device, jobs, scheduler)
         experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
-        run_experiment(experiment, options, place, tensorboard=tensorboard)
+        run_experiment(experiment, options, place, earlier=earlier, tensorboard=tensorboard)
 
     return command
 
 
-def run_experiment(experiment: Experiment, options: Options, place: Place, *, tensorboard: bool) -> None:
+def run_experiment(
+    experiment: Experiment,
+    options: Options,
+    place: Place,
+    *,
+    earlier: Path | None = None,
+    tensorboard: bool = False,
+) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.cli.tables import make_console, print_table
     from generic_adam.experiments import study as studies
     from generic_adam.experiments import sweep
     from generic_adam.experiments.backends import Paused
-    from generic_adam.report.training import plot_study
+    from generic_adam.experiments.study_figures import plot_study
 
     study, known = experiment.plan(options, place.data)
+    if earlier is not None:
+        study, known["earlier"] = studies.with_earlier(study, known, earlier)
     command = _repeating(study, options, place)
     console = make_console(stderr=True)
     jobs = study.jobs(place.directory)
@@ -129,10 +142,11 @@ def run_experiment(experiment: Experiment, options: Options, place: Place, *, te
         place.directory,
         curves,
         command=command,
-        claims=experiment.claims(study, curves),
+        claims=experiment.judge(study, curves, place.data),
         notes=experiment.notes(study, known["steps"]),
         draw=plot_study,
-        seconds=sweep.elapsed_seconds(place.directory),
+        seconds=sweep.elapsed_seconds(place.directory)
+        + sum(one["seconds"] for one in known.get("earlier", ())),
         extra={"device": place.device, **known},
     )
     headings, rows = studies.outcomes(curves)

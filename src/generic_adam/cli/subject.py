@@ -6,8 +6,10 @@ receives an `Algorithm` and what is taken for granted.
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,12 +21,56 @@ if TYPE_CHECKING:
     from generic_adam.schedules import Schedule
     from generic_adam.theorems.theorem import Assumptions
 
-_METHOD, _HAND, _GRANTED = "The method", "What you have in hand", "What is taken for granted"
+_METHOD, _HAND = "The method", "What you have in hand"
+_READ, _GRANTED = "Where it is read from", "What is taken for granted"
 _SHAPES = ("constant", "cosine", "linear", "inverse-sqrt")
 
 
-def _option(*flags: str, text: str, panel: str = _METHOD, metavar: str = "VALUE", kind: type = str) -> Any:
-    return Annotated[kind | None, typer.Option(*flags, help=text, rich_help_panel=panel, metavar=metavar)]
+def method_names() -> list[str]:
+    """The names of the catalogue, for the shell's completion."""
+    from generic_adam.methods import names
+
+    return list(names())
+
+
+def recipe_names() -> list[str]:
+    """The names of the recipes, for the shell's completion."""
+    from generic_adam.methods import recipes
+
+    return list(recipes.recipe_names())
+
+
+def theorem_names() -> list[str]:
+    """The names of the theorems, for the shell's completion."""
+    from generic_adam.theorems.catalogue import THEOREMS
+
+    return [one.name for one in THEOREMS]
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw it against t: an .svg, .png or .pdf file.")
+]
+Theorem = Annotated[
+    str | None,
+    typer.Option("--theorem", metavar="NAME", help="Ask one theorem alone.", autocompletion=theorem_names),
+]
+
+
+def _option(
+    *flags: str,
+    text: str,
+    panel: str = _METHOD,
+    metavar: str = "VALUE",
+    kind: type = str,
+    complete: Callable[[], list[str]] | None = None,
+) -> Any:
+    given = typer.Option(*flags, help=text, rich_help_panel=panel, metavar=metavar, autocompletion=complete)
+    return Annotated[kind | None, given]
+
+
+def _flag(flag: str, text: str, panel: str) -> Any:
+    return Annotated[bool | None, typer.Option(flag, help=text, rich_help_panel=panel)]
 
 
 # Arguments of the catalogue's functions, by their names there.
@@ -39,17 +85,16 @@ _CATALOGUE: Mapping[str, Any] = {
     "weights": _option("--weights", text="The weights of Weighted AdaEMA or NosAdam, a text."),
     "initial": _option("--initial", text="W_0 of Weighted AdaEMA or NosAdam."),
     "momentum": _option("--momentum", text="Heavy-ball momentum of RMSprop or SGD."),
-    "bias_correction": Annotated[
-        bool | None,
-        typer.Option(
-            "--bias-correction/--no-bias-correction", help="Adam's bias correction.", rich_help_panel=_METHOD
-        ),
-    ],
+    "bias_correction": _flag("--no-bias-correction", "Adam without its bias correction.", _METHOD),
 }
 _OPTIONS: Mapping[str, Any] = {
     "name": Annotated[
         str | None,
-        typer.Argument(metavar="METHOD", help="A name of the catalogue (see `generic-adam methods`)."),
+        typer.Argument(
+            metavar="METHOD",
+            help="A name of the catalogue (see `generic-adam methods`).",
+            autocompletion=method_names,
+        ),
     ],
     "alpha": _option("--alpha", text='The base learning rate of the paper: "0.5/sqrt(t)".'),
     **_CATALOGUE,
@@ -62,14 +107,13 @@ _OPTIONS: Mapping[str, Any] = {
     ),
     "weight_decay": _option("--weight-decay", text="Decoupled weight decay.", panel=_HAND, kind=float),
     "clip": _option("--clip", text="Gradients are clipped to this norm.", panel=_HAND, kind=float),
-    "factored": Annotated[
-        bool | None, typer.Option("--factored", help="Second moments are factored.", rich_help_panel=_HAND)
-    ],
+    "factored": _flag("--factored", "Second moments are factored.", _HAND),
     "warmup": _option("--warmup", text="Steps of linear warm-up.", panel=_HAND, metavar="STEPS", kind=float),
     "decay": _option(
         "--decay",
         text=f"How the rate falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's.",
         panel=_HAND,
+        complete=lambda: list(_SHAPES),
     ),
     "min_lr": _option("--min-lr", text="Where it ends.", panel=_HAND, kind=float),
     "horizon": _option(
@@ -77,18 +121,29 @@ _OPTIONS: Mapping[str, Any] = {
     ),
 }
 _SOURCES: Mapping[str, Any] = {
-    "recipe": _option("--recipe", text="A published recipe (see `generic-adam recipes`).", metavar="NAME"),
+    "recipe": _option(
+        "--recipe",
+        text="A published recipe (see `generic-adam recipes`).",
+        panel=_READ,
+        metavar="NAME",
+        complete=recipe_names,
+    ),
     "reference": _option(
         "--from",
-        text="Your function: it returns an optimizer, or that and a scheduler.",
-        metavar="MODULE:FUNCTION",
+        text="MODULE:FUNCTION of yours that returns an optimizer, or that and a scheduler.",
+        panel=_READ,
+        metavar="CODE",
     ),
     "config": _option(
-        "--config", text="A file: DeepSpeed, Trainer's arguments, a YAML optimizer block.", metavar="FILE"
+        "--config",
+        text="DeepSpeed's or Trainer's arguments, or an optimizer block, in JSON or YAML.",
+        panel=_READ,
+        metavar="FILE",
     ),
     "steps_per_scheduler_step": _option(
-        "--steps-per-scheduler-step",
-        text="With --from: optimizer steps for each scheduler.step().",
+        "--every",
+        text="With --from: scheduler.step() is called every N optimizer steps.",
+        panel=_READ,
         metavar="N",
         kind=int,
     ),
@@ -100,17 +155,11 @@ _ASSUMPTIONS: Mapping[str, Any] = {
     "gradient_norm": _option(
         "--gradient-norm", text="No gradient's norm exceeds this.", panel=_GRANTED, metavar="G", kind=float
     ),
-    "full_batch": Annotated[
-        bool | None, typer.Option("--full-batch", help="Every gradient is exact.", rich_help_panel=_GRANTED)
-    ],
-    "convex": Annotated[
-        bool | None,
-        typer.Option(
-            "--convex",
-            help="Convex losses on a bounded domain: ask for regret too.",
-            rich_help_panel=_GRANTED,
-        ),
-    ],
+    "full_batch": _flag("--full-batch", "Every gradient is exact.", _GRANTED),
+    "smoothness_bound": _option(
+        "--smoothness-bound", text="The gradient is L-Lipschitz.", panel=_GRANTED, metavar="L", kind=float
+    ),
+    "convex": _flag("--convex", "Convex losses on a bounded domain: ask for regret too.", _GRANTED),
 }
 
 
@@ -122,11 +171,13 @@ class Subject:
         algorithm: what is certified.
         assume: what is taken for granted.
         used: where a file was read, its keys that were used.
+        written: the options that say it, as they can be typed again.
     """
 
     algorithm: "Algorithm"
     assume: "Assumptions"
     used: tuple[str, ...] = ()
+    written: str = ""
 
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
@@ -169,20 +220,25 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     from generic_adam.theorems.theorem import Assumptions
 
     assume = Assumptions(
-        given["weights_bound"], given["gradient_norm"], bool(given["full_batch"]), bool(given["convex"])
+        given["weights_bound"],
+        given["gradient_norm"],
+        bool(given["full_batch"]),
+        bool(given["convex"]),
+        given["smoothness_bound"],
     )
-    steps = None if given["horizon"] is None else whole_steps(given["horizon"])
+    steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
     flags = {"recipe": "--recipe", "reference": "--from", "config": "--config"}
     sources = [name for name in flags if given[name] is not None]
     written = [name for name in _OPTIONS if name != "horizon" and given[name] is not None]
     if len(sources) > 1 or (sources and written):
         raise MethodError(f"{flags[sources[0]]} stands alone: it says all about the method")
-    if given["steps_per_scheduler_step"] is not None and sources != ["reference"]:
-        raise MethodError("--steps-per-scheduler-step goes with --from")
+    every = given["steps_per_scheduler_step"]
+    if every is not None and sources != ["reference"]:
+        raise MethodError("--every goes with --from")
+    if every is not None:
+        whole_steps(every, "--every")
     used: tuple[str, ...] = ()
     if sources == ["config"]:
-        from pathlib import Path
-
         from generic_adam.adapters.config import read_config
 
         found, used = read_config(Path(given["config"]), steps=steps)
@@ -190,58 +246,71 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         from generic_adam.adapters import load
         from generic_adam.certification import read
 
-        options = {"steps_per_scheduler_step": given["steps_per_scheduler_step"], "steps": steps}
+        options = {"steps_per_scheduler_step": every, "steps": steps}
         found = read(given["recipe"]) if sources == ["recipe"] else read(load(given["reference"]), **options)
     else:
         found = _written(given, steps)
-    return Subject(found if steps is None else replace(found, horizon=steps), assume, tuple(used))
+    found = found if steps is None else replace(found, horizon=steps)
+    return Subject(found, assume, tuple(used), _typed(given))
+
+
+def _typed(given: Mapping[str, Any]) -> str:
+    """The options as text for a shell; the method's name comes first."""
+    words: list[str] = []
+    for name, annotation in {**_OPTIONS, **_SOURCES, **_ASSUMPTIONS}.items():
+        value = given[name]
+        if value is not None and name != "name":
+            words.append(annotation.__metadata__[0].default)  # where typer keeps the first flag
+        if value is not None and value is not True:
+            words.append(f"{value:.12g}" if isinstance(value, float) else str(value))
+    return shlex.join(words)
 
 
 def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
     """The algorithm that is written out on the command line."""
-    from dataclasses import replace
-
-    from generic_adam.methods import Method, as_algorithm, build, info
-    from generic_adam.methods.parameters import exact_number
-    from generic_adam.schedules import as_schedule
-
     values = {name: _value(given[name]) for name in _CATALOGUE if given[name] is not None}
+    if given["bias_correction"]:  # the flag is --no-bias-correction
+        values["bias_correction"] = False
     if given["betas"] is not None:
         values |= _pair(given["betas"], values)
     if given["alpha"] is not None:
-        return _sequences(given, values)
-    shaped = any(given[name] is not None for name in ("warmup", "min_lr")) or given["decay"] in _SHAPES
+        return _beside(_sequences(given, values), given)
+    if isinstance(values.get("lr"), float) and not values["lr"] > 0:
+        raise MethodError(f"--lr: expected a finite number > 0, got {values['lr']:g}")
+    return _named(given, values, steps)
+
+
+def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) -> "Algorithm":
+    """A method of the catalogue; --lr alone means torch's Adam, or AdamW with --weight-decay."""
+    from dataclasses import replace
+
+    from generic_adam.methods import Method, as_algorithm, build, info
+
+    if given["name"] is None and "lr" not in values:
+        raise MethodError(
+            "give the name of a method (see `generic-adam methods`), --lr with --betas, or --alpha, --beta "
+            "and --theta; missing all of them"
+        )
+    entry = info(given["name"] or "adamw")
+    if given["decay"] in _SHAPES or not given["warmup"] is given["min_lr"] is None:
+        values["lr"] = _rate(values.get("lr", entry.parameters.get("lr")), given, steps)
     if given["decay"] is not None and given["decay"] not in _SHAPES:
         values["decay"] = _value(given["decay"])
-    if shaped:
-        values["lr"] = _rate(values.get("lr"), given, steps)
-    beside = {name: given[name] for name in ("eps", "weight_decay") if given[name] is not None}
+        if isinstance(values["decay"], str):
+            raise MethodError(f"--decay: expected one of {', '.join(_SHAPES)}, got {given['decay']!r}")
+    inside = {name: given[name] for name in ("eps", "weight_decay") if name in entry.parameters}
+    inside = {name: value for name, value in inside.items() if value is not None}
     if given["name"] is None:
-        if "lr" not in values:
-            raise MethodError(
-                "give the name of a method (see `generic-adam methods`), --lr with --betas, or --alpha, --beta "
-                "and --theta; missing all of them"
-            )
-        found = as_algorithm(build("adamw", **{"weight_decay": 0.0, **values, **beside}))
-    else:
-        entry = info(given["name"])
-        inside = {name: value for name, value in beside.items() if name in entry.parameters}
-        found = build(given["name"], **values, **inside)
-        label = "the method" if isinstance(found, Method) else found.label
-        found = as_algorithm(found)
-        found = replace(found, label=entry.name if label == "the method" else label)
-        if "eps" in beside and "eps" not in inside:
-            found = replace(found, initial_v=0.0, eps=as_schedule(beside["eps"]))
-        if "weight_decay" in beside and "weight_decay" not in inside:
-            decay = exact_number("weight_decay", beside["weight_decay"], at_least=0)
-            found = replace(found, decay=found.method.alpha * decay)
-    return _beside(found, given)
+        inside.setdefault("weight_decay", 0.0)
+    built = build(entry.name, **values, **inside)
+    found = as_algorithm(built)
+    found = replace(found, label=entry.name) if isinstance(built, Method) else found
+    return _beside(found, {**given, **dict.fromkeys(inside)})
 
 
 def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorithm":
     """Generic Adam from its three sequences."""
     from generic_adam.methods import Algorithm, Method
-    from generic_adam.methods.parameters import exact_number
 
     if given["name"] is not None:
         raise MethodError(
@@ -250,26 +319,33 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
     missing = [f"--{name}" for name in ("beta", "theta") if name not in values]
     if missing:
         raise MethodError(f"--alpha goes with --beta and --theta; missing {', '.join(missing)}")
-    extra = [f"--{name.replace('_', '-')}" for name in values if name not in {"beta", "theta"}]
+    extra = [name for name in values if name not in {"beta", "theta"}]
+    extra += [name for name in ("warmup", "decay", "min_lr") if given[name] is not None]
     if extra:
-        raise MethodError(f"{', '.join(extra)} goes with the name of a method, not with --alpha")
-    method = Method(_value(given["alpha"]), values["beta"], values["theta"])
-    settings: dict[str, Any] = {"label": "Generic Adam"}
-    if given["eps"] is not None:
-        settings |= {"initial_v": 0.0, "eps": given["eps"]}
-    if given["weight_decay"] is not None:
-        settings["decay"] = method.alpha * exact_number("weight_decay", given["weight_decay"], at_least=0)
-    return _beside(Algorithm(method, **settings), given)
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in extra)
+        raise MethodError(f"{flags} goes with --lr or the name of a method, not with --alpha")
+    return Algorithm(Method(_value(given["alpha"]), values["beta"], values["theta"]), label="Generic Adam")
 
 
 def _beside(found: "Algorithm", given: Mapping[str, Any]) -> "Algorithm":
-    """What stands beside the sequences: clipping and factored moments."""
+    """What stands beside the sequences: eps, decoupled decay, clipping, factored moments."""
     from dataclasses import replace
 
     from generic_adam.methods import Clipping
+    from generic_adam.methods.method import exact_number
+    from generic_adam.schedules import as_schedule
 
-    clipping = None if given["clip"] is None else Clipping(given["clip"])
-    return replace(found, clipping=clipping, factored=bool(given["factored"]))
+    settings: dict[str, Any] = {}
+    if given["eps"] is not None:
+        settings |= {"initial_v": 0.0, "eps": as_schedule(given["eps"])}
+    if given["weight_decay"] is not None:
+        decay = exact_number("weight_decay", given["weight_decay"], at_least=0)
+        settings["decay"] = found.method.alpha * decay
+    if given["clip"] is not None:
+        settings["clipping"] = Clipping(given["clip"])
+    if given["factored"]:
+        settings["factored"] = True
+    return replace(found, **settings)
 
 
 def _pair(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,12 +365,15 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
 
     if not isinstance(peak, float | int):
         raise MethodError(f"--warmup, --decay and --min-lr go with a number for --lr, got {peak!r}")
-    warmup = 0 if given["warmup"] is None else whole_steps(given["warmup"])
+    lowest = given["min_lr"] or 0.0
+    if not 0 <= lowest <= peak:
+        raise MethodError(f"--min-lr: expected a number from 0 to --lr, got {lowest:g}")
+    warmup = 0 if given["warmup"] is None else whole_steps(given["warmup"], "--warmup")
     return training_rate(
         float(peak),
         warmup=warmup,
         decay=given["decay"] or "constant",
-        lowest=given["min_lr"] or 0.0,
+        lowest=lowest,
         steps=steps,
     )
 

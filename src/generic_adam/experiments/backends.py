@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import resource_tracker
 from types import FrameType
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     import torch
     from distributed import Client
 
+    from generic_adam.experiments.counterexample import LaneRecords, Plan
+
 T = TypeVar("T")
 
 CONNECT_SECONDS: Final = 10
 WORKER_SECONDS: Final = 60
 """How long a scheduler may take to answer, and a cluster to have its first worker."""
 
-_SIGNALS: Final = tuple(
+SIGNALS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -53,23 +55,33 @@ class Paused(KeyboardInterrupt):
 
 
 @contextmanager
+def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[dict[int, Any]]:
+    """Let SIGINT, SIGTERM and SIGHUP come to `handler` in the block; yields the handlers they had.
+
+    What is ignored stays ignored: nohup means it.
+    """
+    usual = {one: before for one in SIGNALS if (before := signal.getsignal(one)) is not signal.SIG_IGN}
+    try:
+        for one in usual:
+            signal.signal(one, handler)
+        yield usual
+    finally:
+        for one, before in usual.items():
+            signal.signal(one, before)
+
+
+@contextmanager
 def pausing() -> Iterator[None]:
     """Let each of the three signals raise `Paused` once in the block; a second one ends the process."""
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        for one in before:
-            signal.signal(one, _end)
+        for one in SIGNALS:
+            if signal.getsignal(one) is stop:
+                signal.signal(one, _end)
         raise Paused(number)
 
-    # What is ignored stays ignored: nohup means it.
-    before = {
-        one: signal.signal(one, stop) for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN
-    }
-    try:
+    with handled(stop):
         yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
@@ -79,10 +91,17 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 @dataclass(frozen=True)
 class Pool:
-    """Where tasks run: `submit` gives futures, `completed` iterates over them as they finish."""
+    """Where tasks run.
+
+    Attributes:
+        submit: takes a function and its arguments, gives a future.
+        completed: iterates over futures as they finish.
+        width: how many tasks run at a time.
+    """
 
     submit: Callable[..., Any]
     completed: Callable[[Sequence[Any]], Iterable[Any]]
+    width: int = 1
 
 
 @contextmanager
@@ -103,7 +122,7 @@ def local_pool(workers: int) -> Iterator[Pool]:
     others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(workers, context, initializer=_begin_worker, initargs=(os.getpid(),))
     try:
-        yield Pool(executor.submit, as_completed)
+        yield Pool(executor.submit, as_completed, workers)
     except BaseException as error:
         # A signal, or a task that failed: to wait for what is under way would look like hanging, and it is
         # repeated from the last checkpoint anyway. The futures are left to the executor, which tells them
@@ -122,7 +141,7 @@ def local_pool(workers: int) -> Iterator[Pool]:
 
 def _begin_worker(parent: int) -> None:
     """Tie a worker to the process that started it, and leave signals to that process."""
-    for one in _SIGNALS:
+    for one in SIGNALS:
         signal.signal(one, signal.SIG_IGN)  # they reach all processes of a terminal
     if sys.platform == "linux":
         # Without this a killed parent would leave workers that go on writing into the directory; and one
@@ -157,7 +176,7 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
             f"({_short(error)})"
         ) from error
     with closing(client), client.as_current():
-        if threads_of(client) == 0:  # tasks would wait, and look as if they ran
+        if _threads_of(client) == 0:  # tasks would wait, and look as if they ran
             if tell is not None:
                 tell(f"the Dask cluster has no worker yet: waiting for one, at most {WORKER_SECONDS} s")
             try:
@@ -185,8 +204,7 @@ def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:120]
 
 
-def threads_of(client: Client) -> int:
-    """How many tasks the workers can run at a time."""
+def _threads_of(client: Client) -> int:
     cores: Any = client.nthreads()  # a coroutine only for asynchronous clients
     return sum(cores.values())
 
@@ -210,10 +228,61 @@ def dask_pool(address: str, tell: Callable[[str], None] | None = None) -> Iterat
             return submitted[-1]
 
         try:
-            yield Pool(submit, dask_as_completed)
+            yield Pool(submit, dask_as_completed, _threads_of(client))
         finally:  # what is not finished must not go on running on other people's machines
             with suppress(OSError, TimeoutError):
                 client.cancel([future for future in submitted if not future.done()])
+
+
+def simulate_on_cluster(
+    plan: Plan,
+    address: str,
+    *,
+    chunks: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> LaneRecords:
+    """Simulate lanes on a Dask cluster: chunks of replicates are its tasks.
+
+    A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
+    given another cut of the lanes.
+
+    Args:
+        plan: what to simulate. It is sent to the workers, which must have this package installed.
+        address: of the scheduler, "tcp://HOST:PORT".
+        chunks: into how many tasks the replicates are cut; by default two for each thread of the cluster, so
+            that a slow or lost worker costs a part of its share.
+        progress: called after each finished chunk with the equivalent number of steps of the whole plan.
+        tell: see `connect`.
+
+    Returns:
+        The records, bit for bit those of `simulate(plan)`.
+
+    Raises:
+        RunError: see `connect`.
+    """
+    from generic_adam.experiments.counterexample import LaneRecords
+    from generic_adam.experiments.counterexample.simulation import split
+
+    records: list[LaneRecords] = []
+    lanes = 0
+    with dask_pool(address, tell) as pool:
+        parts = split(plan.replicate_range, chunks or 2 * pool.width)
+        for done in pool.completed(
+            [pool.submit(_simulate, replace(plan, replicates=part)) for part in parts]
+        ):
+            records.append(done.result())
+            lanes += len(records[-1].replicates)
+            if progress is not None:
+                progress(plan.steps * lanes // len(plan.replicate_range))
+    return LaneRecords.join(records)
+
+
+def _simulate(plan: Plan) -> LaneRecords:
+    """The task: one thread, for Dask runs as many tasks at a time as a worker has threads."""
+    from generic_adam.experiments.counterexample import simulate
+
+    return simulate(plan)
 
 
 @dataclass(frozen=True)

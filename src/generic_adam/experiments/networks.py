@@ -130,6 +130,14 @@ class ResNet18(nn.Module):
         return self.dense(self.groups(hidden).mean(dim=(2, 3)))
 
 
+@torch.inference_mode()
+def final_side(network: nn.Module, channels: int, side: int) -> int:
+    """Pixels a side that are left of a square image after the convolutions of a ResNet-18."""
+    if not isinstance(network, ResNet18):
+        raise RunError("expected a ResNet-18")
+    return network.groups(network.stem(torch.zeros(1, channels, side, side))).shape[-1]
+
+
 class _Residual(nn.Module):
     """relu(shortcut(x) + norm(conv(relu(norm(conv(x)))))); the shortcut projects where the shape changes."""
 

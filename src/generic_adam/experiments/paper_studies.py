@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
+import numpy as np
+
+import generic_adam as ga
+from generic_adam.experiments import networks
+from generic_adam.experiments.datasets import Dataset, Text
 from generic_adam.experiments.records import Claim
 from generic_adam.experiments.study import (
     Curve,
@@ -23,7 +29,11 @@ from generic_adam.experiments.study import (
 )
 from generic_adam.experiments.training import OptimizerSettings
 from generic_adam.extras import from_extra
-from generic_adam.methods import adam_to_adaema
+from generic_adam.methods import adam_to_adaema, power_family
+from generic_adam.schedules import as_schedule
+
+with from_extra("experiments"):
+    from torch import nn
 
 BASE_RATE: Final = "0.001/sqrt(t)"
 """alpha_t of all seven methods in the paper's Figures 2 and 3."""
@@ -42,6 +52,12 @@ SWEPT: Final = (1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-2)
 
 CONSTANT_THETA: Final = ("r = 0", "AMSGrad")
 """The two that the paper calls slowest."""
+
+CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
+"""Of alpha_t = c/sqrt(t) along r > 0, each better than the one before."""
+
+CORRECTED: Final = "Adam, corrected"
+"""Adam with its own start and correction."""
 
 SENSITIVE, INSENSITIVE = 2.0, 1.25
 """Losses along the path differ "extremely" if the largest is twice the smallest, hardly within a quarter."""
@@ -83,7 +99,7 @@ def corrected_adam(alpha: str) -> Line:
     It shows how much of a difference between r = 0 and the rest is the correction's and v_0's, not theta's.
     """
     corrected = f"({alpha}) * sqrt(bias_correction(0.999)) / bias_correction(0.9)"
-    return Line("Adam, corrected", OptimizerSettings("generic-adam", corrected, "0.9", "0.999", 0.0))
+    return Line(CORRECTED, OptimizerSettings("generic-adam", corrected, "0.9", "0.999", 0.0))
 
 
 def further_lines(alpha: str) -> tuple[Line, ...]:
@@ -187,6 +203,111 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
             "test accuracy: " + _listed(accuracies, ".4f"),
         ),
         *found,
+        _constant_theta(source, here, initial_v),
+    ]
+
+
+def _constant_theta(source: str, curves: Sequence[Curve], initial_v: float) -> Claim:
+    """Whether constant theta is slow: Adam with its own start and correction, against every r > 0 of a seed."""
+    epoch = last_epoch(curves)
+    corrected = {c.seed: c.after(epoch, "train_loss") for c in curves if c.method == CORRECTED}
+    others = [c for c in curves if c.r and c.initial_v in {None, initial_v} and c.seed in corrected]
+    behind = [corrected[c.seed] > c.after(epoch, "train_loss") for c in others]
+    said = [f"{c.method}: {c.after(epoch, 'train_loss'):.4f}" for c in others]
+    ours = spread(list(corrected.values()), ".4f") if corrected else ""
+    return Claim(
+        f"A possible reason is the constant theta of both (v_0 = {initial_v:g}, epoch {epoch})",
+        source,
+        "unclear" if not behind else "supported" if all(behind) else "contradicted",
+        f"training loss of constant theta with v_0 = 0 and bias correction: {ours}; {', '.join(said)}"
+        if behind
+        else "constant theta without the effect of v_0 (--corrected) was not run",
+    )
+
+
+def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
+    """The supplement's sentences on data, networks and learning rate, against what is run here."""
+    if not isinstance(dataset, Dataset) or study.dataset not in {"mnist", "cifar100"}:
+        return []
+    counts, sizes = [len(dataset.train_labels), len(dataset.test_labels)], dataset.train_images.shape[1:]
+    each = np.bincount(np.concatenate((dataset.train_labels, dataset.test_labels)))
+    data = (
+        f"{len(each)} classes, {counts[0]:,} and {counts[1]:,} images of {sizes[0]} x {sizes[1]} x {sizes[2]}"
+    )
+    network = networks.build(
+        study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
+    )
+    convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
+
+    def fact(sentence: str, holds: bool, evidence: str) -> Claim:
+        return Claim(sentence, "Supplement", "supported" if holds else "contradicted", evidence)
+
+    rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
+    corollary = replace(
+        fact(
+            "That larger r is faster is what the corollary on the power family says",
+            rates == CERTIFIED_RATES,
+            f"certified rates for r = 0.25, 0.5, 0.75 and 1: {', '.join(rates)}; none for r = 0",
+        ),
+        source=study.source,
+    )
+    if study.dataset == "mnist":
+        dense = sum(isinstance(one, nn.Linear) for one in network.modules())
+        return [
+            corollary,
+            fact(
+                "MNIST has ten classes, 60,000 training and 10,000 validation examples of 28 x 28",
+                (len(each), counts, sizes) == (10, [60_000, 10_000], (28, 28, 1)),
+                data,
+            ),
+            fact(
+                "LeNet is a five-layer convolutional network with ReLU",
+                len(convolutions) + dense == 5,
+                f"{len(convolutions)} convolutions and {dense} dense layers, with ReLU between them",
+            ),
+        ]
+    of_width = [convolutions.count(study.width * 2**power) for power in range(4)]
+    side = networks.final_side(network, dataset.channels, sizes[0])
+    found = [
+        corollary,
+        fact(
+            "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
+            (len(each), counts, sizes) == (100, [50_000, 10_000], (32, 32, 3)),
+            data,
+        ),
+        fact(
+            "Each class of CIFAR-100 includes 6,000 images",
+            set(each) == {6000},
+            f"{min(each)} at the least and {max(each)} at the most",
+        ),
+        fact(
+            "ResNet-18 contains 18 convolutional layers: 3, 5, 5 and 5 with 1, 2, 4 and 8 times the first width",
+            of_width == [3, 5, 5, 5],
+            f"this network has {', '.join(map(str, of_width))}, projections counted; with --blocks paper it has the "
+            "paper's, while the usual ResNet-18 has 5 in each group",
+        ),
+        fact(
+            "Images are down-scaled to 1/8 after the convolutions",
+            8 * side == sizes[0],
+            f"from {sizes[0]} pixels a side to {side}",
+        ),
+    ]
+    if LARGE_RATE not in {line.optimizer.alpha for line in study.lines}:
+        return found
+    rates = as_schedule(LARGE_RATE).values(1, 10_001)
+    return [
+        *found,
+        fact(
+            "With the cut-off alpha_t is still non-increasing",
+            bool((np.diff(rates) <= 0).all()),
+            f"up to t = 10,000; it falls at once from {rates[2498]:g} to {rates[2499]:g} at t = 2,500",
+        ),
+        Claim(
+            "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
+            "Supplement",
+            "unclear",
+            "without the cut-off it was not run",
+        ),
     ]
 
 
@@ -258,16 +379,19 @@ EXPERIMENTS: Final = {
             Study("lenet", "lenet", 1, "mnist", 100, source="Section 5.2, Figure 2"),
             _figure(BASE_RATE),
             study_claims,
+            facts=described,
         ),
         Experiment(
             Study("resnet18", "resnet18", 64, "cifar100", 100, source="Section 5.2, Figure 3"),
             _figure(BASE_RATE),
             study_claims,
+            facts=described,
         ),
         Experiment(
             Study("resnet18-large-lr", "resnet18", 64, "cifar100", 100, source="Supplement, Figure 4"),
             _figure(LARGE_RATE),
             study_claims,
+            facts=described,
         ),
         Experiment(
             Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"),

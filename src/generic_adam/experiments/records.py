@@ -294,6 +294,14 @@ def markdown_table(
     return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
 
 
+def write_table(
+    path: Path, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None
+) -> None:
+    """Write `markdown_table(...)`, atomically."""
+    with atomic_write(path) as file:
+        file.write(markdown_table(headings, rows, left=left))
+
+
 def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> tuple[Path, Path]:
     """Write the claims as `claims.json` (for programs) and `claims.md` (a table for people).
 

@@ -12,20 +12,22 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 
 from generic_adam.experiments import checkpoint
+from generic_adam.experiments.backends import SIGNALS, handled
 from generic_adam.experiments.records import (
     OutputError,
     damaged_files,
@@ -158,9 +160,43 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 @dataclass
 class Signals:
-    """What has been asked of the process: `number` is that of the signal that came, or None."""
+    """What has been asked of the process.
+
+    Attributes:
+      number: of the signal that came, or None.
+      farewell: what is said when a first signal ends the command at once, while it has nothing to save; None
+        where it has.
+    """
 
     number: int | None = None
+    farewell: str | None = field(default=None, init=False)
+
+    @contextmanager
+    def nothing_to_save(self, farewell: str) -> Iterator[None]:
+        """In the block a signal that came, or comes, ends the command at once."""
+        self.farewell = farewell
+        if self.number is not None:
+            _leave(self.number, farewell)
+        try:
+            yield
+        finally:
+            self.farewell = None
+
+    def listen(self, wakeups: socket.socket) -> None:
+        """Hear of signals in a thread of its own: the main one may be in a compiler for a minute."""
+        is_second = False
+        while heard := wakeups.recv(1):
+            if heard[0] not in SIGNALS:
+                continue
+            if is_second or self.farewell is not None:
+                _leave(heard[0], self.farewell or "stopped at once")
+            _say("pausing as soon as this part is done; a second signal stops at once")
+            is_second = True
+
+
+def _leave(number: int, farewell: str) -> NoReturn:
+    _say(f"{farewell}\x1b[?25h" if sys.stderr.isatty() else farewell)
+    os._exit(128 + number)
 
 
 @contextmanager
@@ -176,35 +212,27 @@ def held_signals(*, is_command: bool = False) -> Iterator[Signals]:
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
-    wanted = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    # What is ignored stays ignored: nohup means it.
-    usual = {
-        number: handler
-        for number in wanted
-        if number is not None and (handler := signal.getsignal(number)) is not signal.SIG_IGN
-    }
 
     def note(number: int, frame: FrameType | None) -> None:
-        if noted.number is not None:
-            if is_command:  # an exception would be lost if it were raised inside the compiler
-                _say("stopped at once\x1b[?25h" if sys.stderr.isatty() else "stopped at once")
-                os._exit(128 + number)
+        if noted.number is not None and not is_command:
             for each, handler in usual.items():
                 signal.signal(each, handler)
             if callable(handler := usual[number]):
                 handler(number, frame)
-            return
         noted.number = number
-        if is_command:
-            _say("pausing as soon as this part is done; a second signal stops at once")
 
-    for number in usual:
-        signal.signal(number, note)
-    try:
+    with ExitStack() as stack:
+        if is_command:
+            ours, writer = (stack.enter_context(end) for end in socket.socketpair())
+            writer.setblocking(False)
+            listener = threading.Thread(target=noted.listen, args=(ours,), daemon=True)
+            listener.start()
+            stack.callback(listener.join)  # before its socket is closed
+            stack.callback(writer.shutdown, socket.SHUT_WR)
+            before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+            stack.callback(signal.set_wakeup_fd, before)
+        usual = stack.enter_context(handled(note))
         yield noted
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
 
 
 def _say(text: str) -> None:

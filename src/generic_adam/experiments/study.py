@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +15,16 @@ from statistics import median
 from typing import Any, Final, Literal
 
 from generic_adam.errors import RunError
-from generic_adam.experiments.datasets import load
+from generic_adam.experiments.datasets import Dataset, Text, load
 from generic_adam.experiments.records import (
     Claim,
     OutputError,
-    markdown_table,
+    damaged_files,
+    read_manifest,
     write_claims,
     write_csv,
     write_manifest,
+    write_table,
 )
 from generic_adam.experiments.run import published
 from generic_adam.experiments.training import (
@@ -32,6 +34,7 @@ from generic_adam.experiments.training import (
     RunSettings,
     read_records,
 )
+from generic_adam.schedules import as_schedule
 
 COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")
 
@@ -79,6 +82,7 @@ class Study:
         batch_size: samples in a step.
         bf16: compute in bfloat16 where autocast allows.
         lines: the methods.
+        earlier: runs that were published before, and are not run again.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Study:
     batch_size: int = BATCH_SIZE
     bf16: bool = False
     lines: tuple[Line, ...] = ()
+    earlier: tuple[Curve, ...] = ()
 
     @property
     def title(self) -> str:
@@ -112,24 +117,19 @@ class Study:
         return f"{network}, {dataset}, {self.epochs} epochs, {seeds}"
 
     def jobs(self, directory: Path) -> list[Job]:
-        """The runs: all methods for each seed."""
+        """The runs that are to be made: all methods for each seed, without those that were published."""
         root = directory.absolute() / "runs"  # the workers of a cluster have another working directory
+        shared = (self.network, self.width, self.dataset)
+        known = {curve.run for curve in self.earlier}
         return [
-            Job(line, settings, root / line.folder / f"seed-{seed}")
+            Job(
+                line,
+                RunSettings(*shared, line.optimizer, seed, self.epochs, self.batch_size, bf16=self.bf16),
+                root / line.folder / f"seed-{seed}",
+            )
             for seed in range(self.seeds)
             for line in self.lines
-            for settings in (
-                RunSettings(
-                    self.network,
-                    self.width,
-                    self.dataset,
-                    line.optimizer,
-                    seed,
-                    self.epochs,
-                    self.batch_size,
-                    bf16=self.bf16,
-                ),
-            )
+            if (line.label, line.initial_v, seed) not in known
         ]
 
 
@@ -165,14 +165,19 @@ class Curve:
     seed: int
     records: tuple[EpochRecord, ...]
 
+    @property
+    def run(self) -> tuple[str, float | None, int]:
+        """What tells it from the other runs of its study."""
+        return self.method, self.initial_v, self.seed
+
     def after(self, epoch: int, measure: str) -> float:
         """A measure after an epoch; a run that ended early keeps its last value."""
         return getattr(self.records[min(epoch, len(self.records)) - 1], measure)
 
 
 def collect(study: Study, directory: Path) -> list[Curve]:
-    """Read the records of the runs of a study; epochs beyond the study's are left out."""
-    return [
+    """The records of the runs of a study, in its order; epochs beyond the study's are left out."""
+    made = [
         Curve(
             job.line.label,
             job.line.r,
@@ -182,6 +187,52 @@ def collect(study: Study, directory: Path) -> list[Curve]:
         )
         for job in study.jobs(directory)
     ]
+    place = [(line.label, line.initial_v) for line in study.lines]
+    return sorted(
+        [*study.earlier, *made], key=lambda curve: (curve.seed, place.index((curve.method, curve.initial_v)))
+    )
+
+
+def with_earlier(
+    study: Study, known: Mapping[str, Any], directory: Path
+) -> tuple[Study, list[dict[str, Any]]]:
+    """The study with the runs of a published one that are the same runs, and where those were made.
+
+    A run is the same if network, data, batches and its line are, and if it is at least as long. Its bits may
+    differ from those of this machine, whose instruction set may be another; the manifest has both.
+
+    Args:
+        study: as it is to be run.
+        known: the steps of each run and the data's SHA-256.
+        directory: of the published study.
+
+    Raises:
+        RunError: it holds no such study, or its files were changed.
+    """
+    manifest = read_manifest(directory)
+    if manifest is None or damaged_files(directory, manifest):
+        raise RunError(f"{directory}: expected published results whose files are as their manifest says")
+    settings = manifest["settings"]
+    same = ("network", "width", "dataset", "batch_size", "bf16")
+    wanted = {name: getattr(study, name) for name in same} | {"data_sha256": known["data_sha256"]}
+    for name, value in wanted.items():
+        if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
+            raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
+    published = [_parsed(line) for line in settings["lines"]]
+    lines = {(line.label, line.initial_v) for line in study.lines if _parsed(_plain(line)) in published}
+    curves = read_curves(directory / "records.csv")
+    found = tuple(
+        replace(curve, records=curve.records[: study.epochs])
+        for curve in curves
+        if (curve.method, curve.initial_v) in lines
+        and curve.seed < study.seeds
+        and (len(curve.records) >= study.epochs or not math.isfinite(curve.records[-1].train_loss))
+    )
+    before = settings.get("earlier", [])
+    made = len(curves) - sum(one["runs"] for one in before)
+    own = {name: manifest.get(name) for name in ("command", "finished", "versions", "machine")}
+    own |= {"runs": made, "seconds": manifest["seconds"] - sum(one["seconds"] for one in before)}
+    return replace(study, earlier=found), [*before, *([own] if made else [])]
 
 
 def initial_values(curves: Sequence[Curve]) -> list[float]:
@@ -303,11 +354,12 @@ def publish(
         draw(study, curves, folder / study.name)
         write_curves(folder / "records.csv", curves)
         for name, headings, rows in (("outcomes", *outcomes(curves)), *notes):
-            text = markdown_table(headings, rows, left=("v_0", "method", "for ever"))
-            (folder / f"{name}.md").write_text(text, encoding="utf-8")
+            write_table(folder / f"{name}.md", headings, rows, left=("v_0", "method", "for ever"))
         if claims:
             write_claims(folder, claims)
-        settings = asdict(replace(study, lines=())) | (extra or {})
+        settings = asdict(replace(study, lines=(), earlier=()))
+        del settings["earlier"]
+        settings |= extra or {}
         settings["lines"] = [_plain(line) for line in study.lines]
         write_manifest(folder / "manifest.json", command, settings, seconds)
         names = sorted(path.name for path in folder.iterdir())
@@ -316,6 +368,14 @@ def publish(
 
 def _plain(line: Line) -> dict[str, Any]:
     return asdict(line) | {"r": None if line.r is None else str(line.r)}
+
+
+def _parsed(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a manifest with its sequences, whose text may be spaced otherwise."""
+    method = line["optimizer"]
+    return line | {
+        "optimizer": method | {name: as_schedule(method[name]) for name in ("alpha", "beta", "theta")}
+    }
 
 
 @dataclass(frozen=True)
@@ -404,12 +464,18 @@ class Experiment:
         lines: its methods, given the study as it is run, the options and the number of steps.
         claims: what its curves say.
         notes: further tables for its curves.
+        facts: what is said of its data and its network.
     """
 
     study: Study
     lines: Callable[[Study, Options, int], Sequence[Line]]
     claims: Callable[[Study, Sequence[Curve]], list[Claim]]
     notes: Callable[[Study, int], list[tuple[str, list[str], list[list[str]]]]] = lambda _study, _steps: []
+    facts: Callable[[Study, Dataset | Text], list[Claim]] = lambda _study, _dataset: []
+
+    def judge(self, study: Study, curves: Sequence[Curve], data: Path | None) -> list[Claim]:
+        """Every sentence about the study, with what was found."""
+        return [*self.claims(study, curves), *self.facts(study, load(study.dataset, data))]
 
     def plan(self, options: Options, data: Path | None) -> tuple[Study, dict[str, Any]]:
         """The study with its lines, and what its data say: the steps of each run, and their SHA-256."""

@@ -152,7 +152,7 @@ def run_jobs(
     place = None if data is None else str(data.absolute())
     started, fresh = time.perf_counter(), 0
     left = {job: job.settings.epochs for job in jobs}  # of each run, as far as is known
-    for epoch in range(1, max(left.values()) + 1):
+    for epoch in range(1, max(left.values(), default=0) + 1):
         # A run that was found further on is not asked again before the others have caught up with it.
         behind = [job for job in jobs if left[job] > max(0, job.settings.epochs - epoch)]
         for future in pool.completed([pool.submit(advance, job, epoch, place, device) for job in behind]):

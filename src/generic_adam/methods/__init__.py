@@ -23,10 +23,8 @@ from generic_adam.methods.catalogue import (
     rmsprop_mukkamala_hein,
     t5,
 )
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike
+from generic_adam.methods.method import Method, ScheduleLike, log_weights, theta_from_log_weights
 from generic_adam.methods.shipped import adagrad_torch, adamw, adopt, amsgrad, nadam, rmsprop_torch, sgd
-from generic_adam.methods.weights import log_weights, theta_from_log_weights
 
 __all__ = [
     "Algorithm",

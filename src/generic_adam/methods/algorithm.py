@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from generic_adam.errors import MethodError
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike, exact_number, read_schedule
+from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
 from generic_adam.schedules import Schedule, as_schedule
 
 PAPERS_INITIAL_V = 1e-8

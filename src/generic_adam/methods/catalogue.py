@@ -17,9 +17,14 @@ from typing import TypeVar
 
 from generic_adam.errors import MethodError
 from generic_adam.methods.algorithm import Algorithm
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike, exact_number, read_schedule
-from generic_adam.methods.validation import check_beta, check_theta
+from generic_adam.methods.method import (
+    Method,
+    ScheduleLike,
+    check_beta,
+    check_theta,
+    exact_number,
+    read_schedule,
+)
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 from generic_adam.schedules import bias_correction as correction_factor
 
@@ -145,10 +150,11 @@ def certified_adam(
         # prod theta_i telescopes once theta_i = 1 - 1/i: theta^t up to the last t below 1/(1-theta), which is
         # m, and theta^m m/t from there on.
         last = math.ceil(smallest) - 1
-        product = join(as_schedule(constant) ** t, last + 1, as_schedule(constant) ** last * last / t)
+        late = 1 - as_schedule(constant) ** last * last / t
         momentum = read_schedule("beta", beta)
         check_beta(momentum)
-        rate = rate * sqrt(1 - product) / correction_factor(momentum)
+        early = correction_factor(constant)
+        rate = rate * sqrt(join(early, last + 1, late)) / correction_factor(momentum)
     return Method(rate, beta, growing)
 
 

@@ -1,13 +1,85 @@
-"""A method is three sequences: the base learning rate, the momentum and the second-moment parameter."""
+r"""A method is three sequences: the base learning rate, the momentum and the second-moment parameter.
+
+Sequences are read in any of their forms and checked: alpha_t finite and >= 0, 0 <= beta_t < 1, 0 <= theta_t < 1.
+The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the
+same: warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
+certificate's (condition 3 fails at that t), not a refusal to look. A sequence is refused where it is proved to
+leave its range, with the step; what is open is let through.
+
+The two algorithms of the paper are one, theta_t = W_{t-1} / W_t, and back: w_t = W_0 (1 - theta_t) /
+prod_{i<=t} theta_i leaves the range of a double, near t = 700,000 for theta = 0.999, so both directions work
+on logarithms (`log_weights`, `theta_from_log_weights`).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
 
-from generic_adam.errors import MethodError
-from generic_adam.methods.parameters import ScheduleLike, read_schedule
-from generic_adam.methods.validation import check_alpha, check_beta, check_theta
-from generic_adam.schedules import Schedule, ScheduleError, theta_from_weights
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.errors import MethodError, ScheduleError
+from generic_adam.schedules import FloatArray, Schedule, as_schedule, exact, has_callable, theta_from_weights
+from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
+from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.prove import Claim, every
+
+_BEGINNING = 256
+# A callable may be a table that ends with the training run, or slow: it is asked for its beginning only.
+_BEGINNING_OF_CALLABLE = 16
+_SECONDS = 0.25
+
+ScheduleLike = Schedule | float | str | Callable[[int], float]
+"""What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
+
+
+def read_schedule(name: str, value: ScheduleLike) -> Schedule:
+    """The schedule that is meant by ``value``; an error that names the argument if there is none."""
+    try:
+        return as_schedule(value)
+    except ScheduleError as error:
+        raise MethodError(f"{name}: {error}") from error
+
+
+def exact_number(
+    name: str,
+    value: float | Fraction,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> Fraction:
+    """The rational number that is meant by ``value``, inside its range.
+
+    Args:
+        name: the argument, for the message.
+        value: what the user gave.
+        above: strict lower limit.
+        below: strict upper limit.
+        at_least: lower limit.
+        at_most: upper limit.
+
+    Returns:
+        The exact value (0.999 is 999/1000).
+
+    Raises:
+        MethodError: not a finite number, or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise MethodError(f"{name}: expected a finite number, got {value!r}")
+    if not (above < value < below and at_least <= value <= at_most):
+        limits = [
+            f"{sign} {limit:g}"
+            for sign, limit in ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
+            if math.isfinite(limit)
+        ]
+        raise MethodError(f"{name}: expected a number {' and '.join(limits)}, got {value!r}")
+    return exact(value)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -81,3 +153,120 @@ class Method:
 
     def __repr__(self) -> str:
         return f"Method(alpha_t = {self.alpha}, beta_t = {self.beta}, theta_t = {self.theta})"
+
+
+def check_alpha(alpha: Schedule) -> None:
+    """Raise MethodError unless 0 <= alpha_t < infinity at every t; a constant has to be > 0."""
+    expected = f"a finite number {'>' if alpha.is_constant else '>='} 0 at every t"
+    _check_defined(alpha, "alpha", expected)
+    if alpha.is_constant and sign(alpha, 1) == 0:
+        raise _out_of_range(alpha, "alpha", expected, 1)
+    _check(alpha, alpha, Claim.NOT_NEGATIVE, "alpha", expected)
+
+
+def check_beta(beta: Schedule) -> None:
+    """Raise MethodError unless 0 <= beta_t < 1 at every t."""
+    _check_unit_interval(beta, "beta")
+
+
+def check_theta(theta: Schedule) -> None:
+    """Raise MethodError unless 0 <= theta_t < 1 at every t."""
+    _check_unit_interval(theta, "theta")
+
+
+def _check_unit_interval(schedule: Schedule, name: str) -> None:
+    expected = f"0 <= {name}_t < 1 at every t"
+    _check_defined(schedule, name, expected)
+    _check(schedule, schedule, Claim.NOT_NEGATIVE, name, expected)
+    _check(schedule, 1 - schedule, Claim.POSITIVE, name, expected)
+
+
+def _check(schedule: Schedule, sequence: Schedule, claim: Claim, name: str, expected: str) -> None:
+    if has_callable(schedule):
+        wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
+        steps = range(1, _BEGINNING_OF_CALLABLE + 1)
+        refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
+    else:
+        refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
+    if refuted is not None:
+        raise _out_of_range(schedule, name, expected, refuted)
+
+
+def _check_defined(schedule: Schedule, name: str, expected: str) -> None:
+    """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
+    last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if has_callable(schedule) else _BEGINNING
+    try:
+        values = np.array([schedule(t) for t in range(1, last + 1)]) if has_callable(schedule) else None
+        values = schedule.values(1, last + 1) if values is None else values
+        for t in (np.flatnonzero(~np.isfinite(values)) + 1).tolist():
+            with Precision():
+                if not ball(value(schedule, t)).is_finite():
+                    raise MethodError(f"{name}: expected {expected}, got {values[t - 1]:g} at t = {t}")
+    except ScheduleError as error:
+        raise MethodError(f"{name}: {error}") from error
+
+
+def _out_of_range(schedule: Schedule, name: str, expected: str, t: int) -> MethodError:
+    with Precision():
+        found = nearest(value(schedule, t))
+    return MethodError(f"{name}: expected {expected}, got {found:g} at t = {t}")
+
+
+def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatArray:
+    r"""The weights of Weighted AdaEMA that make it Generic Adam with theta, as logarithms.
+
+    .. math:: \log w_t = \log W_0 + \log(1 - \theta_t) - \sum_{i \le t} \log \theta_i
+
+    Args:
+        theta: theta_t, with 0 < theta_t < 1.
+        steps: T.
+        initial: W_0 > 0; the paper has 1.
+
+    Returns:
+        log w_1, ..., log w_T.
+
+    Raises:
+        MethodError: some theta_t is not in (0, 1). theta_1 = 0 has no weights: W_0 would have to be 0.
+    """
+    _check_initial(initial)
+    schedule = as_schedule(theta)
+    complement = (1 - schedule).values(1, steps + 1)
+    inside = (schedule.values(1, steps + 1) > 0) & (complement > 0)
+    if not inside.all():
+        t = int(np.argmin(inside)) + 1
+        raise MethodError(f"theta: weights need 0 < theta_t < 1, got {schedule(t):g} at t = {t}")
+    # log theta_t from the complement, which keeps its digits where theta_t is close to 1.
+    return math.log(initial) + np.log(complement) - _running_sum(np.log1p(-complement))
+
+
+def theta_from_log_weights(logarithms: npt.ArrayLike, initial: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    r"""theta_t = W_{t-1} / W_t and its complement w_t / W_t, from log w_t.
+
+    Args:
+        logarithms: log w_1, ..., log w_T.
+        initial: W_0 > 0; the paper has 1.
+
+    Returns:
+        theta_1, ..., theta_T and 1 - theta_1, ..., 1 - theta_T, each to full precision.
+    """
+    _check_initial(initial)
+    log_w = np.asarray(logarithms, dtype=np.float64)
+    if log_w.ndim != 1 or not np.isfinite(log_w).all():
+        raise MethodError("weights: expected a one-dimensional array of finite log w_t")
+    log_W = np.logaddexp.accumulate(np.concatenate(([math.log(initial)], log_w)))
+    return np.exp(log_W[:-1] - log_W[1:]), np.exp(log_w - log_W[1:])
+
+
+def _check_initial(initial: float) -> None:
+    if not (math.isfinite(initial) and initial > 0):
+        raise MethodError(f"initial: expected a finite W_0 > 0, got {initial!r}")
+
+
+def _running_sum(values: FloatArray) -> FloatArray:
+    """Running sums in two levels: rounding grows with the square root of the number of terms, not with it."""
+    width = max(1, math.isqrt(values.size))
+    rows = np.zeros((-(-values.size // width), width))
+    rows.ravel()[: values.size] = values
+    within = np.cumsum(rows, axis=1)
+    before = np.concatenate(([0.0], np.cumsum(within[:-1, -1])))
+    return (before[:, None] + within).ravel()[: values.size]

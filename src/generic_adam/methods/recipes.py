@@ -16,8 +16,7 @@ from typing import Any
 from generic_adam.errors import MethodError
 from generic_adam.methods.algorithm import Algorithm, Clipping
 from generic_adam.methods.catalogue import adam, palm, t5
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike
+from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
 from generic_adam.methods.shipped import adamw
 from generic_adam.schedules import Schedule, as_schedule, join, minimum, sqrt, t

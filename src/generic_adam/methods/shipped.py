@@ -8,8 +8,7 @@ from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.methods.catalogue import adagrad as adagrad_sequences
 from generic_adam.methods.catalogue import adam as adam_sequences
 from generic_adam.methods.catalogue import listed
-from generic_adam.methods.method import Method
-from generic_adam.methods.parameters import ScheduleLike, exact_number, read_schedule
+from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t
 
 

@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
-from generic_adam.methods.validation import check_alpha, check_beta, check_theta
+from generic_adam.methods.method import check_alpha, check_beta, check_theta
 from generic_adam.optax.schedule import (
     Given,
     Moment,
@@ -29,20 +29,10 @@ from generic_adam.optax.schedule import (
     moment_after,
     schedule_of,
 )
-from generic_adam.schedules import (
-    BiasCorrection,
-    Opaque,
-    Periodic,
-    Schedule,
-    ScheduleError,
-    WeightedTheta,
-    WeightShare,
-)
+from generic_adam.schedules import Schedule, ScheduleError, tree
 from generic_adam.schedules.evaluate import split_geometric
 
 CoefficientLike = ScheduleLike | OptaxSchedule | jax.Array | np.ndarray
-
-_CHECKS = {"alpha": check_alpha, "beta": check_beta, "theta": check_theta}
 
 
 class RunningSum(NamedTuple):
@@ -70,10 +60,10 @@ class RunningSum(NamedTuple):
 
 
 def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
-    """The schedule of alpha, beta or theta; a JAX array is a number for every t, known only when traced.
+    """The schedule of alpha, beta, theta or eps; a JAX array is a number for every t, known only when traced.
 
     Args:
-        name: "alpha", "beta" or "theta".
+        name: "alpha", "beta", "theta" or "eps".
         value: whatever may stand for it.
 
     Returns:
@@ -86,13 +76,28 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
     if isinstance(value, jax.Array | np.ndarray):
         if value.shape != ():
             raise OptimizerError(f"{name}: expected one number, got an array of shape {value.shape}")
-        return Opaque(Given(jnp.asarray(value)), "given array")
+        return tree.Opaque(Given(jnp.asarray(value)), "given array")
     try:
         schedule = schedule_of(value)
+        _CHECKS[name](schedule)
     except ScheduleError as error:
         raise OptimizerError(f"{name}: {error}") from error
-    _CHECKS[name](schedule)
     return schedule
+
+
+def check_not_negative(**values: object) -> None:
+    """Raise unless the numbers are finite and >= 0; an array that JAX traces is let pass."""
+    for name, value in values.items():
+        if isinstance(value, int | float) and not 0 <= value < math.inf:
+            raise OptimizerError(f"{name} is {value}; expected a finite number >= 0")
+
+
+_CHECKS = {
+    "alpha": check_alpha,
+    "beta": check_beta,
+    "theta": check_theta,
+    "eps": lambda eps: check_not_negative(eps=eps(1)),
+}
 
 
 class RunningSchedules:
@@ -123,7 +128,6 @@ class RunningSchedules:
         Returns:
             The values by name, and the sums after this step.
         """
-        now = moment_after(count)
         values: dict[Recursion, Number] = {}
 
         def recursion(node: Recursion, moment: Moment) -> Number:
@@ -132,45 +136,48 @@ class RunningSchedules:
                 return closed
             if moment is not now:  # inside a period, where t starts anew
                 return from_table(node, moment)
-            return 1 - values[_key(node)] if isinstance(node, WeightedTheta) else values[node]
+            return 1 - values[_key(node)] if isinstance(node, tree.WeightedTheta) else values[node]
 
+        now = moment_after(count, recursion)
         following: list[RunningSum] = []
         for node, total in zip(self._recursions, sums, strict=True):
-            if isinstance(node, WeightShare):
+            if isinstance(node, tree.WeightShare):
                 # In units of rho^t, so that weights c_t rho^t cannot overflow.
                 log_rho, rest = split_geometric(node.weights)
-                weight = evaluate(rest, now, recursion)
+                weight = evaluate(rest, now)
                 following.append(total.times(math.exp(-log_rho)).plus(weight))
                 values[node] = weight / following[-1].high
             else:
                 # 1 - P_t = (1 - P_{t-1}) + (1 - theta_t) P_{t-1}: positive terms only, and nothing cancels.
-                missing = evaluate(node.factor.complement, now, recursion)
+                missing = evaluate(node.factor.complement, now)
                 following.append(total.plus(missing * ((1 - total.high) - total.low)))
                 values[node] = following[-1].high
-        return {name: evaluate(one, now, recursion) for name, one in self.schedules.items()}, tuple(following)
+        return {name: evaluate(one, now) for name, one in self.schedules.items()}, tuple(following)
 
 
-def _recursions(node: Schedule) -> Iterator[WeightShare | BiasCorrection]:
+def _recursions(node: Schedule) -> Iterator[tree.WeightShare | tree.BiasCorrection]:
     """The running sums an expression needs, those inside others first."""
-    if isinstance(node, Periodic):
+    if isinstance(node, tree.Periodic):
         return
-    if isinstance(node, WeightedTheta | WeightShare):
+    if isinstance(node, tree.WeightedTheta | tree.WeightShare):
         inner: tuple[Schedule, ...] = (split_geometric(node.weights)[1],)
-    elif isinstance(node, BiasCorrection):
+    elif isinstance(node, tree.BiasCorrection):
         inner = (node.factor.complement,)
     else:
         inner = node.children
     for part in inner:
         yield from _recursions(part)
-    if isinstance(node, WeightedTheta | WeightShare | BiasCorrection) and not has_closed_form(node):
+    if isinstance(node, tree.WeightedTheta | tree.WeightShare | tree.BiasCorrection) and not has_closed_form(
+        node
+    ):
         yield _key(node)
 
 
-def _key(node: Recursion) -> WeightShare | BiasCorrection:
+def _key(node: Recursion) -> tree.WeightShare | tree.BiasCorrection:
     """The node that stands for a running sum: theta_t and 1 - theta_t share theirs."""
-    return WeightShare(node.weights, node.initial) if isinstance(node, WeightedTheta) else node
+    return tree.WeightShare(node.weights, node.initial) if isinstance(node, tree.WeightedTheta) else node
 
 
-def _start(node: WeightShare | BiasCorrection) -> RunningSum:
-    initial = float(node.initial) if isinstance(node, WeightShare) else 0.0
+def _start(node: tree.WeightShare | tree.BiasCorrection) -> RunningSum:
+    initial = float(node.initial) if isinstance(node, tree.WeightShare) else 0.0
     return RunningSum(*(jnp.asarray(x, jnp.result_type(float)) for x in (initial, 0.0)))

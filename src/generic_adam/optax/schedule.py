@@ -21,31 +21,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from generic_adam.methods import ScheduleLike
-from generic_adam.schedules import (
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    FloatArray,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    ScheduleError,
-    Subtract,
-    Table,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    as_schedule,
-)
+from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
 from generic_adam.schedules.evaluate import log_of, split_geometric
 
 TABLE = 2**17
@@ -59,10 +35,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _CHECK_NODES, _CHECK_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _AGREEMENT = 1e-13
 
-_ONE = Constant(Fraction(1))
+_ONE = tree.Constant(Fraction(1))
 
 Number = jax.Array | float
-Recursion = WeightedTheta | WeightShare | BiasCorrection
+Recursion = tree.WeightedTheta | tree.WeightShare | tree.BiasCorrection
 
 
 class Moment(NamedTuple):
@@ -72,20 +48,18 @@ class Moment(NamedTuple):
         count: the steps taken before it, t - 1, as a whole number: thresholds and periods are exact at any t.
         time: t as a float of the default precision. In float32 it is exact up to 2^24 = 16,777,216 and within
             6e-8 of t, relatively, from there on.
+        recursion: (node, moment) -> the value of a node that is defined by a running sum or product.
     """
 
     count: jax.Array
     time: jax.Array
+    recursion: Callable[[Any, Any], Number]
 
 
-RecursionRule = Callable[[Any, Moment], Number]
-"""How the value of a node that is defined by a running sum is had at a moment."""
-
-
-def moment_after(count: ArrayLike) -> Moment:
+def moment_after(count: ArrayLike, recursion: Callable[[Any, Moment], Number]) -> Moment:
     """The moment t = count + 1: the one place where Optax's counting from 0 meets the paper's from 1."""
     whole = jnp.asarray(count)
-    return Moment(whole, whole.astype(jnp.result_type(float)) + 1)
+    return Moment(whole, whole.astype(jnp.result_type(float)) + 1, recursion)
 
 
 class Counted:
@@ -122,8 +96,8 @@ class OptaxSchedule:
 
     def __call__(self, count: ArrayLike) -> jax.Array:
         """u_t at t = count + 1, in JAX's default precision."""
-        moment = moment_after(count)
-        value = jnp.asarray(evaluate(self.schedule, moment, from_table), moment.time.dtype)
+        moment = moment_after(count, from_table)
+        value = jnp.asarray(evaluate(self.schedule, moment), moment.time.dtype)
         return jnp.broadcast_to(value, moment.time.shape)
 
 
@@ -166,17 +140,16 @@ def schedule_of(value: ScheduleLike | OptaxSchedule) -> Schedule:
     if isinstance(value, OptaxSchedule):
         return value.schedule
     if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "optax":
-        return Opaque(Counted(value), getattr(value, "__qualname__", "optax schedule").partition(".")[0])
+        return tree.Opaque(Counted(value), getattr(value, "__qualname__", "optax schedule").partition(".")[0])
     return as_schedule(value)
 
 
-def evaluate(node: Schedule, moment: Moment, recursion: RecursionRule) -> Number:
+def evaluate(node: Schedule, moment: Moment) -> Number:
     """u_t at a moment, as operations of jax.numpy.
 
     Args:
         node: the schedule.
         moment: when.
-        recursion: the rule for nodes that are defined by a running sum or product.
 
     Returns:
         u_t: a Python number where the schedule is constant, else an array like moment.time.
@@ -187,53 +160,51 @@ def evaluate(node: Schedule, moment: Moment, recursion: RecursionRule) -> Number
     constant = node.constant_value
     if constant is not None:
         return constant
-    return TRACED[type(node)](node, moment, recursion)
+    return TRACED[type(node)](node, moment)
 
 
-Rule = Callable[[Any, Moment, RecursionRule], Number]
-TRACED: Table[Rule] = Table("JAX")
-"""Node, moment, rule for running sums -> u_t as operations that JAX can trace."""
+Rule = Callable[[Any, Moment], Number]
+TRACED: tree.Table[Rule] = tree.Table("JAX")
+"""Node, moment -> u_t as operations that JAX can trace."""
 
 
 def _of_two(operation: Callable[[Any, Any], Any]) -> Rule:
-    return lambda node, moment, recursion: operation(
-        evaluate(node.left, moment, recursion), evaluate(node.right, moment, recursion)
-    )
+    return lambda node, moment: operation(evaluate(node.left, moment), evaluate(node.right, moment))
 
 
-def _exponent_of_constant(node: Power, moment: Moment, recursion: RecursionRule) -> Number | None:
-    """Y log(b) for b^y with a number b > 0, whose logarithm is that of the exact base.
+def _exponent_of_constant(node: tree.Power, moment: Moment) -> Number | None:
+    """The exponent y log(b) of b^y with a number b > 0, whose logarithm is that of the exact base.
 
     In float32 the t-th power of a rounded 0.999 drifts.
     """
-    if not (isinstance(node.left, Constant) and node.left.value > 0):
+    if not (isinstance(node.left, tree.Constant) and node.left.value > 0):
         return None
-    return log_of(node.left.value) * evaluate(node.right, moment, recursion)
+    return log_of(node.left.value) * evaluate(node.right, moment)
 
 
-def _power(node: Power, moment: Moment, recursion: RecursionRule) -> Number:
-    exponent = _exponent_of_constant(node, moment, recursion)
-    return _of_two(jnp.power)(node, moment, recursion) if exponent is None else jnp.exp(exponent)
+def _power(node: tree.Power, moment: Moment) -> Number:
+    exponent = _exponent_of_constant(node, moment)
+    return _of_two(jnp.power)(node, moment) if exponent is None else jnp.exp(exponent)
 
 
-def _subtract(node: Subtract, moment: Moment, recursion: RecursionRule) -> Number:
+def _subtract(node: tree.Subtract, moment: Moment) -> Number:
     # 1 - 0.999^t, as people write the bias correction: the difference would keep four digits in float32.
-    if node.left == _ONE and isinstance(node.right, Power):
-        exponent = _exponent_of_constant(node.right, moment, recursion)
+    if node.left == _ONE and isinstance(node.right, tree.Power):
+        exponent = _exponent_of_constant(node.right, moment)
         if exponent is not None:
             return -jnp.expm1(exponent)
-    return _of_two(operator.sub)(node, moment, recursion)
+    return _of_two(operator.sub)(node, moment)
 
 
-def _join(node: Join, moment: Moment, recursion: RecursionRule) -> Number:
+def _join(node: tree.Join, moment: Moment) -> Number:
     threshold, count = node.threshold - 1, moment.count
-    before = evaluate(node.before, moment, recursion)
+    before = evaluate(node.before, moment)
     if jnp.issubdtype(count.dtype, jnp.integer) and threshold > jnp.iinfo(count.dtype).max:
         return before
-    return jnp.where(count < threshold, before, evaluate(node.after, moment, recursion))
+    return jnp.where(count < threshold, before, evaluate(node.after, moment))
 
 
-def _opaque(node: Opaque, moment: Moment, _recursion: RecursionRule) -> Number:
+def _opaque(node: tree.Opaque, moment: Moment) -> Number:
     """A user's function of t: as it is where t is known, else traced."""
     if isinstance(node.function, Given):
         return node.function.value
@@ -258,33 +229,31 @@ def _opaque(node: Opaque, moment: Moment, _recursion: RecursionRule) -> Number:
     return result
 
 
-def _recursive(node: Recursion, moment: Moment, recursion: RecursionRule) -> Number:
-    return recursion(node, moment)
+def _recursive(node: Recursion, moment: Moment) -> Number:
+    return moment.recursion(node, moment)
 
 
 TRACED.rules |= {
-    Constant: lambda node, _moment, _recursion: float(node.value),
-    Time: lambda _node, moment, _recursion: moment.time,
-    Add: _of_two(operator.add),
-    Subtract: _subtract,
-    Multiply: _of_two(operator.mul),
-    Divide: _of_two(operator.truediv),
-    Power: _power,
-    Maximum: _of_two(jnp.maximum),
-    Minimum: _of_two(jnp.minimum),
-    Negate: lambda node, moment, recursion: -evaluate(node.operand, moment, recursion),
-    Function: lambda node, moment, recursion: getattr(jnp, node.name)(
-        evaluate(node.argument, moment, recursion)
+    tree.Constant: lambda node, _moment: float(node.value),
+    tree.Time: lambda _node, moment: moment.time,
+    tree.Add: _of_two(operator.add),
+    tree.Subtract: _subtract,
+    tree.Multiply: _of_two(operator.mul),
+    tree.Divide: _of_two(operator.truediv),
+    tree.Power: _power,
+    tree.Maximum: _of_two(jnp.maximum),
+    tree.Minimum: _of_two(jnp.minimum),
+    tree.Negate: lambda node, moment: -evaluate(node.operand, moment),
+    tree.Function: lambda node, moment: getattr(jnp, node.name)(evaluate(node.argument, moment)),
+    tree.Join: _join,
+    tree.Bounded: lambda node, moment: evaluate(node.operand, moment),
+    tree.Periodic: lambda node, moment: evaluate(
+        node.body, moment_after(moment.count % node.period, moment.recursion)
     ),
-    Join: _join,
-    Bounded: lambda node, moment, recursion: evaluate(node.operand, moment, recursion),
-    Periodic: lambda node, moment, recursion: evaluate(
-        node.body, moment_after(moment.count % node.period), recursion
-    ),
-    WeightedTheta: _recursive,
-    WeightShare: _recursive,
-    BiasCorrection: _recursive,
-    Opaque: _opaque,
+    tree.WeightedTheta: _recursive,
+    tree.WeightShare: _recursive,
+    tree.BiasCorrection: _recursive,
+    tree.Opaque: _opaque,
 }
 
 
@@ -304,7 +273,7 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
     """
     if not has_closed_form(node):
         return None
-    if isinstance(node, BiasCorrection):
+    if isinstance(node, tree.BiasCorrection):
         missing = node.factor.complement(1)
         return -jnp.expm1(math.log1p(-missing) * moment.time) if missing < 1 else 1.0
     log_rho, rest = split_geometric(node.weights)
@@ -316,12 +285,12 @@ def closed_form(node: Recursion, moment: Moment) -> Number | None:
         share = weight / (
             float(node.initial) * jnp.exp(decay) + weight * (jnp.expm1(decay) / math.expm1(-log_rho))
         )
-    return 1 - share if isinstance(node, WeightedTheta) else share
+    return 1 - share if isinstance(node, tree.WeightedTheta) else share
 
 
 def has_closed_form(node: Recursion) -> bool:
     """Whether `closed_form` knows the value."""
-    if isinstance(node, BiasCorrection):
+    if isinstance(node, tree.BiasCorrection):
         return node.factor.complement.is_constant
     return split_geometric(node.weights)[1].is_constant
 
@@ -331,8 +300,8 @@ def from_table(node: Recursion, moment: Moment) -> Number:
     closed = closed_form(node, moment)
     if closed is not None:
         return closed
-    if isinstance(node, WeightedTheta):
-        return 1 - from_table(WeightShare(node.weights, node.initial), moment)
+    if isinstance(node, tree.WeightedTheta):
+        return 1 - from_table(tree.WeightShare(node.weights, node.initial), moment)
     table = _tabulate(node)
     index = jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)
     tabulated = jnp.asarray(table.values, moment.time.dtype)[index]
@@ -354,7 +323,7 @@ class _Table(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _tabulate(node: WeightShare | BiasCorrection) -> _Table:
+def _tabulate(node: tree.WeightShare | tree.BiasCorrection) -> _Table:
     values = node.values(1, TABLE + 1)
     summand = _summand(node)
     edges, sums = [float(TABLE)], [_sum_at_table_end(node, values)]
@@ -371,15 +340,15 @@ def _tabulate(node: WeightShare | BiasCorrection) -> _Table:
     return _Table(values, np.array(edges), np.array(sums))
 
 
-def _summand(node: WeightShare | BiasCorrection) -> Schedule:
+def _summand(node: tree.WeightShare | tree.BiasCorrection) -> Schedule:
     """w_t, or log theta_t from its complement."""
-    if isinstance(node, WeightShare):
+    if isinstance(node, tree.WeightShare):
         return node.weights
-    return Function("log1p", -node.factor.complement)
+    return tree.Function("log1p", -node.factor.complement)
 
 
-def _sum_at_table_end(node: WeightShare | BiasCorrection, values: FloatArray) -> float:
-    if isinstance(node, WeightShare):
+def _sum_at_table_end(node: tree.WeightShare | tree.BiasCorrection, values: FloatArray) -> float:
+    if isinstance(node, tree.WeightShare):
         return node.weights(TABLE) / float(values[-1])
     return math.log1p(-float(values[-1])) if values[-1] < 1 else -math.inf
 
@@ -392,14 +361,14 @@ def _increment(summand: Schedule, start: float, end: float, nodes: FloatArray, w
     return integral - float(slopes) / 24
 
 
-def _continued(node: WeightShare | BiasCorrection, table: _Table, moment: Moment) -> jax.Array:
+def _continued(node: tree.WeightShare | tree.BiasCorrection, table: _Table, moment: Moment) -> jax.Array:
     """The value past the table by the same formula; nan where two quadratures did not agree."""
     summand, time = _summand(node), moment.time
 
     def at(times: jax.Array) -> Number:
-        return evaluate(summand, Moment(times - 1, times), _no_recursion)
+        return evaluate(summand, Moment(times - 1, times, _no_recursion))
 
-    if isinstance(node, BiasCorrection) and table.values[-1] == 1:
+    if isinstance(node, tree.BiasCorrection) and table.values[-1] == 1:
         return jnp.ones_like(time)  # the product has vanished, and factors below 1 keep it so
     if len(table.edges) == 1:
         return jnp.full_like(time, jnp.nan)
@@ -411,7 +380,7 @@ def _continued(node: WeightShare | BiasCorrection, table: _Table, moment: Moment
     integral = half * jnp.sum(weights * at(start[..., None] + 0.5 + half[..., None] * (1 + nodes)), axis=-1)
     slopes = (at(time + 1) - at(time)) - (at(start + 1) - at(start))
     total = sums[panel] + (integral - slopes / 24)
-    value = at(time) / total if isinstance(node, WeightShare) else -jnp.expm1(total)
+    value = at(time) / total if isinstance(node, tree.WeightShare) else -jnp.expm1(total)
     return jnp.where(time <= edges[-1], value, jnp.nan)
 
 

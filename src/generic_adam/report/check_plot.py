@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from generic_adam.experiments.figures import PALETTE, house_style
 from generic_adam.extras import from_extra
-from generic_adam.report.style import PALETTE, house_style
-from generic_adam.theorems.bound import bound
-from generic_adam.theorems.decide import chi_of, ratio_growth
+from generic_adam.schedules.sums import checked_horizon
+from generic_adam.theorems.decide import chi_of, ratio_growth, weighted_steps
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sums import checked_horizon, weighted_steps
 from generic_adam.theorems.zou2019 import PaperFinding, examine_method
+from generic_adam.theorems.zou2019_bound import bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from generic_adam.methods import Method
     from generic_adam.schedules import Growth
-    from generic_adam.theorems.rate import Rate
+    from generic_adam.theorems.verdicts import Rate
 
     FloatArray = NDArray[np.float64]
 

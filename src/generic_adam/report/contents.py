@@ -309,13 +309,17 @@ def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) ->
 
 
 def _methods_in(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return the Generic Adam methods among a manifest's settings, as their three texts, by label."""
-    methods = manifest.get("settings", {}).get("methods")
+    """Return the Generic Adam methods among a manifest's settings, as their three texts, by label.
+
+    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer".
+    """
+    settings = manifest.get("settings", {})
+    methods = settings.get("methods", settings.get("lines"))
     if isinstance(methods, dict):
         entries = list(methods.items())
     else:
-        listed = methods if isinstance(methods, list) else []
-        entries = [(entry.get("label"), entry) for entry in listed if isinstance(entry, dict)]
+        listed = [entry for entry in methods if isinstance(entry, dict)] if isinstance(methods, list) else []
+        entries = [(entry.get("label"), entry.get("optimizer", entry)) for entry in listed]
     return {
         str(label): {name: str(entry[name]) for name in _SEQUENCES}
         for label, entry in entries[:_METHODS]
@@ -324,9 +328,10 @@ def _methods_in(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _is_generic_adam(entry: Mapping[str, Any]) -> bool:
-    """Whether the theorem speaks of this line; AMSGrad and torch's own Adam are other algorithms."""
+    """Whether three sequences say it all; AMSGrad, a bias correction, decay or torch's own say more."""
     named = str(entry.get("algorithm", entry.get("family", "Generic Adam")))
-    return named.lower().replace("-", " ") == "generic adam" and not entry.get("amsgrad")
+    more = any(entry.get(name) for name in ("amsgrad", "corrected", "decay"))
+    return named.lower().replace("-", " ") == "generic adam" and not more
 
 
 def _read_table(path: Path) -> Table:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from generic_adam import __version__
+from generic_adam.experiments.figures import figure_bytes
 from generic_adam.experiments.records import atomic_write
 from generic_adam.extras import from_extra
 from generic_adam.report.contents import REPORT_NAME, Contents, Table, make_table, read_contents
-from generic_adam.report.style import figure_bytes
 from generic_adam.report.watch import draw_watch
 
 # A verdict's colour repeats, and never replaces, its word.

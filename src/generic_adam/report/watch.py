@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from generic_adam.errors import DataError
+from generic_adam.experiments.figures import PALETTE, house_style
 from generic_adam.extras import from_extra
 from generic_adam.report.contents import WATCH_COLUMNS
-from generic_adam.report.style import PALETTE, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def _read(path: Path, text: str | None) -> np.ndarray:
         source = path if text is None else io.StringIO(text)
         records = np.genfromtxt(source, delimiter=",", names=True, encoding="utf-8", invalid_raise=True)
     except (OSError, ValueError, TypeError, IndexError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        raise DataError(f"cannot read {path}: {' '.join(str(error).split())}") from error
     records = np.atleast_1d(records)
     if records.size == 0:
         raise DataError(f"cannot draw {path}: it holds no record")

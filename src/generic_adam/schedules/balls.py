@@ -12,6 +12,7 @@ which costs it time and changes no answer.
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,29 +21,9 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from generic_adam.schedules.tree import (
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    OfWeights,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Table,
-    Time,
-    WeightedTheta,
-    WeightShare,
-)
+from generic_adam.schedules import tree
+from generic_adam.schedules.normal import as_linear
+from generic_adam.schedules.tree import Schedule, Table
 
 Number = fmpq | arb
 
@@ -58,6 +39,8 @@ _LONGEST_FRACTION = 1024
 # A running sum in balls is walked to its t up to here.
 LONGEST_SUM = 1 << 17
 _CHECKPOINT = 512
+# So many terms are added up, in fractions where they are fractions, before a closed form is asked.
+_SHORT_SUM = 32
 
 
 class Precision:
@@ -78,9 +61,9 @@ class Precision:
             _RAISING.release()
 
 
-def number(value: Fraction | int) -> fmpq:
+def number(value: Fraction | int | fmpq) -> fmpq:
     """An exact number for computations with balls."""
-    return fmpq(value.numerator, value.denominator)
+    return value if isinstance(value, fmpq) else fmpq(value.numerator, value.denominator)
 
 
 def as_fraction(value: fmpq) -> Fraction:
@@ -185,122 +168,167 @@ def value(schedule: Schedule, t: int) -> Number:
     return _shortened(value_of[type(schedule)](schedule, t))
 
 
-@value_of.rule(Constant)
-def _(node: Constant, _t: int) -> Number:
+@value_of.rule(tree.Constant)
+def _(node: tree.Constant, _t: int) -> Number:
     known = node.known_facts.get("number")
     return known if known is not None else node.known_facts.setdefault("number", number(node.value))
 
 
-@value_of.rule(Time)
-def _(_node: Time, t: int) -> Number:
+@value_of.rule(tree.Time)
+def _(_node: tree.Time, t: int) -> Number:
     return fmpq(t)
 
 
-@value_of.rule(Add)
-def _(node: Add, t: int) -> Number:
-    return value(node.left, t) + value(node.right, t)
+_OF_TWO: dict[type[Schedule], Callable[..., Number]] = {
+    tree.Add: operator.add,
+    tree.Multiply: operator.mul,
+    tree.Divide: quotient,
+    tree.Power: power,
+}
 
 
-@value_of.rule(Subtract)
-def _(node: Subtract, t: int) -> Number:
+@value_of.rule(*_OF_TWO)
+def _(node: tree.Binary, t: int) -> Number:
+    return _OF_TWO[type(node)](value(node.left, t), value(node.right, t))
+
+
+@value_of.rule(tree.Subtract)
+def _(node: tree.Subtract, t: int) -> Number:
     left, right = value(node.left, t), value(node.right, t)
     if isinstance(left, arb) and isinstance(right, arb) and left.overlaps(right):
         return fmpq(0) if _key(node.left, t) == _key(node.right, t) else left - right
     return left - right
 
 
-@value_of.rule(Multiply)
-def _(node: Multiply, t: int) -> Number:
-    return value(node.left, t) * value(node.right, t)
+@value_of.rule(tree.Maximum)
+def _(node: tree.Maximum, t: int) -> Number:
+    return _larger(value(node.left, t), value(node.right, t))
 
 
-@value_of.rule(Divide)
-def _(node: Divide, t: int) -> Number:
-    return quotient(value(node.left, t), value(node.right, t))
+@value_of.rule(tree.Minimum)
+def _(node: tree.Minimum, t: int) -> Number:
+    return -_larger(-value(node.left, t), -value(node.right, t))
 
 
-@value_of.rule(Power)
-def _(node: Power, t: int) -> Number:
-    return power(value(node.left, t), value(node.right, t))
+def _larger(a: Number, b: Number) -> Number:
+    return a if a >= b else b if b >= a else ball(a).max(ball(b))
 
 
-@value_of.rule(Maximum)
-def _(node: Maximum, t: int) -> Number:
-    left, right = value(node.left, t), value(node.right, t)
-    return left if left >= right else right if right >= left else ball(left).max(ball(right))
-
-
-@value_of.rule(Minimum)
-def _(node: Minimum, t: int) -> Number:
-    left, right = value(node.left, t), value(node.right, t)
-    return left if left <= right else right if right <= left else ball(left).min(ball(right))
-
-
-@value_of.rule(Negate)
-def _(node: Negate, t: int) -> Number:
+@value_of.rule(tree.Negate)
+def _(node: tree.Negate, t: int) -> Number:
     return -value(node.operand, t)
 
 
-@value_of.rule(Function)
-def _(node: Function, t: int) -> Number:
+@value_of.rule(tree.Function)
+def _(node: tree.Function, t: int) -> Number:
     return apply(node.name, value(node.argument, t))
 
 
-@value_of.rule(Join)
-def _(node: Join, t: int) -> Number:
+@value_of.rule(tree.Join)
+def _(node: tree.Join, t: int) -> Number:
     return value(node.before if t < node.threshold else node.after, t)
 
 
-@value_of.rule(Periodic)
-def _(node: Periodic, t: int) -> Number:
+@value_of.rule(tree.Periodic)
+def _(node: tree.Periodic, t: int) -> Number:
     return value(node.body, (t - 1) % node.period + 1)
 
 
-@value_of.rule(Bounded)
-def _(node: Bounded, t: int) -> Number:
+@value_of.rule(tree.Bounded)
+def _(node: tree.Bounded, t: int) -> Number:
     return value(node.operand, t)
 
 
-@value_of.rule(Opaque)
-def _(node: Opaque, t: int) -> Number:
+@value_of.rule(tree.Opaque)
+def _(node: tree.Opaque, t: int) -> Number:
     # What a callable returns is the number itself.
     result = node.scalar(t)
     return number(Fraction(result)) if math.isfinite(result) else NAN
 
 
 def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int], Number]) -> Number:
-    """A running sum or product at t, from the nearest checkpoint on; no number beyond the longest walk."""
+    """A running sum or product at t, on from the one asked for last or the nearest checkpoint before t.
+
+    No number beyond the longest walk.
+    """
     if t > LONGEST_SUM:
         return NAN
     known: dict[int, Number] = node.known_facts.setdefault(("running", ctx.prec), {0: start})
-    at = t - t % _CHECKPOINT
-    while at not in known:
-        at -= _CHECKPOINT
-    total = known[at]
+    at, total = node.known_facts.get(("last", ctx.prec), (0, start))
+    if not t - _CHECKPOINT < at <= t:
+        at = t - t % _CHECKPOINT
+        while at not in known:
+            at -= _CHECKPOINT
+        total = known[at]
     for i in range(at + 1, t + 1):
         total = _shortened(step(total, i))
         if i % _CHECKPOINT == 0:
             known[i] = total
+    node.known_facts["last", ctx.prec] = (t, total)
     return total
 
 
-def _share(node: OfWeights, t: int) -> Number:
-    total = _running(node, t, number(node.initial), lambda total, i: total + value(node.weights, i))
-    return quotient(value(node.weights, t), total)
+def _share(node: tree.OfWeights, t: int) -> Number:
+    total = closed_sum(node.weights, t) if t > _SHORT_SUM else None
+    if total is None:
+        total = _running(node, t, fmpq(0), lambda total, i: total + value(node.weights, i))
+    return quotient(value(node.weights, t), number(node.initial) + total)
 
 
-@value_of.rule(WeightShare)
-def _(node: WeightShare, t: int) -> Number:
+def closed_sum(weights: Schedule, t: int) -> Number | None:
+    r"""w_1 + ... + w_t for w_t = c (t + b)^p (Hurwitz' zeta function) and c rho^t; None for other weights.
+
+    .. math:: \sum_{i=1}^{t} (i + b)^p = \zeta(-p, 1 + b) - \zeta(-p, t + 1 + b), \qquad b > -1.
+    """
+    match weights:
+        case tree.Constant(one):
+            return number(one) * t
+        case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
+            inner = closed_sum(other, t)
+            return None if inner is None else number(factor) * inner
+        case tree.Divide(other, tree.Constant(factor)):
+            inner = closed_sum(other, t)
+            return None if inner is None else inner / number(factor)
+        case tree.Divide(tree.Constant(factor), tree.Power(base, tree.Constant(exponent))):
+            return _sum_of_powers(base, number(factor), -number(exponent), t)
+        case tree.Divide(tree.Constant(factor), tree.Function("sqrt", base)):
+            return _sum_of_powers(base, number(factor), fmpq(-1, 2), t)
+        case tree.Divide(tree.Constant(factor), base):
+            return _sum_of_powers(base, number(factor), fmpq(-1), t)
+        case tree.Power(tree.Constant(rho), tree.Time()) if rho not in {0, 1}:
+            return number(rho) * (power(number(rho), fmpq(t)) - 1) / (number(rho) - 1)
+        case tree.Power(base, tree.Constant(exponent)):
+            return _sum_of_powers(base, fmpq(1), number(exponent), t)
+        case tree.Function("sqrt", base):
+            return _sum_of_powers(base, fmpq(1), fmpq(1, 2), t)
+        case _:
+            return _sum_of_powers(weights, fmpq(1), fmpq(1), t)
+
+
+def _sum_of_powers(base: Schedule, factor: fmpq, exponent: fmpq, t: int) -> Number | None:
+    line = as_linear(base)
+    if line is None or line[0] <= 0 or line[0] + line[1] <= 0:
+        return None
+    slope, first = number(line[0]), number(1 + line[1] / line[0])
+    if exponent == -1:
+        whole = arb(first + t).digamma() - arb(first).digamma()
+    else:
+        whole = arb(-exponent).zeta(arb(first)) - arb(-exponent).zeta(arb(first + t))
+    return factor * power(slope, exponent) * whole
+
+
+@value_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare, t: int) -> Number:
     return _share(node, t)
 
 
-@value_of.rule(WeightedTheta)
-def _(node: WeightedTheta, t: int) -> Number:
+@value_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta, t: int) -> Number:
     return 1 - _share(node, t)
 
 
-@value_of.rule(BiasCorrection)
-def _(node: BiasCorrection, t: int) -> Number:
+@value_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection, t: int) -> Number:
     if node.factor.is_constant:
         return 1 - power(value(node.factor, 1), fmpq(t))
     return 1 - _running(node, t, fmpq(1), lambda product, i: product * value(node.factor, i))
@@ -326,19 +354,19 @@ def _key(node: Schedule, t: int) -> object:
     if isinstance(found, fmpq):
         return int(found.p), int(found.q)
     match node:
-        case Join(threshold, before, after):
+        case tree.Join(threshold, before, after):
             return _key(before if t < threshold else after, t)
-        case Periodic(body, period):
+        case tree.Periodic(body, period):
             return _key(body, (t - 1) % period + 1)
-        case Maximum(left, right) | Minimum(left, right):
+        case tree.Maximum(left, right) | tree.Minimum(left, right):
             order = sign_of(value(left, t) - value(right, t))
             if order:
-                return _key(left if (order > 0) == isinstance(node, Maximum) else right, t)
+                return _key(left if (order > 0) == isinstance(node, tree.Maximum) else right, t)
         case _:
             pass
     if not node.pointwise:
         return node, t
-    name = node.name if isinstance(node, Function) else None
+    name = node.name if isinstance(node, tree.Function) else None
     return type(node), name, tuple(_key(child, t) for child in node.children)
 
 
@@ -402,6 +430,9 @@ class Range:
         return self + (-other)
 
     def __mul__(self, other: Range) -> Range:
+        if self.low >= 0 and other.low >= 0:
+            nonzero = self.sign > 0 and other.sign > 0
+            return Range(_down(_times(self.low, other.low)), _up(_times(self.high, other.high)), nonzero)
         nonzero = bool(self.sign and other.sign)
         return _hull_of([_times(a, b) for a in self.ends for b in other.ends], nonzero)
 
@@ -412,6 +443,9 @@ class Range:
             return EVERYTHING
         if other.sign < 0:
             return (-self) / (-other)
+        if self.low >= 0:
+            low, high = _over(self.low, other.high), _over(self.high, other.low)
+            return Range(_down(low), _up(high), self.sign > 0)
         return _hull_of([_over(a, b) for a in self.ends for b in other.ends], bool(self.sign))
 
     def meet(self, other: Range) -> Range:

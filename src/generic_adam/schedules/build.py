@@ -7,22 +7,11 @@ from functools import reduce
 from numbers import Integral
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import tree
 from generic_adam.schedules.text import as_schedule
-from generic_adam.schedules.tree import (
-    BiasCorrection,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Periodic,
-    Schedule,
-    Time,
-    WeightedTheta,
-    exact,
-    normal_form,
-)
+from generic_adam.schedules.tree import Schedule, exact, normal_form
 
-t = Time()
+t = tree.Time()
 """The time itself, t = 1, 2, 3, ...: expressions are built from it, as in `0.5 / sqrt(t)`."""
 
 
@@ -43,17 +32,17 @@ def exp(argument: object) -> Schedule:
 
 def function(name: str, argument: object) -> Schedule:
     """One of the named functions (sqrt, log, exp, abs, sin, cos, expm1, log1p) of a schedule."""
-    return normal_form[Function](name, as_schedule(argument))
+    return normal_form[tree.Function](name, as_schedule(argument))
 
 
 def maximum(first: object, *others: object) -> Schedule:
     """The largest of several schedules at each t."""
-    return reduce(normal_form[Maximum], map(as_schedule, (first, *others)))
+    return reduce(normal_form[tree.Maximum], map(as_schedule, (first, *others)))
 
 
 def minimum(first: object, *others: object) -> Schedule:
     """The smallest of several schedules at each t."""
-    return reduce(normal_form[Minimum], map(as_schedule, (first, *others)))
+    return reduce(normal_form[tree.Minimum], map(as_schedule, (first, *others)))
 
 
 def clip(argument: object, low: object, high: object) -> Schedule:
@@ -65,14 +54,14 @@ def join(before: object, threshold: int, after: object) -> Schedule:
     """`before` for t < threshold, `after` from then on."""
     if isinstance(threshold, bool) or not isinstance(threshold, Integral):
         raise ScheduleError(f"a join needs a whole number as its threshold, got {threshold!r}")
-    return normal_form[Join](int(threshold), as_schedule(before), as_schedule(after))
+    return normal_form[tree.Join](int(threshold), as_schedule(before), as_schedule(after))
 
 
 def periodic(body: object, period: int) -> Schedule:
     """The first `period` values again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
     if isinstance(period, bool) or not isinstance(period, Integral):
         raise ScheduleError(f"a period must be a whole number, got {period!r}")
-    return normal_form[Periodic](as_schedule(body), int(period))
+    return normal_form[tree.Periodic](as_schedule(body), int(period))
 
 
 def power_law(coefficient: float, exponent: float, shift: float = 0) -> Schedule:
@@ -93,9 +82,9 @@ def linear_warmup(steps: int, then: object) -> Schedule:
 
 def theta_from_weights(weights: object, initial: float | Fraction = 1) -> Schedule:
     """theta_t = W_{t-1} / W_t with W_t = W_{t-1} + w_t and W_0 = initial (Weighted AdaEMA, Algorithm 2)."""
-    return normal_form[WeightedTheta](as_schedule(weights), exact(initial))
+    return normal_form[tree.WeightedTheta](as_schedule(weights), exact(initial))
 
 
 def bias_correction(factor: object) -> Schedule:
     """1 - prod_{i<=t} factor_i: Kingma and Ba's correction with the exact product."""
-    return normal_form[BiasCorrection](as_schedule(factor))
+    return normal_form[tree.BiasCorrection](as_schedule(factor))

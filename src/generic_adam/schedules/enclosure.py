@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
     EVERYTHING,
     INFINITY,
@@ -26,6 +27,7 @@ from generic_adam.schedules.balls import (
     Range,
     apply,
     ball,
+    closed_sum,
     number,
     point,
     sign_of_step,
@@ -34,30 +36,7 @@ from generic_adam.schedules.balls import (
 from generic_adam.schedules.growth import positive_power
 from generic_adam.schedules.normal import as_linear
 from generic_adam.schedules.scan import filtered
-from generic_adam.schedules.tree import (
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    OfWeights,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Table,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    rebuild,
-)
+from generic_adam.schedules.tree import Schedule, Table, rebuild
 
 # The direction of a running sum needs its value where a stretch begins.
 _FARTHEST_BEGINNING = 1 << 16
@@ -65,11 +44,12 @@ _CLOSE = 64
 # From a running sum at this step the later ones are bounded by integrals.
 _FAR = 1 << 14
 # An elasticity beyond 2^4096 says no more than an infinite one.
-_LARGEST_EXPONENT = 4096
+_LARGEST = arb(2) ** 4096
 _UNIT_RANGE = Range(arb(0), arb(1))
+_ZERO = tree.operand(0)
 
 # None stands for an infinite end.
-End = Fraction | None
+End = fmpq | None
 
 
 @dataclass(frozen=True)
@@ -96,7 +76,7 @@ class Elasticity:
         low = None if self.low is None or other.low is None else self.low + other.low
         return Elasticity(low, None if self.high is None or other.high is None else self.high + other.high)
 
-    def scaled(self, factor: Fraction) -> Elasticity:
+    def scaled(self, factor: fmpq) -> Elasticity:
         """The elasticity of u^factor."""
         if factor == 0:
             return FLAT
@@ -107,8 +87,8 @@ class Elasticity:
         """The product with a range."""
         if self == FLAT:
             return self
-        low = -INFINITY if self.low is None else arb(number(self.low))
-        high = INFINITY if self.high is None else arb(number(self.high))
+        low = -INFINITY if self.low is None else arb(self.low)
+        high = INFINITY if self.high is None else arb(self.high)
         # 0 is an end that must stay exact: the sign of the product is what matters.
         product = Range(point(low).low, point(high).high) * factor
         if self.low == 0 and factor.low >= 0:
@@ -124,20 +104,21 @@ class Elasticity:
         return Elasticity(low, high)
 
 
-FLAT = Elasticity(Fraction(0), Fraction(0))
+FLAT = Elasticity(fmpq(0), fmpq(0))
 
 
 def _as_end(value: arb, side: int) -> End:
     """An exact end as a fraction, moved outward where its exponent is out of all proportion."""
     if not value.is_finite():
         return None
-    mantissa, exponent = (int(part) for part in value.man_exp())
-    size = mantissa.bit_length() + exponent
-    if size > _LARGEST_EXPONENT:
-        return None if (mantissa > 0) == (side > 0) else Fraction(0)
-    if size < -_LARGEST_EXPONENT:
-        return Fraction(side, 2**_LARGEST_EXPONENT) if (mantissa > 0) == (side > 0) else Fraction(0)
-    return Fraction(mantissa) * Fraction(2) ** exponent
+    if value == 0:
+        return fmpq(0)
+    size, outward = abs(value), (value > 0) == (side > 0)
+    if size > _LARGEST:
+        return None if outward else fmpq(0)
+    if size < 1 / _LARGEST:
+        return side * (1 / _LARGEST).fmpq() if outward else fmpq(0)
+    return value.fmpq()
 
 
 @dataclass(frozen=True)
@@ -185,7 +166,9 @@ def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     if direction is None and found.elasticity is not None and found.sign:
         slope = found.elasticity.sign
         direction = None if slope is None else slope * found.sign
-    if direction is not None and not isinstance(schedule, Constant | Time):
+    # Of one moving part the form has the range already; of several it forgets that they move together.
+    moving = sum(not child.is_constant for child in schedule.children)
+    if direction is not None and (moving > 1 or isinstance(schedule, tree.OfWeights | tree.BiasCorrection)):
         bounds = bounds.meet(_range_of_monotone(schedule, direction, start, stop))
     return Enclosure(bounds, direction, found.elasticity)
 
@@ -218,80 +201,49 @@ enclosure_of: Table[Callable[[Any, int, float], Enclosure]] = Table("enclosures"
 """Node, start, stop -> facts from the form of the node."""
 
 
-@enclosure_of.rule(Constant)
-def _(node: Constant, start: int, _stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Constant)
+def _(node: tree.Constant, start: int, _stop: float) -> Enclosure:
     return Enclosure(point(value(node, start)), 0, FLAT)
 
 
-@enclosure_of.rule(Time)
-def _(_node: Time, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Time)
+def _(_node: tree.Time, start: int, stop: float) -> Enclosure:
     last = INFINITY if math.isinf(stop) else point(arb(int(stop))).high
-    return Enclosure(Range(point(arb(start)).low, last), 1, Elasticity(Fraction(1), Fraction(1)))
+    return Enclosure(Range(point(arb(start)).low, last), 1, Elasticity(fmpq(1), fmpq(1)))
 
 
-@enclosure_of.rule(Opaque)
-def _(_node: Opaque, _start: int, _stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Opaque)
+def _(_node: tree.Opaque, _start: int, _stop: float) -> Enclosure:
     return Enclosure()
 
 
-@enclosure_of.rule(Negate)
-def _(node: Negate, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Negate)
+def _(node: tree.Negate, start: int, stop: float) -> Enclosure:
     return negated(enclose(node.operand, start, stop))
 
 
-@enclosure_of.rule(Add)
-def _(node: Add, start: int, stop: float) -> Enclosure:
-    return summed(enclose(node.left, start, stop), enclose(node.right, start, stop))
-
-
-@enclosure_of.rule(Subtract)
-def _(node: Subtract, start: int, stop: float) -> Enclosure:
-    return summed(enclose(node.left, start, stop), negated(enclose(node.right, start, stop)))
-
-
-@enclosure_of.rule(Multiply)
-def _(node: Multiply, start: int, stop: float) -> Enclosure:
-    return multiplied(enclose(node.left, start, stop), enclose(node.right, start, stop))
-
-
-@enclosure_of.rule(Divide)
-def _(node: Divide, start: int, stop: float) -> Enclosure:
-    return multiplied(enclose(node.left, start, stop), inverted(enclose(node.right, start, stop)))
-
-
-@enclosure_of.rule(Power)
-def _(node: Power, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Power)
+def _(node: tree.Power, start: int, stop: float) -> Enclosure:
     match node:
-        case Power(base, Constant(exponent)):
-            return raised(enclose(base, start, stop), exponent)
-        case Power(base, exponent) if base.is_constant and value(base, 1) > 0:
+        case tree.Power(base, tree.Constant(exponent)):
+            return raised(enclose(base, start, stop), number(exponent))
+        case tree.Power(base, exponent) if base.is_constant and value(base, 1) > 0:
             return exponential(enclose(exponent, start, stop), point(apply("log", value(base, 1))))
-        case Power(base, exponent) if (facts := enclose(base, start, stop)).positive:
+        case tree.Power(base, exponent) if (facts := enclose(base, start, stop)).positive:
             product = multiplied(enclose(exponent, start, stop), applied("log", facts))
             return exponential(product, point(arb(1)))
         case _:
             return Enclosure()
 
 
-@enclosure_of.rule(Function)
-def _(node: Function, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Function)
+def _(node: tree.Function, start: int, stop: float) -> Enclosure:
     inner = enclose(node.argument, start, stop)
-    return raised(inner, Fraction(1, 2)) if node.name == "sqrt" else applied(node.name, inner)
+    return raised(inner, fmpq(1, 2)) if node.name == "sqrt" else applied(node.name, inner)
 
 
-@enclosure_of.rule(Maximum)
-def _(node: Maximum, start: int, stop: float) -> Enclosure:
-    return larger(enclose(node.left, start, stop), enclose(node.right, start, stop))
-
-
-@enclosure_of.rule(Minimum)
-def _(node: Minimum, start: int, stop: float) -> Enclosure:
-    left, right = enclose(node.left, start, stop), enclose(node.right, start, stop)
-    return negated(larger(negated(left), negated(right)))
-
-
-@enclosure_of.rule(Join)
-def _(node: Join, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Join)
+def _(node: tree.Join, start: int, stop: float) -> Enclosure:
     if start >= node.threshold:
         return enclose(node.after, start, stop)
     if stop < node.threshold:
@@ -301,18 +253,18 @@ def _(node: Join, start: int, stop: float) -> Enclosure:
     return Enclosure(before.range.hull(after.range))
 
 
-@enclosure_of.rule(Bounded)
-def _(node: Bounded, _start: int, _stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Bounded)
+def _(node: tree.Bounded, _start: int, _stop: float) -> Enclosure:
     return Enclosure(Range(arb(node.low), arb(node.high)))
 
 
-@enclosure_of.rule(Periodic)
-def _(node: Periodic, _start: int, _stop: float) -> Enclosure:
+@enclosure_of.rule(tree.Periodic)
+def _(node: tree.Periodic, _start: int, _stop: float) -> Enclosure:
     low, high = extremes(node)
     return Enclosure(Range(point(low).low, point(high).high))
 
 
-def extremes(node: Periodic) -> tuple[Number, Number]:
+def extremes(node: tree.Periodic) -> tuple[Number, Number]:
     """The least and the largest value of a period: floats find the candidates, balls decide between them."""
     values, errors = filtered(node.body, np.arange(1.0, node.period + 1))
     if not np.isfinite(errors).all():
@@ -342,8 +294,8 @@ def _nearer(one: Number, other: Number, sign: int) -> arb:
     return ball(one).min(ball(other)) if sign > 0 else ball(one).max(ball(other))
 
 
-@enclosure_of.rule(WeightShare)
-def _(node: WeightShare, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare, start: int, stop: float) -> Enclosure:
     # w_t/W_t falls where w does; once it falls, it does so for ever while w is log-concave.
     bounds = Range(arb(0), arb(1), True)
     if not enclose(node.weights, 1).positive:
@@ -352,20 +304,24 @@ def _(node: WeightShare, start: int, stop: float) -> Enclosure:
         bounds = bounds.meet(scaled / Range(point(arb(start)).low, point(arb(int(stop))).high))
     weights = enclose(node.weights, max(start - 1, 1), stop)
     falls = weights.direction is not None and weights.direction <= 0
-    if not falls and start <= _FARTHEST_BEGINNING and _is_log_concave(node.weights):
+    near = start <= _FARTHEST_BEGINNING or closed_sum(node.weights, start) is not None
+    if not falls and near and _is_log_concave(node.weights):
         step = sign_of_step(node, start + 1)
         falls = step is not None and step <= 0
     return Enclosure(bounds, -1 if falls else None)
 
 
-@enclosure_of.rule(WeightedTheta)
-def _(node: WeightedTheta, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta, start: int, stop: float) -> Enclosure:
     share = enclose(node.complement, start, stop)
-    return summed(Enclosure(point(arb(1)), 0, FLAT), negated(share))
+    found = summed(Enclosure(point(arb(1)), 0, FLAT), negated(share))
+    if share.positive and (node.initial > 0 or start > 1):  # W_{t-1}/W_t > 0: some weight came before
+        return replace(found, range=found.range.meet(Range(arb(0), arb(1), True)))
+    return found
 
 
-@enclosure_of.rule(BiasCorrection)
-def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
+@enclosure_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection, start: int, stop: float) -> Enclosure:
     # It rises to at most 1; for a constant factor t u'/u = y/(e^y - 1) with y = -t log(factor).
     if not (enclose(node.factor, 1).range.low >= 0 and enclose(node.factor.complement, 1).positive):
         return Enclosure()
@@ -374,7 +330,7 @@ def _(node: BiasCorrection, start: int, stop: float) -> Enclosure:
         rate = -ball(apply("log", value(node.factor, 1)))
         ends = [_correction_factor(rate * arb(int(t))) if math.isfinite(t) else arb(0) for t in (stop, start)]
         elasticity = Elasticity(
-            max(_as_end(ends[0].lower(), -1) or Fraction(0), Fraction(0)), _as_end(ends[1].upper(), 1)
+            max(_as_end(ends[0].lower(), -1) or fmpq(0), fmpq(0)), _as_end(ends[1].upper(), 1)
         )
     return Enclosure(Range(arb(0), arb(1), True), 1, elasticity)
 
@@ -451,21 +407,21 @@ def inverted(inner: Enclosure) -> Enclosure:
     if inner.sign < 0:
         return negated(inverted(negated(inner)))
     direction = None if inner.direction is None else -inner.direction
-    elasticity = None if inner.elasticity is None else inner.elasticity.scaled(Fraction(-1))
+    elasticity = None if inner.elasticity is None else inner.elasticity.scaled(fmpq(-1))
     return Enclosure(point(arb(1)) / inner.range, direction, elasticity)
 
 
-def raised(inner: Enclosure, exponent: Fraction) -> Enclosure:
+def raised(inner: Enclosure, exponent: fmpq) -> Enclosure:
     """Facts about u^exponent."""
     if not inner.positive:
-        if exponent > 0 and exponent.denominator == 1 and exponent.numerator % 2 == 0:
+        if exponent > 0 and exponent.q == 1 and exponent.p % 2 == 0:
             size = Range(arb(0), max(-inner.range.low, inner.range.high), bool(inner.sign))
             return Enclosure(positive_power(size, exponent))
         if exponent > 0 and inner.range.low >= 0:
             return Enclosure(positive_power(inner.range, exponent), inner.direction)
-        if exponent.denominator == 1 and inner.sign < 0:
+        if exponent.q == 1 and inner.sign < 0:
             facts = raised(negated(inner), exponent)
-            return facts if exponent.numerator % 2 == 0 else negated(facts)
+            return facts if exponent.p % 2 == 0 else negated(facts)
         return Enclosure()
     direction = None if inner.direction is None else inner.direction * (1 if exponent > 0 else -1)
     elasticity = None if inner.elasticity is None else inner.elasticity.scaled(exponent)
@@ -508,7 +464,7 @@ def applied(name: str, inner: Enclosure) -> Enclosure:
             image = Range(bounds.high.cos().lower(), bounds.low.cos().upper())
             return Enclosure(image, None if direction is None else -direction)
         case "sin" | "cos":
-            return Enclosure(_oscillation(name, bounds))
+            return Enclosure(oscillation(name, bounds))
         case _:
             return Enclosure()
 
@@ -520,14 +476,14 @@ def _times(inner: Enclosure, factor: Callable[[arb], arb]) -> Elasticity | None:
     return inner.elasticity.times(point(factor(inner.range.low)).hull(point(factor(inner.range.high))))
 
 
-def _oscillation(name: str, argument: Range) -> Range:
+def oscillation(name: str, argument: Range) -> Range:
     """Sin and cos move by no more than their argument does, and stay in [-1, 1]."""
     everywhere = Range(arb(-1), arb(1))
-    width = argument.high - argument.low
-    if not width < 1:
+    if not argument.is_finite:
         return everywhere
-    middle = getattr((argument.low + argument.high) / 2, name)()
-    return Range((middle - width).lower(), (middle + width).upper()).meet(everywhere)
+    middle, half = (argument.low + argument.high) / 2, (argument.high - argument.low) / 2
+    image = getattr(middle, name)()
+    return Range((image - half).lower(), (image + half).upper()).meet(everywhere)
 
 
 def _expm1_factor(x: arb) -> arb:
@@ -559,21 +515,68 @@ def larger(left: Enclosure, right: Enclosure) -> Enclosure:
     return Enclosure(bounds, _agreeing(left.direction, right.direction), elasticity)
 
 
-def settled(node: Schedule, start: int, stop: float) -> Schedule:
-    """The same sequence on a stretch, with every maximum and minimum replaced where one side is ahead."""
-    if isinstance(node, OfWeights | BiasCorrection | Periodic):
+_OF_TWO: dict[type[Schedule], Callable[[Enclosure, Enclosure], Enclosure]] = {
+    tree.Add: summed,
+    tree.Subtract: lambda u, v: summed(u, negated(v)),
+    tree.Multiply: multiplied,
+    tree.Divide: lambda u, v: multiplied(u, inverted(v)),
+    tree.Maximum: larger,
+    tree.Minimum: lambda u, v: negated(larger(negated(u), negated(v))),
+}
+
+
+@enclosure_of.rule(*_OF_TWO)
+def _(node: tree.Binary, start: int, stop: float) -> Enclosure:
+    return _OF_TWO[type(node)](enclose(node.left, start, stop), enclose(node.right, start, stop))
+
+
+def resolved(
+    node: Schedule,
+    start: int,
+    stop: float = math.inf,
+    ahead: Callable[[Schedule, Schedule], int | None] = lambda _left, _right: None,
+) -> Schedule:
+    """The expression that a schedule is on a stretch: joins past, the side of a maximum or of abs(u) chosen.
+
+    What runs from t = 1 on (sums, products, periods) stays whole.
+
+    Args:
+        node: the schedule.
+        start: the first step.
+        stop: the last step.
+        ahead: 1 or 0 where its first argument is nowhere below the second, -1 where it is nowhere above it,
+            None where that is open: then both sides stay.
+    """
+    if isinstance(node, tree.Constant | tree.Time | tree.OfWeights | tree.BiasCorrection | tree.Periodic):
         return node
-    if isinstance(node, Maximum | Minimum):
-        left, right = enclose(node.left, start, stop).range, enclose(node.right, start, stop).range
-        upper, lower = (node.left, node.right) if isinstance(node, Maximum) else (node.right, node.left)
-        if left.low >= right.high:
-            return settled(upper, start, stop)
-        if right.low >= left.high:
-            return settled(lower, start, stop)
-    return rebuild(node, lambda child: settled(child, start, stop))
+    if isinstance(node, tree.Join) and (stop < node.threshold or start >= node.threshold):
+        return resolved(node.before if stop < node.threshold else node.after, start, stop, ahead)
+    node = rebuild(node, lambda child: resolved(child, start, stop, ahead))
+    match node:
+        case tree.Maximum(left, right) | tree.Minimum(left, right):
+            order = ahead(left, right)
+            if order is not None:
+                return left if (order >= 0) == isinstance(node, tree.Maximum) else right
+        case tree.Function("abs", argument):
+            order = ahead(argument, _ZERO)
+            if order is not None:
+                return argument if order >= 0 else -argument
+        case _:
+            pass
+    return node
 
 
-def share_times_t(node: WeightShare, start: int) -> Range | None:
+def settled(node: Schedule, start: int, stop: float) -> Schedule:
+    """The same sequence on a stretch, with every maximum and minimum replaced whose ranges tell the side."""
+
+    def ahead(left: Schedule, right: Schedule) -> int | None:
+        one, other = enclose(left, start, stop).range, enclose(right, start, stop).range
+        return 1 if one.low >= other.high else -1 if other.low >= one.high else None
+
+    return resolved(node, start, stop, ahead)
+
+
+def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
     """Bounds on t w_t / W_t for t >= start where w_t = c t^p with p > -1; None for other weights.
 
     With y = (start/t)^{p+1}, W_t/(t w_t) lies between a y + (1 - y)/(p + 1) and that plus 1/start, a being
@@ -586,7 +589,7 @@ def share_times_t(node: WeightShare, start: int) -> Range | None:
         return None
     with Precision():
         share = ball(value(node, start))
-        first, limit = (1 / share - 1) / start, 1 / arb(number(slope.low + 1))
+        first, limit = (1 / share - 1) / start, 1 / arb(slope.low + 1)
         low, high = point(first).hull(point(limit)).ends
         high = (high + arb(1) / start).upper()
         return Range((1 / high).lower(), (1 / low).upper()) if low > 0 else None
@@ -595,19 +598,19 @@ def share_times_t(node: WeightShare, start: int) -> Range | None:
 def _is_log_concave(node: Schedule) -> bool:
     """Whether log u_t is concave by form: a product of constants, rho^t and (a t + b)^p with p >= 0."""
     match node:
-        case Constant(value):
+        case tree.Constant(value):
             return value > 0
-        case Multiply(left, right):
+        case tree.Multiply(left, right):
             return _is_log_concave(left) and _is_log_concave(right)
-        case Divide(left, Constant(value)):
+        case tree.Divide(left, tree.Constant(value)):
             return value > 0 and _is_log_concave(left)
-        case Power(Constant(base), exponent):
+        case tree.Power(tree.Constant(base), exponent):
             return base > 0 and as_linear(exponent) is not None
-        case Power(base, Constant(exponent)):
+        case tree.Power(base, tree.Constant(exponent)):
             return exponent >= 0 and _is_log_concave(base)
-        case Function("sqrt", argument):
+        case tree.Function("sqrt", argument):
             return _is_log_concave(argument)
-        case Function("exp", argument):
+        case tree.Function("exp", argument):
             return as_linear(argument) is not None
         case _:
             line = as_linear(node)
@@ -626,9 +629,9 @@ def factors(schedule: Schedule) -> dict[Schedule, Fraction]:
 
 def collected(schedule: Schedule) -> Schedule:
     """The same positive sequence with equal factors merged."""
-    result: Schedule = Constant(Fraction(1))
+    result: Schedule = tree.Constant(Fraction(1))
     for base, exponent in factors(schedule).items():
-        result = result * (base ** Constant(exponent))
+        result = result * (base ** tree.Constant(exponent))
     return result
 
 
@@ -636,15 +639,15 @@ def _flattened(node: Schedule, exponent: Fraction) -> list[tuple[Schedule, Fract
     whole = exponent.denominator == 1
     match node:
         # sqrt(x y) is sqrt(x) sqrt(y), and sqrt(x^2) is x, only where x and y are positive.
-        case Multiply(left, right) if whole or _are_positive(left, right):
+        case tree.Multiply(left, right) if whole or _are_positive(left, right):
             return _flattened(left, exponent) + _flattened(right, exponent)
-        case Divide(left, right) if whole or _are_positive(left, right):
+        case tree.Divide(left, right) if whole or _are_positive(left, right):
             return _flattened(left, exponent) + _flattened(right, -exponent)
-        case Power(base, Constant(value)) if whole or _are_positive(base):
+        case tree.Power(base, tree.Constant(value)) if whole or _are_positive(base):
             return _flattened(base, exponent * value)
-        case Function("sqrt", argument):
+        case tree.Function("sqrt", argument):
             return _flattened(argument, exponent / 2)
-        case Constant(value) if value == 1:
+        case tree.Constant(value) if value == 1:
             return []
         case _:
             return [(node, exponent)]

@@ -11,34 +11,10 @@ from typing import Any
 import numpy as np
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import tree
+from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_linear
-from generic_adam.schedules.tree import (
-    Add,
-    BiasCorrection,
-    Binary,
-    Bounded,
-    Constant,
-    Divide,
-    FloatArray,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    OfWeights,
-    Opaque,
-    Periodic,
-    Power,
-    ScalarFunction,
-    Schedule,
-    Subtract,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    block_of,
-    compiled,
-)
+from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled
 
 Values = FloatArray | np.float64 | float
 
@@ -72,47 +48,47 @@ _FUNCTIONS: dict[str, tuple[ScalarFunction, Callable[..., Any]]] = {
     "log1p": (_log1p, np.log1p),
 }
 _OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
-    Add: (operator.add, operator.add),
-    Subtract: (operator.sub, operator.sub),
-    Multiply: (operator.mul, operator.mul),
-    Divide: (_quotient, np.true_divide),
-    Maximum: (max, np.maximum),
-    Minimum: (min, np.minimum),
+    tree.Add: (operator.add, operator.add),
+    tree.Subtract: (operator.sub, operator.sub),
+    tree.Multiply: (operator.mul, operator.mul),
+    tree.Divide: (_quotient, np.true_divide),
+    tree.Maximum: (max, np.maximum),
+    tree.Minimum: (min, np.minimum),
 }
 
 
-@compiled.rule(Constant)
-def _(node: Constant) -> ScalarFunction:
+@compiled.rule(tree.Constant)
+def _(node: tree.Constant) -> ScalarFunction:
     number = float(node.value)
     return lambda _t: number
 
 
-@block_of.rule(Constant)
-def _(node: Constant, _times: FloatArray) -> Values:
+@block_of.rule(tree.Constant)
+def _(node: tree.Constant, _times: FloatArray) -> Values:
     return float(node.value)
 
 
-@compiled.rule(Time)
-def _(_node: Time) -> ScalarFunction:
+@compiled.rule(tree.Time)
+def _(_node: tree.Time) -> ScalarFunction:
     return float
 
 
-@block_of.rule(Time)
-def _(_node: Time, times: FloatArray) -> Values:
+@block_of.rule(tree.Time)
+def _(_node: tree.Time, times: FloatArray) -> Values:
     return times
 
 
-@compiled.rule(Add, Subtract, Multiply, Divide, Maximum, Minimum)
-def _(node: Binary) -> ScalarFunction:
+@compiled.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Maximum, tree.Minimum)
+def _(node: tree.Binary) -> ScalarFunction:
     return _composed(_OF_TWO[type(node)][0], node)
 
 
-@block_of.rule(Add, Subtract, Multiply, Divide, Maximum, Minimum)
-def _(node: Binary, times: FloatArray) -> Values:
+@block_of.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Maximum, tree.Minimum)
+def _(node: tree.Binary, times: FloatArray) -> Values:
     return _OF_TWO[type(node)][1](node.left.block(times), node.right.block(times))
 
 
-def _composed(operation: Callable[..., float], node: Binary) -> ScalarFunction:
+def _composed(operation: Callable[..., float], node: tree.Binary) -> ScalarFunction:
     """The function t -> operation(left_t, right_t), with constants taken out of the inner call."""
     f, g = node.left.scalar, node.right.scalar
     a, b = node.left.constant_value, node.right.constant_value
@@ -123,36 +99,36 @@ def _composed(operation: Callable[..., float], node: Binary) -> ScalarFunction:
     return lambda t: operation(f(t), g(t))
 
 
-@compiled.rule(Negate)
-def _(node: Negate) -> ScalarFunction:
+@compiled.rule(tree.Negate)
+def _(node: tree.Negate) -> ScalarFunction:
     inner = node.operand.scalar
     return lambda t: -inner(t)
 
 
-@block_of.rule(Negate)
-def _(node: Negate, times: FloatArray) -> Values:
+@block_of.rule(tree.Negate)
+def _(node: tree.Negate, times: FloatArray) -> Values:
     return -node.operand.block(times)
 
 
-@compiled.rule(Function)
-def _(node: Function) -> ScalarFunction:
+@compiled.rule(tree.Function)
+def _(node: tree.Function) -> ScalarFunction:
     function, inner = _FUNCTIONS[node.name][0], node.argument.scalar
-    return function if isinstance(node.argument, Time) else lambda t: function(inner(t))
+    return function if isinstance(node.argument, tree.Time) else lambda t: function(inner(t))
 
 
-@block_of.rule(Function)
-def _(node: Function, times: FloatArray) -> Values:
+@block_of.rule(tree.Function)
+def _(node: tree.Function, times: FloatArray) -> Values:
     return _FUNCTIONS[node.name][1](node.argument.block(times))
 
 
-@compiled.rule(Join)
-def _(node: Join) -> ScalarFunction:
+@compiled.rule(tree.Join)
+def _(node: tree.Join) -> ScalarFunction:
     threshold, before, after = node.threshold, node.before.scalar, node.after.scalar
     return lambda t: before(t) if t < threshold else after(t)
 
 
-@block_of.rule(Join)
-def _(node: Join, times: FloatArray) -> Values:
+@block_of.rule(tree.Join)
+def _(node: tree.Join, times: FloatArray) -> Values:
     early = times < node.threshold
     if not early.any():
         return node.after.block(times)
@@ -164,19 +140,19 @@ def _(node: Join, times: FloatArray) -> Values:
     return result
 
 
-@compiled.rule(Periodic)
-def _(node: Periodic) -> ScalarFunction:
+@compiled.rule(tree.Periodic)
+def _(node: tree.Periodic) -> ScalarFunction:
     period, body = node.period, node.body.scalar
     return lambda t: body((t - 1) % period + 1)
 
 
-@block_of.rule(Periodic)
-def _(node: Periodic, times: FloatArray) -> Values:
+@block_of.rule(tree.Periodic)
+def _(node: tree.Periodic, times: FloatArray) -> Values:
     return node.body.block(np.mod(times - 1, node.period) + 1)
 
 
-@compiled.rule(Bounded)
-def _(node: Bounded) -> ScalarFunction:
+@compiled.rule(tree.Bounded)
+def _(node: tree.Bounded) -> ScalarFunction:
     inner, low, high = node.operand.scalar, node.low, node.high
 
     def evaluate(t: float) -> float:
@@ -188,18 +164,18 @@ def _(node: Bounded) -> ScalarFunction:
     return evaluate
 
 
-@block_of.rule(Bounded)
-def _(node: Bounded, times: FloatArray) -> Values:
+@block_of.rule(tree.Bounded)
+def _(node: tree.Bounded, times: FloatArray) -> Values:
     values = np.asarray(node.operand.block(times), dtype=np.float64)
     outside = np.flatnonzero(~((values >= node.low) & (values <= node.high)))
     if outside.size:
-        where = np.broadcast_to(times, values.shape).ravel()[outside[0]]
+        where = np.ravel(times)[outside[0]]  # a constant leaves them at the first step
         raise ScheduleError(f"{node} leaves its bounds {node.low} and {node.high} at t = {where:.0f}")
     return values
 
 
-@compiled.rule(Opaque)
-def _(node: Opaque) -> ScalarFunction:
+@compiled.rule(tree.Opaque)
+def _(node: tree.Opaque) -> ScalarFunction:
     function = node.function
 
     def evaluate(t: float) -> float:
@@ -220,8 +196,8 @@ def _(node: Opaque) -> ScalarFunction:
     return evaluate
 
 
-@block_of.rule(Opaque)
-def _(node: Opaque, times: FloatArray) -> Values:
+@block_of.rule(tree.Opaque)
+def _(node: tree.Opaque, times: FloatArray) -> Values:
     whole = times.size > 1 and bool(np.all(times == np.floor(times)))
     block = called_on_block(node, times) if whole else None
     if block is not None:
@@ -231,7 +207,7 @@ def _(node: Opaque, times: FloatArray) -> Values:
     )
 
 
-def called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
+def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
     """The function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
@@ -246,23 +222,27 @@ def called_on_block(node: Opaque, times: FloatArray) -> FloatArray | None:
     return block
 
 
-def lost_exponent(node: Power) -> float:
+def lost_exponent(node: tree.Power) -> float:
     """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
     exponent = node.right
-    return float(exponent.value - Fraction(float(exponent.value))) if isinstance(exponent, Constant) else 0.0
+    return (
+        float(exponent.value - Fraction(float(exponent.value)))
+        if isinstance(exponent, tree.Constant)
+        else 0.0
+    )
 
 
-def lost_rate(node: Power) -> float:
+def lost_rate(node: tree.Power) -> float:
     """What a float loses of log(base), base a number: 0.999999999^t at t = 10^9 would be off by 3e-8."""
     base = node.left
-    if not isinstance(base, Constant) or base.value <= 0 or isinstance(node.right, Constant):
+    if not isinstance(base, tree.Constant) or base.value <= 0 or isinstance(node.right, tree.Constant):
         return 0.0
     rounded = Fraction(float(base.value))
     return float((base.value - rounded) / rounded) if rounded else 0.0
 
 
-@compiled.rule(Power)
-def _(node: Power) -> ScalarFunction:
+@compiled.rule(tree.Power)
+def _(node: tree.Power) -> ScalarFunction:
     rate, lost = lost_rate(node), lost_exponent(node)
     if rate:
         return _exponential(node, rate)
@@ -278,7 +258,7 @@ def _(node: Power) -> ScalarFunction:
     return power
 
 
-def _exponential(node: Power, rate: float) -> ScalarFunction:
+def _exponential(node: tree.Power, rate: float) -> ScalarFunction:
     base, exponent = node.left(1), node.right.scalar
 
     def power(t: float) -> float:
@@ -291,8 +271,8 @@ def _exponential(node: Power, rate: float) -> ScalarFunction:
     return power
 
 
-@block_of.rule(Power)
-def _(node: Power, times: FloatArray) -> Values:
+@block_of.rule(tree.Power)
+def _(node: tree.Power, times: FloatArray) -> Values:
     base, exponent = node.left.block(times), node.right.block(times)
     if not isinstance(base, np.ndarray):
         result, rate = np.power(base, exponent), lost_rate(node)
@@ -330,6 +310,7 @@ class Recursion:
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
+            check_time(start)
             values, state = self._advance(
                 self._states[known], np.arange(start, start + self.block, dtype=np.float64)
             )
@@ -382,24 +363,26 @@ def log_of(value: Fraction) -> float:
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
     match weights:
-        case Multiply(left, right):
+        case tree.Multiply(left, right):
             (first, rest), (second, other) = split_geometric(left), split_geometric(right)
             return first + second, rest * other
-        case Divide(left, right):
+        case tree.Divide(left, right):
             (first, rest), (second, other) = split_geometric(left), split_geometric(right)
             return first - second, rest / other
-        case Negate(operand):
+        case tree.Negate(operand):
             rate, rest = split_geometric(operand)
             return rate, -rest
-        case Power(Constant(base), exponent) if base > 0 and (line := as_linear(exponent)) is not None:
-            return float(line[0]) * log_of(base), Constant(base) ** Constant(line[1])
-        case Function("exp", argument) if (line := as_linear(argument)) is not None:
-            return float(line[0]), Function("exp", Constant(line[1]))
+        case tree.Power(tree.Constant(base), exponent) if (
+            base > 0 and (line := as_linear(exponent)) is not None
+        ):
+            return float(line[0]) * log_of(base), tree.Constant(base) ** tree.Constant(line[1])
+        case tree.Function("exp", argument) if (line := as_linear(argument)) is not None:
+            return float(line[0]), tree.Function("exp", tree.Constant(line[1]))
         case _:
             return 0.0, weights
 
 
-def _share(node: OfWeights) -> Recursion:
+def _share(node: tree.OfWeights) -> Recursion:
     """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
     if "share" in node.known_facts:
         return node.known_facts["share"]
@@ -427,28 +410,28 @@ def _share(node: OfWeights) -> Recursion:
     return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
 
 
-@compiled.rule(WeightShare)
-def _(node: WeightShare) -> ScalarFunction:
+@compiled.rule(tree.WeightShare)
+def _(node: tree.WeightShare) -> ScalarFunction:
     return _share(node).scalar
 
 
-@block_of.rule(WeightShare)
-def _(node: WeightShare, times: FloatArray) -> Values:
+@block_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare, times: FloatArray) -> Values:
     return _share(node).evaluate(times)
 
 
-@compiled.rule(WeightedTheta)
-def _(node: WeightedTheta) -> ScalarFunction:
+@compiled.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta) -> ScalarFunction:
     share = _share(node).scalar
     return lambda t: 1.0 - share(t)
 
 
-@block_of.rule(WeightedTheta)
-def _(node: WeightedTheta, times: FloatArray) -> Values:
+@block_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta, times: FloatArray) -> Values:
     return 1.0 - _share(node).evaluate(times)
 
 
-def decay_of(node: BiasCorrection) -> float | None:
+def decay_of(node: tree.BiasCorrection) -> float | None:
     """-log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
     missing = node.factor.complement.constant_value
     if missing is None:
@@ -456,7 +439,7 @@ def decay_of(node: BiasCorrection) -> float | None:
     return -math.log1p(-missing) if missing < 1 else math.inf
 
 
-def _log_product(node: BiasCorrection) -> Recursion:
+def _log_product(node: tree.BiasCorrection) -> Recursion:
     """Log prod factor_i, from the exact complements of the factors."""
     if "product" in node.known_facts:
         return node.known_facts["product"]
@@ -478,8 +461,8 @@ def _log_product(node: BiasCorrection) -> Recursion:
     return node.known_facts.setdefault("product", Recursion(0.0, _RECURSION_BLOCK, advance))
 
 
-@compiled.rule(BiasCorrection)
-def _(node: BiasCorrection) -> ScalarFunction:
+@compiled.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection) -> ScalarFunction:
     rate = decay_of(node)
     if rate is not None:
         return lambda t: -math.expm1(-rate * t)
@@ -487,7 +470,7 @@ def _(node: BiasCorrection) -> ScalarFunction:
     return lambda t: -math.expm1(running(t))
 
 
-@block_of.rule(BiasCorrection)
-def _(node: BiasCorrection, times: FloatArray) -> Values:
+@block_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection, times: FloatArray) -> Values:
     rate = decay_of(node)
     return -np.expm1(-rate * times if rate is not None else _log_product(node).evaluate(times))

@@ -30,19 +30,20 @@ from typing import Any
 from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
+    BITS,
     INFINITY,
     Precision,
     Range,
     apply,
-    as_fraction,
     number,
     point,
     power,
     sign_of,
     value,
 )
-from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.enclosure import enclose, factors, oscillation, resolved, share_times_t
 from generic_adam.schedules.growth import (
     UNIT,
     UNKNOWN_CONSTANT,
@@ -53,45 +54,16 @@ from generic_adam.schedules.growth import (
     positive_power,
 )
 from generic_adam.schedules.normal import as_linear, function, linear
-from generic_adam.schedules.tree import (
-    NODES,
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    OfWeights,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Table,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    contains,
-    order_of,
-    rebuild,
-    substitute,
-    walk,
-)
+from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
 
 Coefficient = fmpq | Range
 
 # How many terms are kept: few first, more where they cancel.
 _COUNTS = (2, 6)
-_PROOF_TERMS = 6
 _HALF = fmpq(1, 2)
-_T = Scale(power=Fraction(1))
-_LOG = Scale(log=Fraction(1))
-_LOGLOG = Scale(loglog=Fraction(1))
+_T = Scale(power=fmpq(1))
+_LOG = Scale(log=fmpq(1))
+_LOGLOG = Scale(loglog=fmpq(1))
 # From here on log log t > 1, so that every scale is a positive function.
 EARLIEST = 16
 
@@ -131,15 +103,15 @@ def _size(c: Coefficient) -> arb:
     return max(abs(low), abs(high))
 
 
-def _to_power(c: Coefficient, exponent: Fraction) -> Coefficient:
+def _to_power(c: Coefficient, exponent: fmpq) -> Coefficient:
     sign = _sign(c)
-    if not sign or (sign < 0 and exponent.denominator != 1):
+    if not sign or (sign < 0 and exponent.q != 1):
         raise Unclear
     if isinstance(c, fmpq):
-        raised = power(c, number(exponent))
+        raised = power(c, exponent)
         return raised if isinstance(raised, fmpq) else point(raised)
     raised = positive_power(c if sign > 0 else -c, exponent)
-    return -raised if sign < 0 and exponent.numerator % 2 else raised
+    return -raised if sign < 0 and exponent.p % 2 else raised
 
 
 def _of_function(name: str, c: Coefficient) -> Coefficient:
@@ -148,10 +120,7 @@ def _of_function(name: str, c: Coefficient) -> Coefficient:
         result = apply(name, c)
         return result if isinstance(result, fmpq) else point(result)
     if name in {"sin", "cos"}:
-        middle, half = (c.low + c.high) / 2, (c.high - c.low) / 2
-        image = point(getattr(middle, name)())
-        wide = Range(image.low - half, image.high + half) if half.is_finite() else Range(arb(-1), arb(1))
-        return point(wide.low).hull(point(wide.high)).meet(Range(arb(-1), arb(1)))
+        return oscillation(name, c)
     return c.mapped(lambda x: apply(name, x))
 
 
@@ -223,16 +192,14 @@ class Calculus:
         log = t.log()
         loglog = log.log()
         # t s'/s = t log rho + p + q/log t + w/(log t log log t): where that is <= 0 throughout, s falls.
-        slope = arb(number(scale.power))
-        slope += max(arb(0), (arb(number(scale.log)) / log).upper())
-        slope += max(arb(0), (arb(number(scale.loglog)) / (log * loglog)).upper())
-        rate = scale.rho.exact_log() if scale.rho.sign_of_log else arb(0)
+        slope = arb(scale.power)
+        slope += max(arb(0), (scale.log / log).upper())
+        slope += max(arb(0), (scale.loglog / (log * loglog)).upper())
+        rate = scale.rho.log_at(BITS)
         slope += t * rate
         if scale.rho.sign_of_log > 0 or not slope <= 0:
             raise TooEarly
-        log_of_value = (t * rate + arb(number(scale.power)) * log + arb(number(scale.log)) * loglog) + arb(
-            number(scale.loglog)
-        ) * loglog.log()
+        log_of_value = t * rate + scale.power * log + scale.log * loglog + scale.loglog * loglog.log()
         return log_of_value.exp().upper()
 
     def rests(self, parts: list[Rest]) -> Rest | None:
@@ -287,9 +254,13 @@ class Calculus:
             rest = Rest(rest.scale * scale, rest.little, bound)
         return Expansion(tuple(terms), rest)
 
+    def negative(self, a: Expansion) -> Expansion:
+        """-a."""
+        return self.scaled(a, fmpq(-1))
+
     def subtract(self, a: Expansion, b: Expansion) -> Expansion:
         """A - b."""
-        return self.add(a, self.scaled(b, fmpq(-1)))
+        return self.add(a, self.negative(b))
 
     def magnitude(self, a: Expansion) -> Rest:
         """The order of a, with a bound on abs(a)."""
@@ -331,7 +302,7 @@ class Calculus:
         result = constant(coefficients(n - 1))
         for k in range(n - 2, -1, -1):
             result = self.add(self.multiply(result, d), constant(coefficients(k)))
-        cut = Rest(size.scale ** Fraction(n), size.little, bound)
+        cut = Rest(size.scale ** fmpq(n), size.little, bound)
         exact = all(isinstance(c := coefficients(k), fmpq) and c == 0 for k in range(n, n + 4))
         return result if exact else self.add(result, Expansion((), cut))
 
@@ -350,25 +321,24 @@ class Calculus:
             order = a.rest.scale.compared_with(scale)
             if order > 0 or (order == 0 and not a.rest.little):
                 raise Unclear
-        inverse = _to_power(c, Fraction(-1))
-        return scale, c, self.scaled(Expansion(lower, a.rest), inverse, scale ** Fraction(-1))
+        inverse = _to_power(c, fmpq(-1))
+        return scale, c, self.scaled(Expansion(lower, a.rest), inverse, scale ** fmpq(-1))
 
-    def power(self, a: Expansion, exponent: Fraction) -> Expansion:
+    def power(self, a: Expansion, exponent: fmpq) -> Expansion:
         """a^exponent."""
         if a.is_zero and exponent > 0:
             return a
         scale, c, d = self.lead(a)
-        exact = number(exponent)
 
         def binomial(k: int) -> fmpq:
             result = fmpq(1)
             for i in range(k):
-                result = result * (exact - i) / (i + 1)
+                result = result * (exponent - i) / (i + 1)
             return result
 
         def tail(n: int, _largest: arb) -> arb:
             # (1 + x)^(p - n) for abs(x) <= 1/2
-            factor = arb(2) ** (n - exact) if exact < n else arb(1.5) ** (exact - n)
+            factor = arb(2) ** (n - exponent) if exponent < n else arb(1.5) ** (exponent - n)
             return abs(arb(binomial(n))) * factor
 
         return self.scaled(self.series(d, binomial, tail), _to_power(c, exponent), scale**exponent)
@@ -378,9 +348,9 @@ class Calculus:
         scale, c, d = self.lead(a)
         if _sign(c) < 0 or scale.loglog:
             raise OffScale
-        terms: list[tuple[Scale, Coefficient]] = [(_LOG, number(scale.power)), (_LOGLOG, number(scale.log))]
+        terms: list[tuple[Scale, Coefficient]] = [(_LOG, scale.power), (_LOGLOG, scale.log)]
         if scale.rho.sign_of_log:
-            rate = number(scale.rho.exponent_of_e) if not scale.rho.factors else point(scale.rho.exact_log())
+            rate = point(scale.rho.log_at(BITS)) if scale.rho.factors else scale.rho.exponent_of_e
             terms.append((_T, rate))
         terms.append((UNIT, _of_function("log", c)))
         small = self.series(
@@ -427,15 +397,12 @@ class Calculus:
         """base^(c s) as a scale: rho^t for s = t, t^c for s = log t, (log t)^c for s = log log t."""
         if isinstance(c, Range):
             raise OffScale
-        exponent = as_fraction(c)
         if scale == _T:
-            if base is None:
-                return Scale(GeometricBase.from_exponential(exponent))
-            return Scale(GeometricBase.from_rational(base) ** exponent)
+            return Scale(GeometricBase(c) if base is None else GeometricBase.from_rational(base) ** c)
         if base is None and scale == _LOG:
-            return Scale(power=exponent)
+            return Scale(power=c)
         if base is None and scale == _LOGLOG:
-            return Scale(log=exponent)
+            return Scale(log=c)
         raise OffScale
 
     def oscillation(self, name: str, a: Expansion) -> Expansion:
@@ -496,7 +463,7 @@ class Calculus:
     def absolute(self, a: Expansion) -> Expansion:
         """abs(a)."""
         try:
-            return a if self.sign(a) >= 0 else self.scaled(a, fmpq(-1))
+            return a if self.sign(a) >= 0 else self.negative(a)
         except Unclear:
             if not a.terms:
                 raise
@@ -510,60 +477,56 @@ expansion_of: Table[Callable[[Any, Calculus], Expansion]] = Table("expansions at
 """Node, calculus -> its expansion; raises OffScale, Unclear or TooEarly where there is none."""
 
 
-@expansion_of.rule(Constant)
-def _(node: Constant, _: Calculus) -> Expansion:
+@expansion_of.rule(tree.Constant)
+def _(node: tree.Constant, _: Calculus) -> Expansion:
     return constant(number(node.value))
 
 
-@expansion_of.rule(Time)
-def _(_node: Time, _: Calculus) -> Expansion:
+@expansion_of.rule(tree.Time)
+def _(_node: tree.Time, _: Calculus) -> Expansion:
     return Expansion(((_T, fmpq(1)),))
 
 
-@expansion_of.rule(Add)
-def _(node: Add, calculus: Calculus) -> Expansion:
-    return calculus.add(calculus.expand(node.left), calculus.expand(node.right))
+_OF_TWO: dict[type[Schedule], Callable[[Calculus, Expansion, Expansion], Expansion]] = {
+    tree.Add: Calculus.add,
+    tree.Subtract: Calculus.subtract,
+    tree.Multiply: Calculus.multiply,
+    tree.Divide: lambda calculus, a, b: calculus.multiply(a, calculus.power(b, fmpq(-1))),
+    tree.Maximum: Calculus.largest,
+    tree.Minimum: lambda calculus, a, b: calculus.negative(
+        calculus.largest(calculus.negative(a), calculus.negative(b))
+    ),
+}
 
 
-@expansion_of.rule(Subtract)
-def _(node: Subtract, calculus: Calculus) -> Expansion:
-    return calculus.subtract(calculus.expand(node.left), calculus.expand(node.right))
+@expansion_of.rule(*_OF_TWO)
+def _(node: tree.Binary, calculus: Calculus) -> Expansion:
+    return _OF_TWO[type(node)](calculus, calculus.expand(node.left), calculus.expand(node.right))
 
 
-@expansion_of.rule(Multiply)
-def _(node: Multiply, calculus: Calculus) -> Expansion:
-    return calculus.multiply(calculus.expand(node.left), calculus.expand(node.right))
+@expansion_of.rule(tree.Negate)
+def _(node: tree.Negate, calculus: Calculus) -> Expansion:
+    return calculus.negative(calculus.expand(node.operand))
 
 
-@expansion_of.rule(Divide)
-def _(node: Divide, calculus: Calculus) -> Expansion:
-    below = calculus.power(calculus.expand(node.right), Fraction(-1))
-    return calculus.multiply(calculus.expand(node.left), below)
-
-
-@expansion_of.rule(Negate)
-def _(node: Negate, calculus: Calculus) -> Expansion:
-    return calculus.scaled(calculus.expand(node.operand), fmpq(-1))
-
-
-@expansion_of.rule(Power)
-def _(node: Power, calculus: Calculus) -> Expansion:
+@expansion_of.rule(tree.Power)
+def _(node: tree.Power, calculus: Calculus) -> Expansion:
     base, exponent = node.left, node.right
-    if isinstance(exponent, Constant):
-        return calculus.power(calculus.expand(base), exponent.value)
-    if isinstance(base, Constant) and base.value > 0:
+    if isinstance(exponent, tree.Constant):
+        return calculus.power(calculus.expand(base), number(exponent.value))
+    if isinstance(base, tree.Constant) and base.value > 0:
         return calculus.exponential(calculus.expand(exponent), base.value)
     product = calculus.multiply(calculus.expand(exponent), calculus.logarithm(calculus.expand(base)))
     return calculus.exponential(product)
 
 
-@expansion_of.rule(Function)
-def _(node: Function, calculus: Calculus) -> Expansion:
+@expansion_of.rule(tree.Function)
+def _(node: tree.Function, calculus: Calculus) -> Expansion:
     inner = calculus.expand(node.argument)
     one = constant(fmpq(1))
     match node.name:
         case "sqrt":
-            return calculus.power(inner, Fraction(1, 2))
+            return calculus.power(inner, _HALF)
         case "log":
             return calculus.logarithm(inner)
         case "log1p":
@@ -578,25 +541,14 @@ def _(node: Function, calculus: Calculus) -> Expansion:
             return calculus.oscillation(node.name, inner)
 
 
-@expansion_of.rule(Maximum)
-def _(node: Maximum, calculus: Calculus) -> Expansion:
-    return calculus.largest(calculus.expand(node.left), calculus.expand(node.right))
-
-
-@expansion_of.rule(Minimum)
-def _(node: Minimum, calculus: Calculus) -> Expansion:
-    sides = (calculus.scaled(calculus.expand(side), fmpq(-1)) for side in (node.left, node.right))
-    return calculus.scaled(calculus.largest(*sides), fmpq(-1))
-
-
-@expansion_of.rule(Join)
-def _(node: Join, calculus: Calculus) -> Expansion:
+@expansion_of.rule(tree.Join)
+def _(node: tree.Join, calculus: Calculus) -> Expansion:
     if calculus.start is not None and calculus.start < node.threshold:
         raise TooEarly
     return calculus.expand(node.after)
 
 
-@expansion_of.rule(Periodic, Bounded)
+@expansion_of.rule(tree.Periodic, tree.Bounded)
 def _(node: Schedule, _: Calculus) -> Expansion:
     bounds = enclose(node, 1).range
     if not bounds.is_finite:
@@ -604,17 +556,17 @@ def _(node: Schedule, _: Calculus) -> Expansion:
     return constant(bounds)
 
 
-@expansion_of.rule(Opaque)
-def _(_node: Opaque, _: Calculus) -> Expansion:
+@expansion_of.rule(tree.Opaque)
+def _(_node: tree.Opaque, _: Calculus) -> Expansion:
     raise OffScale
 
 
-@expansion_of.rule(WeightShare)
-def _(node: WeightShare, calculus: Calculus) -> Expansion:
+@expansion_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     if calculus.start is not None:
         scaled = share_times_t(node, calculus.start)
         if scaled is not None:
-            return Expansion(((Scale(power=Fraction(-1)), scaled),))
+            return Expansion(((Scale(power=fmpq(-1)), scaled),))
         return _by_range(node, calculus.start)
     weights = node.weights.growth
     sums = None if weights is None or weights.sign <= 0 else weights.partial_sums()
@@ -622,7 +574,7 @@ def _(node: WeightShare, calculus: Calculus) -> Expansion:
         raise OffScale
     if weights.rho.sign_of_log > 0:
         # w_t/W_t tends to 1 - 1/rho, up to the swing of the coefficient.
-        limit = point(-(-weights.rho.exact_log()).expm1())
+        limit = point(-(-weights.rho.log_at(BITS)).expm1())
         swing = weights.coefficient
         share = limit if swing.low == swing.high else (swing / swing * limit).meet(Range(arb(0), arb(1)))
         return Expansion(((UNIT, share),), Rest(UNIT, True))
@@ -641,14 +593,14 @@ def _by_range(node: Schedule, start: int) -> Expansion:
     return constant(facts.range)
 
 
-@expansion_of.rule(WeightedTheta)
-def _(node: WeightedTheta, calculus: Calculus) -> Expansion:
+@expansion_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta, calculus: Calculus) -> Expansion:
     return calculus.subtract(constant(fmpq(1)), calculus.expand(node.complement))
 
 
-@expansion_of.rule(BiasCorrection)
-def _(node: BiasCorrection, calculus: Calculus) -> Expansion:
-    if isinstance(node.factor, Constant):
+@expansion_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
+    if isinstance(node.factor, tree.Constant):
         rho = GeometricBase.from_rational(node.factor.value)
         return calculus.collected([(UNIT, fmpq(1)), (Scale(rho), fmpq(-1))], [])
     if calculus.start is not None:
@@ -691,11 +643,14 @@ def tail_sign(schedule: Schedule, start: int) -> int | None:
     """The sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
     with Precision():
         for moved, first in _views(schedule, start):
-            calculus = Calculus(first, _PROOF_TERMS)
-            try:
-                return calculus.sign(calculus.expand(moved))
-            except (OffScale, Unclear, TooEarly, ScheduleError):
-                continue
+            for count in _COUNTS:
+                calculus = Calculus(first, count)
+                try:
+                    return calculus.sign(calculus.expand(moved))
+                except (Unclear, TooEarly):
+                    continue
+                except (OffScale, ScheduleError):
+                    break
     return None
 
 
@@ -706,72 +661,84 @@ def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
     """
     if start >= EARLIEST:
         yield schedule, start
-    if contains(schedule, Join, Periodic, OfWeights, BiasCorrection, Opaque):
+    if contains(schedule, tree.Join, tree.Periodic, tree.OfWeights, tree.BiasCorrection, tree.Opaque):
         return
     lines = [line for node in walk(schedule) if (line := as_linear(node)) is not None and line[0] > 0]
     shift = max((math.floor(offset / slope) for slope, offset in lines), default=0)
     if shift > 0 and start + shift >= EARLIEST:
-        yield substitute(schedule, {Time(): linear(Fraction(1), Fraction(-shift))}), start + shift
+        yield substitute(schedule, {tree.Time(): linear(Fraction(1), Fraction(-shift))}), start + shift
 
 
 def tail_direction(schedule: Schedule, start: int) -> int | None:
     """1, 0 or -1 where u_t rises, is constant or falls for t >= start; None where that is not proved."""
     with Precision():
         try:
-            return tail_sign(derivative(resolved(schedule, start)), start)
+            smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
+            parts = {base: exponent for base, exponent in factors(smooth).items() if not base.is_constant}
+            if len(parts) < 2 or not all(enclose(base, start).positive for base in parts):
+                return tail_sign(derivative(smooth), start)
+            known = _direction_of_corrections(parts, start)
+            if known is not None:
+                return known
+            # u' has the sign of u'/u, which is a sum over the factors of u > 0.
+            total: Schedule = tree.Constant(Fraction(0))
+            for base, exponent in parts.items():
+                total = total + tree.Constant(exponent) * derivative(base) / base
+            return tail_sign(total, start)
         except (OffScale, ScheduleError):
             return None
 
 
-def resolved(node: Schedule, start: int) -> Schedule:
-    """The expression that the schedule is for t >= start: joins past, the side of a maximum chosen."""
-    if isinstance(node, Join):
-        if start < node.threshold:
-            raise OffScale
-        return resolved(node.after, start)
-    if isinstance(node, Maximum | Minimum):
-        ahead = tail_sign(node.left - node.right, start)
-        if ahead is None:
-            raise OffScale
-        return resolved(node.left if (ahead >= 0) == isinstance(node, Maximum) else node.right, start)
-    if isinstance(node, Function) and node.name == "abs":
-        ahead = tail_sign(node.argument, start)
-        if ahead is None:
-            raise OffScale
-        inner = resolved(node.argument, start)
-        return inner if ahead >= 0 else -inner
-    return rebuild(node, lambda child: resolved(child, start))
+def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> int | None:
+    r"""The direction of (1 - a^t)^p (1 - b^t)^q, a > b, with p and q of different sign (Adam's correction).
+
+    With h(c) = -log(c) / (c^{-t} - 1), u'/u = p h(a) + q h(b) has the sign of p h(a)/h(b) + q, and h(a)/h(b)
+    increases with t: once u' has the sign of p, it has it for ever.
+    """
+    if len(parts) != 2 or not all(
+        isinstance(base, tree.BiasCorrection) and base.factor.is_constant for base in parts
+    ):
+        return None
+    slopes = [(value(base.factor, 1), exponent) for base, exponent in parts.items()]  # type: ignore[attr-defined]
+    if not all(isinstance(factor, fmpq) and factor > 0 for factor, _ in slopes):
+        return None
+    (_, q), (_, p) = sorted(slopes)
+    total = arb(0)
+    for factor, exponent in slopes:
+        total -= number(exponent) * arb(factor).log() / (arb(factor) ** -start - 1)
+    found = sign_of(total)
+    return found if found and p * q < 0 and found == sign_of(number(p)) else None
 
 
 def derivative(node: Schedule) -> Schedule:  # noqa: C901, PLR0912  (one rule a node)
     """u'(t) of a schedule without joins, kinks, running sums and callables; raises OffScale for those."""
     match node:
-        case Constant():
-            return Constant(Fraction(0))
-        case Time():
-            return Constant(Fraction(1))
-        case Add(left, right):
+        case tree.Constant():
+            return tree.Constant(Fraction(0))
+        case tree.Time():
+            return tree.Constant(Fraction(1))
+        case tree.Add(left, right):
             return derivative(left) + derivative(right)
-        case Subtract(left, right):
+        case tree.Subtract(left, right):
             return derivative(left) - derivative(right)
-        case Multiply(left, right):
+        case tree.Multiply(left, right):
             return derivative(left) * right + left * derivative(right)
-        case Divide(left, right):
+        case tree.Divide(left, right):
             return (derivative(left) * right - left * derivative(right)) / right**2
-        case Negate(operand):
+        case tree.Negate(operand):
             return -derivative(operand)
-        case Power(base, Constant(exponent)):
-            return Constant(exponent) * base ** Constant(exponent - 1) * derivative(base)
-        case Power(base, exponent):
+        case tree.Power(base, tree.Constant(exponent)):
+            return tree.Constant(exponent) * base ** tree.Constant(exponent - 1) * derivative(base)
+        case tree.Power(base, exponent):
             log = function("log", base)
             inside = derivative(exponent) * log
             if not base.is_constant:
                 inside = inside + exponent * derivative(base) / base
             return node * inside
-        case Function(name, argument):
+        case tree.Function(name, argument):
             return _outer(name, argument) * derivative(argument)
-        case BiasCorrection(factor) if factor.is_constant:
-            return -(factor ** Time()) * function("log", factor)
+        case tree.BiasCorrection(factor) if factor.is_constant:
+            return -(factor ** tree.Time()) * function("log", factor)
         case _:
             raise OffScale
 

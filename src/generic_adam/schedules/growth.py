@@ -5,26 +5,37 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq
 
 from generic_adam.schedules.balls import (
+    BITS,
     INFINITY,
     NOT_NEGATIVE,
     POSITIVE,
-    PRECISIONS,
     Number,
     Precision,
     Range,
     above,
+    as_fraction,
     below,
     nearest,
     number,
     point,
     power,
+    sign_of,
 )
 from generic_adam.schedules.cached import cached_attribute
+
+NOTHING = fmpq(0)
+
+
+@lru_cache(maxsize=4096)
+def _log_of_integer(integer: int, bits: int) -> arb:
+    with Precision(bits):
+        return arb(integer).log()
 
 
 @dataclass(frozen=True)
@@ -35,18 +46,18 @@ class GeometricBase:
     algebraic only for k = 0 (Lindemann). Floats could not tell 0.99^t / 0.99^t from slow decay.
     """
 
-    exponent_of_e: Fraction = Fraction(0)
-    factors: tuple[tuple[int, Fraction], ...] = ()
+    exponent_of_e: fmpq = NOTHING
+    factors: tuple[tuple[int, fmpq], ...] = ()
 
     @classmethod
     def from_rational(cls, value: Fraction) -> GeometricBase:
         """The base equal to a positive rational number."""
-        return cls(Fraction(0), _coprime({value.numerator: Fraction(1), value.denominator: Fraction(-1)}))
+        return cls(NOTHING, _coprime({value.numerator: fmpq(1), value.denominator: fmpq(-1)}))
 
     @classmethod
     def from_exponential(cls, exponent: Fraction) -> GeometricBase:
         """The base e^exponent."""
-        return cls(exponent, ())
+        return cls(number(exponent), ())
 
     def __mul__(self, other: GeometricBase) -> GeometricBase:
         if other is ONE:
@@ -54,54 +65,62 @@ class GeometricBase:
         if self is ONE:
             return other
         exponents = dict(self.factors)
-        if not other.factors:
-            return GeometricBase(self.exponent_of_e + other.exponent_of_e, self.factors)
         for integer, exponent in other.factors:
-            exponents[integer] = exponents.get(integer, Fraction(0)) + exponent
-        return GeometricBase(self.exponent_of_e + other.exponent_of_e, _coprime(exponents))
+            exponents[integer] = exponents.get(integer, NOTHING) + exponent
+        # The integers of one base are coprime; only new ones have to be made so.
+        known = exponents.keys() == dict(self.factors).keys()
+        factors = tuple(item for item in exponents.items() if item[1]) if known else _coprime(exponents)
+        return GeometricBase(self.exponent_of_e + other.exponent_of_e, factors)
 
-    def __pow__(self, exponent: Fraction) -> GeometricBase:
+    def __pow__(self, exponent: Fraction | fmpq) -> GeometricBase:
         if exponent == 0 or self is ONE:
             return ONE
-        return GeometricBase(self.exponent_of_e * exponent, tuple((n, e * exponent) for n, e in self.factors))
+        exact = number(exponent)
+        return GeometricBase(self.exponent_of_e * exact, tuple((n, e * exact) for n, e in self.factors))
+
+    def compared_with(self, other: GeometricBase) -> int:
+        """-1, 0 or 1 as rho is below, equal to or above the other; exact."""
+        if self is other or self == other:
+            return 0
+        difference = self.log_at(BITS) - other.log_at(BITS)
+        return sign_of(difference) or (self * other ** fmpq(-1)).sign_of_log
 
     @cached_attribute
     def sign_of_log(self) -> int:
         """-1, 0 or 1 as rho < 1, rho = 1 or rho > 1; exact."""
         if not self.factors:
             return (self.exponent_of_e > 0) - (self.exponent_of_e < 0)
-        if self.exponent_of_e == 0 and len(self.factors) == 1:
-            return 1 if self.factors[0][1] > 0 else -1
-        return 1 if self.sharp_log > 0 else -1
+        return sign_of(self.log_at(BITS)) or (1 if self.sharp_log > 0 else -1)
 
     @cached_attribute
     def sharp_log(self) -> arb:
-        """Log rho, not zero, with at least 64 good bits however close to 1 rho is."""
-        bits = PRECISIONS[0]
-        while True:
-            with Precision(bits):
-                total = self.exact_log()
-                if total.rel_accuracy_bits() >= 64:
-                    return total
+        """log rho, not zero, with at least 64 good bits however close to 1 rho is."""
+        bits = BITS
+        while self.log_at(bits).rel_accuracy_bits() < 64:
             bits *= 2
+        return self.log_at(bits)
 
-    def exact_log(self) -> arb:
-        """Log rho in the present precision."""
-        total = arb(number(self.exponent_of_e))
-        for integer, exponent in self.factors:
-            total += arb(number(exponent)) * arb(integer).log()
-        return total
+    def log_at(self, bits: int) -> arb:
+        """log rho, computed with so many bits."""
+        known: dict[int, arb] = self.__dict__.setdefault("logs", {})
+        if bits not in known:
+            with Precision(bits):
+                total = arb(self.exponent_of_e)
+                for integer, exponent in self.factors:
+                    total += exponent * _log_of_integer(integer, bits)
+            known[bits] = total
+        return known[bits]
 
     @cached_attribute
     def log(self) -> float:
-        """Log rho as a float, accurate to an ulp however close to 1 rho is."""
-        return nearest(self.sharp_log) if self.factors else float(self.exponent_of_e)
+        """log rho as a float, accurate to an ulp however close to 1 rho is."""
+        return nearest(self.sharp_log if self.factors else self.exponent_of_e)
 
 
-def _coprime(exponents: dict[int, Fraction]) -> tuple[tuple[int, Fraction], ...]:
+def _coprime(exponents: dict[int, fmpq]) -> tuple[tuple[int, fmpq], ...]:
     """Rewrite a product of integer powers over pairwise coprime integers (factor refinement)."""
     pending = [(n, e) for n, e in exponents.items() if n != 1 and e != 0]
-    refined: dict[int, Fraction] = {}
+    refined: dict[int, fmpq] = {}
     while pending:
         integer, exponent = pending.pop()
         if integer == 1:
@@ -125,9 +144,9 @@ class Scale:
     r"""The function rho^t t^power (log t)^log (log log t)^loglog, with exact exponents."""
 
     rho: GeometricBase = ONE
-    power: Fraction = Fraction(0)
-    log: Fraction = Fraction(0)
-    loglog: Fraction = Fraction(0)
+    power: fmpq = NOTHING
+    log: fmpq = NOTHING
+    loglog: fmpq = NOTHING
 
     @cached_attribute
     def trend(self) -> int:
@@ -146,22 +165,22 @@ class Scale:
             self.rho * other.rho, self.power + other.power, self.log + other.log, self.loglog + other.loglog
         )
 
-    def __pow__(self, exponent: Fraction) -> Scale:
+    def __pow__(self, exponent: Fraction | fmpq) -> Scale:
         if self is UNIT:
             return self
-        return Scale(self.rho**exponent, self.power * exponent, self.log * exponent, self.loglog * exponent)
+        exact = number(exponent)
+        return Scale(self.rho**exact, self.power * exact, self.log * exact, self.loglog * exact)
 
     def __truediv__(self, other: Scale) -> Scale:
-        return self if other is UNIT else self * other ** Fraction(-1)
+        return self if other is UNIT else self * other ** fmpq(-1)
 
     def compared_with(self, other: Scale) -> int:
         """-1, 0 or 1 as it is of smaller, the same or larger order than the other."""
         if self is other:
             return 0
-        if self.rho is not other.rho and self.rho != other.rho:
-            order = (self.rho * other.rho ** Fraction(-1)).sign_of_log
-            if order:
-                return order
+        order = self.rho.compared_with(other.rho)
+        if order:
+            return order
         for mine, theirs in ((self.power, other.power), (self.log, other.log), (self.loglog, other.loglog)):
             if mine != theirs:
                 return 1 if mine > theirs else -1
@@ -184,7 +203,7 @@ class Scale:
                 parts.append(name)
             elif exponent != 0:
                 base = f"({name})" if " " in name else name
-                shown = str(exponent) if exponent > 0 and exponent.denominator == 1 else f"({exponent})"
+                shown = str(exponent) if exponent > 0 and exponent.q == 1 else f"({exponent})"
                 parts.append(f"{base}^{shown}")
         return " ".join(parts) or "1"
 
@@ -221,7 +240,7 @@ class Growth:
         """A growth from the ends of its coefficient (one number for both) and its exponents."""
         bottom = point(arb(low))
         top = bottom if high is None else point(arb(high))
-        return cls(Range(bottom.low, top.high), Scale(rho, power, log, loglog))
+        return cls(Range(bottom.low, top.high), Scale(rho, number(power), number(log), number(loglog)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Balls do not travel: the ends go as the floats around them, the sign apart.
@@ -245,17 +264,17 @@ class Growth:
     @property
     def power(self) -> Fraction:
         """The exponent p of t."""
-        return self.scale.power
+        return as_fraction(self.scale.power)
 
     @property
     def log(self) -> Fraction:
         """The exponent q of log t."""
-        return self.scale.log
+        return as_fraction(self.scale.log)
 
     @property
     def loglog(self) -> Fraction:
         """The exponent w of log log t."""
-        return self.scale.loglog
+        return as_fraction(self.scale.loglog)
 
     @property
     def is_zero(self) -> bool:
@@ -318,27 +337,22 @@ class Growth:
         if self.sign <= 0:
             return None
         direction = self.rho.sign_of_log
-        if direction < 0 or (direction == 0 and self.power < -1):
+        if direction < 0:
             return UNKNOWN_CONSTANT
         with Precision():
             if direction > 0:
                 # A geometric sum: between the last term and u_T / (1 - 1/rho).
-                whole = self.coefficient / point(-(-self.rho.exact_log()).expm1())
+                whole = self.coefficient / point(-(-self.rho.log_at(BITS)).expm1())
                 return replace(self, coefficient=self.coefficient.hull(whole))
-            if self.power > -1:
-                return self._summed(self.power + 1, power=self.power + 1)
-            if self.log > -1:
-                return self._summed(self.log + 1, power=Fraction(0), log=self.log + 1)
-            if self.log < -1:
-                return UNKNOWN_CONSTANT
-            if self.loglog > -1:
-                return self._summed(
-                    self.loglog + 1, power=Fraction(0), log=Fraction(0), loglog=self.loglog + 1
-                )
-        return UNKNOWN_CONSTANT if self.loglog < -1 else None
-
-    def _summed(self, divisor: Fraction, **exponents: Fraction) -> Growth:
-        return Growth(self.coefficient / point(number(divisor)), replace(self.scale, **exponents))
+            # The integral raises the first exponent that is not -1, and the ones before it become 0.
+            exponents = [self.scale.power, self.scale.log, self.scale.loglog]
+            for index, exponent in enumerate(exponents):
+                exponents[index] = exponent + 1
+                if exponent > -1:
+                    return Growth(self.coefficient / point(exponent + 1), Scale(ONE, *exponents))
+                if exponent < -1:
+                    return UNKNOWN_CONSTANT
+        return None
 
     @property
     def sum_diverges(self) -> bool:
@@ -362,7 +376,7 @@ class Growth:
         return "0" if self.is_zero else self.scale.text("t")
 
 
-def positive_power(base: Range, exponent: Fraction) -> Range:
+def positive_power(base: Range, exponent: Fraction | fmpq) -> Range:
     """x^exponent for every x >= 0 of the range."""
     base = base.meet(NOT_NEGATIVE)
     if exponent < 0:
@@ -384,4 +398,4 @@ ZERO = Growth(Range(arb(0), arb(0)))
 CONSTANT = Growth(Range(arb(1), arb(1)))
 UNKNOWN_CONSTANT = Growth(POSITIVE)
 """The growth of a sequence between two positive constants that are not known."""
-LINEAR = Growth(Range(arb(1), arb(1)), Scale(power=Fraction(1)))
+LINEAR = Growth(Range(arb(1), arb(1)), Scale(power=fmpq(1)))

@@ -9,59 +9,37 @@ from __future__ import annotations
 from fractions import Fraction
 
 from generic_adam.errors import ScheduleError
-from generic_adam.schedules.tree import (
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    complement_of,
-    contains,
-    normal_form,
-)
+from generic_adam.schedules import tree
+from generic_adam.schedules.tree import Schedule, complement_of, contains, normal_form
 
 # Up to this whole exponent 1 - (1 - c)^p is multiplied out.
 _LARGEST_HORNER = 8
 # Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
 _LARGEST_FOLDED_EXPONENT = 64
 _LARGEST_FOLDED_BITS = 2048
-ZERO, ONE = Constant(Fraction(0)), Constant(Fraction(1))
+ZERO, ONE = tree.Constant(Fraction(0)), tree.Constant(Fraction(1))
 
 
 def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
     """(a, b) where the expression is a t + b with exact a and b, else None."""
     match node:
-        case Constant(value):
+        case tree.Constant(value):
             return Fraction(0), value
-        case Time():
+        case tree.Time():
             return Fraction(1), Fraction(0)
-        case Negate(operand):
+        case tree.Negate(operand):
             inner = as_linear(operand)
             return None if inner is None else (-inner[0], -inner[1])
-        case Add(left, right) | Subtract(left, right):
+        case tree.Add(left, right) | tree.Subtract(left, right):
             first, second = as_linear(left), as_linear(right)
             if first is None or second is None:
                 return None
-            sign = 1 if isinstance(node, Add) else -1
+            sign = 1 if isinstance(node, tree.Add) else -1
             return first[0] + sign * second[0], first[1] + sign * second[1]
-        case Multiply(Constant(factor), other) | Multiply(other, Constant(factor)):
+        case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
             inner = as_linear(other)
             return None if inner is None else (factor * inner[0], factor * inner[1])
-        case Divide(left, Constant(divisor)) if divisor != 0:
+        case tree.Divide(left, tree.Constant(divisor)) if divisor != 0:
             inner = as_linear(left)
             return None if inner is None else (inner[0] / divisor, inner[1] / divisor)
         case _:
@@ -71,21 +49,21 @@ def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
 def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
     """(c, p) if the schedule is, by its form, exactly c t^p for every t; else None."""
     match schedule:
-        case Constant(value):
+        case tree.Constant(value):
             return value, Fraction(0)
-        case Time():
+        case tree.Time():
             return Fraction(1), Fraction(1)
-        case Multiply(left, right):
+        case tree.Multiply(left, right):
             first, second = as_power_of_t(left), as_power_of_t(right)
             return None if first is None or second is None else (first[0] * second[0], first[1] + second[1])
-        case Divide(left, right):
+        case tree.Divide(left, right):
             first, second = as_power_of_t(left), as_power_of_t(right)
             if first is None or second is None or second[0] == 0:
                 return None
             return first[0] / second[0], first[1] - second[1]
-        case Function("sqrt", Time()):
+        case tree.Function("sqrt", tree.Time()):
             return Fraction(1), Fraction(1, 2)
-        case Power(Time(), Constant(exponent)):
+        case tree.Power(tree.Time(), tree.Constant(exponent)):
             return Fraction(1), exponent
         case _:
             return None
@@ -94,22 +72,22 @@ def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
 def linear(slope: Fraction, offset: Fraction) -> Schedule:
     """The normal form of a t + b."""
     if slope == 0:
-        return Constant(offset)
+        return tree.Constant(offset)
     if slope < 0 and offset != 0:
-        return Subtract(Constant(offset), _times_t(-slope))
+        return tree.Subtract(tree.Constant(offset), _times_t(-slope))
     if offset == 0:
         return _times_t(slope)
     if offset < 0:
-        return Subtract(_times_t(slope), Constant(-offset))
-    return Add(_times_t(slope), Constant(offset))
+        return tree.Subtract(_times_t(slope), tree.Constant(-offset))
+    return tree.Add(_times_t(slope), tree.Constant(offset))
 
 
 def _times_t(slope: Fraction) -> Schedule:
     if slope == 1:
-        return Time()
+        return tree.Time()
     if slope == -1:
-        return Negate(Time())
-    return Multiply(Constant(slope), Time())
+        return tree.Negate(tree.Time())
+    return tree.Multiply(tree.Constant(slope), tree.Time())
 
 
 def _collected(left: Schedule, right: Schedule, sign: int) -> Schedule | None:
@@ -119,17 +97,17 @@ def _collected(left: Schedule, right: Schedule, sign: int) -> Schedule | None:
     return linear(first[0] + sign * second[0], first[1] + sign * second[1])
 
 
-@normal_form.rule(Constant)
+@normal_form.rule(tree.Constant)
 def _constant(value: Fraction) -> Schedule:
-    return Constant(value)
+    return tree.Constant(value)
 
 
-@normal_form.rule(Time)
+@normal_form.rule(tree.Time)
 def _time() -> Schedule:
-    return Time()
+    return tree.Time()
 
 
-@normal_form.rule(Add)
+@normal_form.rule(tree.Add)
 def add(left: Schedule, right: Schedule) -> Schedule:
     """Left + right."""
     collected = _collected(left, right, 1)
@@ -137,10 +115,10 @@ def add(left: Schedule, right: Schedule) -> Schedule:
         return collected
     if left == ZERO:
         return right
-    return left if right == ZERO else Add(left, right)
+    return left if right == ZERO else tree.Add(left, right)
 
 
-@normal_form.rule(Subtract)
+@normal_form.rule(tree.Subtract)
 def subtract(left: Schedule, right: Schedule) -> Schedule:
     """Left - right; 1 - x is the complement that x carries."""
     collected = _collected(left, right, -1)
@@ -150,16 +128,16 @@ def subtract(left: Schedule, right: Schedule) -> Schedule:
         return right.complement
     if left == ZERO:
         return negate(right)
-    return left if right == ZERO else Subtract(left, right)
+    return left if right == ZERO else tree.Subtract(left, right)
 
 
-@normal_form.rule(Multiply)
+@normal_form.rule(tree.Multiply)
 def multiply(left: Schedule, right: Schedule) -> Schedule:
     """Left * right."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.value * right.value)
+    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
+        return tree.Constant(left.value * right.value)
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant):
+        if isinstance(one, tree.Constant):
             if one.value == 1:
                 return other
             if one.value == 0 and other.order is not None:
@@ -167,13 +145,21 @@ def multiply(left: Schedule, right: Schedule) -> Schedule:
             scaled = as_linear(other)
             if scaled is not None:
                 return linear(one.value * scaled[0], one.value * scaled[1])
-    return Multiply(left, right)
+    match left, right:  # powers of one number: floats would round apart what is a single number
+        case tree.Power(tree.Constant(base), tree.Constant(p)), tree.Power(other, tree.Constant(q)) if (
+            base > 0 and other == left.left
+        ):
+            return power(other, tree.Constant(p + q))
+        case tree.Function("exp", tree.Constant(p)), tree.Function("exp", tree.Constant(q)):
+            return ONE if p + q == 0 else function("exp", tree.Constant(p + q))
+        case _:
+            return tree.Multiply(left, right)
 
 
-@normal_form.rule(Divide)
+@normal_form.rule(tree.Divide)
 def divide(left: Schedule, right: Schedule) -> Schedule:
     """Left / right."""
-    if isinstance(right, Constant):
+    if isinstance(right, tree.Constant):
         if right.value == 0:
             raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
         if right.value == 1:
@@ -181,22 +167,27 @@ def divide(left: Schedule, right: Schedule) -> Schedule:
         scaled = as_linear(left)
         if scaled is not None:
             return linear(scaled[0] / right.value, scaled[1] / right.value)
-    return Divide(left, right)
+    return tree.Divide(left, right)
 
 
-@normal_form.rule(Power)
+@normal_form.rule(tree.Power)
 def power(base: Schedule, exponent: Schedule) -> Schedule:
     """Base ^ exponent."""
-    if isinstance(exponent, Constant):
+    if isinstance(exponent, tree.Constant):
         if exponent.value == 1:
             return base
         if exponent.value == 0:
             return ONE
-        if isinstance(base, Constant) and _folds_exactly(base.value, exponent.value):
+        if isinstance(base, tree.Constant) and _folds_exactly(base.value, exponent.value):
             if base.value == 0 and exponent.value < 0:
                 raise ScheduleError("division by zero in a schedule: 0 to a negative power")
-            return Constant(base.value ** int(exponent.value))
-    result = Power(base, exponent)
+            return tree.Constant(base.value ** int(exponent.value))
+        match base:
+            case tree.Function("sqrt", tree.Constant(square)) if square > 0:
+                return power(tree.Constant(square), tree.Constant(exponent.value / 2))
+            case _:
+                pass
+    result = tree.Power(base, exponent)
     if base.is_constant and exponent.is_constant:
         result(1)  # a power of two numbers that overflows or is not real is an error now, not at step 1
     return result
@@ -209,110 +200,116 @@ def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
     return bits * abs(int(exponent)) <= _LARGEST_FOLDED_BITS
 
 
-@normal_form.rule(Negate)
+@normal_form.rule(tree.Negate)
 def negate(operand: Schedule) -> Schedule:
     """-operand."""
-    if isinstance(operand, Negate):
+    if isinstance(operand, tree.Negate):
         return operand.operand
     scaled = as_linear(operand)
-    return linear(-scaled[0], -scaled[1]) if scaled is not None else Negate(operand)
+    return linear(-scaled[0], -scaled[1]) if scaled is not None else tree.Negate(operand)
 
 
-@normal_form.rule(Function)
+@normal_form.rule(tree.Function)
 def function(name: str, argument: Schedule) -> Schedule:
     """One of the named functions of a schedule."""
-    result = Function(name, argument)
+    match name, argument:
+        case "exp", tree.Function("log", tree.Constant(value)) if value > 0:
+            return tree.Constant(value)
+        case "log", tree.Function("exp", tree.Constant(value)):
+            return tree.Constant(value)
+        case _:
+            result = tree.Function(name, argument)
     if argument.is_constant:
         result(1)  # log(-1) or exp(1e9) is an error now, not at step 1
     return result
 
 
-@normal_form.rule(Maximum)
+@normal_form.rule(tree.Maximum)
 def maximum(left: Schedule, right: Schedule) -> Schedule:
     """max(left, right)."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
+    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
         return left if left.value >= right.value else right
-    return left if left == right else Maximum(left, right)
+    return left if left == right else tree.Maximum(left, right)
 
 
-@normal_form.rule(Minimum)
+@normal_form.rule(tree.Minimum)
 def minimum(left: Schedule, right: Schedule) -> Schedule:
     """min(left, right)."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
+    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
         return left if left.value <= right.value else right
-    return left if left == right else Minimum(left, right)
+    return left if left == right else tree.Minimum(left, right)
 
 
-@normal_form.rule(Join)
+@normal_form.rule(tree.Join)
 def join(threshold: int, before: Schedule, after: Schedule) -> Schedule:
     """Before for t < threshold, after from then on."""
     if threshold <= 1 or before == after:
         return after
-    return Join(threshold, before, after)
+    return tree.Join(threshold, before, after)
 
 
-@normal_form.rule(Periodic)
+@normal_form.rule(tree.Periodic)
 def periodic(body: Schedule, period: int) -> Schedule:
     """The first `period` values again and again."""
-    repeated = Periodic(body, period)
+    repeated = tree.Periodic(body, period)
     return body if body.is_constant else repeated
 
 
-@normal_form.rule(BiasCorrection)
+@normal_form.rule(tree.BiasCorrection)
 def bias_correction(factor: Schedule) -> Schedule:
     """1 - prod factor_i; 1 where the factor is 0."""
-    return ONE if factor == ZERO else BiasCorrection(factor)
+    return ONE if factor == ZERO else tree.BiasCorrection(factor)
 
 
-normal_form.rule(Bounded)(Bounded)
-normal_form.rule(WeightedTheta)(WeightedTheta)
-normal_form.rule(WeightShare)(WeightShare)
-normal_form.rule(Opaque)(Opaque)
+normal_form.rule(tree.Bounded)(tree.Bounded)
+normal_form.rule(tree.WeightedTheta)(tree.WeightedTheta)
+normal_form.rule(tree.WeightShare)(tree.WeightShare)
+normal_form.rule(tree.Opaque)(tree.Opaque)
 
 
-@complement_of.rule(Time, Add, Multiply, Bounded, Opaque)
+@complement_of.rule(tree.Time, tree.Add, tree.Multiply, tree.Bounded, tree.Opaque)
 def _plain(node: Schedule) -> Schedule:
-    return Subtract(ONE, node)
+    return tree.Subtract(ONE, node)
 
 
-@complement_of.rule(Negate)
-def _(node: Negate) -> Schedule:
+@complement_of.rule(tree.Negate)
+def _(node: tree.Negate) -> Schedule:
     # 1 - (-expm1(x)) = e^x: what 1 - e^x was before its own digits were kept.
     match node.operand:
-        case Function("expm1", argument):
-            return Function("exp", argument)
+        case tree.Function("expm1", argument):
+            return tree.Function("exp", argument)
         case _:
             return _plain(node)
 
 
-@complement_of.rule(Constant)
-def _(node: Constant) -> Schedule:
-    return Constant(1 - node.value)
+@complement_of.rule(tree.Constant)
+def _(node: tree.Constant) -> Schedule:
+    return tree.Constant(1 - node.value)
 
 
-@complement_of.rule(Subtract)
-def _(node: Subtract) -> Schedule:
+@complement_of.rule(tree.Subtract)
+def _(node: tree.Subtract) -> Schedule:
     return node.right if node.left == ONE else _plain(node)
 
 
-@complement_of.rule(Divide)
-def _(node: Divide) -> Schedule:
+@complement_of.rule(tree.Divide)
+def _(node: tree.Divide) -> Schedule:
     # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
     difference = node.right - node.left
     return difference / node.right if difference.is_constant else _plain(node)
 
 
-@complement_of.rule(Power)
-def _(node: Power) -> Schedule:
+@complement_of.rule(tree.Power)
+def _(node: tree.Power) -> Schedule:
     return _one_minus_power(node.left, node.right) or _plain(node)
 
 
-@complement_of.rule(Function)
-def _(node: Function) -> Schedule:
+@complement_of.rule(tree.Function)
+def _(node: tree.Function) -> Schedule:
     if node.name == "exp":
-        return -Function("expm1", node.argument)
+        return -tree.Function("expm1", node.argument)
     if node.name == "sqrt":
-        return _one_minus_power(node.argument, Constant(Fraction(1, 2))) or _plain(node)
+        return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) or _plain(node)
     return _plain(node)
 
 
@@ -322,55 +319,55 @@ def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
     -expm1(p log1p(-c)) in general. For p = 2, 3, ... it is c (1 + (1 - c) (1 + (1 - c) (...))), which has a
     value where 1 - c is negative, too: 1 - (1 - 1.5/t)^2 at t = 1.
     """
-    if isinstance(base, Subtract) and base.left == ONE:
+    if isinstance(base, tree.Subtract) and base.left == ONE:
         missing = base.right
-    elif isinstance(base, Divide) and (base.right - base.left).is_constant:
+    elif isinstance(base, tree.Divide) and (base.right - base.left).is_constant:
         missing = (base.right - base.left) / base.right
     else:
         return None
-    if isinstance(exponent, Constant) and exponent.value in range(2, _LARGEST_HORNER + 1):
+    if isinstance(exponent, tree.Constant) and exponent.value in range(2, _LARGEST_HORNER + 1):
         inner: Schedule = ONE
         for _ in range(int(exponent.value) - 1):
             inner = 1 + base * inner
         return missing * inner
-    return -Function("expm1", exponent * Function("log1p", -missing))
+    return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
 
 
-@complement_of.rule(Maximum)
-def _(node: Maximum) -> Schedule:
+@complement_of.rule(tree.Maximum)
+def _(node: tree.Maximum) -> Schedule:
     return minimum(1 - node.left, 1 - node.right)
 
 
-@complement_of.rule(Minimum)
-def _(node: Minimum) -> Schedule:
+@complement_of.rule(tree.Minimum)
+def _(node: tree.Minimum) -> Schedule:
     return maximum(1 - node.left, 1 - node.right)
 
 
-@complement_of.rule(Join)
-def _(node: Join) -> Schedule:
+@complement_of.rule(tree.Join)
+def _(node: tree.Join) -> Schedule:
     return join(node.threshold, 1 - node.before, 1 - node.after)
 
 
-@complement_of.rule(Periodic)
-def _(node: Periodic) -> Schedule:
+@complement_of.rule(tree.Periodic)
+def _(node: tree.Periodic) -> Schedule:
     return periodic(1 - node.body, node.period)
 
 
-@complement_of.rule(WeightedTheta)
-def _(node: WeightedTheta) -> Schedule:
-    return WeightShare(node.weights, node.initial)
+@complement_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta) -> Schedule:
+    return tree.WeightShare(node.weights, node.initial)
 
 
-@complement_of.rule(WeightShare)
-def _(node: WeightShare) -> Schedule:
-    return WeightedTheta(node.weights, node.initial)
+@complement_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare) -> Schedule:
+    return tree.WeightedTheta(node.weights, node.initial)
 
 
-@complement_of.rule(BiasCorrection)
-def _(node: BiasCorrection) -> Schedule:
+@complement_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection) -> Schedule:
     return _plain(node)
 
 
 def has_callable(schedule: Schedule) -> bool:
     """Whether a Python callable is part of the schedule, so that its tail cannot be known."""
-    return contains(schedule, Opaque)
+    return contains(schedule, tree.Opaque)

@@ -14,23 +14,17 @@ from dataclasses import dataclass
 from enum import Enum
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.enclosure import enclose, resolved
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
-from generic_adam.schedules.scan import Budget, Undecided, first_not, first_rise
-from generic_adam.schedules.tree import (
-    BiasCorrection,
-    Join,
-    OfWeights,
-    Periodic,
-    Schedule,
-    joins,
-    rebuild,
-)
+from generic_adam.schedules.scan import first_not, first_rise
+from generic_adam.schedules.tree import Schedule
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
-_BEGINNINGS = (16, 64, 256, 1024, 4096, 16_384, 65_536)
+BEGINNINGS = (64, 1024, 8192, 65_536)
 # A finite stretch is walked to its end up to this length.
 _LONGEST_WALK = 1 << 24
 _BEGINNING_OF_CALLABLE = 1 << 16
@@ -68,8 +62,12 @@ class Proof:
 def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budget | None = None) -> Proof:
     """Decide a claim about u_1, u_2, ..., u_last; what is decided is kept with the schedule."""
     known: Proof | None = schedule.known_facts.get((claim, last))
+    if known is None and claim is Claim.NOT_NEGATIVE:
+        stronger: Proof | None = schedule.known_facts.get((Claim.POSITIVE, last))
+        known = stronger if stronger is not None and stronger.holds else None
     if known is None:
-        known = _decided(schedule, claim, last, budget or Budget())
+        with budget or Budget() as limit:
+            known = _decided(schedule, claim, last, limit)
         if known.holds is not None:
             schedule.known_facts[claim, last] = known
     return known
@@ -78,10 +76,10 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budg
 def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> Proof:
     by_form_from = 1
     for start, stop in stretches(schedule, last):
-        piece = restricted(schedule, start, stop)
+        piece = resolved(schedule, start, stop)
         try:
             proof = _on_stretch(schedule, piece, claim, start, stop, budget)
-        except (Undecided, ScheduleError) as open_end:
+        except ScheduleError as open_end:
             proof = Proof(None, checked_to=start, note=str(open_end))
         if not proof.holds:
             return proof
@@ -92,17 +90,8 @@ def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> P
 
 def stretches(schedule: Schedule, last: float) -> Iterator[tuple[int, float]]:
     """The steps 1..last cut at the joins of a schedule."""
-    starts = [1, *(cut for cut in joins(schedule) if 1 < cut <= last)]
+    starts = [1, *(cut for cut in schedule.joins if 1 < cut <= last)]
     return zip(starts, [*(start - 1 for start in starts[1:]), last], strict=True)
-
-
-def restricted(node: Schedule, start: int, stop: float) -> Schedule:
-    """The schedule on a stretch, without joins; what runs from t = 1 on (sums, periods) stays whole."""
-    if isinstance(node, Join):
-        return restricted(node.before if stop < node.threshold else node.after, start, stop)
-    if isinstance(node, OfWeights | BiasCorrection | Periodic):
-        return node
-    return rebuild(node, lambda child: restricted(child, start, stop))
 
 
 def _on_stretch(
@@ -112,13 +101,13 @@ def _on_stretch(
     first = 2 if claim is Claim.FALLING and start == 1 else start
     if first > stop:
         return Proof(True, by_form_from=start)
-    # The first step: for FALLING it is the one that may jump at a join.
-    witness = violation(schedule, first, first, budget)
-    if witness is not None:
-        return Proof(False, witness)
+    # At its first step a sequence that falls may still jump: there a join is.
+    jump = claim is Claim.FALLING and start > 1
+    if jump and violation(schedule, start, start, budget) is not None:
+        return Proof(False, start)
     if proved_by_form(piece, claim, start, stop):
         return Proof(True, by_form_from=start)
-    checked = first
+    checked = start if jump else first - 1
     for end in _ends(schedule, start, stop):
         if end > checked:
             witness = violation(schedule, checked + 1, end, budget)
@@ -144,10 +133,10 @@ def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
     """The last steps of the beginnings of a stretch that are walked."""
     length = stop - start + 1
     if length <= _LONGEST_WALK:
-        return [*(start + size - 1 for size in _BEGINNINGS if size < length), int(stop)]
+        return [*(start + size - 1 for size in BEGINNINGS if size < length), int(stop)]
     if has_callable(schedule):
         return [start + _BEGINNING_OF_CALLABLE - 1]
-    return [start + size - 1 for size in _BEGINNINGS]
+    return [start + size - 1 for size in BEGINNINGS]
 
 
 def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
@@ -161,7 +150,15 @@ def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bo
     if facts.positive or (claim is Claim.NOT_NEGATIVE and facts.range.low >= 0):
         return True
     found = tail_sign(piece, start)
-    return found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0)
+    if found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0):
+        return True
+    if not isinstance(piece, tree.Add):
+        return False
+    # A sum of two parts that are not negative, one of them positive where that is claimed.
+    parts = (piece.left, piece.right)
+    return all(proved_by_form(part, Claim.NOT_NEGATIVE, start, stop) for part in parts) and (
+        claim is Claim.NOT_NEGATIVE or any(proved_by_form(part, claim, start, stop) for part in parts)
+    )
 
 
 def _search_later(

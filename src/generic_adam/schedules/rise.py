@@ -14,33 +14,25 @@ import numpy as np
 from flint import arb
 
 from generic_adam.errors import ScheduleError
-from generic_adam.schedules.balls import NAN, Precision, Range, above, ball, below, value
+from generic_adam.schedules import tree
+from generic_adam.schedules.balls import NAN, Precision, Range, above, ball, below, number, value
+from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import (
     FLAT,
     Elasticity,
     collected,
     enclose,
     factors,
+    resolved,
     settled,
     share_times_t,
 )
 from generic_adam.schedules.expansion import tail_direction
 from generic_adam.schedules.growth import positive_power
-from generic_adam.schedules.prove import restricted, stretches
-from generic_adam.schedules.scan import Budget, Undecided, blocks, filtered
-from generic_adam.schedules.tree import (
-    BiasCorrection,
-    Maximum,
-    Minimum,
-    OfWeights,
-    Schedule,
-    WeightShare,
-    contains,
-    walk,
-)
+from generic_adam.schedules.prove import BEGINNINGS, stretches
+from generic_adam.schedules.scan import blocks, filtered
+from generic_adam.schedules.tree import Schedule, contains, walk
 
-# Beginnings of a stretch that are walked before the form is asked about the rest.
-_BEGINNINGS = (16, 256, 1024, 4096, 65_536)
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
 _EVERY_STEP = 1 << 17
@@ -111,11 +103,11 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
     budget = budget or Budget()
     running = _Running()
     try:
-        with Precision():
+        with Precision(), budget:
             chi = collected(schedule)
             for start, stop in _cut(chi, last):
                 _follow(running, chi, start, stop, budget)
-    except (Undecided, ScheduleError):
+    except ScheduleError:
         return UNBOUNDED
     return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
 
@@ -125,7 +117,7 @@ def _cut(schedule: Schedule, last: float) -> list[tuple[int, float]]:
     result: list[tuple[int, float]] = []
     for start, stop in stretches(schedule, last):
         cuts = sorted(
-            {cut for cut in kinks(restricted(schedule, start, stop), start, stop) if start < cut <= stop}
+            {cut for cut in kinks(resolved(schedule, start, stop), start, stop) if start < cut <= stop}
         )
         starts = [start, *cuts]
         result += zip(starts, [*(cut - 1 for cut in cuts), stop], strict=True)
@@ -137,10 +129,10 @@ def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
     found: set[int] = set()
     limit = min(stop, 2**_LATEST_KINK)
     for node in walk(schedule):
-        if not isinstance(node, Maximum | Minimum) or not node.accepts_real_times:
+        if not isinstance(node, tree.Maximum | tree.Minimum) or not node.accepts_real_times:
             continue
 
-        def ahead(t: int, node: Maximum | Minimum = node) -> bool:
+        def ahead(t: int, node: tree.Maximum | tree.Minimum = node) -> bool:
             left, right = node.left.at([float(t)]), node.right.at([float(t)])
             return bool(left[0] > right[0])
 
@@ -157,13 +149,13 @@ def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
 
 
 def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
-    piece = collected(settled(restricted(schedule, start, stop), start, stop))
-    close = _ABOUT if contains(piece, OfWeights, BiasCorrection) else _CLOSE_ENOUGH
+    piece = collected(settled(schedule, start, stop))
+    close = _ABOUT if contains(piece, tree.OfWeights, tree.BiasCorrection) else _CLOSE_ENOUGH
     if _by_direction(running, schedule, piece, start, stop):
         return
     length, done = stop - start + 1, start - 1
     best: arb | None = None
-    for size in _BEGINNINGS:
+    for size in BEGINNINGS:
         end = int(min(start + size - 1, stop))
         running.walk(schedule, done + 1, end, budget)
         done = end
@@ -231,11 +223,11 @@ def _rise_of_factors(piece: Schedule, start: int, stop: float) -> arb | None:
     for factor, exponent in factors(piece).items():
         facts = enclose(factor, start, stop)
         swing = facts.range
-        scaled = share_times_t(factor, start) if isinstance(factor, WeightShare) else None
+        scaled = share_times_t(factor, start) if isinstance(factor, tree.WeightShare) else None
         if scaled is not None:
-            smooth, swing = smooth + Elasticity(-exponent, -exponent), scaled
+            smooth, swing = smooth + Elasticity(-number(exponent), -number(exponent)), scaled
         elif facts.elasticity is not None and facts.positive:
-            smooth = smooth + facts.elasticity.scaled(exponent)
+            smooth = smooth + facts.elasticity.scaled(number(exponent))
             continue
         if not (swing.low > 0 and swing.high.is_finite()):
             return None

@@ -6,38 +6,17 @@ and sqrt, and that NumPy's other functions are right to 16 units in the last pla
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
+from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.evaluate import called_on_block, decay_of
-from generic_adam.schedules.tree import (
-    Add,
-    BiasCorrection,
-    Bounded,
-    Constant,
-    Divide,
-    FloatArray,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Table,
-    Time,
-    WeightedTheta,
-    WeightShare,
-)
+from generic_adam.schedules.tree import FloatArray, Schedule, Table
 
 BoolArray = npt.NDArray[np.bool_]
 Pair = tuple[Any, Any]
@@ -49,43 +28,10 @@ _ULP = 2.0**-52
 _LIBRARY = 16 * _ULP
 # What an operation can lose to underflow.
 _TINY = 1e-320
-# So many times a walk asks balls about a step; where floats tell nothing, walking on is no use.
-_MOST_QUESTIONS = 5_000
 # Running sums in floats are right to this, relatively; 1,024 terms at a time are added plainly.
 _SUM = 1e-11
-
-
-class Undecided(Exception):  # noqa: N818  (an answer, not an error)
-    """A walk that ended without an answer; the text says why."""
-
-
-class Budget:
-    """A limit on the seconds of work that a question may take.
-
-    Args:
-        seconds: how many; the clock starts now.
-    """
-
-    def __init__(self, seconds: float = 2.0) -> None:
-        self.seconds = seconds
-        self.end = time.thread_time() + seconds
-
-        self.questions = 0
-
-    def ask(self, t: int) -> None:
-        """Count a question about one step; raise Undecided where they are too many or the time is over."""
-        self.questions += 1
-        if self.questions > _MOST_QUESTIONS:
-            raise Undecided(
-                f"floats tell too little: {_MOST_QUESTIONS:,} steps were asked about up to t = {t:,}"
-            )
-        self.check(t)
-
-    def check(self, t: int) -> None:
-        """Raise Undecided where the time is over."""
-        if time.thread_time() > self.end:
-            raise Undecided(f"the budget of {self.seconds:g} s was used up at t = {t:,}")
-
+# They are walked to here, which takes half a second; later values are left to closed forms in balls.
+_FARTHEST_SUM = 1 << 24
 
 filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error bounds")
 """Node, array of whole t -> values and bounds on their errors (infinite where nothing is known)."""
@@ -106,35 +52,35 @@ def _pair(node: Schedule, times: FloatArray) -> Pair:
     return filtered_of[type(node)](node, times)
 
 
-@filtered_of.rule(Constant)
-def _(node: Constant, _times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Constant)
+def _(node: tree.Constant, _times: FloatArray) -> Pair:
     number = float(node.value)
     numerator, denominator = number.as_integer_ratio()
     exact = numerator * node.value.denominator == node.value.numerator * denominator
     return number, 0.0 if exact else abs(number) * _ULP + _TINY
 
 
-@filtered_of.rule(Time)
-def _(_node: Time, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Time)
+def _(_node: tree.Time, times: FloatArray) -> Pair:
     return times, np.where(times < 2.0**53, 0.0, times * _ULP)
 
 
-@filtered_of.rule(Add, Subtract)
-def _(node: Add | Subtract, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Add, tree.Subtract)
+def _(node: tree.Add | tree.Subtract, times: FloatArray) -> Pair:
     (a, da), (b, db) = _pair(node.left, times), _pair(node.right, times)
-    result = a + b if isinstance(node, Add) else a - b
+    result = a + b if isinstance(node, tree.Add) else a - b
     return result, da + db + _ULP * np.abs(result)
 
 
-@filtered_of.rule(Multiply)
-def _(node: Multiply, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Multiply)
+def _(node: tree.Multiply, times: FloatArray) -> Pair:
     (a, da), (b, db) = _pair(node.left, times), _pair(node.right, times)
     result = a * b
     return result, np.abs(a) * db + np.abs(b) * da + da * db + _ULP * np.abs(result) + _TINY
 
 
-@filtered_of.rule(Divide)
-def _(node: Divide, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Divide)
+def _(node: tree.Divide, times: FloatArray) -> Pair:
     (a, da), (b, db) = _pair(node.left, times), _pair(node.right, times)
     result = np.true_divide(a, b)
     margin = np.abs(b) - db
@@ -142,21 +88,21 @@ def _(node: Divide, times: FloatArray) -> Pair:
     return result, np.where(margin > 0, error + _ULP * np.abs(result) + _TINY, np.inf)
 
 
-@filtered_of.rule(Negate)
-def _(node: Negate, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Negate)
+def _(node: tree.Negate, times: FloatArray) -> Pair:
     value, error = _pair(node.operand, times)
     return -value, error
 
 
-@filtered_of.rule(Maximum, Minimum)
-def _(node: Maximum | Minimum, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Maximum, tree.Minimum)
+def _(node: tree.Maximum | tree.Minimum, times: FloatArray) -> Pair:
     (a, da), (b, db) = _pair(node.left, times), _pair(node.right, times)
-    chosen = np.maximum(a, b) if isinstance(node, Maximum) else np.minimum(a, b)
+    chosen = np.maximum(a, b) if isinstance(node, tree.Maximum) else np.minimum(a, b)
     return chosen, np.maximum(da, db)
 
 
-@filtered_of.rule(Power)
-def _(node: Power, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Power)
+def _(node: tree.Power, times: FloatArray) -> Pair:
     (a, da), (x, dx) = _pair(node.left, times), _pair(node.right, times)
     result = np.power(np.asarray(a, dtype=np.float64), x)
     # d(a^x) = a^x (x da/a + log a dx): to first order, times 2 while it stays small.
@@ -175,8 +121,8 @@ def _root_error(a: Any, da: Any) -> Any:
     return smaller + np.where(a - da >= 0, 0.0, np.inf)
 
 
-@filtered_of.rule(Function)
-def _(node: Function, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Function)
+def _(node: tree.Function, times: FloatArray) -> Pair:
     a, da = _pair(node.argument, times)
     result: Any = getattr(np, node.name)(a)
     size: Any = np.abs(result)
@@ -201,8 +147,8 @@ def _(node: Function, times: FloatArray) -> Pair:
             return result, (size + 1) * np.expm1(da) * (1 + _LIBRARY) + _LIBRARY * size
 
 
-@filtered_of.rule(Join)
-def _(node: Join, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Join)
+def _(node: tree.Join, times: FloatArray) -> Pair:
     early = times < node.threshold
     if not early.any():
         return _pair(node.after, times)
@@ -214,18 +160,18 @@ def _(node: Join, times: FloatArray) -> Pair:
     return values, errors
 
 
-@filtered_of.rule(Periodic)
-def _(node: Periodic, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Periodic)
+def _(node: tree.Periodic, times: FloatArray) -> Pair:
     return _pair(node.body, np.mod(times - 1, node.period) + 1)
 
 
-@filtered_of.rule(Bounded)
-def _(node: Bounded, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Bounded)
+def _(node: tree.Bounded, times: FloatArray) -> Pair:
     return _pair(node.operand, times)
 
 
-@filtered_of.rule(Opaque)
-def _(node: Opaque, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.Opaque)
+def _(node: tree.Opaque, times: FloatArray) -> Pair:
     # What a callable returns for one t is the number itself; for an array it may round otherwise.
     block = called_on_block(node, times) if times.size > 1 else None
     return (node.block(times), 0.0) if block is None else (block, np.abs(block) * _LIBRARY)
@@ -242,27 +188,32 @@ def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
     return worst
 
 
-@filtered_of.rule(WeightShare)
-def _(node: WeightShare, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare, times: FloatArray) -> Pair:
+    if times.max() > _FARTHEST_SUM:
+        return np.nan, np.inf
     share = node.block(times)
-    return share, share * (_SUM + 8 * _worst_relative_error(node, node.weights, float(times.max())))
+    return share, share * (_SUM + 8 * _worst_relative_error(node, node.weights, float(times.max()))) + _TINY
 
 
-@filtered_of.rule(WeightedTheta)
-def _(node: WeightedTheta, times: FloatArray) -> Pair:
+@filtered_of.rule(tree.WeightedTheta)
+def _(node: tree.WeightedTheta, times: FloatArray) -> Pair:
     share, error = _pair(node.complement, times)
     return 1 - share, error + _ULP
 
 
-@filtered_of.rule(BiasCorrection)
-def _(node: BiasCorrection, times: FloatArray) -> Pair:
-    result = node.block(times)
+@filtered_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection, times: FloatArray) -> Pair:
     if decay_of(node) is not None:
+        result = node.block(times)
         return result, np.abs(result) * 1e-13
+    if times.max() > _FARTHEST_SUM:
+        return np.nan, np.inf
+    result = node.block(times)
     # log(1 - m) magnifies the relative error of m where m is close to 1: the factors must stay above 1/100.
     relative = _worst_relative_error(node, node.factor.complement, float(times.max()))
     relative = max(relative, _worst_relative_error(node.factor, node.factor, float(times.max())))
-    return result, np.abs(result) * (_SUM + 200 * relative)
+    return result, np.abs(result) * (_SUM + 200 * relative) + _TINY
 
 
 def blocks(first: int, last: int, budget: Budget) -> Iterator[tuple[int, FloatArray]]:

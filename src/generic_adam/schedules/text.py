@@ -8,50 +8,27 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import threading
 import warnings
 from fractions import Fraction
 from functools import reduce
 
 from generic_adam.errors import ScheduleError
-from generic_adam.schedules.tree import (
-    FUNCTIONS,
-    Add,
-    BiasCorrection,
-    Binary,
-    Bounded,
-    Constant,
-    Divide,
-    Function,
-    Join,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    OfWeights,
-    Opaque,
-    Periodic,
-    Power,
-    Schedule,
-    Subtract,
-    Time,
-    WeightedTheta,
-    WeightShare,
-    exact,
-    normal_form,
-    operand,
-    text_of,
-)
+from generic_adam.schedules import tree
+from generic_adam.schedules.tree import FUNCTIONS, Schedule, exact, normal_form, operand, text_of
 
 LONGEST_TEXT = 10_000
 LONGEST_NUMBER = 1_000
 DEEPEST_NESTING = 60
 
+# Python 3.11 counts the depth of all threads' syntax trees in one place, and warning filters are global.
+_PARSING = threading.Lock()
 _BINARY: dict[type[ast.operator], type[Schedule]] = {
-    ast.Add: Add,
-    ast.Sub: Subtract,
-    ast.Mult: Multiply,
-    ast.Div: Divide,
-    ast.Pow: Power,
+    ast.Add: tree.Add,
+    ast.Sub: tree.Subtract,
+    ast.Mult: tree.Multiply,
+    ast.Div: tree.Divide,
+    ast.Pow: tree.Power,
 }
 # name -> (fewest arguments, most arguments)
 _ARITIES: dict[str, tuple[int, int]] = {
@@ -69,11 +46,11 @@ _EXPECTED = f"numbers, t, pi, + - * / ^ ( ), {', '.join(_ARITIES)}, and 'a if t 
 _JOIN, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(6)
 # node -> (symbol, its own binding, what its left and its right operand need)
 _SYMBOLS: dict[type[Schedule], tuple[str, int, int, int]] = {
-    Add: (" + ", _SUM, _SUM, _PRODUCT),
-    Subtract: (" - ", _SUM, _SUM, _PRODUCT),
-    Multiply: (" * ", _PRODUCT, _PRODUCT, _SIGN),
-    Divide: (" / ", _PRODUCT, _PRODUCT, _SIGN),
-    Power: ("^", _POWER, _ATOM, _POWER),
+    tree.Add: (" + ", _SUM, _SUM, _PRODUCT),
+    tree.Subtract: (" - ", _SUM, _SUM, _PRODUCT),
+    tree.Multiply: (" * ", _PRODUCT, _PRODUCT, _SIGN),
+    tree.Divide: (" / ", _PRODUCT, _PRODUCT, _SIGN),
+    tree.Power: ("^", _POWER, _ATOM, _POWER),
 }
 _TINY = Fraction(1, 10**300)
 
@@ -84,8 +61,8 @@ def _bracketed(node: Schedule, binding: int) -> str:
     return text if own >= binding else f"({text})"
 
 
-@text_of.rule(Constant)
-def _(node: Constant) -> tuple[str, int]:
+@text_of.rule(tree.Constant)
+def _(node: tree.Constant) -> tuple[str, int]:
     return _number(node.value)
 
 
@@ -112,65 +89,65 @@ def _shifted(integer: int, places: int) -> str:
     return ("-" if integer < 0 else "") + whole + (f".{decimals}" if decimals else "")
 
 
-@text_of.rule(Time)
-def _(_node: Time) -> tuple[str, int]:
+@text_of.rule(tree.Time)
+def _(_node: tree.Time) -> tuple[str, int]:
     return "t", _ATOM
 
 
-@text_of.rule(Add, Subtract, Multiply, Divide, Power)
-def _(node: Binary) -> tuple[str, int]:
+@text_of.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Power)
+def _(node: tree.Binary) -> tuple[str, int]:
     symbol, own, left, right = _SYMBOLS[type(node)]
     return f"{_bracketed(node.left, left)}{symbol}{_bracketed(node.right, right)}", own
 
 
-@text_of.rule(Maximum, Minimum)
-def _(node: Binary) -> tuple[str, int]:
-    return f"{'max' if isinstance(node, Maximum) else 'min'}({node.left}, {node.right})", _ATOM
+@text_of.rule(tree.Maximum, tree.Minimum)
+def _(node: tree.Binary) -> tuple[str, int]:
+    return f"{'max' if isinstance(node, tree.Maximum) else 'min'}({node.left}, {node.right})", _ATOM
 
 
-@text_of.rule(Negate)
-def _(node: Negate) -> tuple[str, int]:
+@text_of.rule(tree.Negate)
+def _(node: tree.Negate) -> tuple[str, int]:
     return f"-{_bracketed(node.operand, _POWER)}", _SIGN
 
 
-@text_of.rule(Function)
-def _(node: Function) -> tuple[str, int]:
+@text_of.rule(tree.Function)
+def _(node: tree.Function) -> tuple[str, int]:
     return f"{node.name}({node.argument})", _ATOM
 
 
-@text_of.rule(Join)
-def _(node: Join) -> tuple[str, int]:
+@text_of.rule(tree.Join)
+def _(node: tree.Join) -> tuple[str, int]:
     return f"{_bracketed(node.before, _SUM)} if t < {node.threshold} else {node.after}", _JOIN
 
 
-@text_of.rule(Periodic)
-def _(node: Periodic) -> tuple[str, int]:
+@text_of.rule(tree.Periodic)
+def _(node: tree.Periodic) -> tuple[str, int]:
     return f"periodic({node.body}, {node.period})", _ATOM
 
 
-@text_of.rule(Bounded)
-def _(node: Bounded) -> tuple[str, int]:
+@text_of.rule(tree.Bounded)
+def _(node: tree.Bounded) -> tuple[str, int]:
     return f"bounded({node.operand}, {node.low!r}, {node.high!r})", _ATOM
 
 
-@text_of.rule(WeightedTheta)
-def _(node: OfWeights) -> tuple[str, int]:
+@text_of.rule(tree.WeightedTheta)
+def _(node: tree.OfWeights) -> tuple[str, int]:
     initial = "" if node.initial == 1 else f", {_number(node.initial)[0]}"
     return f"theta_from_weights({node.weights}{initial})", _ATOM
 
 
-@text_of.rule(WeightShare)
-def _(node: WeightShare) -> tuple[str, int]:
-    return f"1 - {WeightedTheta(node.weights, node.initial)}", _SUM
+@text_of.rule(tree.WeightShare)
+def _(node: tree.WeightShare) -> tuple[str, int]:
+    return f"1 - {tree.WeightedTheta(node.weights, node.initial)}", _SUM
 
 
-@text_of.rule(BiasCorrection)
-def _(node: BiasCorrection) -> tuple[str, int]:
+@text_of.rule(tree.BiasCorrection)
+def _(node: tree.BiasCorrection) -> tuple[str, int]:
     return f"bias_correction({node.factor})", _ATOM
 
 
-@text_of.rule(Opaque)
-def _(node: Opaque) -> tuple[str, int]:
+@text_of.rule(tree.Opaque)
+def _(node: tree.Opaque) -> tuple[str, int]:
     name = node.name or getattr(node.function, "__qualname__", type(node.function).__name__)
     return f"<callable {name}>", _ATOM
 
@@ -230,9 +207,9 @@ class _Reader:
         if not stripped:
             raise ScheduleError(f"an empty text is no schedule; expected {_EXPECTED}")
         try:
-            with warnings.catch_warnings():
+            with _PARSING, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(self.source, mode="eval").body
+                parsed = ast.parse(self.source, mode="eval").body
         except SyntaxError as error:
             message = "this number is too long" if "digits" in str(error) else "cannot be read from here"
             # Python gives no offset where the text just ends too early: then the end is the place.
@@ -240,9 +217,9 @@ class _Reader:
             raise self.error(self.column(offset), message) from None
         except (RecursionError, MemoryError, ValueError):
             raise self.error(1, "is nested too deeply") from None
-        self.check_depth(tree)
+        self.check_depth(parsed)
         try:
-            return self.visit(tree)
+            return self.visit(parsed)
         except RecursionError:
             raise self.error(1, "is nested too deeply") from None
 
@@ -279,9 +256,9 @@ class _Reader:
             case ast.Constant():
                 return self.number(node)
             case ast.Name(id="t"):
-                return Time()
+                return tree.Time()
             case ast.Name(id="pi"):
-                return Constant(exact(math.pi))
+                return tree.Constant(exact(math.pi))
             case ast.Name(id=name):
                 raise self.at(node, f"unknown name {name!r}{_closest(name, ['t', 'pi', *_ARITIES])}")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -306,13 +283,13 @@ class _Reader:
         if len(literal) > LONGEST_NUMBER:
             raise self.at(node, "this number is too long", f"at most {LONGEST_NUMBER:,} characters")
         if isinstance(value, int):
-            return Constant(Fraction(value))
+            return tree.Constant(Fraction(value))
         if not math.isfinite(value):
             raise self.at(node, f"the number {literal} is too large", "a number below 1.8e308")
         if not value and any(digit in "123456789" for digit in literal.lower().partition("e")[0]):
             raise self.at(node, f"the number {literal} is too small", "0 or a number above 5e-324")
         # Of a zero the exponent says nothing, and of 0e9999999 the exact reading would compute 10^9999999.
-        return Constant(Fraction(literal) if value else Fraction(0))
+        return tree.Constant(Fraction(literal) if value else Fraction(0))
 
     def call(self, node: ast.Call) -> Schedule:
         if not isinstance(node.func, ast.Name) or node.func.id not in _ARITIES:
@@ -330,28 +307,28 @@ class _Reader:
         arguments = [self.visit(argument) for argument in node.args]
         match name:
             case "min" | "max":
-                return reduce(normal_form[Minimum if name == "min" else Maximum], arguments)
+                return reduce(normal_form[tree.Minimum if name == "min" else tree.Maximum], arguments)
             case "clip":
                 argument, low, high = arguments
-                return normal_form[Minimum](normal_form[Maximum](argument, low), high)
+                return normal_form[tree.Minimum](normal_form[tree.Maximum](argument, low), high)
             case "bias_correction":
-                return normal_form[BiasCorrection](arguments[0])
+                return normal_form[tree.BiasCorrection](arguments[0])
             case "theta_from_weights":
-                initial = arguments[1] if len(arguments) > 1 else Constant(Fraction(1))
-                return normal_form[WeightedTheta](arguments[0], self.literal(node, initial, "W_0", name))
+                initial = arguments[1] if len(arguments) > 1 else tree.Constant(Fraction(1))
+                return normal_form[tree.WeightedTheta](arguments[0], self.literal(node, initial, "W_0", name))
             case "periodic":
                 period = self.literal(node, arguments[1], "the period", name)
                 if period.denominator != 1:
                     raise self.at(node, "the second argument must be a whole number", "periodic(u, number)")
-                return normal_form[Periodic](arguments[0], int(period))
+                return normal_form[tree.Periodic](arguments[0], int(period))
             case "bounded":
                 low, high = (float(self.literal(node, end, "a bound", name)) for end in arguments[1:])
-                return normal_form[Bounded](arguments[0], low, high)
+                return normal_form[tree.Bounded](arguments[0], low, high)
             case _:
-                return normal_form[Function](name, arguments[0])
+                return normal_form[tree.Function](name, arguments[0])
 
     def literal(self, node: ast.Call, argument: Schedule, what: str, name: str) -> Fraction:
-        if not isinstance(argument, Constant):
+        if not isinstance(argument, tree.Constant):
             raise self.at(node, f"{what} must be a number", f"{name}(u, number)")
         return argument.value
 
@@ -365,14 +342,14 @@ class _Reader:
                 limit = self.visit(right)
             case _:
                 raise self.at(node.test, "the condition cannot be read", "t < K with a number K")
-        if not isinstance(limit, Constant):
+        if not isinstance(limit, tree.Constant):
             raise self.at(right, "the threshold is not a number", "t < K with a number K")
         before, after = self.visit(node.body), self.visit(node.orelse)
         if isinstance(operation, ast.Gt | ast.GtE):
             before, after = after, before
         inclusive = isinstance(operation, ast.LtE | ast.Gt)
         threshold = math.floor(limit.value) + 1 if inclusive else math.ceil(limit.value)
-        return normal_form[Join](threshold, before, after)
+        return normal_form[tree.Join](threshold, before, after)
 
 
 def _closest(name: str, known: list[str]) -> str:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,7 @@ class Schedule:
     pointwise = True
     # Whether it is defined between whole t, where its parts are.
     continuous = True
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __call__(self, t: float) -> float:
         """u_t for one t >= 1."""
@@ -186,6 +187,12 @@ class Schedule:
         return tuple(value for value in self.field_values if isinstance(value, Schedule))
 
     @cached_attribute
+    def joins(self) -> tuple[int, ...]:
+        """The thresholds of all joins inside, in order."""
+        here = (self.threshold,) if isinstance(self, Join) else ()
+        return tuple(sorted({*here, *(cut for child in self.children for cut in child.joins)}))
+
+    @cached_attribute
     def accepts_real_times(self) -> bool:
         """Whether `at` is defined for real t: not with periods, running sums or callables inside."""
         return self.continuous and all(child.accepts_real_times for child in self.children)
@@ -198,7 +205,8 @@ class Schedule:
     @property
     def field_values(self) -> tuple[Any, ...]:
         """The data of the node."""
-        return tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+        # What a frozen dataclass is compared by, read without its machinery: this is asked at every rebuild.
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Only the fields travel: the compiled function and the caches are made anew.
@@ -472,7 +480,7 @@ NODES: tuple[type[Schedule], ...] = (
 
 def exact(value: Real | float) -> Fraction:
     """The rational number that a person means by a float: the shortest decimal that prints as it."""
-    if isinstance(value, Rational):
+    if type(value) is int or isinstance(value, Rational):
         return Fraction(value)
     number = float(value)
     if not math.isfinite(number):
@@ -484,7 +492,7 @@ def operand(value: object) -> Schedule:
     """A schedule from a schedule (as it is), a number, or a callable of t (opaque)."""
     if isinstance(value, Schedule):
         return value
-    if isinstance(value, Real) and value is not True and value is not False:
+    if type(value) is int or (isinstance(value, Real) and value is not True and value is not False):
         return Constant(exact(value))
     if callable(value):
         return Opaque(value)
@@ -504,11 +512,6 @@ def walk(schedule: Schedule) -> Iterator[Schedule]:
 def contains(schedule: Schedule, *nodes: type[Schedule]) -> bool:
     """Whether a node of one of these types is part of the schedule."""
     return any(isinstance(node, nodes) for node in walk(schedule))
-
-
-def joins(schedule: Schedule) -> list[int]:
-    """The thresholds of all joins inside a schedule, in order."""
-    return sorted({node.threshold for node in walk(schedule) if isinstance(node, Join)})
 
 
 def rebuild(node: Schedule, change: Callable[[Schedule], Schedule]) -> Schedule:

@@ -11,14 +11,12 @@ import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, has_callable, sqrt
+from generic_adam.schedules.sums import late_value
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
-from generic_adam.theorems.floor import least_theta
-from generic_adam.theorems.horizon import HorizonAnswer, noise_floor, read_horizon, whole_steps
-from generic_adam.theorems.pieces import late_value
-from generic_adam.theorems.rate import Rate
+from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, read_horizon, whole_steps
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
 from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.verdicts import Status, Verdict
+from generic_adam.theorems.verdicts import Rate, Status, Verdict
 from generic_adam.theorems.zou2019 import examine_method
 
 _COMPARED = 1 << 13
@@ -88,6 +86,16 @@ class Advice:
             return f"at t = {self.first_step:,} only"
         return f"for t = {self.first_step:,} to {self.last_step:,} only"
 
+    def __str__(self) -> str:
+        """What to change, where it differs, what that guarantees, and its price where a run was named."""
+        known = self.certificate
+        lines = [f"{self.changes} ({self.differs})", f"  for ever: {known.verdict}{known.terms}"]
+        if self.after is not None:
+            lines.append(f"  {self.after.statement}")
+        if self.price is not None:
+            lines.append(f"  price: {self.price.kept:.0%} of the summed step size is left")
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, object]:
         """Plain types only."""
         price = self.price
@@ -143,13 +151,15 @@ def advise_algorithm(
     for advice in found:
         if all(advice.algorithm != other.algorithm for other in distinct):
             distinct.append(advice)
-    chosen = [*distinct[:_MOST_ADVICE], *_louder(x)]
-    if horizon is not None and steps is not None:
-        chosen += _tuned(x, steps)
+    chosen = distinct[:_MOST_ADVICE]
+    if x.preconditioned:  # plain SGD has no theta to change
+        chosen += _louder(x, steps)
+        if horizon is not None and steps is not None:
+            chosen += _tuned(x, steps)
     if steps is None:
         return tuple(chosen)
     before = read_horizon(x, steps, _BOUNDED_WEIGHTS)
-    return tuple(
+    priced = (
         replace(
             one,
             price=price(x, one.algorithm, steps),
@@ -158,6 +168,19 @@ def advise_algorithm(
         )
         for one in chosen
     )
+    return tuple(one for one in priced if one.horizon is None or _gains(one))
+
+
+def _gains(one: Advice) -> bool:
+    """Whether what is meant for the run alone makes one of the numbers smaller, and with decay their first."""
+    before, after = one.before, one.after
+    if before is None or after is None or after.relative is None:
+        return False
+    if before.relative is None:
+        return True
+    pairs = [(after.relative, before.relative), (after.gap, before.gap), (after.drift, before.drift)]
+    smaller = [new is not None and old is not None and new < old for new, old in pairs]
+    return smaller[0] if after.decay else any(smaller)
 
 
 def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
@@ -192,8 +215,10 @@ def _mended(candidate: Candidate, stage: int) -> Iterator[tuple[Candidate, Certi
         if candidate.changes:
             yield candidate, certificate
         return
-    paper = examine_method(candidate.algorithm.method).conditions
-    open_conditions = {one.number for one in paper if one.status is not Status.HOLDS} | {5}
+    open_conditions = {5}
+    if candidate.algorithm.preconditioned:  # the paper's conditions are about what divides the step
+        paper = examine_method(candidate.algorithm.method).conditions
+        open_conditions |= {one.number for one in paper if one.status is not Status.HOLDS}
     for later in range(stage, len(STAGES)):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
             for changed in applied(repair, candidate):
@@ -211,18 +236,23 @@ def _distance(advice: Advice) -> tuple[float, int, int, tuple[Fraction, Fraction
     return length, -advice.first_step, advice.changes.count(";"), order
 
 
-def _louder(x: Algorithm) -> Iterator[Advice]:
+def _louder(x: Algorithm, steps: int | None) -> Iterator[Advice]:
     """A constant theta just large enough for the theory to speak, where its noise floor is 1 or more."""
     floor, beta = noise_floor(x), x.method.beta
     if floor is None or floor < 1 or not beta.is_constant:
         return
-    least = math.ceil(least_theta(beta(1)) * 1000) / 1000  # three digits are what people write
-    if not least < 1:
-        return
-    louder = with_theta(x, as_schedule(least))
-    spoken = f"noise floor {noise_floor(louder):.3g}"
-    changes = f"theta from {x.method.theta} to {least:g}, and the theory speaks: {spoken}"
-    yield Advice(louder, changes, 1, None, certify_algorithm(replace(louder, horizon=None)), x.horizon)
+    least = least_theta(beta(1))
+    for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.1):  # a run's own numbers lie above the floor
+        theta = math.ceil((1 - share * (1 - least)) * 1000) / 1000  # three digits are what people write
+        if not theta < 1:
+            return
+        louder = with_theta(x, as_schedule(theta))
+        reading = None if steps is None else read_horizon(louder, steps, _BOUNDED_WEIGHTS)
+        if reading is None or (reading.relative is not None and reading.relative < 1):
+            spoken = f"noise floor {noise_floor(louder):.3g}"
+            changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: {spoken}"
+            yield Advice(louder, changes, 1, None, certify_algorithm(replace(louder, horizon=None)), steps)
+            return
 
 
 def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:

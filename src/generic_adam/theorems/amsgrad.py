@@ -36,14 +36,21 @@ from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision
-from generic_adam.theorems.epsilon import NOTHING, adam_terms, corrects_constant
+from generic_adam.theorems.epsilon import corrects_constant
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Part, Series, Sweep, Terms
-from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
+from generic_adam.theorems.theorem import (
+    NOTHING,
+    Assumptions,
+    Finding,
+    Offer,
+    Theorem,
+    as_condition,
+    vanishing_steps,
+)
 from generic_adam.theorems.verdicts import Condition, Status
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
+from generic_adam.theorems.weighted import Norms, WeightedBound, adam_terms, concluded, offered, swept
 
 _ONE = np.ones(1)
 
@@ -193,11 +200,7 @@ def amsgrad_epsilon_bound(
       TheoremError: there is no bound on the gradients, the hypothesis on eps fails, or D may be 0.
     """
     certain = _certain(problem)
-    sweep = Sweep(sequences, partial(adam_terms, running_maximum=True))
-    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
-        raise TheoremError(
-            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
-        )
+    sweep = swept(sequences, partial(adam_terms, running_maximum=True))
     # The almost sure bounds are for the divisor alone; the rest of the proof takes second moments.
     norms = _largest(certain, sequences.initial_v, 0.5, sweep.largest_eps)
     share = zeta if sweep.largest_eps > 0 and sweep.has_momentum else 0.0

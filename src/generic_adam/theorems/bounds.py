@@ -15,6 +15,7 @@ from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
+from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
@@ -38,6 +39,7 @@ class Bound:
         constants: the numbers that the bound is made of, by name.
         others: (theorem, its bound) of the others that cover it.
         missing: (theorem, why it gives no bound) of the rest.
+        l2: lambda of a decay inside the gradient: f is then the loss plus lambda/2 |x|^2.
     """
 
     theorem: str | None
@@ -50,6 +52,7 @@ class Bound:
     constants: dict[str, float]
     others: tuple[tuple[str, float], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    l2: float = 0.0
 
     @property
     def value(self) -> float:
@@ -78,11 +81,19 @@ class Bound:
             return "no bound: " + "; ".join(f"{name}: {why}" for name, why in self.missing)
         if math.isinf(self.expectation):
             return f"the bound of {self.theorem} exceeds the largest double"
-        word = "informative" if self.informative else "silent: the trivial bound is smaller"
-        return (
+        word = "informative" if self.expectation < self.trivial else "silent: the trivial bound is smaller"
+        said = (
             f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g} "
             f"by theorem {self.theorem}; without a theorem <= {self.trivial:.6g} ({word})"
+            + (f"; f is the loss + {self.l2 / 2:g} |x|^2" if self.l2 else "")
         )
+        if self.l1 is None:
+            return said
+        word = "informative" if self.l1 < self.trivial_l1 else "silent"
+        return f"{said}; E |grad f(x_tau)|_1 <= {self.l1:.6g}, without a theorem <= {self.trivial_l1:.6g} ({word})"
+
+    def __str__(self) -> str:
+        return self.statement
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; a number that is infinite is None."""
@@ -100,6 +111,7 @@ class Bound:
             "constants": {name: _finite(number) for name, number in self.constants.items()},
             "others": {name: _finite(number) for name, number in self.others},
             "missing": dict(self.missing),
+            "l2": self.l2,
             "statement": self.statement,
         }
 
@@ -117,7 +129,8 @@ def bound_algorithm(
         theorem: the name of one theorem; None takes the smallest bound.
 
     Raises:
-        TheoremError: an argument is out of range, or no theorem of that name gives bounds.
+        TheoremError: an argument is out of range, no theorem of that name gives bounds, parameter groups
+            differ, or decay inside the gradient has no `box` for the weights.
     """
     if not 0 < delta < 1:
         raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
@@ -129,7 +142,17 @@ def bound_algorithm(
             x = replace(x, clipping=None)
     if last > LONGEST:
         raise TheoremError(f"the recursions are run up to {LONGEST:,} steps, got {last:,}")
-    assume = Assumptions(full_batch=not any(part.noise for part in problem.parts))
+    if x.others:
+        raise TheoremError(
+            "parameter groups with different sequences: expected one group, each has its own bound"
+        )
+    problem = coupled(problem, float(x.l2))
+    certain = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
+    assume = Assumptions(
+        gradient_norm=certain or None,
+        full_batch=not any(part.noise for part in problem.parts),
+        smoothness=problem.smoothness,
+    )
     found: dict[str, Offer] = {}
     missing: list[tuple[str, str]] = []
     for one in THEOREMS if theorem is None else (theorem_named(theorem),):
@@ -151,6 +174,7 @@ def bound_algorithm(
         constants=best[1].constants,
         others=tuple((name, offer.expectation) for name, offer in ranked[1:]),
         missing=tuple(missing),
+        l2=float(x.l2),
     )
 
 

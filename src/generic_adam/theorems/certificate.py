@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from generic_adam.errors import TheoremError
+from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.schedules import Schedule
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
-from generic_adam.theorems.rate import Rate
 from generic_adam.theorems.theorem import About, Assumptions, Finding
-from generic_adam.theorems.verdicts import Verdict
+from generic_adam.theorems.verdicts import Rate, Verdict
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
@@ -89,10 +89,40 @@ class Certificate:
             and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
         ):
             return _JOINTLY
-        if self.deciding is None:
+        # A theorem that is asked alone speaks for itself, also where it says nothing for ever.
+        found = self.findings[0] if len(self.findings) == 1 else self.deciding
+        if found is None:
             return f"no theorem covers it: {'; '.join(_in_the_way(self.findings))}"
-        failing = self.deciding.first_failing
-        return self.deciding.conclusion if failing is None else failing.reason
+        failing = found.first_failing
+        return found.conclusion if failing is None else failing.reason
+
+    @property
+    def terms(self) -> str:
+        """What belongs to the word "certified", on its line: what it takes for granted, and the rate."""
+        if self.verdict is not Verdict.CERTIFIED:
+            return ""
+        provided = f", provided {', and '.join(self.needs)}," if self.needs else ""
+        return provided.rstrip(",") if self.rate is None else f"{provided} at rate {self.rate}"
+
+    @property
+    def why(self) -> str:
+        """What follows the verdict in a sentence: its terms, the reason, and the theorem that it rests on."""
+        found, reason = self.deciding, self.reason.rstrip(".")
+        if found is None:
+            return f", {reason}"
+        reason = reason[:1].lower() + reason[1:] if reason[1:2].islower() else reason
+        meant = ", which is not to say that it fails" if self.verdict is Verdict.NOT_CERTIFIED else self.terms
+        return f"{meant}: {reason} ({found.title})"
+
+    def __str__(self) -> str:
+        """The answer in a few lines: for the run, where its length is known, and for ever."""
+        return "\n".join(
+            (
+                self.algorithm.label or "Generic Adam",
+                *(f"  {line}" for line in (() if self.horizon is None else self.horizon.lines())),
+                f"  for ever: {self.verdict}{self.why}",
+            )
+        )
 
     def __getitem__(self, name: str) -> Finding:
         """What one theorem says, by its name."""
@@ -115,23 +145,29 @@ class Certificate:
             f"alpha_t = {self.method.alpha}",
             f"beta_t  = {self.method.beta}",
             f"theta_t = {self.method.theta}",
-            *(f"  {phrase}" for phrase in self.algorithm.departures),
-            f"verdict: {self.verdict}" + ("" if self.rate is None else f", rate {self.rate}"),
+            f"verdict: {self.verdict}{self.terms}",
             f"  {self.reason}",
+            *(() if self.horizon is None else self.horizon.lines()),
         ]
-        if self.horizon is not None:
-            lines += self.horizon.lines()
+        return "\n".join([*lines, *self.argument()])
+
+    def argument(self) -> list[str]:
+        """What lies behind the answer, a line each: the step itself, every hypothesis, what is in the way."""
+        lines = ["the step:", *(f"  {one}" for one in self.algorithm.departures)]
+        lines = lines if len(lines) > 1 else []
+        in_the_way: dict[str, list[str]] = {}
         for finding in self.findings:
-            if not finding.covers:
-                lines.append(f"{finding.title} does not cover it: {'; '.join(finding.outside)}")
-                continue
-            lines.append(
-                f"{finding.title}: {finding.verdict}"
-                + ("" if finding.rate is None else f", rate {finding.rate}")
-            )
-            lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
-            lines += [f"  takes for granted: {need}" for need in finding.needs]
-        return "\n".join(lines)
+            if finding.covers:
+                rate = "" if finding.rate is None else f", rate {finding.rate}"
+                lines.append(f"{finding.title}: {_word(finding)}{rate}")
+                lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
+                lines += [f"  takes for granted: {need}" for need in finding.needs]
+            for phrase in finding.outside:
+                in_the_way.setdefault(phrase, []).append(finding.title)
+        if in_the_way:
+            lines.append("not covered, and why:")
+            lines += [f"  {', '.join(titles)}: {phrase}" for phrase, titles in in_the_way.items()]
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; `Certificate.from_dict` reads it back."""
@@ -141,6 +177,7 @@ class Certificate:
             "rate": None if self.rate is None else str(self.rate),
             "reason": self.reason,
             "needs": list(self.needs),
+            "assume": asdict(self.assume),
             "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
             "conditions": [] if self.deciding is None else self.deciding.to_dict()["conditions"],
             "algorithm": self.algorithm.to_dict(),
@@ -160,7 +197,7 @@ class Certificate:
         algorithm = Algorithm.from_dict(data["algorithm"])
         if others:
             algorithm = replace(others[0], others=tuple(others[1:]))
-        return certify_algorithm(algorithm, steps)
+        return certify_algorithm(algorithm, steps, assume=Assumptions(**data.get("assume", {})))
 
 
 def certify_algorithm(
@@ -189,11 +226,15 @@ def certify_algorithm(
         findings = tuple(one.examine(effective, assumed) for one in asked)
         steps = part.horizon if horizon is None else horizon
         reading = None if steps is None else read_horizon(effective, steps, assumed)
+        if effective is not part and part.clipping is not None:
+            idle = f"no gradient is longer than {part.clipping.threshold:g}"
+            findings = tuple(replace(one, needs=(*one.needs, idle)) for one in findings)
+            reading = None if reading is None else reading.also_provided(idle)
         found.append(Certificate(part, findings, reading, assume=assumed))
     if len(found) == 1:
         return found[0]
     worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
-    return replace(worst, parts=tuple(found))
+    return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
 def without_idle_clipping(x: Algorithm, assume: Assumptions) -> Algorithm:
@@ -206,6 +247,13 @@ def without_idle_clipping(x: Algorithm, assume: Assumptions) -> Algorithm:
         and assume.gradient_norm <= clip.threshold
     )
     return replace(x, clipping=None) if idle else x
+
+
+def _word(finding: Finding) -> str:
+    """A verdict; of a theorem that certifies nothing for ever, what it says where its hypotheses hold."""
+    if finding.about in _FOR_EVER:
+        return str(finding.verdict)
+    return str(finding.about) if finding.first_failing is None else "does not apply"
 
 
 def _slowness(finding: Finding) -> tuple[float, float, float]:
@@ -226,13 +274,47 @@ def _in_the_way(findings: Sequence[Finding]) -> list[str]:
     return list(min(about, key=len)) if about else ["no theorem about gradients was asked"]
 
 
+def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
+    r"""What is guaranteed for all parts together, from the answers for each alone.
+
+    Proportional rates, :math:`\alpha^{(k)}_t = \kappa_k\alpha_t` (W.4): the bound is on
+    :math:`\sum_k \kappa_k (\nabla_k f)^2/\hat D_k`, and :math:`(\sum_k G_k/\kappa_k)(\sum_k \kappa_k G_k) \le
+    G_1^2 (\kappa_- + \kappa_+)^2/(4\kappa_-\kappa_+)` (Kantorovich), whatever share of :math:`G_1` each group has.
+    """
+    answers = [part.horizon for part in parts if part.horizon is not None]
+    if len(answers) < len(parts):
+        return None
+    worst = max(answers, key=lambda one: (bool(one.outside), math.inf if one.noise is None else one.noise))
+    if not _proportional(parts):
+        return replace(worst, outside=tuple(dict.fromkeys((*worst.outside, _JOINTLY))))
+    gaps = [one.gap for one in answers if one.gap is not None]  # inversely proportional to kappa
+    if worst.noise is None or worst.drift is None or len(gaps) < len(answers):
+        return worst
+    spread = max(gaps) / min(gaps)
+    return replace(
+        worst,
+        noise=worst.noise * (1 + spread) ** 2 / (4 * spread),
+        gap=max(gaps),
+        drift=max(one.drift or 0.0 for one in answers) * spread,
+        floor=None,
+    )
+
+
 def _proportional(parts: Sequence[Certificate]) -> bool:
     """W.4: groups that share all but the scale of their learning rates are covered together."""
     first = parts[0].method
     return all(
         part.method.beta == first.beta
         and part.method.theta == first.theta
-        and collected(part.method.alpha / first.alpha).is_constant
+        and _same_shape(part.method.alpha, first.alpha)
         and replace(part.algorithm, method=first, groups=()) == replace(parts[0].algorithm, groups=())
         for part in parts[1:]
     )
+
+
+def _same_shape(one: Schedule, other: Schedule) -> bool:
+    """Whether the ratio of two sequences is a positive constant by its form; a frozen group's 0 has no ratio."""
+    try:
+        return collected(one / other).is_constant and collected(other / one).is_constant
+    except ScheduleError:
+        return False

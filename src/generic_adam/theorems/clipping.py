@@ -36,14 +36,22 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, eps_in_step, weighted_conditions
+from generic_adam.theorems.epsilon import Epsilon, eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Part, Sweep, Terms
-from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
+from generic_adam.theorems.theorem import (
+    EXACT,
+    NOTHING,
+    Assumptions,
+    Finding,
+    Offer,
+    Theorem,
+    as_condition,
+    vanishing_steps,
+)
 from generic_adam.theorems.verdicts import Condition, Status
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
+from generic_adam.theorems.weighted import Norms, WeightedBound, adam_terms, concluded, offered, swept
 
 
 def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
@@ -94,7 +102,7 @@ def full_batch_bound(
     """
     factor = min(1.0, threshold / problem.total_gradient_bound)
     parts = clipped_parts(problem, threshold)
-    sweep = _checked(sequences, Sweep(sequences, partial(_full_batch_terms, under_root=under_root)))
+    sweep = swept(sequences, partial(_full_batch_terms, under_root=under_root))
     norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
     with_share = sweep.largest_eps > 0 and sweep.has_momentum
     letter = "C2" if factor < 1 or sweep.has_momentum else "B"
@@ -132,28 +140,20 @@ def biased_bound(
 
         return replace(adam_terms(block, eps_before), tally=tally)
 
-    sweep = _checked(sequences, Sweep(sequences, form))
+    sweep = swept(sequences, form)
     norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps)
 
-    def further(swept: Sweep) -> tuple[float, float]:
+    def further(done: Sweep) -> tuple[float, float]:
         bias = problem.total_gradient_bound**2 / (4 * threshold)
-        costs = [swept.weight * bias**2 / swept.smallest_eps if swept.smallest_eps > 0 else math.inf]
+        costs = [done.weight * bias**2 / done.smallest_eps if done.smallest_eps > 0 else math.inf]
         if least_factor is not None:
             spread = sum(part.count * math.sqrt(part.second_moment) for part in parts)
-            costs.append((1 / least_factor - 1) ** 2 * spread * float(swept.tally[0]))
+            costs.append((1 / least_factor - 1) ** 2 * spread * float(done.tally[0]))
         return 0.0, min(costs) / 4
 
     with_share = sweep.largest_eps > 0 and sweep.has_momentum
     share = zeta if with_share else 0.0
     return concluded("C3", sweep, parts, problem, norms, s=s, zeta=share, phi=phi, further=further)
-
-
-def _checked(sequences: Sequences, sweep: Sweep) -> Sweep:
-    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
-        raise TheoremError(
-            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
-        )
-    return sweep
 
 
 class FullBatch(Theorem):
@@ -188,7 +188,7 @@ class FullBatch(Theorem):
             conditions.append(Condition(4, Status.UNDECIDED, told))
         if x.eps != NOTHING and not x.eps.is_constant:
             conditions.append(as_condition(len(conditions) + 1, eps_in_step(x)))
-        return self.finding(conditions, rate, needs=("exact gradients",))
+        return self.finding(conditions, rate, needs=(EXACT,))
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
@@ -212,7 +212,8 @@ class Clipped(Theorem):
         clip = x.clipping
         missing = ("no norm is clipped",) if clip is None or clip.kind != "norm" else ()
         bare = ("v_0 = 0 and nothing added",) if x.initial_v == 0 and x.eps == NOTHING else ()
-        return (*super().outside(x, assume), *missing, *bare)
+        added = ("weight decay is added to the gradient after it is clipped",) if x.l2 else ()
+        return (*super().outside(x, assume), *missing, *bare, *added)
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
@@ -226,7 +227,7 @@ class Clipped(Theorem):
         bare = replace(x, clipping=None)
         conditions, rate = weighted_conditions(bare)
         rest = [replace(one, number=one.number + 1) for one in conditions]
-        needs = ("exact gradients", "bounded gradients") if exact else ()
+        needs = (EXACT, "every gradient is bounded") if exact else ()
         return self.finding([first, *rest], rate, needs=needs)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:

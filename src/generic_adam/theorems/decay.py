@@ -36,16 +36,14 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Growth
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, two_sided
-from generic_adam.theorems.epsilon import NOTHING, Epsilon, adam_terms, weighted_conditions
+from generic_adam.theorems.decide import Decision
+from generic_adam.theorems.epsilon import Epsilon, weighted_conditions
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import Rate, rate_of
-from generic_adam.theorems.recursions import Array, Recursion
-from generic_adam.theorems.sequences import BLOCK, Block, Sequences
+from generic_adam.theorems.sequences import BLOCK, Array, Block, Recursion, Sequences
 from generic_adam.theorems.sweep import Sweep, Terms
-from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
-from generic_adam.theorems.verdicts import Condition, Status
-from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, offered
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.verdicts import Condition, Rate, Status, rate_of
+from generic_adam.theorems.weighted import Norms, WeightedBound, adam_terms, concluded, offered, swept
 
 
 def decay_terms(block: Block, eps_before: Array, *, under_root: bool = False) -> Terms:
@@ -90,18 +88,14 @@ def decay_bound(
         raise TheoremError(
             "decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound"
         )
-    sweep = Sweep(sequences, partial(decay_terms, under_root=under_root))
+    sweep = swept(sequences, partial(decay_terms, under_root=under_root))
     if sweep.has_gradient_weight:
         raise TheoremError("Theorem D has no Nesterov step")
-    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
-        raise TheoremError(
-            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
-        )
     norms = Norms.of(problem.parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
     squared = problem.box**2
 
-    def further(swept: Sweep) -> tuple[float, float]:
-        moved, turned = (float(one) for one in swept.tally)
+    def further(done: Sweep) -> tuple[float, float]:
+        moved, turned = (float(one) for one in done.tally)
         return problem.smoothness * problem.dimension * squared * moved, squared * norms.s1 / 4 * turned
 
     with_share = sweep.largest_eps > 0 and sweep.has_momentum
@@ -260,7 +254,7 @@ class Decay(Theorem):
         vanishing, share = _decay_vanishes(x)
         conditions.append(as_condition(number + 1, vanishing))
         slower = rate if share is None or rate is None else _slower(rate, share)
-        needs = ("weights that stay bounded, |x_t|_inf <= X",) if bounded else ()
+        needs = ("the weights stay bounded, |x_t|_inf <= X",) if bounded else ()
         return self.finding(conditions, slower, needs=needs)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
@@ -271,7 +265,8 @@ class Decay(Theorem):
 
 def _decay_vanishes(x: Algorithm) -> tuple[Decision, Growth | None]:
     """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor."""
-    alpha, decay = two_sided(x.method.alpha), x.decay.growth
+    # The order of alpha_t itself, step by step: a decay where alpha_t = 0 has no bound.
+    alpha, decay = x.method.alpha.growth, x.decay.growth
     if alpha is None or decay is None:
         return Decision(Status.UNDECIDED, "The order of the decay or of alpha_t is not known."), None
     inverse, total = alpha.inverse(), alpha.partial_sums()

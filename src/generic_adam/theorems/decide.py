@@ -8,26 +8,23 @@ What is proved about single sequences is proved in `schedules.prove` and `schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
-from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, has_callable, join, sqrt
+from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
 from generic_adam.schedules.balls import Number, Precision, ball, nearest, value
+from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
-from generic_adam.schedules.scan import Budget
-from generic_adam.theorems.rate import Rate, rate_of
-from generic_adam.theorems.verdicts import Status
-
-SECONDS = 2.0
-"""How long a question may take; then it is undecided."""
-_LONGEST_WALK = 1 << 24
+from generic_adam.schedules.sums import SumError, checked_horizon, late_value, partial_sum, partial_sums
+from generic_adam.theorems.verdicts import Rate, Status, rate_of
 
 
 @dataclass(frozen=True)
@@ -113,19 +110,15 @@ class Decision:
         return self.status is Status.HOLDS
 
 
-def positive(
-    schedule: Schedule, horizon: int | None = None, *, name: str = "u_t", seconds: float = SECONDS
-) -> Decision:
+def positive(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t > 0 for every t (or every t <= horizon)."""
-    proof = every(schedule, Claim.POSITIVE, _last(horizon), _budget(schedule, horizon, seconds))
+    proof = every(schedule, Claim.POSITIVE, _last(horizon), Budget())
     return _from_proof(schedule, proof, f"{name} > 0", name)
 
 
-def not_negative(
-    schedule: Schedule, horizon: int | None = None, *, name: str = "u_t", seconds: float = SECONDS
-) -> Decision:
+def not_negative(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t >= 0 for every t (or every t <= horizon)."""
-    proof = every(schedule, Claim.NOT_NEGATIVE, _last(horizon), _budget(schedule, horizon, seconds))
+    proof = every(schedule, Claim.NOT_NEGATIVE, _last(horizon), Budget())
     return _from_proof(schedule, proof, f"{name} >= 0", name)
 
 
@@ -135,10 +128,9 @@ def in_unit_interval(
     *,
     zero: bool = True,
     name: str = "u_t",
-    seconds: float = SECONDS,
 ) -> Decision:
     """0 <= u_t < 1 for every t (or every t <= horizon); with zero=False, 0 < u_t < 1."""
-    last, budget = _last(horizon), _budget(schedule, horizon, seconds)
+    last, budget = _last(horizon), Budget()
     claim = f"0 {'<=' if zero else '<'} {name} < 1"
     proof = _worst(
         every(schedule, Claim.NOT_NEGATIVE if zero else Claim.POSITIVE, last, budget),
@@ -147,7 +139,7 @@ def in_unit_interval(
     return _from_proof(schedule, proof, claim, name)
 
 
-def bounded_below_one(beta: Schedule, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
+def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
     """0 <= beta_t <= beta for every t, with a number beta < 1: (R1)."""
     complement = 1 - beta
     growth = complement.growth
@@ -155,7 +147,7 @@ def bounded_below_one(beta: Schedule, horizon: int | None = None, *, seconds: fl
         order = scale_text(growth, "t")
         reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
         return Decision(Status.FAILS, reason, GrowthWitness("1 - beta_t", growth))
-    last, budget = _last(horizon), _budget(beta, horizon, seconds)
+    last, budget = _last(horizon), Budget()
     proof = _worst(
         every(beta, Claim.NOT_NEGATIVE, last, budget), every(complement, Claim.POSITIVE, last, budget)
     )
@@ -181,9 +173,9 @@ def _stays_away_from_zero(complement: Schedule, growth: Growth | None) -> bool:
     return any(enclose(complement, start).range.low > 0 for start in (1, 1024))
 
 
-def non_decreasing(theta: Schedule, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
+def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
     """0 < theta_t < 1 for every t, and never falling: (R2)."""
-    last, budget, complement = _last(horizon), _budget(theta, horizon, seconds), 1 - theta
+    last, budget, complement = _last(horizon), Budget(), 1 - theta
     # Of a callable the values are exact, and 1 less them are not.
     falling = -theta if isinstance(theta, Opaque) else complement
     # Where it never falls, theta_1 > 0 says it for every t.
@@ -222,23 +214,22 @@ def _refuted_theta(theta: Schedule, t: int) -> str:
     return f"{change}; (R2) needs it non-decreasing."
 
 
-def almost_non_increasing(
-    chi: Schedule, horizon: int | None = None, *, name: str = "chi_t", seconds: float = SECONDS
-) -> Decision:
+def almost_non_increasing(chi: Schedule, horizon: int | None = None, *, name: str = "chi_t") -> Decision:
     """u_t > 0 and u_t <= C0 min_{i<=t} u_i for every t, with C0: (R3) asks it of chi_t."""
-    inside = positive(chi, horizon, name=name, seconds=seconds)
+    inside = positive(chi, horizon, name=name)
     if not inside.holds:
         return inside
-    return _almost_non_increasing(chi, horizon, name, seconds)
+    return _almost_non_increasing(chi, horizon, name)
 
 
-def _almost_non_increasing(chi: Schedule, horizon: int | None, name: str, seconds: float) -> Decision:
+def _almost_non_increasing(chi: Schedule, horizon: int | None, name: str) -> Decision:
     growth = chi.growth
     growths = MappingProxyType({} if growth is None else {"chi": growth})
     if horizon is None and growth is not None and growth.trend > 0:
         reason = f"{name} grows like {growth}: not almost non-increasing (R3)."
         return Decision(Status.FAILS, reason, GrowthWitness("chi_t", growth), growths=growths)
-    rise = least_rise(chi, _last(horizon), _budget(chi, horizon, seconds))
+    # For ever the answer is the growth's; how large C0 is is worth a part of the time.
+    rise = least_rise(chi, _last(horizon), Budget(SECONDS / 4 if horizon is None else SECONDS))
     known = rise.constant if math.isfinite(rise.constant) else None
     cost = "" if known is None else f", C0 {'=' if rise.exact else '<='} {known:.6g}"
     if known is not None and horizon is not None:
@@ -264,18 +255,18 @@ def _open_rise(chi: Schedule, note: str) -> Decision:
     return Decision(Status.UNDECIDED, f"Whether chi_t is almost non-increasing (R3) is open: {note}.")
 
 
-def step_sizes(method: Method, horizon: int | None = None, *, seconds: float = SECONDS) -> Decision:
+def step_sizes(method: Method, horizon: int | None = None) -> Decision:
     """(R3): chi_t = alpha_t / sqrt(1 - theta_t) > 0 is almost non-increasing, with C0."""
     parts = (("alpha_t", method.alpha), ("1 - theta_t", 1 - method.theta))
     for name, sequence in parts:
-        found = positive(sequence, horizon, name=name, seconds=seconds)
+        found = positive(sequence, horizon, name=name)
         if isinstance(found.witness, StepWitness):
             t = found.witness.t
             reason = f"{name} = {_shown(sequence, t)} at t = {t}; (R3) needs chi_t > 0."
             return replace(found, reason=reason)
         if not found.holds:
             return found if horizon is not None else _open_rise(chi_of(method), "")
-    return _almost_non_increasing(chi_of(method), horizon, "chi_t = alpha_t/sqrt(1-theta_t)", seconds)
+    return _almost_non_increasing(chi_of(method), horizon, "chi_t = alpha_t/sqrt(1-theta_t)")
 
 
 def chi_of(method: Method) -> Schedule:
@@ -297,6 +288,8 @@ def limit_is_one(theta: Schedule) -> Decision:
             Status.HOLDS, f"1 - theta_t is of order {growth}: theta_t tends to 1.", growths=growths
         )
     reason = "theta_t does not tend to 1: 1 - theta_t stays above a positive number."
+    if theta.is_constant:
+        reason = f"theta_t stays at {theta} and would have to tend to 1."
     limit = growth.limit
     witness = GrowthWitness("1 - theta_t", growth) if limit is None else LimitWitness("theta_t", 1 - limit)
     return Decision(Status.FAILS, reason, witness, growths=growths)
@@ -340,9 +333,41 @@ def two_sided(schedule: Schedule) -> Growth | None:
     return result
 
 
+def weighted_steps(method: Method) -> Schedule:
+    r"""Return the schedule :math:`\alpha_t\sqrt{1-\theta_t}`."""
+    return method.alpha * sqrt(1 - method.theta)
+
+
+def ratio(method: Method, steps: int) -> float:
+    r"""Return :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}\,/\,(T\alpha_T)`; condition 4: it tends to 0.
+
+    Raises:
+      SumError: alpha_T is not positive, or the sum cannot be computed.
+    """
+    total = checked_horizon(steps)
+    last = _positive_step(method, total)
+    return partial_sum(weighted_steps(method), total) / (total * last)
+
+
+def ratios(method: Method, horizons: Iterable[int]) -> Iterator[tuple[int, float]]:
+    """The ratio of condition 4 at several T, from the smallest up, left out where it cannot be computed."""
+    ends = sorted(set(horizons))
+    with suppress(ScheduleError):
+        for end, total in zip(ends, partial_sums(weighted_steps(method), ends), strict=True):
+            with suppress(ScheduleError):
+                yield end, total / (end * _positive_step(method, end))
+
+
+def _positive_step(method: Method, steps: int) -> float:
+    last = late_value(method.alpha, steps)
+    if not last > 0:
+        raise SumError(f"alpha_T is {last} at T = {steps}, expected a positive number")
+    return last
+
+
 def ratio_growth(method: Method) -> Growth | None:
     r"""The growth of sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) (condition 4), or None if unknown."""
-    terms, steps = (method.alpha * sqrt(1 - method.theta)).growth, method.alpha.growth
+    terms, steps = weighted_steps(method).growth, method.alpha.growth
     if terms is None or steps is None or steps.sign <= 0:
         return None
     sums, inverse = terms.partial_sums(), (steps * LINEAR).inverse()
@@ -374,7 +399,7 @@ def paper_ratio(method: Method) -> Decision:
     return Decision(Status.FAILS, reason, witness, growths=growths)
 
 
-def weighted(method: Method, *, first_theta_may_be_zero: bool = False, seconds: float = SECONDS) -> Decision:
+def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decision:
     r"""Whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
 
     1. For all late t: beta_t <= beta < 1, 1 - theta_t is of exact order g_q with g_q -> 0, alpha_t of order
@@ -386,13 +411,12 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False, seconds: 
     Args:
         method: the three sequences.
         first_theta_may_be_zero: theta_1 = 0 is allowed (where an epsilon keeps the denominator positive).
-        seconds: how long each part may take.
     """
     for step in (
-        bounded_below_one(method.beta, seconds=seconds),
-        _theta_inside(method.theta, first_theta_may_be_zero, seconds),
+        bounded_below_one(method.beta),
+        _theta_inside(method.theta, first_theta_may_be_zero),
         limit_is_one(method.theta),
-        not_negative(method.alpha, name="alpha_t", seconds=seconds),
+        not_negative(method.alpha, name="alpha_t"),
     ):
         if not step.holds:
             return step
@@ -402,13 +426,13 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False, seconds: 
     return _on_the_scale(alpha, q)
 
 
-def _theta_inside(theta: Schedule, first_may_be_zero: bool, seconds: float) -> Decision:
-    inside = in_unit_interval(theta, zero=False, name="theta_t", seconds=seconds)
+def _theta_inside(theta: Schedule, first_may_be_zero: bool) -> Decision:
+    inside = in_unit_interval(theta, zero=False, name="theta_t")
     zero_at_first = isinstance(inside.witness, StepWitness) and inside.witness == StepWitness(1, 0.0)
     if not (first_may_be_zero and zero_at_first):
         return inside
     # From t = 2 on as before: a beginning of 1/2 in place of the 0 leaves the rest as it is.
-    return in_unit_interval(_with_first(theta), zero=False, name="theta_t", seconds=seconds)
+    return in_unit_interval(_with_first(theta), zero=False, name="theta_t")
 
 
 def _with_first(theta: Schedule) -> Schedule:
@@ -436,13 +460,6 @@ def _on_the_scale(alpha: Growth, q: Growth) -> Decision:
         return Decision(Status.HOLDS, reason, rate=rate_of(order), growths=growths)
     reason = f"Theorem W's bound is of order {scale_text(order, 'T')}, which does not tend to 0."
     return Decision(Status.FAILS, reason, GrowthWitness("bound", order, "T"), growths=growths)
-
-
-def _budget(schedule: Schedule, horizon: int | None, seconds: float) -> Budget:
-    """The time that a question may take; a long run of a callable is walked, at a microsecond a step."""
-    if horizon is None or not has_callable(schedule):
-        return Budget(seconds)
-    return Budget(seconds + 1e-6 * min(horizon, _LONGEST_WALK))
 
 
 def _last(horizon: int | None) -> float:

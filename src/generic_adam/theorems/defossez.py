@@ -31,9 +31,9 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
 from generic_adam.schedules.enclosure import collected
+from generic_adam.schedules.sums import checked_horizon
 from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sums import checked_horizon
 from generic_adam.theorems.theorem import About, Assumptions, Confidence, Finding, Theorem
 from generic_adam.theorems.verdicts import Condition, Status
 

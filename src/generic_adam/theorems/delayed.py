@@ -25,8 +25,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.amsgrad import monotone_terms
 from generic_adam.theorems.epsilon import Epsilon
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.recursions import Array
-from generic_adam.theorems.sequences import Block, Sequences
+from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
 from generic_adam.theorems.weighted import Norms, WeightedBound, offered

@@ -5,33 +5,214 @@ For every problem, with :math:`G_1` the sum over the coordinates of the bounds o
 .. math::
 
     \frac{X_w}{G_1} \le c_{\text{noise}} + c_{\text{gap}} \frac{f(x_1) - f^*}{G_1}
-    + c_{\text{drift}} \frac{d L}{G_1}, \qquad \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{X_w / G_1}.
+    + c_{\text{drift}} \frac{d L}{G_1}, \qquad
+    \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{\frac{s_1}{G_1} \frac{X_w}{G_1}},
 
-Without any theorem the left side is at most 1: a :math:`c_{\text{noise}} \ge 1` says nothing on any problem
-(*silent*), one below 1 says something on problems with a small enough gap and smoothness (*informative*).
+where :math:`s_1/G_1` is 1 but for v_0 and eps. Without any theorem the root is at most 1: a
+:math:`c_{\text{noise}}\,s_1/G_1 \ge 1` says nothing on any problem (*silent*), one below 1 says something on
+problems with a small enough gap and smoothness (*informative*).
+With constant sequences the noise does not vanish:
+
+.. math::
+
+    \limsup_T X_w \le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q}
+    + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2}, \qquad
+    \ell = \log\frac1\theta, \quad c = \frac{\rho}{\sqrt{1-\rho^2}}, \quad s^* = \frac{\sqrt{1+c}-1}{c}.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import as_schedule
+from generic_adam.schedules import Schedule
+from generic_adam.schedules.budget import Undecided
+from generic_adam.theorems import decide
 from generic_adam.theorems.decay import decay_bound
-from generic_adam.theorems.epsilon import adam_terms, heavy_ball_terms
-from generic_adam.theorems.floor import TYPICAL_GRADIENT, constant_floor, heavy_ball_floor, three_numbers
+from generic_adam.theorems.epsilon import heavy_ball_terms
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST, Sequences
-from generic_adam.theorems.sweep import Form
-from generic_adam.theorems.theorem import Assumptions, beyond
+from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Form, Part, Sweep
+from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond
+from generic_adam.theorems.verdicts import Status
+from generic_adam.theorems.weighted import Norms, Share, adam_terms, least_ratio
 
-_NOTHING = as_schedule(0)
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
+_WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
+_BOUNDED = "every gradient is bounded"
+_DECAY_IN_LOSS = "the decay counts as a part of the loss"
+_TRIVIAL = "what holds without a theorem"
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
+TYPICAL_GRADIENT = 1e-3
+"""G_k in the logarithm and beside eps where no problem is given; the numbers barely depend on it."""
+
+
+@dataclass(frozen=True)
+class ThreeNumbers:
+    """What a horizon says before the problem is known.
+
+    Args:
+      noise: the part of X_w/G_1 that needs no further constant.
+      gap: what multiplies (f(x_1) - f*)/G_1.
+      drift: what multiplies d L/G_1.
+      s: the share of the descent that makes the noise least.
+      zeta: the share for eps that does.
+      norm: s_1/G_1, what v_0 and eps add to the divisor.
+    """
+
+    noise: float
+    gap: float
+    drift: float
+    s: float
+    zeta: float
+    norm: float = 1.0
+
+    @property
+    def informative(self) -> bool:
+        """Whether there is a problem for which the theorem says something: the noise is below 1."""
+        return self.norm * self.noise < 1
+
+
+def three_numbers(
+    sequences: Sequences, form: Form, gradient: float = TYPICAL_GRADIENT, *, under_root: bool = False
+) -> ThreeNumbers:
+    """Return noise, gap and drift for a theorem's terms, the shares chosen for the least noise.
+
+    The majorants of the four summands are taken one by one, so that the drift is the same for every L.
+
+    Args:
+      sequences: the steps 1..T.
+      form: the theorem's terms, such as `epsilon.adam_terms`.
+      gradient: G_k in the logarithm and beside eps.
+      under_root: whether eps^2 is added under the root.
+
+    Raises:
+      TheoremError: every learning rate is 0, or a sequence leaves its range.
+    """
+    part = Part(1, gradient, gradient, gradient**2)
+    sweep = Sweep(sequences, form)
+    first, second, lengths, growth = sweep.sums((part,), FIRST, SECOND, STEPS, SHARES)
+    whole = sweep.weight + sweep.weight_own
+    if whole == 0:
+        raise TheoremError("every learning rate up to the horizon is 0")
+    if not whole < math.inf:  # momentum that outgrows theta: a bound beyond any double says nothing
+        return ThreeNumbers(math.inf, math.inf, math.inf, 0.0, 0.0)
+    shares = (
+        Share(first, whole, None if first else 0.0),
+        Share(growth, sweep.weight, None if growth else 0.0),
+    )
+    s, zeta = least_ratio(second, shares, whole)
+    divisor = (1 - s) * whole - zeta * sweep.weight
+    if gradient * divisor <= 0:  # learning rates too small for a double
+        return ThreeNumbers(math.inf, math.inf, math.inf, s, zeta)
+    noise = (second + (first / s if s else 0.0) + (growth / zeta if zeta else 0.0)) / (gradient * divisor)
+    norms = Norms.of((part,), sweep.initial_v, sweep.largest_eps, under_root=under_root)
+    return ThreeNumbers(noise, 1 / divisor, lengths / divisor, s, zeta, norms.s1 / gradient)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Where the bound of constant sequences ends as T grows.
+
+    Args:
+      noise: the limit of X_w/G_1 without the drift; the theorem is silent for every problem where it is >= 1.
+      drift: what multiplies d L alpha/G_1 beside it.
+      s: the share of the descent that makes the noise least.
+      zeta: the share for eps that does.
+    """
+
+    noise: float
+    drift: float
+    s: float
+    zeta: float = 0.0
+
+
+def constant_floor(
+    beta: float,
+    theta: float,
+    *,
+    q: float | None = None,
+    share: float = 0.0,
+    momentum_weight: float = 1.0,
+    gradient_weight: float = 0.0,
+) -> Floor:
+    r"""Return the floor of Theorem W, E or N for constant beta and theta.
+
+    With eps beside the root a part for :math:`y_t` is added, 0.35 percent at (0.9, 0.999):
+
+    .. math:: \frac{1}{\zeta}\,\frac{(s_\infty\rho)^2\,\ell}{2(1-\rho)^2\sqrt q}.
+
+    Args:
+      beta: in [0, 1).
+      theta: in (0, 1); where it is not above beta^2 there is no floor but infinity.
+      q: 1 - theta, where it has more digits than that.
+      share: the limit of E's :math:`s_t`, 1 - sqrt(theta) with eps beside the root, q with it under the root.
+      momentum_weight: the limit of Nesterov's :math:`a_t`.
+      gradient_weight: the limit of Nesterov's :math:`b_t`.
+
+    Raises:
+      TheoremError: beta or theta is out of range.
+
+    Examples:
+      >>> f"{constant_floor(0.9, 0.999).noise:.9f}"
+      '0.239649476'
+    """
+    if not (0 <= beta < 1 and 0 < theta < 1):
+        raise TheoremError(f"beta = {beta!r}, theta = {theta!r}: expected 0 <= beta < 1 and 0 < theta < 1")
+    q = 1 - theta if q is None else q
+    if theta <= beta**2 or beta >= math.sqrt(theta):  # either may round
+        return Floor(math.inf, math.inf, 0.5)
+    a, b, rho, decrease = momentum_weight, gradient_weight, beta / math.sqrt(theta), -math.log1p(-q)
+    # Q/alpha, and the share of the weights pi_t that comes from it; the rest is Nesterov's alpha_t b_t.
+    Q = a / (1 - rho)
+    whole = (1 - beta) * Q + b
+    inherited = (1 - beta) * Q / whole
+    first = decrease / math.sqrt(q)
+    second = inherited * first * rho / math.sqrt(1 - rho**2)
+    growth = inherited * first * (share * rho) ** 2 / (2 * (1 - rho) ** 2)
+    s, zeta = least_ratio(second, (Share(first, 1.0), Share(growth, inherited, None if growth else 0.0)), 1.0)
+    divisor = 1 - s - zeta * inherited
+    noise = (first / s + second + (growth / zeta if zeta else 0.0)) / divisor
+    rest = Q - a
+    u, g = rest * (a + b / 2) + (a + b) * a / 2, rest * b / 2 + (a + b) * b / 2
+    drift = decrease / q * (((1 - beta) / (1 - rho)) ** 2 * u + g) / (whole * divisor)
+    return Floor(noise, drift, s, zeta)
+
+
+def heavy_ball_floor(factor: float, theta: float) -> Floor:
+    r"""Return the floor of Theorem H: noise :math:`4\ell/\sqrt q` whatever the momentum.
+
+    Args:
+      factor: mu, in [0, 1).
+      theta: in (0, 1).
+    """
+    plain = constant_floor(0.0, theta)
+    return Floor(plain.noise, plain.drift * (1 + factor) / (1 - factor) ** 2, plain.s)
+
+
+def least_theta(beta: float) -> float:
+    """Return the theta from which on the noise floor is below 1: below it the theory is silent.
+
+    Args:
+      beta: in [0, 1).
+
+    Examples:
+      >>> f"{least_theta(0.9):.6f}"
+      '0.983483'
+    """
+    low, high = 1e-12, 1 - beta**2  # of q; the floor grows with q
+    for _ in range(200):
+        middle = (low + high) / 2
+        if constant_floor(beta, 1 - middle, q=middle).noise < 1:
+            low = middle
+        else:
+            high = middle
+    return 1 - low
 
 
 @dataclass(frozen=True)
@@ -46,7 +227,10 @@ class HorizonAnswer:
         drift: c_drift, what multiplies d L / G_1.
         decay: what decoupled decay adds for weights of the asserted size; None where none is asserted.
         floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
+        norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
+        provided: what the numbers take for granted beyond the common assumptions, as a phrase; "" for nothing.
         outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
+        unknown: why the numbers were not computed, where a theorem might cover it; "" where they were.
         bound: the smallest bound on the problem that was given.
     """
 
@@ -57,50 +241,67 @@ class HorizonAnswer:
     drift: float | None = None
     decay: float | None = 0.0
     floor: float | None = None
+    norm: float = 1.0
+    provided: str = ""
     outside: tuple[str, ...] = ()
+    unknown: str = ""
     bound: Any = None
 
     @property
     def relative(self) -> float | None:
-        """The share of the trivial bound that noise and decay leave, in the preconditioned norm."""
-        return None if self.noise is None or self.decay is None else self.noise + self.decay
+        """The share of the trivial bound that noise and decay leave, as a square of the l1 norm's."""
+        return None if self.noise is None or self.decay is None else self.norm * (self.noise + self.decay)
 
     @property
     def informative(self) -> bool:
         """Whether noise and decay leave less than the trivial bound: it then speaks on some problem."""
         return not self.outside and self.relative is not None and self.relative < 1
 
+    def also_provided(self, phrase: str) -> HorizonAnswer:
+        """The same answer, which takes one thing more for granted."""
+        return replace(self, provided=", and ".join(filter(None, (self.provided, phrase))))
+
     @property
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
-        run = f"for your {self.steps:,} steps"
+        run = f"for your {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
+        but = f"; but for that, {self._leaves}"
         if self.outside:
-            beside = "" if self.noise is None else f"; but for that, the noise leaves {self._leaves}"
-            return f"{run}: no theorem covers it ({'; '.join(self.outside)}){beside}"
+            return (
+                f"{run}: no theorem covers it ({'; '.join(self.outside)}){'' if self.noise is None else but}"
+            )
+        if self.unknown:
+            return f"{run}: undecided, {self.unknown}"
         if self.decay is None:
-            return f"{run}: decoupled decay needs a bound on the weights; but for it, the noise leaves {self._leaves}"
+            return f"{run}: needs a bound on the weights, for their decay{but}"
         if not self.informative:
-            return f"{run}: silent (noise and decay leave {self._leaves} of what holds without a theorem)"
-        return f"{run}: guaranteed to within {self._leaves} of what holds without a theorem (informative)"
+            return f"{run}: silent ({self._leaves})"
+        return f"{run}: guaranteed to within {_rounded_up(self.relative or 0.0)} of {_TRIVIAL} (informative)"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     @property
     def _leaves(self) -> str:
-        number = self.noise if self.relative is None else self.relative
-        return "nothing" if number is None else f"{number:.2g}" if number < 100 else "far more than all"
+        """What is left of the trivial bound, where it is not certain or no gain."""
+        number, causes = (
+            (self.relative, "noise and decay leave")
+            if self.decay
+            else (None if self.noise is None else self.norm * self.noise, "the noise leaves")
+        )
+        much = "far more than" if number is None or number >= 100 else f"{_rounded_up(number)} of"
+        return f"{causes} {much} {_TRIVIAL}"
 
     def lines(self) -> list[str]:
-        """The answer with its numbers, one line each."""
+        """The answer, and its numbers with the theorem they are of."""
         if self.noise is None:
             return [self.statement]
-        numbers = (
-            f"  noise {self.noise:.4g}, gap {self.gap:.4g}, drift {self.drift:.4g} (Theorem {self.theorem})"
-        )
-        floor = (
-            []
-            if self.floor is None
-            else [f"  noise never falls below {self.floor:.4g}, however long the run"]
-        )
-        return [self.statement, numbers, *floor]
+        floor = "" if self.floor is None or self.floor > self.noise else f" (never below {self.floor:.4g})"
+        theorem = f"(Theorem {self.theorem})"
+        return [
+            self.statement,
+            f"  noise {self.noise:.4g}{floor}, gap {self.gap:.4g}, drift {self.drift:.4g} {theorem}",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; a number that a double cannot hold is None."""
@@ -109,9 +310,11 @@ class HorizonAnswer:
             "steps": self.steps,
             "theorem": self.theorem,
             **numbers,
+            "norm": _finite(self.norm),
             "informative": self.informative,
             "statement": self.statement,
             "outside": list(self.outside),
+            "unknown": self.unknown,
         }
 
 
@@ -122,36 +325,43 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
         TheoremError: the number of steps is no whole number >= 1.
     """
     last = whole_steps(steps)
-    outside = beyond(x, _ALLOWED)
+    allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
+    outside = beyond(x, allowed)
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
-        return HorizonAnswer(last, outside=(*outside, f"the recursions are run up to {LONGEST:,} steps"))
-    if beyond(bare, _ALLOWED):
+        return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
+    if beyond(bare, allowed):
         return HorizonAnswer(last, outside=outside)
     try:
         return replace(_numbers(bare, last, assume or Assumptions()), outside=outside)
+    except Undecided as spent:
+        return HorizonAnswer(last, outside=outside, unknown=str(spent))
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, str(error)))
 
 
-def whole_steps(steps: float) -> int:
+def whole_steps(steps: float, name: str = "horizon") -> int:
     """A number of steps as an int; people also write 1e6.
 
     Raises:
         TheoremError: it is no whole number >= 1.
     """
     if isinstance(steps, bool) or not (math.isfinite(steps) and steps >= 1 and steps == math.floor(steps)):
-        raise TheoremError(f"horizon: expected a whole number of steps >= 1, got {steps}")
+        raise TheoremError(f"{name}: expected a whole number of steps >= 1, got {steps}")
     return int(steps)
 
 
 def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
-    if x.initial_v == 0 and x.eps == _NOTHING:
+    if x.initial_v == 0 and x.eps == NOTHING:
         raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
+    if x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None):
+        raise TheoremError("decoupled weight decay beside Nesterov or heavy-ball momentum")
     sequences = Sequences.of_algorithm(x, steps)
-    numbers = three_numbers(sequences, form_of(x))
-    if not math.isfinite(numbers.gap):
-        raise TheoremError("every learning rate up to the horizon is 0")
+    numbers = three_numbers(sequences, form_of(x), under_root=x.eps_under_root)
+    provided = [_BOUNDED] if x.running_maximum else []
+    provided += [_DECAY_IN_LOSS] if x.l2 else []
+    if x.decay != NOTHING and assume.weights_bound is not None:
+        provided.append(f"|x_t|_inf <= {assume.weights_bound:g}")
     return HorizonAnswer(
         steps,
         theorem=letter_of(x),
@@ -160,47 +370,85 @@ def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
         drift=numbers.drift,
         decay=_decay_share(x, sequences, numbers.noise, assume),
         floor=noise_floor(x),
+        norm=numbers.norm,
+        provided=", and ".join(provided),
     )
 
 
 def letter_of(x: Algorithm) -> str:
     """The letter of the theorem with weights that covers the algorithm."""
-    if x.decay != _NOTHING:
+    if x.decay != NOTHING:
         return "D"
+    if x.running_maximum:
+        return "M_E"
     if x.heavy_ball is not None:
         return "H"
     if x.nesterov is not None:
         return "N"
-    return "W" if x.eps == _NOTHING else "E"
+    return "W" if x.eps == NOTHING else "E"
 
 
 def form_of(x: Algorithm) -> Form:
-    """The terms of Theorem W, E, N or H for an algorithm."""
+    """The terms of Theorem W, E, N, H or M_E for an algorithm."""
     ball = x.heavy_ball
     if ball is not None:
         return lambda block, _: heavy_ball_terms(block, float(ball.factor), rate_inside=ball.rate_inside)
-    return lambda block, before: adam_terms(block, before, under_root=x.eps_under_root)
+    return lambda block, before: adam_terms(
+        block, before, under_root=x.eps_under_root, running_maximum=x.running_maximum
+    )
 
 
 def noise_floor(x: Algorithm) -> float | None:
     """The number that c_noise tends to for constant beta and theta; None where one of them moves."""
     beta, theta = x.method.beta, x.method.theta
-    if not (beta.is_constant and theta.is_constant and theta(1) > 0):
+    if x.running_maximum or not (beta.is_constant and theta.is_constant and theta(1) > 0):
         return None
     if x.heavy_ball is not None:
         return heavy_ball_floor(float(x.heavy_ball.factor), theta(1)).noise
-    return constant_floor(beta(1), theta(1), q=(1 - theta)(1)).noise
+    above = decide.positive(theta - beta * beta)  # as numbers, not as floats: 0.49 and 0.7^2 are one
+    if not above.holds:
+        return math.inf if above.status is Status.FAILS else None
+    weights, q = (1.0, 0.0), (1 - theta)(1)
+    if x.nesterov is not None:
+        weights = (_limit(x.nesterov.momentum_weight), _limit(x.nesterov.gradient_weight))
+    share = 0.0
+    if x.eps != NOTHING:
+        if not _limit(x.eps):  # what is added vanishes or grows: its share has no such limit
+            return None
+        share = q if x.eps_under_root else q / (1 + math.sqrt(theta(1)))
+    a, b = weights
+    if a is None or b is None or a + b <= 0:
+        return None
+    floor = constant_floor(beta(1), theta(1), q=q, share=share, momentum_weight=a, gradient_weight=b)
+    return floor.noise
+
+
+def _limit(schedule: Schedule) -> float | None:
+    """The limit of a sequence that is not negative, where its form tells it."""
+    growth = schedule.growth
+    if growth is None or growth.trend > 0:
+        return None
+    return 0.0 if growth.trend < 0 or growth.is_zero else growth.limit
 
 
 def _decay_share(x: Algorithm, sequences: Sequences, noise: float, assume: Assumptions) -> float | None:
     """What decoupled decay adds to the noise for weights within the asserted X: Theorem D on a flat, even problem."""
-    if x.decay == _NOTHING:
+    if x.decay == NOTHING:
         return 0.0
-    if assume.weights_bound is None or x.nesterov is not None or x.heavy_ball is not None:
+    if assume.weights_bound is None:
         return None
     flat = Problem(1e-30, [TYPICAL_GRADIENT], 1, 0.0, box=assume.weights_bound)
     found = decay_bound(sequences, flat, under_root=x.eps_under_root)
     return max(0.0, found.value / TYPICAL_GRADIENT - noise)
+
+
+def _rounded_up(share: float) -> str:
+    """Two digits, never below the number: a share of 0.997 is no "1", and one of 1.002 is no "1" either."""
+    if not 0 < share < math.inf:
+        return f"{share:.2g}"
+    unit = Decimal(1).scaleb(Decimal(str(share)).adjusted() - 1)
+    digits = Decimal(str(share)).quantize(unit, ROUND_CEILING)
+    return f"{share:.4g}" if digits == 1 and share < 1 else f"{digits.normalize():f}"
 
 
 def _finite(number: float | None) -> float | None:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.recursions import Array
+from generic_adam.theorems.sequences import Array
 from generic_adam.theorems.sweep import Part
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.

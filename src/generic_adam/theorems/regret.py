@@ -58,15 +58,14 @@ from generic_adam.schedules import (
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, StepWitness
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import Rate
-from generic_adam.theorems.recursions import Array, minus_log
-from generic_adam.theorems.sequences import BLOCK, Block, Sequences
+from generic_adam.theorems.sequences import BLOCK, Array, Block, Sequences, minus_log
 from generic_adam.theorems.theorem import About, Assumptions, Finding, Theorem
-from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.verdicts import Condition, Rate, Status
 
 # Steps that are walked for a witness, and how many of them may be compared in fractions.
 _WALKED = 100_000
 _EXACT = 4096
+_CONVEX = "the losses are convex, on a bounded domain with projection"
 # Values of schedules are right to a few units in the last place; what differs by more than this differs.
 _ROUNDING = 1e-11
 
@@ -207,12 +206,12 @@ class Regret(Theorem):
         if x.running_maximum:
             exponent = falls[1]
             rate = None if exponent is None else Rate(-min(exponent, 1 - exponent), Fraction(0), Fraction(0))
-            return self.finding([first, falls[0], _above_squared_beta(x.method)], rate)
+            return self.finding([first, falls[0], _above_squared_beta(x.method)], rate, needs=(_CONVEX,))
         decided = gamma(x.method)
         witness = decided.witness.t if isinstance(decided.witness, StepWitness) else None
         third = Condition(3, decided.status, decided.reason + ".", witness)
         rate = Rate(Fraction(-1, 2), Fraction(0), Fraction(0))
-        return self.finding([first, falls[0], third, _zeta_is_finite(x.method)], rate)
+        return self.finding([first, falls[0], third, _zeta_is_finite(x.method)], rate, needs=(_CONVEX,))
 
 
 def _rate_of_steps(alpha: Schedule) -> tuple[Condition, Fraction | None]:

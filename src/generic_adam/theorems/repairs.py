@@ -16,15 +16,7 @@ from flint import fmpq
 from generic_adam.errors import MethodError, ScheduleError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
-    BiasCorrection,
-    Constant,
-    Divide,
-    Join,
-    Maximum,
-    Power,
     Schedule,
-    Time,
-    WeightedTheta,
     as_power_of_t,
     as_schedule,
     join,
@@ -33,6 +25,7 @@ from generic_adam.schedules import (
     sqrt,
     substitute,
     t,
+    tree,
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
 
@@ -86,7 +79,7 @@ class Candidate:
 
 def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
     """The algorithm with another theta, the bias corrections of the old one in alpha and eps included."""
-    corrections: dict[Schedule, Schedule] = {BiasCorrection(x.method.theta): BiasCorrection(theta)}
+    corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(x.method.theta): tree.BiasCorrection(theta)}
     alpha = substitute(x.method.alpha, corrections)
     return replace(x, method=Method(alpha, x.method.beta, theta), eps=substitute(x.eps, corrections))
 
@@ -141,7 +134,7 @@ def shifted_time(candidate: Candidate) -> Iterator[Candidate]:
 def later_weights(candidate: Candidate) -> Iterator[Candidate]:
     """Start the weights of Weighted AdaEMA later, with W_0 the sum so far: theta_t becomes theta_{t+k}."""
     theta = candidate.method.theta
-    if not isinstance(theta, WeightedTheta):
+    if not isinstance(theta, tree.WeightedTheta):
         return
     total = theta.initial
     for start in range(1, _LATEST_START + 1):
@@ -149,7 +142,7 @@ def later_weights(candidate: Candidate) -> Iterator[Candidate]:
         if shifted is None:
             return
         total += Fraction(theta.weights(start)).limit_denominator(10**12)
-        later = WeightedTheta(shifted, total)
+        later = tree.WeightedTheta(shifted, total)
         phrase = f"the weights start at w_{start + 1}, with W_0 = {float(total):g} the sum so far"
         yield candidate.changed(phrase, 1, theta=later)
 
@@ -207,6 +200,24 @@ def root_decay(candidate: Candidate) -> Iterator[Candidate]:
     alpha = candidate.method.alpha * minimum(1, sqrt(as_schedule(hold) / t))
     phrase = f"alpha_t times min(1, sqrt({_number(hold)}/t))"
     yield candidate.changed(phrase, math.floor(hold) + 1, alpha=alpha)
+
+
+def falling_rate(candidate: Candidate) -> Iterator[Candidate]:
+    """Let alpha_t alone fall from t = K on, where theta_t is not in the way.
+
+    AMSGrad's maximum asks for alpha_t -> 0 at a constant theta (Theorem M); plain SGD has no theta, and its squared
+    steps need a finite sum (Robbins and Monro).
+    """
+    x = candidate.algorithm
+    if x.preconditioned and not x.running_maximum:
+        return
+    hold = Fraction(candidate.keep or (_memory(x.method.theta) if x.preconditioned else None) or 1000)
+    share = as_schedule(hold) / t
+    factor, text = (sqrt(share), f"sqrt({_number(hold)}/t)")
+    if not x.preconditioned:
+        factor, text = share**0.75, f"({_number(hold)}/t)^0.75"
+    phrase = f"alpha_t times min(1, {text})"
+    yield candidate.changed(phrase, math.floor(hold) + 1, alpha=x.method.alpha * minimum(1, factor))
 
 
 def continued_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -268,11 +279,11 @@ STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((1, capped_momentum),),
     ((2, held_beginning), (2, shifted_time), (2, later_weights)),
     ((4, rising_theta), (3, slower_theta)),
-    ((3, root_decay), (3, capped_chi), (4, continued_rate), (4, raised_rate)),
+    ((3, root_decay), (3, capped_chi), (4, continued_rate), (4, raised_rate), (5, falling_rate)),
     ((5, fading_decay),),
 )
 """The repairs with the condition each is for, in the order in which they are tried: beta, theta, alpha, decay
-(5 stands for decay, which the paper has not)."""
+(5 stands for what the paper has not: decay, AMSGrad's maximum, plain SGD)."""
 
 
 def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
@@ -285,10 +296,10 @@ def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
 
 def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
     """Return the schedule with t replaced by another time, or None where it has more than t inside."""
-    if isinstance(schedule, Time):
+    if isinstance(schedule, tree.Time):
         return time
     # The threshold of a join is a time of its own, which would stay where it is.
-    if isinstance(schedule, Join) or not schedule.accepts_real_times:
+    if isinstance(schedule, tree.Join) or not schedule.accepts_real_times:
         return None
     parts: list[object] = []
     for field in fields(schedule):  # type: ignore[arg-type]
@@ -303,9 +314,11 @@ def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
 def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] | None:
     """Return (c, time, r) if the schedule is c/time^r by its form, with time t or max(t, K)."""
     match complement:
-        case Divide(Constant(scale), Power(Time() | Maximum() as time, Constant(exponent))):
+        case tree.Divide(
+            tree.Constant(scale), tree.Power(tree.Time() | tree.Maximum() as time, tree.Constant(exponent))
+        ):
             return scale, time, exponent
-        case Divide(Constant(scale), Time() | Maximum() as time):
+        case tree.Divide(tree.Constant(scale), tree.Time() | tree.Maximum() as time):
             return scale, time, Fraction(1)
         case _:
             return None
@@ -313,8 +326,8 @@ def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] 
 
 def _memory(theta: Schedule) -> Fraction | None:
     """Return 1/(1 - theta) for the constant that theta_t is, or was before it was made to rise."""
-    constant = theta.left if isinstance(theta, Maximum) else theta
-    if not isinstance(constant, Constant) or not 0 < constant.value < 1:
+    constant = theta.left if isinstance(theta, tree.Maximum) else theta
+    if not isinstance(constant, tree.Constant) or not 0 < constant.value < 1:
         return None
     return 1 / (1 - constant.value)
 

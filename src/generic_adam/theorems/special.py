@@ -9,15 +9,38 @@ constant beta.
 
 **S** (signSGD, after Bernstein, Wang, Azizzadenesheli, Anandkumar 2018): Adam with both betas 0 and no eps.
 
-All three bound the plain average over the steps 1..T; the proofs are on the theorems' page.
+All three bound a plain average over the steps 1..T; the proofs are on the theorems' page. For ever they say
+something with exact gradients alone: noise leaves :math:`(1-\beta)\sigma^2`, :math:`\sigma^2/b` or
+:math:`2\|\sigma\|_1`. G and Z ask for steps that are small beside L and eps, so L and a bound on every gradient
+have to be asserted.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import Constant, Schedule, bias_correction, exact, sqrt
+from generic_adam.schedules.enclosure import collected
+from generic_adam.theorems import decide
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sequences import BLOCK, Sequences
+from generic_adam.theorems.theorem import (
+    EXACT,
+    NOTHING,
+    Assumptions,
+    Finding,
+    Offer,
+    Theorem,
+    as_condition,
+    vanishing_steps,
+)
+from generic_adam.theorems.verdicts import Condition, Rate, Status
 
 
 @dataclass(frozen=True)
@@ -148,3 +171,259 @@ def sign_bound(
         raise TheoremError("Theorem S: expected a positive rate, a batch of at least 1 and at least one step")
     value = gap / (rate * steps) + 2 * deviation_sum / math.sqrt(batch) + rate * smoothness_sum / 2
     return AverageBound("S", value, "each coordinate moves by its gradient's sign", True)
+
+
+_ONE_OVER_T: Rate = Rate(Fraction(-1), Fraction(0), Fraction(0))
+
+
+def _exact(number: int, assume: Assumptions, floor: str) -> Condition:
+    """Exact gradients: noise leaves a floor under the average."""
+    if assume.full_batch:
+        return Condition(number, Status.HOLDS, "Every gradient is exact.")
+    return Condition(
+        number, Status.FAILS, f"Noise leaves {floor} under the average, however long the run is."
+    )
+
+
+def _asserted(x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+    coupled = ("decay inside the gradient changes its L and G",) if x.l2 else ()
+    missing = [
+        phrase
+        for value, phrase in (
+            (assume.smoothness, "it asks for the smoothness L of the loss"),
+            (assume.gradient_norm, "it asks for a bound on every stochastic gradient"),
+        )
+        if not value
+    ]
+    return (*coupled, *missing)
+
+
+def _needs(assume: Assumptions, *, exact: bool) -> tuple[str, ...]:
+    said = (f"the gradient is {assume.smoothness:g}-Lipschitz", f"|g_t| <= {assume.gradient_norm:g} always")
+    return (*said, EXACT) if exact else said
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """x_{t+1} = x_t - rate s_t m_t with lower <= s_t <= upper: what Theorem G takes from an algorithm."""
+
+    rate: float
+    beta: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, x: Algorithm, gradient: float) -> _Steps | None:
+        """None where the form is none of: constants throughout, or torch's bias corrections of them."""
+        method, beta = x.method, _constant(x.method.beta)
+        if beta is None:
+            return None
+        largest = max(gradient, math.sqrt(x.initial_v))
+        rate, eps = _constant(method.alpha), _constant(x.eps)
+        if rate is not None and eps:
+            below = math.hypot(largest, eps) if x.eps_under_root else largest + eps
+            return cls(rate, beta, 1 / below, 1 / eps)
+        # lr sqrt(1 - prod theta)/(1 - beta^t) m_t/(sqrt(v_t) + eps sqrt(1 - prod theta)): v_t/(1 - prod theta) <= G^2.
+        correction = sqrt(bias_correction(method.theta))
+        rate = _constant(collected(method.alpha * bias_correction(method.beta) / correction))
+        eps = _constant(collected(x.eps / correction))
+        if rate is None or not eps or x.eps_under_root or x.initial_v or x.running_maximum:
+            return None
+        return cls(rate, beta, 1 / (gradient + eps), 1 / ((1 - beta) * eps))
+
+
+def _constant(schedule: Schedule) -> float | None:
+    return schedule(1) if schedule.is_constant else None
+
+
+class Averaging(Theorem):
+    """Theorem G: momentum averages the noise away, whatever the second moment is."""
+
+    name: ClassVar = "G"
+    title: ClassVar = "Theorem G"
+    statement: ClassVar = "the average of E |grad f(x_t)|^2 over the steps tends to 0"
+    covered: ClassVar = "Adam with constants, any theta, where alpha is small beside eps and 1/L"
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_t| <= G always", "a bound on the variance")
+    source: ClassVar = "docs/theorems/special.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "centered"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; constants, an eps, and L and G are needed."""
+        known = _Steps.of(x, 1.0) is not None
+        form = () if known else ("it is about constant alpha, beta and eps > 0, bias-corrected or not",)
+        return (*super().outside(x, assume), *form, *_asserted(x, assume))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u)), and exact gradients."""
+        steps = _Steps.of(x, assume.gradient_norm or 0.0)
+        if steps is None or assume.smoothness is None:  # examine asks outside first
+            raise TheoremError("Theorem G: expected constants and a smoothness")
+        limit = largest_averaging_rate(assume.smoothness, steps.beta, steps.upper)
+        told = f"alpha = {steps.rate:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
+        small = _compared(1, steps.rate, limit, told)
+        exact = _exact(2, assume, "(1 - beta) sigma^2 c_u/c_l")
+        needs = _needs(assume, exact=assume.full_batch)
+        return self.finding([small, exact], _ONE_OVER_T, needs=needs)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem G after T steps, tau uniform."""
+        taken = _Steps.of(x, _sup(problem))
+        if taken is None:
+            raise TheoremError("it is about constant alpha, beta and eps > 0, bias-corrected or not")
+        found = averaging_bound(
+            alpha=taken.rate,
+            beta=taken.beta,
+            lower=taken.lower,
+            upper=taken.upper,
+            smoothness=problem.smoothness,
+            gap=problem.gap,
+            variance=_variance(problem),
+            first_gradient=problem.total_gradient_bound**2,
+            steps=steps,
+        )
+        return _offered(found, problem)
+
+
+class BigBatch(Theorem):
+    """Theorem Z: RMSProp with big batches, 1 - theta small beside eps^2."""
+
+    name: ClassVar = "Z"
+    title: ClassVar = "Theorem Z"
+    statement: ClassVar = Averaging.statement
+    covered: ClassVar = "RMSProp with constants and an eps that is large beside alpha L and G sqrt(1 - theta)"
+    assumptions: ClassVar = Averaging.assumptions
+    source: ClassVar = "docs/theorems/special.md"
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed; no momentum, constants, an eps beside the root, and L and G are needed."""
+        method = x.method
+        momentum = () if method.beta == NOTHING else ("it is about RMSProp, without momentum",)
+        steady = all(one.is_constant for one in (method.alpha, method.theta, x.eps))
+        form = (
+            ()
+            if steady and x.eps(1) > 0 and method.theta(1) > 0 and not x.eps_under_root
+            else ("it is about constant alpha, theta and eps > 0 beside the root",)
+        )
+        large = assume.gradient_norm is not None and x.initial_v > assume.gradient_norm**2
+        start = ("v_0 exceeds the squared bound on the gradients",) if large else ()
+        return (*super().outside(x, assume), *momentum, *form, *start, *_asserted(x, assume))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha <= eps/(2L), 1 - theta <= eps^2/(16 G^2), and exact gradients."""
+        if not assume.smoothness or not assume.gradient_norm:  # examine asks outside first
+            raise TheoremError("Theorem Z: expected a smoothness and a bound on the gradients")
+        alpha, q, eps = (_number(one) for one in (x.method.alpha, 1 - x.method.theta, x.eps))
+        largest, share = (
+            eps / (2 * exact(assume.smoothness)),
+            eps**2 / (16 * exact(assume.gradient_norm) ** 2),
+        )
+        said = [f"{float(one):.4g}" for one in (alpha, largest, q, share)]
+        conditions = [
+            _compared(1, alpha, largest, f"alpha = {said[0]}, and eps/(2L) = {said[1]} is the largest."),
+            _compared(2, q, share, f"1 - theta = {said[2]}, and eps^2/(16 G^2) = {said[3]} is the largest."),
+            _exact(3, assume, "(sqrt(theta) G + eps)/eps times the variance of a batch"),
+        ]
+        return self.finding(conditions, _ONE_OVER_T, needs=_needs(assume, exact=assume.full_batch))
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem Z after T steps, tau uniform."""
+        found = big_batch_bound(
+            alpha=x.method.alpha(1),
+            theta=x.method.theta(1),
+            eps=x.eps(1),
+            smoothness=problem.smoothness,
+            gap=problem.gap,
+            gradient_sup=_sup(problem),
+            variance=_variance(problem),
+            steps=steps,
+        )
+        return _offered(found, problem)
+
+
+class Sign(Theorem):
+    """Theorem S: signSGD, which is Adam with beta = theta = 0 and nothing added."""
+
+    name: ClassVar = "S"
+    title: ClassVar = "Theorem S"
+    statement: ClassVar = "the average of E |grad f(x_t)|_1, weighted by alpha_t, tends to 0"
+    covered: ClassVar = "steps by the sign of the gradient: Adam with both betas 0 and no eps"
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "a bound on the variance of every coordinate")
+    source: ClassVar = "docs/theorems/special.md"
+    allows: ClassVar = frozenset({"initial_v"})
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed, and both betas are 0."""
+        signs = x.method.beta == NOTHING and x.method.theta == NOTHING
+        return (*super().outside(x, assume), *(() if signs else ("it is about beta = theta = 0",)))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha_t >= 0 with alpha_t -> 0 and an infinite sum, and exact gradients."""
+        conditions, rate = vanishing_steps(x.method.alpha)
+        conditions.append(as_condition(3, decide.not_negative(x.method.alpha, name="alpha_t")))
+        conditions.append(_exact(4, assume, "2 |sigma|_1"))
+        return self.finding(conditions, rate, needs=(EXACT,) if assume.full_batch else ())
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem S after T steps, tau drawn in proportion to alpha_t."""
+        sequences, rates, squares = Sequences.of_algorithm(x, steps), 0.0, 0.0
+        for start in range(1, steps + 1, BLOCK):
+            stop = min(start + BLOCK, steps + 1)
+            alpha = sequences.block(start, stop).alpha
+            share = (stop - start) / len(alpha)
+            rates, squares = rates + float(alpha.sum()) * share, squares + float((alpha**2).sum()) * share
+        if rates <= 0:
+            raise TheoremError("every learning rate up to the horizon is 0")
+        # The constant step of the statement, delta = sum alpha^2/sum alpha, T = (sum alpha)^2/sum alpha^2.
+        value = (problem.gap + problem.dimension * problem.smoothness * squares / 2) / rates
+        value += 2 * _deviations(problem)
+        # |grad|^(4/3) <= G^(1/3) |grad|_1.
+        expectation = math.sqrt(problem.total_gradient_bound) * value**1.5
+        return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})
+
+
+def _compared(number: int, given: float | Fraction, limit: float | Fraction, told: str) -> Condition:
+    """given <= limit; of two fractions exactly, of floats, which may be off by rounding, a tie is open."""
+    rational = isinstance(given, Fraction) and isinstance(limit, Fraction)
+    rounding = 0 if rational else 1e-12
+    if given <= limit * (1 - rounding):
+        return Condition(number, Status.HOLDS, told)
+    return Condition(number, Status.FAILS if given > limit * (1 + rounding) else Status.UNDECIDED, told)
+
+
+def _number(schedule: Schedule) -> float | Fraction:
+    """The value of a constant: a fraction where its form has one."""
+    simple = collected(schedule)
+    return simple.value if isinstance(simple, Constant) else schedule(1)
+
+
+def _sup(problem: Problem) -> float:
+    if not problem.sup_parts:
+        raise TheoremError("expected a bound |g_k| <= G_k that always holds (`gradient_sup`)")
+    return max(part.gradient for part in problem.sup_parts)
+
+
+def _variance(problem: Problem) -> float:
+    """E |g - grad f|^2, at most E |g|^2 where it is not given."""
+    given = problem.variance
+    total = problem.total_gradient_bound**2
+    if given is None:
+        return total
+    return min(total, math.fsum(given) if isinstance(given, Sequence) else given)
+
+
+def _deviations(problem: Problem) -> float:
+    """The sum of the coordinates' standard deviations."""
+    given = problem.variance
+    if given is None:
+        return problem.gradient_sum_bound
+    if isinstance(given, Sequence):
+        return math.fsum(math.sqrt(one) for one in given)
+    return math.sqrt(problem.dimension * given)
+
+
+def _offered(found: AverageBound, problem: Problem) -> Offer:
+    """(E |grad|^(4/3))^(3/2) <= E |grad|^2, and E |grad|_1 <= sqrt(d E |grad|^2)."""
+    if not found.holds:
+        raise TheoremError(f"expected {found.hypothesis}")
+    return Offer(found.value, math.sqrt(problem.dimension * found.value), {"mean_square": found.value})

@@ -20,17 +20,30 @@ memory stays flat. The noise depends on s alone and the drift on zeta alone, nea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from generic_adam.theorems.recursions import Array, Recursion, log_growth, majorant, minus_log
-from generic_adam.theorems.sequences import BLOCK, Block, Sequences
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.sequences import (
+    BLOCK,
+    Array,
+    Block,
+    Recursion,
+    Sequences,
+    log_growth,
+    majorant,
+    minus_log,
+)
 
-# The number of steps up to which the blocks are kept for a second look.
-_KEPT = 1 << 20
+KEPT = 1 << 20
+"""The number of steps up to which the blocks are kept for a second look."""
+
+# Every term is >= 0: one that a double cannot hold, 1/q_t where 1 - theta_t underflows, makes the sum infinite.
+_beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +159,16 @@ class Sweep:
         """T."""
         return self._sequences.steps
 
+    def beginning(self) -> Sweep:
+        """The same over the steps that would be kept: what the shares of a long run are guessed from."""
+        return Sweep(replace(self._sequences, steps=min(self.steps, KEPT)), self._form, self._power)
+
     @property
     def initial_v(self) -> float:
         """v_0."""
         return self._sequences.initial_v
 
+    @_beyond_doubles
     def _go_forwards(self) -> None:
         growth = squares = decreased = 0.0  # R, M and lambda
         last_eps: float | None = None
@@ -160,6 +178,7 @@ class Sweep:
         self.has_momentum = self.has_gradient_weight = self._eps_falls = False
         for start, stop in self._bounds:
             block = self._sequences.block(start, stop)
+            _check_range(block)
             if last_eps is None:
                 last_eps = float(block.eps[0])
                 self.first_eps, self.first_theta = last_eps, float(block.theta[0])
@@ -176,6 +195,8 @@ class Sweep:
             last_eps = float(block.eps[-1])
             self.largest_eps = max(self.largest_eps, float(block.eps.max()))
             self.smallest_eps = min(self.smallest_eps, float(block.eps.min()))
+        if self.first_theta == 0 and self.smallest_eps <= 0:
+            raise TheoremError("theta_1 = 0 wipes v_0 out and nothing is added: a step may divide by 0")
 
     def _states(self, block: Block, start: int, stop: int) -> tuple[Terms, Array, Array]:
         """Return the terms, R and M of a block."""
@@ -194,7 +215,7 @@ class Sweep:
             return
         kept: list[Piece] = []
         for piece in self._go_backwards():
-            if self._sequences.steps <= _KEPT:
+            if self._sequences.steps <= KEPT:
                 kept.append(piece)
             yield piece
         self._kept = kept or None
@@ -271,24 +292,24 @@ class Sweep:
         piece.increments[ratio] = growth
         return growth
 
+    @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
         r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c."""
         groups = [_grouped(parts, one) for one in series]
         after = [dict.fromkeys(group, 0.0) for group in groups]
         totals = [0.0] * len(series)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for piece in self.pieces():
-                for index, one in enumerate(series):
-                    for key, members in groups[index].items():
-                        values = one.values(piece, key)
-                        if values is None:
-                            continue
-                        hat = majorant(values, after[index][key])
-                        after[index][key] = float(hat[0])
-                        for part in members:
-                            change = self.increments(piece, self.ratio(part))
-                            totals[index] += part.count * one.factor(part) * _dot(hat, change, piece.length)
-        return totals
+        for piece in self.pieces():
+            for index, one in enumerate(series):
+                for key, members in groups[index].items():
+                    values = one.values(piece, key)
+                    if values is None:
+                        continue
+                    hat = majorant(values, after[index][key])
+                    after[index][key] = float(hat[0])
+                    for part in members:
+                        change = self.increments(piece, self.ratio(part))
+                        totals[index] += part.count * one.factor(part) * _dot(hat, change, piece.length)
+        return [math.inf if math.isnan(found) else found for found in totals]
 
 
 @dataclass(frozen=True)
@@ -376,6 +397,31 @@ def _advanced(values: Array, after: float, length: int) -> Array:
     if len(values) == 1 and values[0] == after:
         return values
     return np.concatenate([np.broadcast_to(values, length)[1:], [after]])
+
+
+def _check_range(block: Block) -> None:
+    """What every theorem with weights asks of the steps: alpha_t >= 0, beta_t in [0, 1), theta_t in (0, 1).
+
+    theta_1 = 0 may be: the first step inherits nothing.
+
+    Raises:
+      TheoremError: a value is outside, with its step.
+    """
+    theta = block.theta
+    if block.start == 1 and theta[0] == 0 and (len(theta) > 1 or block.stop == 2):
+        theta = theta[1:]
+    for claim, values, inside in (
+        ("alpha_t >= 0", block.alpha, block.alpha >= 0),
+        ("0 <= beta_t < 1", block.beta, (block.beta >= 0) & (block.beta < 1)),
+        ("theta_t > 0", theta, theta > 0),
+        ("theta_t < 1", block.theta, block.q > 0),
+    ):
+        if not inside.all():
+            at = int(np.argmin(inside))
+            late = block.stop - len(inside) if len(inside) > 1 else max(block.start, 2)
+            raise TheoremError(
+                f"expected {claim}, got {values[min(at, len(values) - 1)]:g} at t = {late + at}"
+            )
 
 
 def _from_second(block: Block) -> Array:

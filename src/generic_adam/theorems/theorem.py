@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -19,13 +19,21 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.conditions import as_condition
-from generic_adam.theorems.decide import Decision, two_sided
+from generic_adam.theorems.decide import Decision, StepWitness, two_sided
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import Rate, rate_of
-from generic_adam.theorems.verdicts import Condition, Status, Verdict, condition_to_dict, verdict_of
+from generic_adam.theorems.verdicts import (
+    Condition,
+    Rate,
+    Status,
+    Verdict,
+    condition_to_dict,
+    rate_of,
+    verdict_of,
+)
 
-_NOTHING = as_schedule(0)
+NOTHING = as_schedule(0)
+EXACT = "every gradient is exact (a full batch)"
+COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 
 
 class Confidence(StrEnum):
@@ -55,15 +63,17 @@ class Assumptions:
         gradient_norm: a number that no stochastic gradient's norm exceeds.
         full_batch: every gradient is exact.
         convex: convex losses on a bounded domain, with projection: the setting of regret.
+        smoothness: L, with which the gradient is Lipschitz; a few theorems ask for steps that are small beside it.
     """
 
     weights_bound: float | None = None
     gradient_norm: float | None = None
     full_batch: bool = False
     convex: bool = False
+    smoothness: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("weights_bound", "gradient_norm"):
+        for name in ("weights_bound", "gradient_norm", "smoothness"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TheoremError(f"{name}: expected a finite number >= 0, got {value!r}")
@@ -193,7 +203,8 @@ class Theorem(ABC):
         if outside:
             conclusion = f"{self.title} does not cover it: {outside[0]}"
             return replace(self.finding(()), outside=outside, conclusion=conclusion)
-        return self.decide(x, assumed)
+        found = self.decide(x, assumed)
+        return replace(found, needs=(*found.needs, COUPLED_DECAY)) if x.l2 else found
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's bound after T steps, for an algorithm that it covers.
@@ -242,8 +253,8 @@ def departures(x: Algorithm) -> tuple[Departure, ...]:
     """Every attribute in which the algorithm differs from the paper's, with why that matters to a theorem."""
     found = [
         ("initial_v", x.initial_v == 0, "v_0 = 0, where v_t may be 0"),
-        ("eps", x.eps != _NOTHING, f"eps_t = {x.eps} is added in the denominator"),
-        ("decay", x.decay != _NOTHING, "decoupled weight decay moves x_t apart from the gradient"),
+        ("eps", x.eps != NOTHING, f"eps_t = {x.eps} is added in the denominator"),
+        ("decay", x.decay != NOTHING, "decoupled weight decay moves x_t apart from the gradient"),
         ("running_maximum", x.running_maximum, "v_t is replaced by its running maximum"),
         ("power", x.power.denominator != 2, f"v_t is raised to the power {x.power}"),
         ("nesterov", x.nesterov is not None, "Nesterov momentum"),
@@ -263,23 +274,31 @@ def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
     return tuple(one.phrase for one in departures(x) if one.attribute not in allowed)
 
 
-@dataclass(frozen=True)
-class Reported:
-    """A published statement whose constants or whose text are not at hand: it is cited and never certifies.
+class Reported(Theorem):
+    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies."""
 
-    Attributes:
-        name: what it is known by.
-        citation: where it was published.
-        applies_to: which algorithms, in words.
-        sentence: what it says, as far as it is known.
-        confidence: how it is known.
-    """
+    confidence: ClassVar = Confidence.REPORTED
 
-    name: str
-    citation: str
-    applies_to: str
-    sentence: str
-    confidence: Confidence = field(default=Confidence.REPORTED)
+    @abstractmethod
+    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
+        """What its hypotheses ask for, and whether the algorithm lacks it."""
+
+    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+        """As allowed, and what of its hypotheses can be decided."""
+        lacking = (phrase for phrase, lacks in self.lacking(x, assume).items() if lacks)
+        return (*super().outside(x, assume), *(f"it asks for {phrase}" for phrase in lacking))
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """Nothing more can be decided: the one condition left says why."""
+        del x, assume
+        return self.finding([Condition(1, Status.UNDECIDED, f"{self.statement}.")])
+
+
+def as_condition(number: int, decision: Decision) -> Condition:
+    """A decision as a numbered condition; the witness is a step or a text."""
+    witness = decision.witness
+    plain = witness.t if isinstance(witness, StepWitness) else None if witness is None else str(witness)
+    return Condition(number, decision.status, decision.reason, plain)
 
 
 def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:

@@ -1,11 +1,13 @@
-"""The typed answers: three statuses for a condition, three verdicts for a method."""
+"""The typed answers: three statuses for a condition, three verdicts for a method, the rate of a certified one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
+
+from generic_adam.schedules import Growth
 
 
 class Status(StrEnum):
@@ -59,6 +61,18 @@ def condition_to_dict(condition: Condition) -> dict[str, Any]:
     }
 
 
-def condition_from_dict(entry: Mapping[str, Any]) -> Condition:
-    """The condition that `condition_to_dict` wrote."""
-    return Condition(entry["number"], Status(entry["status"]), entry["reason"], entry["witness"])
+@dataclass(frozen=True)
+class Rate:
+    r"""T^power (log T)^log (log log T)^loglog up to a constant: the order of Theorem 1's bound."""
+
+    power: Fraction
+    log: Fraction
+    loglog: Fraction
+
+    def __str__(self) -> str:
+        return Growth.of(1, power=self.power, log=self.log, loglog=self.loglog).scale.text("T")
+
+
+def rate_of(ratio: Growth) -> Rate:
+    """The rate that a ratio tending to 0 on the polynomial scale stands for."""
+    return Rate(ratio.power, ratio.log, ratio.loglog)

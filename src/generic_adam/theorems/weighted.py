@@ -16,7 +16,7 @@ conditional second moments.
     \big(\mathbb{E}\|\nabla f(x_\tau)\|_2^{4/3}\big)^{3/2} \le s_2 X_w, \qquad
     \mathbb{E}\|\nabla f(x_\tau)\|_1 \le \sqrt{s_1 X_w}.
 
-Theorem E with :math:`e_t = 0` is this theorem, so `epsilon.adam_terms` holds the recursions of both.
+Theorem E with :math:`e_t = 0` is this theorem, so `adam_terms` holds the recursions of both, and of N.
 """
 
 from __future__ import annotations
@@ -24,11 +24,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Part, Series, Sweep
-from generic_adam.theorems.theorem import Offer
+from generic_adam.theorems.sequences import Array, Block, Sequences
+from generic_adam.theorems.sweep import FIRST, KEPT, SECOND, SHARES, STEPS, Form, Part, Series, Sweep, Terms
+from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition
+
+# How far rounding may carry a share past its bounds.
+_ROUNDING = 1e-9
+# A long run takes the shares of its beginning where they make its bound no more than this much larger.
+_GOOD_ENOUGH = 1.002
 
 
 @dataclass(frozen=True)
@@ -142,15 +153,20 @@ def least_ratio(constant: float, shares: Sequence[Share], divisor: float) -> lis
     ]
     price = math.inf
     for _ in range(100):
-        paid = sum(share.paid / size for share, size in zip(shares, chosen, strict=True) if size)
-        taken = sum(share.weight * size for share, size in zip(shares, chosen, strict=True))
-        ratio = (constant + paid) / (divisor - taken)
+        ratio = _ratio(constant, shares, chosen, divisor)
         if not 0 < ratio < price * (1 - 1e-14):
             break
         price = ratio
         # A share that pays for nothing is 0 in the limit; a number so small changes no digit.
         chosen = [max(share.best(price), 1e-18) if share.fixed is None else share.fixed for share in shares]
     return chosen
+
+
+def _ratio(constant: float, shares: Sequence[Share], chosen: Sequence[float], divisor: float) -> float:
+    """(constant + sum of paid/share)/(divisor - sum of weight * share); infinite where nothing is left to divide by."""
+    paid = sum(share.paid / size for share, size in zip(shares, chosen, strict=True) if size)
+    left = divisor - sum(share.weight * size for share, size in zip(shares, chosen, strict=True))
+    return (constant + paid) / left if left > 0 else math.inf
 
 
 def checked_share(name: str, given: float | None) -> float | None:
@@ -210,6 +226,20 @@ class Norms:
         return cls(s1, (math.sqrt(total + inside) + outside) / min(p.scale for p in parts))
 
 
+def swept(sequences: Sequences, form: Form, power: float = 0.5) -> Sweep:
+    """The recursions of a theorem whose first divisor is positive.
+
+    Raises:
+      TheoremError: v_0 and eps are both 0.
+    """
+    sweep = Sweep(sequences, form, power)
+    if sequences.initial_v == 0 and sweep.smallest_eps <= 0:
+        raise TheoremError(
+            "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
+        )
+    return sweep
+
+
 def concluded(
     theorem: str,
     sweep: Sweep,
@@ -225,8 +255,8 @@ def concluded(
 ) -> WeightedBound:
     r"""Put a bound together, the shares chosen so as to make it least where they are not given.
 
-    The shares are the best ones for the majorants of the summands one by one, a few percent from the best;
-    the value is the theorem's for these shares.
+    The shares are the best ones for the majorants of the summands one by one, a few percent from the best
+    (beyond 2^20 steps those of the beginning, where they are as good); the value is the theorem's for these shares.
 
     Args:
       theorem: its letter.
@@ -241,14 +271,45 @@ def concluded(
       further: a part of the numerator that is (fixed + paid/phi), once the sweep has its tally.
     """
     s, zeta, phi = (checked_share(name, x) for name, x in (("s", s), ("zeta", zeta), ("phi", phi)))
-    if s is None or zeta is None or phi is None:
-        first, second, lengths, growth = sweep.sums(parts, FIRST, SECOND, STEPS, SHARES)
-        fixed, paid = (0.0, 0.0) if further is None else further(sweep)
-        both, whole = sweep.weight, sweep.weight + sweep.weight_own
+    given = (s, zeta, phi)
+
+    def best(
+        done: Sweep, totals: Sequence[float], guess: Sequence[float] | None = None
+    ) -> tuple[Sequence[float], float]:
+        """The best shares, and how much larger the model's ratio is with the guessed ones."""
+        first, second, lengths, growth = totals
+        fixed, paid = (0.0, 0.0) if further is None else further(done)
+        both = done.weight
         constant = problem.gap + second + problem.smoothness * lengths + fixed
-        taken = (Share(first, whole, s), Share(growth, both, zeta), Share(paid, both, phi))
-        s, zeta, phi = least_ratio(constant, taken, keep * both + sweep.weight_own)
-    noise, drift = sweep.sums(parts, Series.noise(s or 1.0), Series.drift(problem.smoothness, zeta or 1.0))
+        taken = [
+            Share(*one)
+            for one in ((first, both + done.weight_own, s), (growth, both, zeta), (paid, both, phi))
+        ]
+        divisor = keep * both + done.weight_own
+        chosen = least_ratio(constant, taken, divisor)
+        if guess is None or divisor <= 0:
+            return chosen, 1.0
+        return chosen, _ratio(constant, taken, guess, divisor) / _ratio(constant, taken, chosen, divisor)
+
+    def at(chosen: Sequence[float]) -> tuple[Series, Series]:
+        return Series.noise(chosen[0] or 1.0), Series.drift(problem.smoothness, chosen[1] or 1.0)
+
+    summands = (FIRST, SECOND, STEPS, SHARES)
+    if None not in given:
+        chosen = [share or 0.0 for share in given]
+        noise, drift = sweep.sums(parts, *at(chosen))
+    elif sweep.steps <= KEPT:
+        chosen, _ = best(sweep, sweep.sums(parts, *summands))
+        noise, drift = sweep.sums(parts, *at(chosen))
+    else:  # one pass over a long run, where the shares of its beginning are as good as the best ones
+        beginning = sweep.beginning()
+        chosen, _ = best(beginning, beginning.sums(parts, *summands))
+        *totals, noise, drift = sweep.sums(parts, *summands, *at(chosen))
+        better, excess = best(sweep, totals, chosen)
+        if not excess <= _GOOD_ENOUGH:
+            chosen = better
+            noise, drift = sweep.sums(parts, *at(chosen))
+    s, zeta, phi = chosen
     fixed, paid = (0.0, 0.0) if further is None else further(sweep)
     both, own = sweep.weight, sweep.weight_own
     return WeightedBound(
@@ -281,3 +342,128 @@ def offered(found: WeightedBound) -> Offer:
     names = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
     numbers = {name: float(getattr(found, name)) for name in names}
     return Offer(found.l2, found.l1, {**numbers, "X_w": found.value})
+
+
+def adam_terms(
+    block: Block, eps_before: Array, *, under_root: bool = False, running_maximum: bool = False
+) -> Terms:
+    r"""Return the terms of Theorems W, E and N, or of :math:`M_E` with a running maximum.
+
+    Args:
+      block: the sequences.
+      eps_before: :math:`e_{t-1}`.
+      under_root: whether :math:`D_t = \sqrt{v_t + e_t^2}`.
+      running_maximum: whether :math:`D_t = \sqrt{\max_{i\le t} v_i} + e_t`; then :math:`\beta_t` stands for
+        :math:`\rho_t` everywhere but in M.
+    """
+    alpha, gain, q = block.alpha, 1 - block.beta, block.q
+    a, b = block.momentum_weight, block.gradient_weight
+    if block.theta[0] > 0:
+        rho = block.beta / np.sqrt(block.theta)
+    else:  # theta_1 = 0: nothing is inherited by the first step
+        rho = np.where(
+            block.theta > 0, block.beta / np.sqrt(np.where(block.theta > 0, block.theta, 1.0)), 0.0
+        )
+    keep = block.beta if running_maximum else rho
+    root_q = np.sqrt(q)
+    share_e = share_g = None
+    if block.eps.any() and keep.any():
+        share = _share(block, eps_before, under_root=under_root, running_maximum=running_maximum)
+        common = (share * keep) ** 2 * (0.5 / gain)
+        share_e, share_g = common * block.eps, common * root_q
+    has_gradient = bool(b.any())
+    return Terms(
+        keep=keep,
+        gain=gain,
+        own=alpha * a,
+        spread=gain,
+        rest_u=alpha * (a + b / 2),
+        own_u=alpha**2 * ((a + b) * a / 2),
+        rest_g=alpha * b / 2 if has_gradient else None,
+        own_g=alpha**2 * (a + b) * b / 2 if has_gradient else None,
+        first=gain / root_q,
+        first_own=alpha * b / root_q if has_gradient else None,
+        second=keep if keep.any() else None,
+        share_e=share_e,
+        share_g=share_g,
+        weight=gain,
+        weight_own=alpha * b if has_gradient else None,
+        squares=(rho**2, gain**2 / q),
+    )
+
+
+def _share(block: Block, eps_before: Array, *, under_root: bool, running_maximum: bool) -> Array:
+    r"""Return :math:`s_t`, checked against the hypothesis on :math:`e_t`; 0 at t = 1.
+
+    Raises:
+      TheoremError: the hypothesis fails, with the step at which it does.
+    """
+    eps, before = block.eps, eps_before
+    theta, q = (np.ones(1), np.zeros(1)) if running_maximum else (block.theta, block.q)
+    # e^2 - theta e'^2 without cancellation.
+    surplus = (eps - before) * (eps + before) + q * before**2
+    share = surplus / eps**2 if under_root else surplus / (eps * (eps + np.sqrt(theta) * before))
+    if block.start == 1:  # nothing is inherited by the first step
+        share = np.broadcast_to(share, block.stop - 1).copy()
+        share[0] = 0.0
+    upper = np.inf if under_root else 0.5
+    least, most = float(share.min()), float(share.max())
+    if not (least >= -_ROUNDING and most <= upper + _ROUNDING):
+        inside = (share >= -_ROUNDING) & (share <= upper + _ROUNDING)
+        at = block.start + int(np.argmin(inside))
+        root = "" if running_maximum else "sqrt(theta_t) "
+        bound = "" if under_root else f" <= 2 {root}e_(t-1)"
+        raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
+    return share if least >= 0 else np.maximum(share, 0.0)
+
+
+def epsilon_bound(
+    sequences: Sequences,
+    problem: Problem,
+    *,
+    s: float | None = None,
+    zeta: float | None = None,
+    under_root: bool = False,
+    scales: Sequence[tuple[int, float]] | None = None,
+) -> WeightedBound:
+    """Evaluate Theorem E after T steps; it is W where eps is 0, N where the gradient has its own weight.
+
+    Args:
+      sequences: alpha, beta, theta, eps and Nesterov's weights, with v_0.
+      problem: L, G, d and the gap; where a variance is given, the noise of a mini-batch counts (W.3).
+      s: a number in (0, 1); None takes the best one.
+      zeta: likewise, for eps.
+      under_root: whether eps^2 is added under the root.
+      scales: groups of coordinates with proportional learning rates (W.4).
+
+    Raises:
+      TheoremError: eps and v_0 are both 0, or the hypothesis on e_t fails.
+    """
+    sweep = swept(sequences, lambda block, before: adam_terms(block, before, under_root=under_root))
+    parts = parts_of(problem, scales)
+    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
+    letter = "W" if sweep.largest_eps == 0 else "N" if sweep.has_gradient_weight else "E"
+    with_share = sweep.largest_eps > 0 and sweep.has_momentum
+    return concluded(letter, sweep, parts, problem, norms, s=s, zeta=zeta if with_share else 0.0)
+
+
+class Weighted(Theorem):
+    """Theorem W and W-infinity (SC', SC''): any schedule, an iterate drawn by the steps' weights."""
+
+    name: ClassVar = "W"
+    title: ClassVar = "Theorem W"
+    statement: ClassVar = (
+        "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
+    )
+    covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
+    source: ClassVar = "docs/theorems/weighted.md"
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """W-infinity on the scale of growths."""
+        del assume
+        decision = decide.weighted(x.method)
+        return self.finding([as_condition(1, decision)], decision.rate)
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem W after T steps."""
+        return offered(epsilon_bound(Sequences.of_algorithm(x, steps), problem))

@@ -1,25 +1,90 @@
-r"""The paper's Theorem 1 and its sufficient condition (Corollary SC), for Generic Adam.
+r"""The paper's sufficient condition for Generic Adam, decided; its bound is `zou2019_bound`.
 
     v_t = theta_t v_{t-1} + (1 - theta_t) g_t^2,  m_t = beta_t m_{t-1} + (1 - beta_t) g_t,
     x_{t+1} = x_t - alpha_t m_t / sqrt(v_t),      v_0 = epsilon > 0.
 
-1. 0 <= beta_t <= beta < 1 (R1). 2. 0 < theta_t < 1, non-decreasing (R2). 3. chi_t = alpha_t / sqrt(1 - theta_t) is
-almost non-increasing (R3). 4. sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) -> 0, which is also the rate.
+**The sufficient condition** (Corollary SC), with :math:`\chi_t = \alpha_t/\sqrt{1-\theta_t}`:
+
+1. 0 <= beta_t <= beta < 1 for every t (R1).
+2. 0 < theta_t < 1 for every t, non-decreasing (R2).
+3. chi_t is almost non-increasing: chi_t <= C0 min_{i<=t} chi_i (R3).
+4. sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) -> 0, which is also the rate.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Algorithm, Method
-from generic_adam.theorems.bound import bound as paper_bound
-from generic_adam.theorems.conditions import as_condition, decisions
-from generic_adam.theorems.paper_horizon import HorizonReading, read_horizon
+from generic_adam.methods import Algorithm, Method, MethodError
+from generic_adam.schedules import ScheduleError
+from generic_adam.schedules.sums import LONGEST_HORIZON
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.rate import Rate, rate_of
-from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem
+from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.verdicts import Condition, Rate, Status, condition_to_dict, rate_of
+from generic_adam.theorems.zou2019_bound import bound, hypotheses
+
+_EVIDENCE = (1_000, 10_000, 100_000)
+
+
+def decisions(method: Method) -> tuple[Decision, ...]:
+    """All four conditions, for every t."""
+    fourth = decide.paper_ratio(method)
+    if fourth.status is Status.UNDECIDED:
+        fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(method))
+    return (*hypotheses(method), fourth)
+
+
+def _evidence(method: Method) -> str:
+    try:
+        numbers = ", ".join(f"{decide.ratio(method, steps):.4g} at T = {steps:,}" for steps in _EVIDENCE)
+    except ScheduleError:
+        return "."
+    return f"; it is {numbers}, which proves nothing."
+
+
+@dataclass(frozen=True)
+class HorizonReading:
+    r"""Conditions 1 to 3 on 1..T, and the ratio of condition 4 on the way there.
+
+    Attributes:
+        steps: T.
+        conditions: conditions 1, 2 and 3, read for t = 1..T only.
+        C0: the constant of (R3) over 1..T; None where condition 3 does not hold there.
+        ratios: (t, ratio at t) for t = T/100, T/10, T; the last is what T alone says about condition 4.
+    """
+
+    steps: int
+    conditions: tuple[Condition, ...]
+    C0: float | None
+    ratios: tuple[tuple[int, float], ...]
+
+    @property
+    def bound_applies(self) -> bool:
+        """Whether Theorem 1 gives a finite bound at T: conditions 1 to 3 hold on 1..T."""
+        return all(condition.status is Status.HOLDS for condition in self.conditions)
+
+
+def read_horizon(method: Method, steps: int) -> HorizonReading:
+    """Conditions 1 to 3 decided on the steps 1..T, and the ratio of condition 4 at T/100, T/10 and T.
+
+    Raises:
+        MethodError: the horizon is not a whole number from 1 to 10^15.
+    """
+    if isinstance(steps, bool) or not 1 <= steps <= LONGEST_HORIZON or steps != math.floor(steps):
+        raise MethodError(
+            f"horizon: expected a whole number of steps from 1 to {LONGEST_HORIZON:.0e}, got {steps}"
+        )
+    last = int(steps)
+    stops = (max(1, last // 100), max(1, last // 10), last)
+    found = hypotheses(method, last)
+    ratios = tuple((at, value) for at, value in decide.ratios(method, stops) if math.isfinite(value))
+    conditions = tuple(as_condition(number, one) for number, one in enumerate(found, start=1))
+    return HorizonReading(last, conditions, found[2].constant, ratios)
 
 
 @dataclass(frozen=True)
@@ -38,12 +103,15 @@ class PaperFinding(Finding):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
-        result = super().to_dict() | {
-            "C0": self.C0,
-            "ratio_order": None if self.ratio_order is None else str(self.ratio_order),
-        }
+        order = None if self.ratio_order is None else str(self.ratio_order)
+        result = super().to_dict() | {"C0": self.C0, "ratio_order": order}
         if self.horizon is not None:
-            result["horizon"] = self.horizon.to_dict()
+            result["horizon"] = {
+                "steps": self.horizon.steps,
+                "conditions": [condition_to_dict(one) for one in self.horizon.conditions],
+                "C0": self.horizon.C0,
+                "ratios": [list(pair) for pair in self.horizon.ratios],
+            }
         return result
 
 
@@ -66,7 +134,7 @@ class Zou2019(Theorem):
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
-        found = paper_bound(x.method, replace(problem, epsilon=x.initial_v), steps)
+        found = bound(x.method, replace(problem, epsilon=x.initial_v), steps)
         if found.missing:
             raise TheoremError("; ".join(map(str, found.missing)))
         known = {} if found.constants is None else found.constants.to_dict()
@@ -74,15 +142,12 @@ class Zou2019(Theorem):
         return Offer(min(found.expectation, found.weighted), None, numbers)
 
 
-def examine_method(
-    method: Method, horizon: int | None = None, problem: Problem | None = None
-) -> PaperFinding:
+def examine_method(method: Method, horizon: int | None = None) -> PaperFinding:
     r"""The four conditions for three sequences, with the rate and the constant C0.
 
     Args:
         method: the sequences alpha_t, beta_t, theta_t.
         horizon: a number of steps T: adds conditions 1 to 3 and the ratio on 1..T.
-        problem: with a horizon, adds the bound of Theorem 1 at T.
 
     Examples:
         >>> found = examine_method(Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)"))
@@ -90,14 +155,12 @@ def examine_method(
         certified T^(-1/2) log T
     """
     found = decisions(method)
-    conditions = tuple(as_condition(number, one) for number, one in enumerate(found, start=1))
     order = found[3].growths.get("ratio")
-    polynomial = order is not None and order.rho.sign_of_log == 0
-    rate = rate_of(order) if order is not None and polynomial else None
-    plain = Zou2019().finding(conditions, rate)
+    rate = rate_of(order) if order is not None and order.rho.sign_of_log == 0 else None
+    plain = Zou2019().finding([as_condition(number, one) for number, one in enumerate(found, start=1)], rate)
     return PaperFinding(
         **{one.name: getattr(plain, one.name) for one in fields(plain)},
         C0=found[2].constant,
         ratio_order=rate,
-        horizon=None if horizon is None else read_horizon(method, horizon, problem),
+        horizon=None if horizon is None else read_horizon(method, horizon),
     )

@@ -1,6 +1,8 @@
 """What an optimizer's numbers may be: plain ones, driven from outside, or schedules of t."""
 
 import math
+import reprlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -45,21 +47,34 @@ class Coefficient:
         Raises:
             OptimizerError: not a number, text, schedule or callable, or out of range at t = 1.
         """
-        if isinstance(value, Tensor):
-            if value.numel() != 1 or value.is_complex():
-                raise OptimizerError(
-                    f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
-                )
-            self.check(float(value))
-            return value, None
-        if is_number(value):
-            return self.check(float(value)), None
+        if isinstance(value, Tensor) or is_number(value):
+            return self.number(value), None
         try:
             schedule = as_schedule(value)
             first = schedule(1)
         except ScheduleError as error:
             raise OptimizerError(f"{self.name}: {error}") from error
         return self.check(first, t=1), None if schedule.is_constant else schedule
+
+    def number(self, value: Number) -> Number:
+        """A plain number, or a tensor of one element as it is.
+
+        Raises:
+            OptimizerError: neither, or out of range.
+        """
+        if isinstance(value, Tensor):
+            if value.numel() != 1 or value.is_complex() or value.is_meta:
+                raise OptimizerError(
+                    f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
+                )
+            self.check(float(value))
+            return value
+        if not is_number(value):
+            raise OptimizerError(f"{self.name} is {shown(value)}; expected a number")
+        try:
+            return self.check(float(value))
+        except OverflowError:
+            return self.check(math.inf if value > 0 else -math.inf)
 
     def check(self, value: float, t: int | None = None) -> float:
         """The value as it is, or an error that names it."""
@@ -89,12 +104,30 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def shown(value: object) -> str:
+    """A value as messages quote it: in one short line, whatever it is."""
+    try:
+        text = reprlib.repr(value)
+    except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
+        text = f"a {type(value).__name__}"
+    return " ".join(text.split())[:80]
+
+
 def check_non_negative(options: Mapping[str, Any], *names: str) -> None:
     """Raise an OptimizerError unless the named options are finite numbers >= 0."""
     for name in names:
         value = options[name]
-        if not is_number(value) or not 0.0 <= value < math.inf:
-            raise OptimizerError(f"{name} is {value!r}; expected a finite number >= 0")
+        if not is_number(value) or not 0.0 <= value <= sys.float_info.max:
+            raise OptimizerError(f"{name} is {shown(value)}; expected a finite number >= 0")
+
+
+def check_flags(options: Mapping[str, Any], *names: str) -> None:
+    """Raise an OptimizerError unless the named options are True or False; None is a choice of kernels alone."""
+    for name in names:
+        value = options[name]
+        undecided = value is None and name in {"foreach", "fused"}
+        if not undecided and (not isinstance(value, int) or value not in {True, False}):
+            raise OptimizerError(f"{name} is {shown(value)}; expected True or False")
 
 
 def separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -107,5 +140,5 @@ def separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
             "betas and beta or theta are given; expected betas=(beta, theta), or the two by name"
         )
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        raise OptimizerError(f"betas is {betas!r}; expected a pair (beta, theta)")
+        raise OptimizerError(f"betas is {shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]

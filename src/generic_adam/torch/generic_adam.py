@@ -1,4 +1,4 @@
-"""Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it: Weighted AdaEMA and AMSGrad."""
+"""Generic Adam (Algorithm 1) as a torch optimizer."""
 
 import math
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError, ScheduleError
-from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algorithm
+from generic_adam.methods.algorithm import Algorithm, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, theta_from_weights
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
 from generic_adam.torch import checkpoint, kernels, tensors
 from generic_adam.torch.coefficients import (
     DECAY,
@@ -22,12 +22,14 @@ from generic_adam.torch.coefficients import (
     SECOND_MOMENT,
     Coefficient,
     UnsupportedError,
+    check_flags,
     check_non_negative,
     is_number,
     separate_betas,
+    shown,
 )
-from generic_adam.torch.kernels import Kernel, Step
-from generic_adam.torch.scheduled import ScheduledOptimizer
+from generic_adam.torch.kernels import Kernel
+from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 
 DEFAULT_BETA = 0.9
 DEFAULT_THETA = 0.999
@@ -35,9 +37,8 @@ PAPERS_EPS = 1e-16
 """What is added to the root where the paper adds nothing; see GenericAdam.from_method."""
 
 Value = ScheduleLike | Tensor
-# From here on float32 would round theta_t and 1 - theta_t to numbers that do not add up to 1.
-_CLOSE_TO_ONE = 1.0 - 2.0**-10
-_KEPT_IN_FLOAT32 = {torch.float32, torch.float16, torch.bfloat16}
+# Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
+_BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
 # A number that is positive in every type that a state can have.
 _SMALLEST = kernels.smallest(torch.float32)
 
@@ -80,10 +81,12 @@ class GenericAdam(ScheduledOptimizer):
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
 
-    In float32, v loses what is small against it. theta_t and 1 - theta_t are rounded so that they add up to 1
-    and nothing is lost of them in the mean; what remains is the rounding of v itself. With theta_t = 1 - 1/t
-    and gaussian gradients the largest relative error of v, simulated, was 5e-4 after 10^5 steps, 0.6 % after 10^6, 2 %
-    after 10^7 and 7 % after 3 x 10^7. Parameters in float64 have no such limit in practice.
+    In float32, v loses what is small against it. torch's fused kernel forms theta v + (1 - theta) g^2; theta_t
+    and 1 - theta_t are rounded so that they add up to 1 and nothing is lost of them in the mean, and what
+    remains is the rounding of v itself. With theta_t = 1 - 1/t and gaussian gradients it moved v by 6e-4 in 10^5
+    steps, 0.6 % in 10^6, 2 % in 10^7 and 6.5 % in 3 x 10^7. With ``foreach=True`` or False the form is
+    v + (1 - theta)(g^2 - v), and it was 9e-6, 3e-5, 0.6 % and 3.5 % (benchmarks/drift.py). Parameters in
+    float64 have no such limit in practice. `certify` notes from which step on.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under
     the names that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the
@@ -137,6 +140,7 @@ class GenericAdam(ScheduledOptimizer):
     )
     _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "bias_corrections")
     _foreign: ClassVar[tuple[str, ...]] = ("partial",)
+    _watched: ClassVar[tuple[str, ...]] = ("betas", "amsgrad", "foreach", "fused")
     # What a form of it has beside; set before the constructor runs.
     _more_options: Mapping[str, Any] = MappingProxyType({})
 
@@ -189,10 +193,6 @@ class GenericAdam(ScheduledOptimizer):
         )
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._snapshots: dict[int, tensors.Snapshot] = {}
 
     @classmethod
     def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
@@ -249,7 +249,7 @@ class GenericAdam(ScheduledOptimizer):
         momentum = self._sequence(group, MOMENTUM, beta)
         theta = self._sequence(group, SECOND_MOMENT, None)
         eps = self._sequence(group, EPSILON, None)
-        alpha, notes = rate, []
+        alpha, notes = rate, self._rounding(group, theta)
         if group["bias_correction"]:
             root = sqrt(bias_correction(theta))
             alpha, eps = rate * root / bias_correction(momentum), eps * root
@@ -265,6 +265,21 @@ class GenericAdam(ScheduledOptimizer):
             notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
             label=type(self).__name__,
         )
+
+    def _rounding(self, group: Mapping[str, Any], theta: Schedule) -> list[str]:
+        """From which step on float32 holds v_t no better than to 0.5 %, where a run may get there."""
+        t = _BLURRED_FROM if group["foreach"] is None else _BLURRED_FROM_WITH_FOREACH
+        in_float32 = any(tensors.state_dtype(parameter) is torch.float32 for parameter in group["params"])
+        try:
+            share = theta.complement(t)
+        except ScheduleError:
+            return []
+        if not in_float32 or share > 2.0 / t:
+            return []
+        note = (
+            f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"
+        )
+        return [f"{note} moves v_t by 0.5 % and more; parameters in float64 have no such limit"]
 
     def _sequence(
         self, group: Mapping[str, Any], coefficient: Coefficient, driven: Schedule | None
@@ -293,6 +308,8 @@ class GenericAdam(ScheduledOptimizer):
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
         check_non_negative(options_of_group, "initial_v")
+        check_flags(options_of_group, "amsgrad", "maximize", "bias_correction", "decoupled_weight_decay")
+        check_flags(options_of_group, "foreach", "fused")
         if options_of_group["foreach"] and options_of_group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
         if options_of_group["weight_decay"] and not options_of_group["decoupled_weight_decay"]:
@@ -301,48 +318,46 @@ class GenericAdam(ScheduledOptimizer):
                 "expected decoupled_weight_decay=True, as in AdamW"
             )
         corrections = options_of_group["bias_corrections"]
-        if len(corrections) != 2 or not all(is_number(one) and 0.0 <= one <= 1.0 for one in corrections):
-            raise OptimizerError(f"bias_corrections is {corrections!r}; expected two numbers in [0, 1]")
+        if not isinstance(corrections, (tuple, list)) or len(corrections) != 2:
+            raise OptimizerError(f"bias_corrections is {shown(corrections)}; expected two numbers in [0, 1]")
+        for one in corrections:
+            checkpoint.SHARE.check("bias_corrections", one)
+        if not is_number(carry := options_of_group["theta_carry"]) or not abs(carry) <= kernels.SPACING:
+            raise OptimizerError(f"theta_carry is {shown(carry)}; expected at most 2^-24")
 
     def _mirror(self, group: dict[str, Any]) -> None:
         group["betas"] = (group["beta"], group["theta"])
 
-    def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
-        beta, theta = group["betas"]
-        if beta != group["beta"] or theta != group["theta"]:
-            self._settle_betas(group)
-        return super()._values(group, t)
-
-    def _settle_betas(self, group: dict[str, Any]) -> None:
-        """Something wrote to `betas`, or to `beta` or `theta`: the written one counts."""
-        plan = self._plans.get(id(group)) or self._make_plan(group)
-        shown = plan.shown[1:3]
-        if (group["beta"], group["theta"]) == shown:
-            group["beta"], group["theta"] = group["betas"]
-        elif tuple(group["betas"]) == shown:
-            group["betas"] = (group["beta"], group["theta"])
+    def _settle(self, group: dict[str, Any], plan: Plan) -> None:
+        """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
+        super()._settle(group, plan)
+        betas, apart, shown = group["betas"], (group["beta"], group["theta"]), plan.shown[1:3]
+        if tuple(betas) == apart:
+            return
+        if apart == shown:
+            group["beta"], group["theta"] = betas
+        elif tuple(betas) == shown:
+            group["betas"] = apart
         else:
             raise OptimizerError(
-                f"the group's betas are {group['betas']}, but its beta and theta are {group['beta']} and "
-                f"{group['theta']}: set one of them"
+                f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: "
+                "set one of them"
             )
 
-    def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
-        params, amsgrad = group["params"], group["amsgrad"]
-        t = group["step"] + 1
-        snapshot = self._snapshots.get(id(group))
-        if snapshot is not None:
-            buckets = tensors.gather_again(params, self.state, snapshot, t, amsgrad=amsgrad)
-            if buckets is not None:
-                return buckets
+    def _gather(self, group: dict[str, Any], plan: Plan) -> list[tensors.Bucket]:
+        params, t = group["params"], plan.step + 1
+        buckets = plan.gathered
+        if buckets is not None and buckets[0].gather_again(params, self.state, t):
+            return buckets
         if group["bias_correction"]:
             self._part_corrections(group)
-        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=amsgrad)
-        snapshot = tensors.take_snapshot(params, buckets, t)
-        if snapshot is not None:
-            self._snapshots[id(group)] = snapshot
-        else:
-            self._snapshots.pop(id(group), None)
+        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=group["amsgrad"])
+        for bucket in buckets:
+            bucket.kernel = self._kernel_for(group, bucket)
+        plan.gathered = None
+        if tensors.is_simple(params, buckets):
+            buckets[0].remember(t)
+            plan.gathered = buckets
         return buckets
 
     def _part_corrections(self, group: dict[str, Any]) -> None:
@@ -357,11 +372,9 @@ class GenericAdam(ScheduledOptimizer):
                 moments.setdefault("theta_correction", past_theta)
 
     def _update(
-        self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
-        lr, beta, theta, eps, weight_decay = values
-        one_minus_beta = self.complement(group, MOMENTUM, beta, t)
-        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
+        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
         alpha, added, corrected = lr, eps, group["bias_correction"]
         if corrected:
             # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
@@ -370,11 +383,11 @@ class GenericAdam(ScheduledOptimizer):
             group["bias_corrections"] = (of_beta, of_theta)
             root = math.sqrt(of_theta)
             alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
-        self._used[id(group)] = (alpha, beta, theta)
+        plan.used = (alpha, beta, theta)
         rounded: tuple[float, float] | None = None
         for bucket in gathered:
             theta_pair = (theta, one_minus_theta)
-            if theta > _CLOSE_TO_ONE and bucket.dtype in _KEPT_IN_FLOAT32:
+            if theta > kernels.CLOSE_TO_ONE and bucket.kernel is kernels.fused and bucket.in_float32:
                 theta_pair = rounded = rounded or _round_theta(group, one_minus_theta)
             step_alpha, step_eps = alpha, added
             if corrected and "theta_correction" in bucket.states[0]:
@@ -383,27 +396,19 @@ class GenericAdam(ScheduledOptimizer):
                 )
                 root = math.sqrt(of_theta)
                 step_alpha, step_eps = lr * root / of_beta if of_beta else 0.0, eps * root
-            step = Step(
-                step_alpha,
-                beta,
-                theta_pair[0],
-                one_minus_beta,
-                theta_pair[1],
-                lr * weight_decay,
-                # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
-                step_eps if step_eps > _SMALLEST else max(step_eps, kernels.smallest(bucket.dtype)),
-                group["maximize"],
-                self.grad_divisor,
-            )
-            tensors.update_bucket(bucket, step, self._kernel_for(group, bucket))
-            if t % kernels.STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
+            # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
+            if step_eps < _SMALLEST:
+                step_eps = max(step_eps, kernels.smallest(bucket.dtype))
+            numbers = (step_alpha, beta, theta_pair[0], one_minus_beta, theta_pair[1], lr * weight_decay)
+            step = kernels.as_step((*numbers, step_eps, group["maximize"], self.grad_divisor))
+            tensors.update_bucket(bucket, step)
+            if (plan.step + 1) % kernels.STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
                 kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
+            bucket.release()
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
         wants_fused, wants_foreach = group["fused"], group["foreach"]
-        if bucket.device_type == "cuda":
-            _refuse_capture()
         if wants_fused or (wants_fused is None and wants_foreach is None):
             if bucket.aligned and kernels.has_fused(bucket.device_type):
                 return kernels.fused
@@ -424,140 +429,16 @@ class GenericAdam(ScheduledOptimizer):
                         result["state"][index] = {**own, **result["state"][index]}
         return result
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a state of this class, or of torch.optim.Adam or AdamW.
-
-        From those, m, v and t are taken, and the numbers that are not scheduled here. Weight decay must be
-        decoupled.
-        """
-        super().load_state_dict(state_dict)
-
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         if checkpoint.is_of_adam(state["param_groups"]):
             checkpoint.translate_adam(state, present)
         for group in state["param_groups"]:
-            corrections = tuple(group.get("bias_corrections", ()))
+            corrections = group.get("bias_corrections")
             for parameter in group["params"]:
-                moments = state["state"].get(parameter, {})
-                if (moments.get("beta_correction"), moments.get("theta_correction")) == corrections:
-                    del moments["beta_correction"], moments["theta_correction"]
-                step = moments.get("step", group.get("step"))
+                moments = state["state"].get(parameter)
                 if moments:
-                    moments["step"] = int(step.tensor if isinstance(step, checkpoint.Kept) else step)
-
-
-class WeightedAdaEMA(GenericAdam):
-    r"""Weighted AdaEMA (Algorithm 2): v is a weighted mean of all squared gradients so far.
-
-    .. math::
-        W_t = W_{t-1} + w_t, \qquad V_t = V_{t-1} + w_t g_t^2, \qquad
-        x_{t+1} = x_t - \alpha_t m_t / (\sqrt{V_t / W_t} + \text{eps})
-
-    It is Generic Adam with :math:`\theta_t = W_{t-1} / W_t`, and runs as such: V_t itself, which may grow
-    beyond every number, is never formed. w_t = 1 is AdaGrad with momentum, w_t = t^r the polynomial weights
-    of the paper. It starts as the paper does: v_0 > 0, and no bias correction.
-
-    Args:
-        params: the parameters, or groups of them; a group may have its own `weights`.
-        lr: the base learning rate alpha_t.
-        beta: the momentum parameter beta_t.
-        weights: w_t > 0, a number, text, schedule or callable of t.
-        betas: (beta, None) in place of beta, for code that knows torch's keyword.
-        initial_weight: W_0 > 0.
-        **options: initial_v (V_0 / W_0), eps, weight_decay, amsgrad, maximize, bias_correction, foreach and
-            fused, as for GenericAdam.
-
-    Examples:
-        >>> import torch
-        >>> x = torch.nn.Parameter(torch.tensor([3.0]))
-        >>> optimizer = WeightedAdaEMA([x], lr="0.5/sqrt(t)", weights="t^0.5")
-        >>> optimizer.param_groups[0]["theta"]
-        0.5
-    """
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: Value = 1e-3,
-        beta: Value | None = None,
-        weights: ScheduleLike = 1.0,
-        *,
-        betas: tuple[Value, None] | None = None,
-        initial_weight: float = 1.0,
-        **options: Unpack[Options],
-    ) -> None:
-        beta, theta = separate_betas({"beta": beta, "betas": betas})
-        if theta is not None:
-            raise OptimizerError(f"betas is {betas!r}; expected (beta, None): the weights stand for theta")
-        theta = _theta(weights, initial_weight)
-        super().__init__(params, lr, beta=beta, theta=theta, **as_the_paper(options))
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters; a group's own `weights`, with `initial_weight` (1 if not given), make its theta."""
-        if isinstance(param_group, dict) and ("weights" in param_group or "initial_weight" in param_group):
-            if "weights" not in param_group or "theta" in param_group or "betas" in param_group:
-                raise OptimizerError(
-                    "a group's initial_weight goes with weights, and weights stand for theta"
-                )
-            rest = {key: v for key, v in param_group.items() if key not in {"weights", "initial_weight"}}
-            theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
-            param_group = {**rest, "theta": theta}
-        super().add_param_group(param_group)
-
-    @classmethod
-    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
-        """Not from a method: it has a theta, and no weights.
-
-        Raises:
-            OptimizerError: always; it names the class to use.
-        """
-        del params, method, others
-        raise OptimizerError(
-            "a method has a theta in place of weights: use GenericAdam.from_method, the same algorithm"
-        )
-
-
-class AMSGrad(GenericAdam):
-    """AMSGrad: ``GenericAdam(..., amsgrad=True)`` as its authors have it, without bias correction.
-
-    Args:
-        params: the parameters, or groups of them.
-        lr: the base learning rate alpha_t.
-        betas: (beta, theta) in one.
-        beta: the momentum parameter beta_t.
-        theta: the second-moment parameter theta_t.
-        **options: as for GenericAdam; the running maximum starts at 0.
-
-    References:
-        Reddi, Kale, Kumar: On the Convergence of Adam and Beyond. ICLR 2018.
-    """
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: Value = 1e-3,
-        betas: tuple[Value, Value] | None = None,
-        *,
-        beta: Value | None = None,
-        theta: Value | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        options = {"amsgrad": True, **as_the_paper(options)}
-        super().__init__(params, lr, betas, beta=beta, theta=theta, **options)
-
-
-def as_the_paper(options: Options) -> Options:
-    """Options with the paper's start where nothing else is given: v_0 = 1e-8, no correction, no eps."""
-    return {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False, **options}
-
-
-def _theta(weights: ScheduleLike, initial_weight: float) -> Schedule:
-    if not is_number(initial_weight) or not initial_weight > 0:
-        raise OptimizerError(f"initial_weight is {initial_weight!r}; expected a number > 0")
-    try:
-        return theta_from_weights(weights, float(initial_weight))
-    except ScheduleError as error:
-        raise OptimizerError(f"weights: {error}") from error
+                    moments.setdefault("step", checkpoint.Kept(group.get("step")))
+                    checkpoint.part_corrections(moments, corrections)
 
 
 def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, float]:
@@ -585,10 +466,3 @@ def _correct_apart(
 def _refuse_unfused(device_type: str) -> None:
     if not kernels.has_fused(device_type):
         raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
-
-
-def _refuse_capture() -> None:
-    if torch.cuda.is_current_stream_capturing():
-        raise UnsupportedError(
-            "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
-        )

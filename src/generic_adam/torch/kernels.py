@@ -11,9 +11,10 @@ device, and the tensors of one parameter have the same strides: :mod:`generic_ad
 that.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 # With this many steps behind it, beta^step is 0 for every beta < 1, so torch's bias correction is exactly 1.
 FOREVER = 1e30
 BELOW_ONE = 1.0 - 2.0**-53
+# From here on float32 would round theta and 1 - theta to numbers that do not add up to 1.
+CLOSE_TO_ONE = 1.0 - 2.0**-10
 # The spacing of float32 below 1: a theta that is a multiple of it, and its complement, are exact in float32.
 SPACING = 2.0**-24
 # One look at v in this many steps costs 1/7000 of the memory traffic of the steps themselves.
@@ -66,6 +69,9 @@ class Step(NamedTuple):
 
 
 Kernel = Callable[[Lists, Step], None]
+# The same without a call of Python: a small network's step has no time for one.
+as_lists: Callable[[tuple[Any, ...]], Lists] = partial(tuple.__new__, Lists)
+as_step: Callable[[tuple[Any, ...]], Step] = partial(tuple.__new__, Step)
 
 
 @cache
@@ -108,13 +114,14 @@ def fused(lists: Lists, step: Step) -> None:
             decay /= alpha
         else:
             torch._foreach_mul_(params, 1.0 - decay)
+    counts = [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params)
     update(
         params,
         grads,
         momenta,
         second_moments,
         maxima,
-        [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params),
+        counts,
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,
@@ -133,11 +140,17 @@ def average(lists: Lists, step: Step) -> None:
         torch._foreach_div_(grads, step.grad_scale)
     if step.decay:
         torch._foreach_mul_(params, 1.0 - step.decay)
-    if step.theta:
-        torch._foreach_mul_(second_moments, step.theta)
+    if step.theta > CLOSE_TO_ONE and second_moments[0].dtype is torch.float32:
+        # v + (1 - theta)(g^2 - v): of theta v the rounding alone would be a part of what v changes by.
+        torch._foreach_lerp_(second_moments, torch._foreach_mul(grads, grads), step.one_minus_theta)
+        for v in second_moments:
+            v.nan_to_num_(nan=math.inf, posinf=math.inf)  # inf - inf; `revive` looks after it
     else:
-        torch._foreach_zero_(second_moments)
-    torch._foreach_addcmul_(second_moments, grads, grads, step.one_minus_theta)
+        if step.theta:
+            torch._foreach_mul_(second_moments, step.theta)
+        else:
+            torch._foreach_zero_(second_moments)
+        torch._foreach_addcmul_(second_moments, grads, grads, step.one_minus_theta)
     torch._foreach_mul_(momenta, step.beta)
     weight = -step.one_minus_beta if step.maximize else step.one_minus_beta
     torch._foreach_add_(momenta, grads, alpha=weight)

@@ -18,8 +18,10 @@ from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods.algorithm import Algorithm
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.schedules import Opaque, Schedule, parse
+from generic_adam.schedules.tree import ScalarFunction
 from generic_adam.torch import checkpoint
-from generic_adam.torch.coefficients import Coefficient, Number, is_number
+from generic_adam.torch.checkpoint import Expected, Range
+from generic_adam.torch.coefficients import Coefficient, Number, is_number, shown
 from generic_adam.torch.tensors import state_dtype
 
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
@@ -27,25 +29,53 @@ _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "ma
 _CALLABLE = "callable: "
 # A learning rate this far below 0, in units of the one it started from, is what rounding left of 0.
 _ROUNDING = 1e-12
-# Part of the state only with amsgrad, which may be switched on at any time.
-_MADE_LATER = ("max_exp_avg_sq",)
 # What torch.no_grad uses, without the object around it.
 _set_grad_enabled = torch._C._set_grad_enabled
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
-class _Plan(NamedTuple):
-    """What a group shows before a step, to notice when something else writes to it.
+class _Followed(NamedTuple):
+    """A coefficient that follows a schedule.
+
+    Attributes:
+        index: its place among the coefficients.
+        name: its key in the group.
+        value: the sequence.
+        at: the place of its complement among a step's numbers, 0 where it has none.
+        complement: 1 minus the sequence, without cancellation.
+    """
+
+    index: int
+    name: str
+    value: ScalarFunction
+    at: int
+    complement: ScalarFunction
+
+
+class Plan:
+    """What is known of a group between steps, and what it shows: so that one notices who else writes to it.
 
     Attributes:
         step: how many steps had been made; a group with another count was loaded as a whole.
-        shown: the values in the group.
-        values: the values of the next step, or None where they are to be asked for then.
+        shown: what the group holds of its coefficients, their schedules and the options that are watched.
+        values: the numbers of the next step, or None where they are to be asked for then.
+        in_range: whether they are known to be in range.
+        followed: the coefficients that follow schedules.
+        used: what the last step used: alpha_t with its bias correction, and the other coefficients.
+        gathered: the tensors of a group that needs nothing done to them, or None.
     """
 
+    __slots__ = ("followed", "gathered", "in_range", "shown", "step", "used", "values")
+
     step: int
-    shown: tuple[Number, ...]
+    shown: tuple[Any, ...]
     values: tuple[float, ...] | None
+    in_range: bool
+    followed: list[_Followed]
+
+    def __init__(self) -> None:
+        self.used: tuple[float, ...] = ()
+        self.gathered: Any = None
 
 
 class ScheduledOptimizer(Optimizer):
@@ -79,6 +109,8 @@ class ScheduledOptimizer(Optimizer):
     _distinctive: ClassVar[tuple[str, ...]]
     # Keys that only the states of other optimizers have.
     _foreign: ClassVar[tuple[str, ...]] = ()
+    # What else of a group is compared with how the last step left it.
+    _watched: ClassVar[tuple[str, ...]] = ()
     # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
     _step_supports_amp_scaling = True
 
@@ -96,17 +128,15 @@ class ScheduledOptimizer(Optimizer):
 
     def _forget(self) -> None:
         """Start anew with what is remembered between steps and not part of the state."""
-        self._plans: dict[int, _Plan] = {}
-        # What the last step used: alpha_t with its bias correction, and the other coefficients.
-        self._used: dict[int, tuple[float, ...]] = {}
+        self._plans: dict[int, Plan] = {}
         self._schedules: dict[str, Schedule] = {}
-        self._follows: dict[int, tuple[tuple[object, ...], list[tuple[int, str, Schedule]]]] = {}
-        self._complements: dict[str | Schedule, Schedule] = {}
-        self._names = tuple(coefficient.name for coefficient in self.coefficients)
-        self._read_values: Callable[[Mapping[str, Any]], tuple[Number, ...]] = itemgetter(*self._names)
-        self._read_schedules: Callable[[Mapping[str, Any]], tuple[str | Schedule | None, ...]] = itemgetter(
-            *(coefficient.schedule_key for coefficient in self.coefficients)
-        )
+        names = tuple(coefficient.name for coefficient in self.coefficients)
+        keys = tuple(coefficient.schedule_key for coefficient in self.coefficients)
+        self._read_values: Callable[[Mapping[str, Any]], tuple[Number, ...]] = itemgetter(*names)
+        self._read: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*names, *keys, *self._watched)
+        # A step's numbers are the coefficients and then the complements of those below 1.
+        below_one = [index for index, one in enumerate(self.coefficients) if one.below_one]
+        self._complement_at = {index: len(names) + at for at, index in enumerate(below_one)}
 
     @abstractmethod
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
@@ -171,46 +201,74 @@ class ScheduledOptimizer(Optimizer):
         self._schedules[text] = schedule
         return text
 
-    def _make_plan(self, group: dict[str, Any]) -> _Plan:
+    def _make_plan(self, group: dict[str, Any]) -> Plan:
         """Look one step ahead: show the next step's scheduled values in the group, and remember them."""
         t = group["step"] + 1
-        values: tuple[float, ...] | None
+        plan = self._plans.setdefault(id(group), Plan())
+        plan.step, plan.in_range, plan.followed = group["step"], False, []
+        for index, coefficient in enumerate(self.coefficients):
+            source = group[coefficient.schedule_key]
+            if source is not None:
+                schedule, at = self._schedule(source, coefficient.name), self._complement_at.get(index, 0)
+                complement = schedule.complement if at else schedule
+                plan.followed.append(
+                    _Followed(index, coefficient.name, schedule.scalar, at, complement.scalar)
+                )
         try:
-            for _, name, schedule in self._followed(group):
-                group[name] = schedule(t)
-            values = tuple(map(float, self._read_values(group)))
+            for one in plan.followed:
+                group[one.name] = one.value(t)
+            plan.values = self._with_complements(list(map(float, self._read_values(group))), plan.followed, t)
         except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
-            values = None
+            plan.values = None
         self._mirror(group)
-        shown = self._read_values(group)
-        if any(isinstance(value, Tensor) for value in shown):
-            values = None  # filled in place, without another object to notice it by
-        plan = self._plans[id(group)] = _Plan(group["step"], shown, values)
+        if any(isinstance(value, Tensor) for value in self._read_values(group)):
+            plan.values = None  # filled in place, without another object to notice it by
+        plan.shown = self._read(group)
         return plan
+
+    def _with_complements(self, values: list[float], followed: list[_Followed], t: int) -> tuple[float, ...]:
+        """The coefficients, and 1 - value of those below 1: the schedule's own where digits would cancel."""
+        values += [1.0 - values[index] for index in self._complement_at]
+        for one in followed:
+            if one.at and values[one.index] >= 0.5:
+                values[one.at] = one.complement(t)
+        return tuple(values)
 
     def _mirror(self, group: dict[str, Any]) -> None:
         """Bring what else a group shows of its coefficients up to date; nothing by default."""
 
-    def _values(self, group: dict[str, Any], t: int) -> tuple[float, ...]:
-        """This step's coefficients, in the order of `coefficients`; all in range."""
-        written = self._read_values(group)
+    def _plan(self, group: dict[str, Any]) -> Plan:
         plan = self._plans.get(id(group))
         if plan is None or plan.step != group["step"]:
             # Loaded as a whole, which ZeroRedundancyOptimizer does without calling load_state_dict.
             plan = self._make_plan(group)
-            written = plan.shown
+        return plan
+
+    def _values(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
+        """This step's numbers: the coefficients, all in range, and the complements of those below 1."""
+        now = self._read(group)
+        if plan.in_range and plan.values is not None and now == plan.shown:
+            return plan.values
+        numbers = len(self.coefficients)
+        if now[numbers : 2 * numbers] != plan.shown[numbers : 2 * numbers]:
+            self._make_plan(group)  # with other schedules
+        self._settle(group, plan)
+        written = self._read_values(group)
         values = plan.values
-        if values is None or written != plan.shown:
-            values = self._driven(group, written, plan, t)
-        for coefficient, value in zip(self.coefficients, values, strict=True):
-            if not 0.0 < value < 1.0 and (value or coefficient.positive):
-                coefficient.check(value, t)
+        if values is None or written != plan.shown[:numbers]:
+            values = self._driven(group, written, plan)
+        for coefficient, value in zip(self.coefficients, values, strict=False):
+            coefficient.check(value, plan.step + 1)
         return values
 
-    def _driven(
-        self, group: Mapping[str, Any], written: tuple[Number, ...], plan: _Plan, t: int
-    ) -> tuple[float, ...]:
-        """The coefficients of a group that something else writes to: plain numbers, or a frozen rate."""
+    def _settle(self, group: dict[str, Any], plan: Plan) -> None:
+        """Something may have written to the group, also to what is watched there."""
+        del group
+        plan.gathered = None
+
+    def _driven(self, group: Mapping[str, Any], written: tuple[Number, ...], plan: Plan) -> tuple[float, ...]:
+        """The numbers of a group that something else writes to: plain ones, or a frozen rate."""
+        t = plan.step + 1
         values: list[float] = []
         for index, coefficient in enumerate(self.coefficients):
             name, source, value = coefficient.name, group[coefficient.schedule_key], written[index]
@@ -218,63 +276,56 @@ class ScheduledOptimizer(Optimizer):
                 values.append(float(value))
             elif value == plan.shown[index]:
                 values.append(plan.values[index] if plan.values else self._schedule(source, name)(t))
-            elif coefficient is self.coefficients[0] and value == 0.0:
+            elif index == 0 and value == 0.0:
                 values.append(0.0)
             else:
                 raise OptimizerError(
                     f"{name} follows the schedule {source}, but something else set it to {value}: "
                     f"give {name} as a plain number to drive it from outside"
                 )
-        if -math.inf < values[0] < 0.0 and -values[0] <= _ROUNDING * self._largest_rate(group):
-            values[0] = 0.0
-        return tuple(values)
+        values[0] = self._without_rounding(values[0], group)
+        return self._with_complements(values, plan.followed, t)
 
-    def _largest_rate(self, group: Mapping[str, Any]) -> float:
-        """The learning rate that a scheduler started from, which its rounding errors are compared with."""
+    def _without_rounding(self, rate: float, group: Mapping[str, Any]) -> float:
+        """A learning rate, or 0 for what a scheduler's rounding left of 0, in units of the one it had."""
+        if not -math.inf < rate < 0.0:
+            return rate
         known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
-        return max(float(rate) for rate in known if rate is not None)
+        largest = max(float(one) for one in known if one is not None)
+        return 0.0 if -rate <= _ROUNDING * largest else rate
 
-    def _publish(self, group: dict[str, Any], t: int, values: tuple[float, ...]) -> None:
+    def _publish(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...]) -> None:
         """Count the step, and show the values of the next."""
-        group["step"] = t
-        plan = self._plans[id(group)]
-        followed = self._followed(group)
+        t = group["step"] = plan.step + 1
+        followed = plan.followed
         if plan.values is None or (followed and values[0] == 0.0):
             self._publish_slowly(group, plan, values)
             return
+        plan.step = t
         if followed:
-            upcoming = list(values)
+            upcoming, in_range = list(values), True
             try:
-                for index, name, schedule in followed:
-                    upcoming[index] = group[name] = schedule(t + 1)
+                for index, name, value_at, at, complement in followed:
+                    value = upcoming[index] = group[name] = value_at(t + 1)
+                    if at:
+                        upcoming[at] = complement(t + 1) if value >= 0.5 else 1.0 - value
+                    in_range = in_range and 0.0 < value < 1.0
             except Exception:  # noqa: BLE001  (as in _make_plan)
                 self._make_plan(group)
                 return
-            values = tuple(upcoming)
             self._mirror(group)
-        self._plans[id(group)] = _Plan(t, self._read_values(group), values)
+            plan.values, plan.in_range, plan.shown = tuple(upcoming), in_range, self._read(group)
+        elif not plan.in_range or values is not plan.values:
+            plan.values, plan.in_range, plan.shown = values, True, self._read(group)
 
-    def _publish_slowly(self, group: dict[str, Any], before: _Plan, values: tuple[float, ...]) -> None:
-        plan = self._make_plan(group)
-        put_back = before.shown[0]
+    def _publish_slowly(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...]) -> None:
+        put_back = plan.shown[0]
+        self._make_plan(group)
         frozen = values[0] == 0.0 != put_back and group["lr_schedule"] is not None
         if frozen and group["lr"] != 0.0:
             # A learning rate that was set to 0 may be put back to what it was.
             group["lr"] = 0.0
-            self._plans[id(group)] = plan._replace(shown=(put_back, *plan.shown[1:]))
-
-    def _followed(self, group: Mapping[str, Any]) -> list[tuple[int, str, Schedule]]:
-        """The coefficients of a group that follow schedules: which, their names, and the schedules."""
-        sources = self._read_schedules(group)
-        known = self._follows.get(id(group))
-        if known is None or known[0] != sources:
-            found = [
-                (index, name, self._schedule(source, name))
-                for index, (name, source) in enumerate(zip(self._names, sources, strict=True))
-                if source is not None
-            ]
-            known = self._follows[id(group)] = (sources, found)
-        return known[1]
+            plan.shown = (put_back, *plan.shown[1:])
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
         """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
@@ -294,19 +345,10 @@ class ScheduledOptimizer(Optimizer):
             raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
         return schedule
 
-    def complement(self, group: Mapping[str, Any], coefficient: Coefficient, value: float, t: int) -> float:
-        """1 - value, from the schedule's own complement where digits would cancel."""
-        source = group[coefficient.schedule_key]
-        if source is None or value < 0.5:
-            return 1.0 - value
-        complement = self._complements.get(source)
-        if complement is None:
-            complement = self._complements[source] = 1 - self._schedule(source, coefficient.name)
-        return complement(t)
-
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
         """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
-        return self._used.get(id(group), ())
+        plan = self._plans.get(id(group))
+        return () if plan is None else plan.used
 
     @property
     def grad_divisor(self) -> Tensor | None:
@@ -314,12 +356,12 @@ class ScheduledOptimizer(Optimizer):
         return self.__dict__.get("grad_scale")
 
     @abstractmethod
-    def _gather(self, group: dict[str, Any]) -> Any:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> Any:
         """The tensors of a group's update, with state made where there is none; changes no parameter."""
 
     @abstractmethod
-    def _update(self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: Any) -> None:
-        """Carry out step t on what was gathered."""
+    def _update(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: Any) -> None:
+        """Carry out the step after `plan.step` on what was gathered."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Carry out one iteration.
@@ -357,14 +399,16 @@ class ScheduledOptimizer(Optimizer):
         found_inf = self.__dict__.get("found_inf")
         if found_inf is not None and found_inf.item():
             return loss
-        t = self.param_groups[0]["step"] + 1
         grad_was_enabled = torch.is_grad_enabled()
         _set_grad_enabled(False)
         try:
-            prepared = [(group, self._values(group, t), self._gather(group)) for group in self.param_groups]
-            for group, values, gathered in prepared:
-                self._update(group, t, values, gathered)
-                self._publish(group, t, values)
+            prepared = []
+            for group in self.param_groups:
+                plan = self._plan(group)
+                prepared.append((group, plan, self._values(group, plan), self._gather(group, plan)))
+            for group, plan, values, gathered in prepared:
+                self._update(group, plan, values, gathered)
+                self._publish(group, plan, values)
         finally:
             _set_grad_enabled(grad_was_enabled)
         return loss
@@ -385,6 +429,9 @@ class ScheduledOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; schedules and numbers are then the saved ones.
 
+        The forms of Adam also load a state of torch.optim.Adam or AdamW, whose weight decay must be decoupled:
+        m, v and t are taken from it, and the numbers that are not scheduled here.
+
         An option that the saved state does not know, because it is younger, has its default. Every tensor is
         compared with its parameter first.
 
@@ -393,8 +440,12 @@ class ScheduledOptimizer(Optimizer):
                 callable that this one does not have; nothing was changed.
         """
         # The last of the hooks, so that it sees what the others made of the state.
-        handle = self.register_load_state_dict_pre_hook(lambda _, saved: checkpoint.keep(saved))
+        handle = self.register_load_state_dict_pre_hook(
+            lambda _, saved: checkpoint.keep(saved, self.param_groups)
+        )
         try:
+            if not isinstance(state_dict, Mapping):
+                checkpoint.keep(state_dict, self.param_groups)  # which says what is wrong with it
             super().load_state_dict(state_dict)
         finally:
             handle.remove()
@@ -419,40 +470,40 @@ class ScheduledOptimizer(Optimizer):
                 raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {wrong[0]}")
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
-            if isinstance(group["step"], bool) or not isinstance(group["step"], int) or group["step"] < 0:
-                raise OptimizerError(f"the saved step is {group['step']!r}; expected a whole number >= 0")
+            group["step"] = checkpoint.WHOLE.check("the saved step", group["step"])
             for coefficient in self.coefficients:
                 self._check_loaded_coefficient(coefficient, group, before)
             self._check_options(group)
             for number, parameter in enumerate(group["params"]):
-                where = f"parameter {number} of group {index}"
-                moments = state["state"].get(parameter, {})
-                expected = self._state_of(parameter, group)
-                lacking = [key for key in expected if moments and key not in {*moments, *_MADE_LATER}]
-                if lacking:
-                    raise OptimizerError(f"the saved state of {where} has no {lacking[0]!r}")
-                checkpoint.take(parameter, moments, expected, where)
+                moments = state["state"].get(parameter)
+                if moments:
+                    expected = self._state_of(parameter, group)
+                    checkpoint.take(parameter, moments, expected, f"parameter {number} of group {index}")
 
     def _check_loaded_coefficient(
         self, coefficient: Coefficient, group: dict[str, Any], before: Mapping[str, Any]
     ) -> None:
         key, name = coefficient.schedule_key, coefficient.name
         source = group[key]
-        if str(source).startswith(_CALLABLE):
+        if isinstance(source, str) and source.startswith(_CALLABLE):
             source = group[key] = before[key] or source
         if source is None:
-            if not is_number(group[name]) and not isinstance(group[name], Tensor):
-                raise OptimizerError(f"the saved {name} is {group[name]!r}; expected a number")
+            value = group[name]
+            if coefficient is self.coefficients[0] and is_number(value):
+                value = self._without_rounding(value, group)
+            try:
+                group[name] = coefficient.number(value)
+            except OptimizerError as error:
+                raise OptimizerError(f"the saved {error}") from None
         elif isinstance(source, (str, Schedule)):
             self._schedule(source, name)
         else:
-            raise OptimizerError(f"the saved {key} is {source!r}; expected a text")
+            raise OptimizerError(f"the saved {key} is {shown(source)}; expected a text")
 
-    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, checkpoint.Expected]:
-        """The tensors of a parameter's state, which a step updates in place."""
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Expected | Range]:
+        """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
         del group
-        one = checkpoint.Expected(parameter.shape, state_dtype(parameter))
-        return dict.fromkeys(("exp_avg", "exp_avg_sq", *_MADE_LATER), one)
+        return checkpoint.of_adam(Expected(parameter.shape, state_dtype(parameter)))
 
     def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""

@@ -10,15 +10,15 @@ that does look.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from operator import is_, itemgetter
-from typing import Any, NamedTuple
+from operator import is_
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch.coefficients import UnsupportedError
-from generic_adam.torch.kernels import Kernel, Lists, Step, flat
+from generic_adam.torch.kernels import Kernel, Lists, Step, as_lists, flat, foreach
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
 _FULL_PRECISION = (torch.float32, torch.float64)
@@ -29,29 +29,97 @@ _WIDENED_AT_ONCE = 2**17
 _stride = torch.Tensor.stride
 _numel = torch.Tensor.numel
 _is_contiguous = torch.Tensor.is_contiguous
-_momentum_of = itemgetter("exp_avg")
-_second_moment_of = itemgetter("exp_avg_sq")
-_maximum_in = itemgetter("max_exp_avg_sq")
 
 
-class Bucket(NamedTuple):
-    """Tensors of one dtype and device.
+class Bucket:
+    """Tensors of one dtype and device, for one step; of a group that stays as it is, filled anew for the next.
+
+    Between steps a bucket holds no tensor of the state, so that one who drops or moves the state frees its
+    memory.
 
     Attributes:
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
         device_type: "cpu", "cuda", ...
         dtype: of the parameters.
+        in_float32: whether that is what their state is kept in.
         states: the state of each parameter.
         count: how many steps each of these parameters has had before this one.
+        kernel: what updates them.
     """
 
-    lists: Lists
-    aligned: bool
-    device_type: str
-    dtype: torch.dtype
-    states: list[dict[str, Any]]
-    count: int
+    __slots__ = (
+        "_has_maxima",
+        "_ids_of_state",
+        "_missed",
+        "_sizes",
+        "_strides",
+        "aligned",
+        "count",
+        "device_type",
+        "dtype",
+        "in_float32",
+        "kernel",
+        "lists",
+        "states",
+    )
+
+    def __init__(self, first: Tensor, aligned: bool, count: int) -> None:
+        self.lists = Lists([], [], [], [], [])
+        self.states: list[dict[str, Any]] = []
+        self.kernel: Kernel = foreach
+        self.aligned, self.count = aligned, count
+        self.device_type, self.dtype = first.device.type, first.dtype
+        self.in_float32 = state_dtype(first) is torch.float32
+
+    def release(self) -> None:
+        """Let go of the tensors."""
+        self.lists, self.states = _NOTHING, []
+
+    def remember(self, t: int) -> None:
+        """Keep what is needed to find out, at later steps, that nothing has changed in kind since step t."""
+        state = [*self.lists.momenta, *self.lists.second_moments, *self.lists.maxima]
+        everything_contiguous = all(map(_is_contiguous, state))
+        self._strides = None if everything_contiguous else list(map(_stride, self.lists.second_moments))
+        self._sizes = list(map(_numel, self.lists.params))
+        self._ids_of_state = list(map(id, state))
+        self._missed, self._has_maxima = t - 1 - self.count, bool(self.lists.maxima)
+
+    def gather_again(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]], t: int) -> bool:
+        """Take the tensors of step t of a group that has not changed in kind; False if it has.
+
+        This runs at every step of most networks, so it asks only what it must: whether the state's tensors
+        are the same objects (a state may have been moved or replaced), and whether parameters and gradients
+        have its size and lie in memory as it does. That a gradient has the shape of its parameter is torch's
+        own rule.
+        """
+        grads: list[Any] = [parameter.grad for parameter in params]
+        strides = self._strides
+        try:
+            if list(map(_numel, params)) != self._sizes:
+                return False
+            if strides is None:
+                if not (all(map(_is_contiguous, params)) and all(map(_is_contiguous, grads))):
+                    return False
+            elif not list(map(_stride, grads)) == strides == list(map(_stride, params)):
+                return False
+            # With one group, the states are in the order of the parameters.
+            alone = len(state) == len(params) and all(map(is_, state, params))
+            states = list(state.values()) if alone else [state[parameter] for parameter in params]
+            momenta = [moments["exp_avg"] for moments in states]
+            second_moments = [moments["exp_avg_sq"] for moments in states]
+            maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
+        except (TypeError, KeyError, RuntimeError):
+            # No gradient, no state any more, or a sparse gradient, which has no strides.
+            return False
+        if list(map(id, [*momenta, *second_moments, *maxima])) != self._ids_of_state:
+            return False
+        self.lists = as_lists((params, grads, momenta, second_moments, maxima))
+        self.states, self.count = states, t - 1 - self._missed
+        return True
+
+
+_NOTHING = Lists([], [], [], [], [])
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
@@ -112,10 +180,7 @@ def gather(
             )
         aligned, count = _are_aligned(row), moments.setdefault("step", 0)
         key = (first.device, first.dtype, aligned, count, moments.get("theta_correction"))
-        if key not in buckets:
-            lists = Lists([], [], [], [], [])
-            buckets[key] = Bucket(lists, aligned, first.device.type, first.dtype, [], count)
-        bucket = buckets[key]
+        bucket = buckets.get(key) or buckets.setdefault(key, Bucket(first, aligned, count))
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for tensors, tensor in zip(bucket.lists, row, strict=False):
@@ -133,82 +198,16 @@ def refuse_sparse(parameter: Tensor, index: int) -> None:
         )
 
 
-class Snapshot(NamedTuple):
-    """What was found about a group that needs nothing done; what may have changed since is asked again.
-
-    It holds no tensor of the state, so that one who drops or moves the state frees its memory.
-
-    Attributes:
-        device_type: of all tensors.
-        dtype: likewise.
-        missed: how many steps of the optimizer the parameters have not been part of, all of them the same.
-        ids_of_state: of the tensors of the state.
-        sizes: of the parameters.
-        strides: of the state, where not everything is contiguous.
-    """
-
-    device_type: str
-    dtype: torch.dtype
-    missed: int
-    ids_of_state: list[int]
-    sizes: list[int]
-    strides: list[tuple[int, ...]] | None
-
-
-def take_snapshot(params: Sequence[Tensor], buckets: list[Bucket], t: int) -> Snapshot | None:
-    """A snapshot of a group that was gathered into one bucket of ordinary full-precision tensors, or None."""
-    if len(buckets) != 1 or not buckets[0].aligned or len(buckets[0].lists.params) != len(params):
-        return None
-    if not set(map(type, params)) <= _ORDINARY or params[0].dtype not in _FULL_PRECISION:
-        return None
-    bucket = buckets[0]
-    if "theta_correction" in bucket.states[0]:
-        return None
-    _, _, momenta, second_moments, maxima = bucket.lists
-    state = [*momenta, *second_moments, *maxima]
-    strides = None if all(map(_is_contiguous, state)) else list(map(_stride, second_moments))
-    sizes = list(map(_numel, second_moments))
-    missed = t - 1 - bucket.count
-    return Snapshot(bucket.device_type, bucket.dtype, missed, list(map(id, state)), sizes, strides)
-
-
-def gather_again(
-    params: Sequence[Tensor],
-    state: Mapping[Tensor, dict[str, Any]],
-    snapshot: Snapshot,
-    t: int,
-    *,
-    amsgrad: bool,
-) -> list[Bucket] | None:
-    """The tensors of step t of a group that has not changed in kind since the snapshot; None if it has.
-
-    This runs at every step of most networks, so it asks only what it must: whether the state's tensors are
-    the same objects (a state may have been moved or replaced), and whether parameters and gradients have its
-    size and lie in memory as it does. That a gradient has the shape of its parameter is torch's own rule.
-    """
-    grads: list[Any] = [parameter.grad for parameter in params]
-    try:
-        if list(map(_numel, params)) != snapshot.sizes:
-            return None
-        if snapshot.strides is None:
-            if not (all(map(_is_contiguous, params)) and all(map(_is_contiguous, grads))):
-                return None
-        elif not list(map(_stride, grads)) == snapshot.strides == list(map(_stride, params)):
-            return None
-        # With one group, the states are in the order of the parameters.
-        alone = len(state) == len(params) and all(map(is_, state, params))
-        states = list(state.values()) if alone else [state[parameter] for parameter in params]
-        momenta = list(map(_momentum_of, states))
-        second_moments = list(map(_second_moment_of, states))
-        maxima = list(map(_maximum_in, states)) if amsgrad else []
-    except (TypeError, KeyError, RuntimeError):
-        # No gradient, no state any more, or a sparse gradient, which has no strides.
-        return None
-    if list(map(id, [*momenta, *second_moments, *maxima])) != snapshot.ids_of_state:
-        return None
-    lists = Lists(list(params), grads, momenta, second_moments, maxima)
-    count = t - 1 - snapshot.missed
-    return [Bucket(lists, True, snapshot.device_type, snapshot.dtype, states, count)]
+def is_simple(params: Sequence[Tensor], buckets: list[Bucket]) -> bool:
+    """Whether a group is one bucket of ordinary full-precision tensors, all with a gradient and in step."""
+    return (
+        len(buckets) == 1
+        and buckets[0].aligned
+        and len(buckets[0].states) == len(params)
+        and set(map(type, params)) <= _ORDINARY
+        and buckets[0].dtype in _FULL_PRECISION
+        and "theta_correction" not in buckets[0].states[0]
+    )
 
 
 def _maximum_of(moments: dict[str, Any]) -> Tensor:
@@ -254,13 +253,15 @@ def _are_aligned(row: list[Tensor]) -> bool:
     return all(tensor.stride() == strides for tensor in row)
 
 
-def update_bucket(bucket: Bucket, step: Step, kernel: Kernel) -> None:
-    """Run a kernel over a bucket, in float32 where parameters are of half precision, and count the step."""
-    lists = bucket.lists
+def update_bucket(bucket: Bucket, step: Step) -> None:
+    """Run a bucket's kernel, in float32 where parameters are of half precision, and count the step."""
+    if bucket.device_type == "cuda":
+        _refuse_capture()
+    kernel = bucket.kernel
     if bucket.dtype not in _HALF_PRECISION:
-        kernel(lists, step)
+        kernel(bucket.lists, step)
     else:
-        for chunk in _chunks(lists) if bucket.aligned else [lists]:
+        for chunk in _chunks(bucket.lists) if bucket.aligned else [bucket.lists]:
             wide = [parameter.float() for parameter in chunk.params]
             kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), step)
             torch._foreach_copy_(chunk.params, wide)
@@ -287,3 +288,10 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
                 chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
     if chunk.params:
         yield chunk
+
+
+def _refuse_capture() -> None:
+    if torch.cuda.is_current_stream_capturing():
+        raise UnsupportedError(
+            "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
+        )

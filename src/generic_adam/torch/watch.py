@@ -20,10 +20,14 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
+from generic_adam.torch.contrib.adashift import AdaShift
 from generic_adam.torch.generic_adam import GenericAdam
+from generic_adam.torch.scheduled import ScheduledOptimizer
 
 # Quantiles need a sort; this many coordinates, evenly spread, are enough for them.
 _SAMPLED_COORDINATES = 1 << 13
+# Coordinates of each parameter that are followed from record to record.
+_FOLLOWED_COORDINATES = 256
 
 
 Group = Mapping[str, Any]
@@ -36,12 +40,12 @@ class Live:
     Attributes:
         coefficients: (optimizer, group, t) -> alpha_t, beta_t, theta_t of the step t that has been made.
         moment_key: group -> the name in the state of the tensor whose root divides.
-        moment_scale: t -> what that tensor has to be multiplied by to be v_t.
+        moment_scale: (optimizer, t) -> what that tensor has to be multiplied by to be v_t.
     """
 
     coefficients: Callable[[Any, Group, int], tuple[float, ...]]
     moment_key: Callable[[Group], str]
-    moment_scale: Callable[[int], float] = lambda _t: 1.0
+    moment_scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
 
 
 def _adam(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
@@ -59,8 +63,13 @@ def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     return rate / math.sqrt(t + 1), 0.0, 1 - 1 / (t + 1)
 
 
-def _generic_adam(optimizer: GenericAdam, group: Group, _t: int) -> tuple[float, ...]:
+def _scheduled(optimizer: ScheduledOptimizer, group: Group, _t: int) -> tuple[float, ...]:
     return optimizer.used(group)
+
+
+def _shifted_correction(optimizer: AdaShift, _t: int) -> float:
+    """1 over the correction of AdaShift's v_t, 1 - theta^(t - n); 1 while it only collects gradients."""
+    return 1 / (max((state["correction"] for state in optimizer.state.values()), default=0.0) or 1.0)
 
 
 def _of_adam(group: Group) -> str:
@@ -68,10 +77,11 @@ def _of_adam(group: Group) -> str:
 
 
 _LIVE: dict[type[torch.optim.Optimizer], Live] = {
-    GenericAdam: Live(_generic_adam, _of_adam),
+    GenericAdam: Live(_scheduled, _of_adam),
+    AdaShift: Live(_scheduled, lambda _group: "second_moment", _shifted_correction),
     torch.optim.Adam: Live(_adam, _of_adam),
     torch.optim.RMSprop: Live(_rmsprop, lambda _group: "square_avg"),
-    torch.optim.Adagrad: Live(_adagrad, lambda _group: "sum", lambda t: 1 / (t + 1)),
+    torch.optim.Adagrad: Live(_adagrad, lambda _group: "sum", lambda _optimizer, t: 1 / (t + 1)),
 }
 
 
@@ -130,6 +140,8 @@ class WatchRecord:
         step_size_high: its 95 % quantile.
         gradient_norm: the Euclidean norm of the gradient, as it stood in `.grad`.
         update_norm: the Euclidean norm of x_{t+1} - x_t.
+        correlation: of v_t and g_t^2 along the records so far: the median over coordinates. (C3), AdaShift's
+            aim, is that there is none; independent gradients under Adam have sqrt(1 - theta^2).
     """
 
     step: int
@@ -145,6 +157,7 @@ class WatchRecord:
     step_size_high: float
     gradient_norm: float
     update_norm: float
+    correlation: float
 
 
 COLUMNS = tuple(field.name for field in fields(WatchRecord))
@@ -157,7 +170,7 @@ class Watch:
     `detach` nothing is left of it. Sharded parameters are seen by their local shard.
 
     Args:
-        optimizer: a GenericAdam, or torch's Adam, AdamW, RMSprop or Adagrad.
+        optimizer: a GenericAdam or AdaShift, or torch's Adam, AdamW, RMSprop or Adagrad.
         every: the steps between records.
         csv: a file to write to, one line a record, at once; it must not exist yet. A disk that is full ends
             the file with a warning, not the training.
@@ -200,6 +213,7 @@ class Watch:
         self._seen = 0
         self._sums: list[float] = []
         self._alphas: list[float] = []
+        self._along: list[_Along] = []
         self._before: list[_Before] | None = None
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
@@ -224,7 +238,9 @@ class Watch:
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if (self._t + 1) % self.every == 0:
-            self._before = [_Before(optimizer, group, self._look) for group in optimizer.param_groups]
+            self._before = [
+                _Before(optimizer, group, self._look, self._t) for group in optimizer.param_groups
+            ]
 
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         groups = optimizer.param_groups
@@ -240,14 +256,15 @@ class Watch:
         while len(self._sums) < len(groups):
             self._sums.append(0.0)
             self._alphas.append(math.nan)
+            self._along.append(_Along())
         for index, group in enumerate(groups):
             alpha, beta, theta = self._look.coefficients(optimizer, group, self._t)
             self._sums[index] += alpha * math.sqrt(1 - theta)
             if before is not None and index < len(before):
                 seen = (alpha, beta, theta, self._sums[index] / (self._seen * alpha) if alpha else math.nan)
-                self._record(
-                    index, seen, before[index].compare(optimizer, self._t, alpha, self._alphas[index])
-                )
+                measured = before[index].compare(optimizer, self._t, alpha, self._alphas[index])
+                moments = second_moments(optimizer, group, self._look)
+                self._record(index, seen, (*measured, self._along[index].correlation(moments)))
             self._alphas[index] = alpha
 
     def _record(
@@ -267,8 +284,8 @@ class Watch:
 class _Before:
     """Copies of a group's parameters and second moments, taken before a step that is recorded."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], look: Live) -> None:
-        self.group, self.look = group, look
+    def __init__(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], look: Live, t: int) -> None:
+        self.group, self.look, self.scale = group, look, look.moment_scale(optimizer, t)
         self.parameters = [p for p in group["params"] if p.requires_grad]
         self.points = [p.detach().clone() for p in self.parameters]
         self.moments = {p: v.clone() for p, v in second_moments(optimizer, group, look).items()}
@@ -282,25 +299,64 @@ class _Before:
             p: v for p, v in second_moments(optimizer, self.group, self.look).items() if p.grad is not None
         }
         moved = [p.detach() - old for p, old in zip(self.parameters, self.points, strict=True)]
-        scale = self.look.moment_scale(t)
+        scale = self.look.moment_scale(optimizer, t)
         return (
-            self._negative_share(after, t, alpha, alpha_before),
+            self._negative_share(after, scale, alpha, alpha_before),
             *_step_sizes(after.values(), alpha, scale),
             _norm(p.grad for p in self.parameters if p.grad is not None),
             _norm(moved),
         )
 
     def _negative_share(
-        self, after: dict[Tensor, Tensor], t: int, alpha: float, alpha_before: float
+        self, after: dict[Tensor, Tensor], scale: float, alpha: float, alpha_before: float
     ) -> float:
         """The share of coordinates with sqrt(v_t) / alpha_t < sqrt(v_{t-1}) / alpha_{t-1}."""
         shared = [p for p in after if p in self.moments]
         if not shared or not (alpha > 0 and alpha_before > 0):
             return math.nan
         # Squared, and with one factor for both sides, so that nothing small has to be divided.
-        factor = (alpha_before / alpha) ** 2 * self.look.moment_scale(t) / self.look.moment_scale(t - 1)
+        factor = (alpha_before / alpha) ** 2 * scale / self.scale
         negative = sum((after[p] * factor < self.moments[p]).count_nonzero() for p in shared)
         return int(negative) / sum(after[p].numel() for p in shared)
+
+
+class _Along:
+    """The correlation of v_t and g_t^2 over the records of a group, on evenly spread coordinates.
+
+    For each parameter the count, the two means and the three sums of products of deviations, after Welford.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Tensor, tuple[int, Tensor, Tensor]] = {}
+
+    @torch.no_grad()
+    def correlation(self, moments: Mapping[Tensor, Tensor]) -> float:
+        """Take in v_t and g_t of a step; the median over the coordinates, nan before the third record."""
+        for parameter, v in moments.items():
+            gradient = parameter.grad
+            if gradient is None or gradient.is_sparse or not gradient.numel():
+                continue
+            g = torch.view_as_real(gradient) if gradient.is_complex() else gradient
+            if v.numel() not in {1, g.numel()}:  # a shard of it, or rows and columns
+                continue
+            stride = max(1, g.numel() // _FOLLOWED_COORDINATES)
+            flat = g.detach().reshape(-1)[::stride].float().cpu().double().square()
+            pair = torch.stack([v.expand(g.shape).reshape(-1)[::stride].float().cpu().double(), flat])
+            count, mean, products = self._seen.get(
+                parameter, (0, torch.zeros_like(pair), pair.new_zeros(3, pair.shape[1]))
+            )
+            off = pair - mean
+            mean = mean + off / (count + 1)
+            rest = pair - mean
+            products = products + torch.stack([off[0] * rest[0], off[1] * rest[1], off[0] * rest[1]])
+            self._seen[parameter] = (count + 1, mean, products)
+        ready = [products for count, _, products in self._seen.values() if count > 2]
+        if not ready:
+            return math.nan
+        first, second, both = torch.cat(ready, dim=1)
+        varied = (first > 0) & (second > 0)
+        found = both[varied] / (first[varied].sqrt() * second[varied].sqrt())
+        return float(found.median()) if found.numel() else math.nan
 
 
 def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[float, float, float]:

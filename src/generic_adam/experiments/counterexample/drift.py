@@ -111,7 +111,43 @@ def measure_drift(
     return _mean_direction(simulation, settled, -1)
 
 
-class DriftCurve:
+class _Rows:
+    """A work that finds one row of numbers after another.
+
+    Args:
+      expected: how many rows there will be.
+      each: the steps that one counts for.
+    """
+
+    def __init__(self, expected: int, each: int = 1) -> None:
+        self._expected, self._each = expected, each
+        self.rows: list[tuple[float, ...]] = []
+
+    @property
+    def steps(self) -> int:
+        """The steps of all rows."""
+        return self._each * self._expected
+
+    @property
+    def next_t(self) -> int:
+        """One more than the steps made."""
+        return 1 + self._each * len(self.rows)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all rows are there."""
+        return len(self.rows) >= self._expected
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the rows."""
+        return {"rows": np.array(self.rows)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take the rows back."""
+        self.rows = [tuple(row) for row in arrays["rows"].tolist()]
+
+
+class DriftCurve(_Rows):
     """Bisection for the zero of the drift, as a work that can be paused.
 
     Args:
@@ -121,72 +157,45 @@ class DriftCurve:
       seed: of the gradients.
 
     Attributes:
-      points: (1 - theta, drift, its error), in the order in which they were measured.
+      rows: (1 - theta, drift, its error), in the order in which they were measured.
     """
 
     def __init__(
         self, problem: Counterexample, *, steps: int = STEPS, lanes: int = LANES, seed: int = 0
     ) -> None:
-        self.problem, self._steps, self._lanes, self._seed = problem, steps, lanes, seed
-        self.points: list[tuple[float, float, float]] = []
+        # Both ends and the halvings.
+        super().__init__(2 + math.ceil(math.log2(math.log(BRACKET[1] / BRACKET[0]) / _PRECISION)), steps)
+        self.problem, self._lanes, self._seed = problem, lanes, seed
 
     @property
     def _bracket(self) -> tuple[float, float]:
         """The largest 1 - theta with positive drift, and the smallest with negative."""
-        low = [rest for rest, drift, _ in self.points if drift > 0]
-        high = [rest for rest, drift, _ in self.points if drift <= 0]
+        low = [rest for rest, drift, _ in self.rows if drift > 0]
+        high = [rest for rest, drift, _ in self.rows if drift <= 0]
         return max(low, default=BRACKET[0]), min(high, default=BRACKET[1])
-
-    @property
-    def _expected(self) -> int:
-        """How many measurements bisection takes: both ends and the halvings."""
-        return 2 + math.ceil(math.log2(math.log(BRACKET[1] / BRACKET[0]) / _PRECISION))
-
-    @property
-    def steps(self) -> int:
-        """The steps of all measurements."""
-        return self._steps * self._expected
-
-    @property
-    def next_t(self) -> int:
-        """One more than the steps made."""
-        return 1 + self._steps * len(self.points)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the zero is bracketed closely enough."""
-        return len(self.points) >= self._expected
 
     def advance(self) -> None:
         """Measure at the ends first, then in the middle (geometrically) of the bracket."""
         low, high = self._bracket
-        rest = BRACKET[len(self.points)] if len(self.points) < 2 else math.sqrt(low * high)
-        drift = measure_drift(rest, self.problem, steps=self._steps, lanes=self._lanes, seed=self._seed)
-        self.points.append((rest, drift.value, drift.error))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the points."""
-        return {"points": np.array(self.points).reshape(-1, 3)}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take the points back."""
-        self.points = [(float(a), float(b), float(c)) for a, b, c in arrays["points"]]
+        rest = BRACKET[len(self.rows)] if len(self.rows) < 2 else math.sqrt(low * high)
+        drift = measure_drift(rest, self.problem, steps=self._each, lanes=self._lanes, seed=self._seed)
+        self.rows.append((rest, drift.value, drift.error))
 
     @property
     def zero(self) -> Estimate:
         """1 - theta*: interpolated in the last bracket, with the noise of the drift over its slope."""
         low, high = self._bracket
-        by_rest = {rest: (drift, error) for rest, drift, error in self.points}
+        by_rest = {rest: (drift, error) for rest, drift, error in self.rows}
         (up, _), (down, error) = by_rest[low], by_rest[high]
         at = low + (high - low) * up / (up - down)
         # The slope over a few per cent, not between the last two points, which differ by less than noise.
-        near = sorted(self.points, key=lambda point: abs(math.log(point[0] / at)))[:6]
+        near = sorted(self.rows, key=lambda point: abs(math.log(point[0] / at)))[:6]
         slope = np.polyfit([point[0] for point in near], [point[1] for point in near], 1)[0]
         return Estimate(at, error / abs(slope))
 
     def drift(self, rest: Floats) -> Floats:
         r"""Return $\delta$ between the measured points and the limit at 0, by linear interpolation."""
-        table = sorted([(0.0, limit_drift(self.problem)), *((q, drift) for q, drift, _ in self.points)])
+        table = sorted([(0.0, limit_drift(self.problem)), *((q, drift) for q, drift, _ in self.rows)])
         return np.interp(rest, [q for q, _ in table], [drift for _, drift in table])
 
     def turning_step(self, numerator: float, r: float) -> Estimate:
@@ -210,7 +219,7 @@ class Turn:
         return power_family(lr=1, beta=BETA, s=0.5, r=r, c=c, K=2 if r == 1 else 1)
 
 
-class Turns:
+class Turns(_Rows):
     """Where schedules turn, measured along the run: the zero of the mean direction as a function of t.
 
     Args:
@@ -219,9 +228,6 @@ class Turns:
       near: says about where one of them turns; asked when its time has come.
       lane_steps: of each.
       seed: of the gradients.
-
-    Attributes:
-      found: where each turned, in the order of `turns`.
     """
 
     def __init__(
@@ -233,29 +239,20 @@ class Turns:
         lane_steps: int = TURN_LANE_STEPS,
         seed: int = 1,
     ) -> None:
+        super().__init__(len(turns))
         self.problem, self.turns, self.near = problem, turns, near
         self._lane_steps, self._seed = lane_steps, seed
-        self.found: list[Estimate] = []
 
     @property
-    def steps(self) -> int:
-        """One for each schedule."""
-        return len(self.turns)
-
-    @property
-    def next_t(self) -> int:
-        """One more than the schedules done."""
-        return 1 + len(self.found)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all are done."""
-        return len(self.found) >= len(self.turns)
+    def found(self) -> list[Estimate]:
+        """Where each turned, in the order of `turns`."""
+        return [Estimate(value, error) for value, error in self.rows]
 
     def advance(self) -> None:
         """Measure the next schedule."""
-        turn = self.turns[len(self.found)]
-        self.found.append(self._turn(turn.method, self.near(turn)))
+        turn = self.turns[len(self.rows)]
+        at = self._turn(turn.method, self.near(turn))
+        self.rows.append((at.value, at.error))
 
     def _turn(self, method: Method, near: float) -> Estimate:
         last = math.ceil(_TURN_REACH * near)
@@ -268,14 +265,6 @@ class Turns:
         middles = [math.log(simulation.times[a] * simulation.times[b]) / 2 for a, b in pairwise(rows)]
         drifts = [_mean_direction(simulation, int(a), int(b)) for a, b in pairwise(rows)]
         return _zero_of_fit(np.array(middles), drifts)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what was found."""
-        return {"found": np.array([(one.value, one.error) for one in self.found]).reshape(-1, 2)}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take it back."""
-        self.found = [Estimate(float(value), float(error)) for value, error in arrays["found"]]
 
 
 def _zero_of_fit(log_t: Floats, drifts: Sequence[Estimate]) -> Estimate:
@@ -312,6 +301,9 @@ def divisor_table(
     for label, subject in methods.items():
         lag = subject.kept if isinstance(subject, AdaShift) else 0
         algorithm = as_algorithm(subject.algorithm if isinstance(subject, AdaShift) else subject)
+        if not algorithm.preconditioned:  # it divides by nothing
+            table[label] = (math.nan, math.nan)
+            continue
         method = algorithm.method
         sequences = (one.values(1, steps + 1) for one in (method.alpha, method.theta, 1 - method.theta))
         alpha, theta, rest = sequences

@@ -5,7 +5,7 @@ lane-step then costs little more than the square root and the division in it. Ev
 fast-math, so that nothing is reordered or fused: a lane holds the same bits as the same recursion written in
 plain Python.
 
-Every `advance_*` has the same shape: values (of each schedule at each step), gradients
+`advance` and `advance_adashift` have the same shape: values (of each schedule at each step), gradients
 (step by lane), state (one row a quantity, one column a lane), and where to record. The rows of the state
 begin with x_t, then the sum of losses $\sum f_i(x_i)$ and its compensation (Kahan), then what the algorithm
 remembers. At a recorded step t the kernel stores x_t (before the step) and the sum of losses up to and
@@ -97,102 +97,83 @@ def _project(x: float, low: float, high: float) -> float:
     return high if x > high else x  # noqa: FURB136
 
 
+PLAIN, MAXIMUM, POWER, NESTEROV, GRADIENT = range(5)
+"""What `advance` divides by, and what it divides."""
+
+
 @compiled
-def advance_generic_adam(
+def _remember(
+    v: float, m: float, g: float, theta: float, theta_rest: float, beta: float, beta_rest: float
+) -> tuple[float, float]:
+    """Return v_t and m_t."""
+    return theta * v + theta_rest * (g * g), beta * m + beta_rest * g
+
+
+@compiled
+def _raise_grown(v: Floats, v_max: Floats, root: Floats, power: float) -> None:
+    r"""Keep $\hat v^p$: a call into the mathematics library, dear, made only where $\hat v$ has grown."""
+    has_grown = False
+    for i in range(v.size):
+        has_grown |= v[i] > v_max[i]
+    if has_grown:
+        for i in range(v.size):
+            if v[i] > v_max[i]:
+                v_max[i] = v[i]
+                root[i] = v[i] ** power
+
+
+@compiled
+def advance(  # noqa: C901, PLR0912 - a loop for each kind: each is one of vectors
     values: Values, gradients: Floats, state: Floats, low: float, high: float,
-    record_at: Whole, x_at: Floats, loss_at: Floats,
+    record_at: Whole, x_at: Floats, loss_at: Floats, kind: int, power: float,
 ) -> None:  # fmt: skip
-    r"""Generic Adam (Algorithm 1), projected.
+    r"""Generic Adam (Algorithm 1), projected, and its nearest relatives.
 
     $v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
-    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. The values: alpha, beta, 1 - beta, theta, 1
-    - theta.
+    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. AMSGrad has $\hat v_t = \max(\hat v_{t-1}, v_t)$ under the
+    root, Padam $\hat v_t^p$ in place of the root, NAdam $a_t m_t + b_t g_t$ in place of $m_t$, and SGD divides
+    by nothing. The values: alpha, beta, 1 - beta, theta, 1 - theta, a, b.
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
-    alphas, betas, beta_rests, thetas, theta_rests = values
+    v_max, root = state[5 % len(state)], state[6 % len(state)]
+    alphas, betas, beta_rests, thetas, theta_rests, ahead, present = values
     recorded = 0
     for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
-        theta, theta_rest = thetas[k], theta_rests[k]
+        alpha = alphas[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x
-        row = gradients[k]
-        for i in range(row.size):
-            g = row[i]
-            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
-            v[i] = theta * v[i] + theta_rest * (g * g)
-            m[i] = beta * m[i] + beta_rest * g
-            x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i])), low, high)
-        if is_recorded:
-            loss_at[recorded] = loss
-            recorded += 1
-
-
-@compiled
-def advance_amsgrad(
-    values: Values, gradients: Floats, state: Floats, low: float, high: float,
-    record_at: Whole, x_at: Floats, loss_at: Floats,
-) -> None:  # fmt: skip
-    r"""AMSGrad: Generic Adam with $\hat v_t = \max(\hat v_{t-1}, v_t)$ under the root."""
-    x, loss, carry, m, v, v_max = state[0], state[1], state[2], state[3], state[4], state[5]
-    alphas, betas, beta_rests, thetas, theta_rests = values
-    recorded = 0
-    for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
-        theta, theta_rest = thetas[k], theta_rests[k]
-        is_recorded = recorded < record_at.size and record_at[recorded] == k
-        if is_recorded:
-            x_at[recorded] = x
-        row = gradients[k]
-        for i in range(row.size):
-            g = row[i]
-            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
-            v[i] = theta * v[i] + theta_rest * (g * g)
-            m[i] = beta * m[i] + beta_rest * g
-            v_max[i] = v[i] if v[i] > v_max[i] else v_max[i]  # noqa: FURB136
-            x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v_max[i])), low, high)
-        if is_recorded:
-            loss_at[recorded] = loss
-            recorded += 1
-
-
-@compiled
-def advance_padam(
-    values: Values, gradients: Floats, state: Floats, low: float, high: float,
-    record_at: Whole, x_at: Floats, loss_at: Floats, power: float,
-) -> None:  # fmt: skip
-    r"""Padam: AMSGrad with $\hat v_t^p$ in place of the root.
-
-    The power is a call into the mathematics library, much dearer than a root, and the running maximum seldom
-    changes: row 6 keeps $\hat v^p$ and it is computed anew only when $\hat v$ has grown. The bits are the
-    same.
-    """
-    x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
-    v_max, root = state[5], state[6]
-    alphas, betas, beta_rests, thetas, theta_rests = values
-    recorded = 0
-    for k in range(gradients.shape[0]):
-        alpha, beta, beta_rest = alphas[k], betas[k], beta_rests[k]
-        theta, theta_rest = thetas[k], theta_rests[k]
-        is_recorded = recorded < record_at.size and record_at[recorded] == k
-        if is_recorded:
-            x_at[recorded] = x
-        row = gradients[k]
-        has_grown = False
-        for i in range(row.size):
-            g = row[i]
-            loss[i], carry[i] = _add(loss[i], carry[i], g * x[i])
-            v[i] = theta * v[i] + theta_rest * (g * g)
-            m[i] = beta * m[i] + beta_rest * g
-            has_grown |= v[i] > v_max[i]
-        if has_grown:
+        row, factors = gradients[k], (thetas[k], theta_rests[k], betas[k], beta_rests[k])
+        if kind == PLAIN:
             for i in range(row.size):
-                if v[i] > v_max[i]:
-                    v_max[i] = v[i]
-                    root[i] = v[i] ** power
-        for i in range(row.size):
-            x[i] = _project(x[i] - alpha * (m[i] / root[i]), low, high)
+                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
+                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i])), low, high)
+        elif kind == MAXIMUM:
+            for i in range(row.size):
+                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
+                v_max[i] = v[i] if v[i] > v_max[i] else v_max[i]  # noqa: FURB136
+                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v_max[i])), low, high)
+        elif kind == POWER:
+            for i in range(row.size):
+                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
+            _raise_grown(v, v_max, root, power)
+            for i in range(row.size):
+                x[i] = _project(x[i] - alpha * (m[i] / root[i]), low, high)
+        elif kind == NESTEROV:
+            weight, rest = ahead[k], present[k]
+            for i in range(row.size):
+                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
+                step = (weight * m[i] + rest * row[i]) / math.sqrt(v[i])
+                x[i] = _project(x[i] - alpha * step, low, high)
+        else:
+            for i in range(row.size):
+                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
+                x[i] = _project(x[i] - alpha * m[i], low, high)
         if is_recorded:
             loss_at[recorded] = loss
             recorded += 1

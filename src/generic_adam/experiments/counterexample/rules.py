@@ -1,4 +1,4 @@
-"""What a lane can run: Generic Adam, AMSGrad and Padam as an `Algorithm` says them, and AdaShift.
+"""What a lane can run: Generic Adam, AMSGrad, Padam, NAdam and SGD as an `Algorithm` says them, and AdaShift.
 
 A rule says which sequences it needs, what it remembers, and which kernel carries it through a block of t. The
 values of a sequence are computed once a block and shared by all lanes and all rules that need them.
@@ -120,48 +120,64 @@ class Rule(abc.ABC):
 
 
 class AdamRule(Rule):
-    """Algorithm 1, or AMSGrad and Padam, which have the running maximum of v (or its power p) below.
+    """Algorithm 1, or what differs from it in the divisor (AMSGrad, Padam, SGD) or the momentum (NAdam).
 
     Args:
-      algorithm: the three sequences, v_0, and the running maximum and its power.
+      algorithm: the three sequences, v_0, running maximum and power, Nesterov's weights, no divisor at all.
 
     Raises:
-      RunError: it does what the kernels do not.
+      RunError: it does what the kernel does not.
     """
 
     def __init__(self, algorithm: Algorithm) -> None:
-        method, plain = algorithm.method, Fraction(1, 2)
+        method, ahead = algorithm.method, algorithm.nesterov
+        has_power = algorithm.power != Fraction(1, 2)
+        kinds = [
+            (kernels.NESTEROV, "NAdam", ahead is not None),
+            (kernels.GRADIENT, "SGD", not algorithm.preconditioned),
+            (kernels.POWER, "Padam", has_power),
+            (kernels.MAXIMUM, "AMSGrad", algorithm.running_maximum and not has_power),
+        ]
+        chosen = [(kind, name) for kind, name, is_one in kinds if is_one] or [(kernels.PLAIN, "Generic Adam")]
         known = Algorithm(
             method,
             initial_v=algorithm.initial_v,
             running_maximum=algorithm.running_maximum,
             power=algorithm.power,
+            nesterov=ahead,
+            preconditioned=algorithm.preconditioned,
         )
-        if known.departures != algorithm.departures or (
-            algorithm.power != plain and not algorithm.running_maximum
-        ):
+        is_maximal = algorithm.running_maximum or not has_power
+        if known.departures != algorithm.departures or len(chosen) > 1 or not is_maximal:
             raise RunError(
-                f"lanes run Generic Adam, AMSGrad, Padam and AdaShift, not an algorithm in which "
+                f"lanes run Generic Adam, AMSGrad, Padam, NAdam, SGD and AdaShift, not an algorithm in which "
                 f"{'; '.join(algorithm.departures)}"
             )
         self.algorithm = algorithm
-        self.power = float(algorithm.power)
-        self.has_power = algorithm.power != plain
-        self.rows = 5 + algorithm.running_maximum + self.has_power
-        self.name = "Padam" if self.has_power else "AMSGrad" if algorithm.running_maximum else "Generic Adam"
+        ((self._kind, self.name),) = chosen
+        self.rows = 5 + algorithm.running_maximum + has_power
         self.initial_v = algorithm.initial_v
+        weights = (
+            (as_schedule(1), as_schedule(0))
+            if ahead is None
+            else (ahead.momentum_weight, ahead.gradient_weight)
+        )
         # The complements without cancellation.
-        self.schedules = (method.alpha, method.beta, 1 - method.beta, method.theta, 1 - method.theta)
+        self.schedules = (
+            method.alpha,
+            method.beta,
+            1 - method.beta,
+            method.theta,
+            1 - method.theta,
+            *weights,
+        )
 
     def advance(self, block: Block, state: Floats) -> None:
-        """Run the kernel of the algorithm."""
-        shared = (block.values, block.gradients, state, *block.interval, *block.recording)
-        if self.has_power:
-            kernels.advance_padam(*shared, self.power)
-        elif self.algorithm.running_maximum:
-            kernels.advance_amsgrad(*shared)
-        else:
-            kernels.advance_generic_adam(*shared)
+        """Run the kernel."""
+        kernels.advance(
+            block.values, block.gradients, state, *block.interval, *block.recording, self._kind,
+            float(self.algorithm.power),
+        )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
         """Return the algorithm's own dictionary, under its name."""

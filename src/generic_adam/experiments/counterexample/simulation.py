@@ -19,7 +19,7 @@ from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
 from generic_adam.experiments.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam.experiments.counterexample.rules import AdaShift, Block, Rule, Subject, rule_of
-from generic_adam.experiments.run import Run
+from generic_adam.experiments.run import Run, Work
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Constant, Schedule, Subtract, as_schedule
 
@@ -432,13 +432,23 @@ def simulate(
       PausedRun: a signal came in a run with a directory; the checkpoint has been written.
     """
     with closing(Simulation(plan, threads, block)) as simulation:
-        if run is not None:
-            run.carry_through(simulation, progress)
-        while not simulation.is_finished:
-            simulation.advance()
-            if progress is not None:
-                progress(simulation.next_t - 1)
+        carry_out(simulation, run, progress)
         return simulation.records()
+
+
+def carry_out(work: Work, run: Run | None = None, progress: Callable[[int], None] | None = None) -> None:
+    """Do all of a work, or what a run's directory has not of it yet; tell the steps made after each block."""
+    if run is not None:
+        run.carry_through(work, progress)
+    while not work.is_finished:
+        work.advance()
+        if progress is not None:
+            progress(work.next_t - 1)
+
+
+def of_all(progress: Callable[[int, int], None] | None, work: Work) -> Callable[[int], None] | None:
+    """Return what tells, of a work, the steps made and all of its steps."""
+    return None if progress is None else lambda done: progress(done, work.steps)
 
 
 def compile_kernels() -> float:

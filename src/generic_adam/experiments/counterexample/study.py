@@ -1,7 +1,7 @@
 """Figure 1 of the paper on the counterexample: what is run, what is read off the lanes, and the claims.
 
 Three pairs of panels, ten curves; the peers beside them; the curves that ten million steps leave open once
-more, ten times as long; and where each of them turns round.
+more, ten and a hundred times as long; and where each of them turns round.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,20 @@ from generic_adam.experiments.counterexample.simulation import (
     LaneRecords,
     Plan,
     Simulation,
+    carry_out,
+    of_all,
     simulate,
 )
 from generic_adam.experiments.records import Claim, Finding
 from generic_adam.experiments.run import Run, Stages
-from generic_adam.methods import Algorithm, Method, adagrad, adam_to_adaema, power_family
+from generic_adam.methods import Algorithm, Method, adagrad, adam_to_adaema, power_family, sgd
+from generic_adam.methods.algorithm import Nesterov
 from generic_adam.schedules import as_schedule
 
 PAPER_STEPS = 10**7
 PAPER_ALPHA = "0.5/sqrt(t)"
 PAPER_BETA = 0.9
 PAPER_THETA = 0.99
-LONGER = 10
-"""How many times as long the curves run that T steps leave open."""
 
 QUANTILES = (0.1, 0.5, 0.9)
 """What a band shows over seeds: its lower edge, the median, its upper edge."""
@@ -140,8 +142,11 @@ FIXED = {curve.r: curve for curve in PANELS[1].curves}
 """The curves of panel (b) by r."""
 BY_S = PANELS[2].curves
 """The curves of panel (c)."""
-OPEN = (PATH[R["0.5"]], *BY_S)
-"""What 10^7 steps leave open."""
+LONGER = (
+    ((PATH[R["0.5"]], *BY_S), 10, 1),
+    (BY_S[:2], 100, 5),
+)
+"""What T steps leave open: the curves, how many times as long they run, on one of how many of the seeds."""
 
 ADAM = Method(PAPER_ALPHA, PAPER_BETA, PAPER_THETA)
 CERTIFIED = Method(PAPER_ALPHA, PAPER_BETA, "1 - 1/max(t, 2)")
@@ -162,6 +167,11 @@ def peer_methods() -> dict[str, Subject]:
         "RMSProp, θ = 0.99": Method(PAPER_ALPHA, 0, PAPER_THETA),
         "RMSProp, θ = 1 − 0.9/t": Method(PAPER_ALPHA, 0, "1 - 0.9/t"),
         "AdaGrad": adagrad(lr=0.5),
+        "NAdam, θ = 0.99": Algorithm(
+            ADAM, nesterov=Nesterov(as_schedule(PAPER_BETA), as_schedule(1 - PAPER_BETA))
+        ),
+        # Steps as long as Adam's: the root of the mean square of a slope is about 100.
+        "SGD, αₜ = 0.005/√t": sgd(lr="0.005/sqrt(t)"),
         "certified Adam, θ = 1 − 1/max(t, 2)": CERTIFIED,
     }
 
@@ -201,27 +211,32 @@ class Study:
     with_turning: bool = True
 
     @property
-    def longer(self) -> Plan | None:
-        """The open curves, ten times as long; only where the problem is the paper's."""
-        problem = self.plan.problem
-        is_the_papers = problem.form is Form.STOCHASTIC and not problem.as_printed
-        if not (self.with_turning and is_the_papers):
-            return None
-        return replace(
-            self.plan,
-            methods={curve.label: curve.method for curve in OPEN},
-            steps=min(LONGER * self.plan.steps, MAX_STEPS),
+    def longer(self) -> tuple[Plan, ...]:
+        """The open curves, run longer; only where the problem is the paper's."""
+        problem, lanes = self.plan.problem, self.plan.replicate_range
+        if not self.with_turning or problem.form is not Form.STOCHASTIC or problem.as_printed:
+            return ()
+        return tuple(
+            replace(
+                self.plan,
+                methods={curve.label: curve.method for curve in curves},
+                steps=min(times * self.plan.steps, MAX_STEPS),
+                replicates=lanes[: max(1, len(lanes) // share)],
+            )
+            for curves, times, share in LONGER
         )
 
     @property
     def identity(self) -> dict[str, Any]:
         """The settings as plain types."""
-        return self.plan.settings() | {"turning": self.longer is not None}
+        return self.plan.settings() | {
+            "longer": [[list(plan.methods), plan.steps, len(plan.replicate_range)] for plan in self.longer]
+        }
 
     @property
     def lane_steps(self) -> int:
         """Single steps of single lanes, of the figure and of the longer runs."""
-        return self.plan.lane_steps + (0 if self.longer is None else self.longer.lane_steps)
+        return sum(plan.lane_steps for plan in (self.plan, *self.longer))
 
 
 @dataclass(frozen=True)
@@ -236,7 +251,7 @@ class Turning:
 
     theta_star: Estimate
     rows: tuple[tuple[Curve, Estimate, Estimate], ...]
-    drift: tuple[tuple[float, float, float], ...]
+    drift: tuple[tuple[float, ...], ...]
 
     def predicted(self, curve: Curve) -> Estimate:
         """Return the predicted step of a curve of panel (a)."""
@@ -250,14 +265,19 @@ class Outcome:
     Attributes:
       records: the lanes of the figure and of the peers.
       printed: the figure's curves on the problem as printed, with +10.
-      longer: the open curves, ten times as long, or None.
+      longer: the open curves, run longer.
       turning: where the lanes turn, or None.
     """
 
     records: LaneRecords
     printed: LaneRecords
-    longer: LaneRecords | None = None
+    longer: tuple[LaneRecords, ...] = ()
     turning: Turning | None = None
+
+    def reading(self, *curves: Curve) -> list[LaneRecords]:
+        """Return the records that hold all of some curves, the longest run last."""
+        every = (self.records, *self.longer)
+        return [one for one in every if {curve.label for curve in curves} <= set(one.labels)]
 
 
 SEEN = tuple(PATH[R[text]] for text in ("1", "0.75", "0.5"))
@@ -281,23 +301,14 @@ def run_study(
       run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
       simulate_lanes: runs a plan elsewhere (on a cluster); by default it is run here.
     """
-    longer, problem = study.longer, study.plan.problem
-    plans = [study.plan] if longer is None else [study.plan, longer]
+    plans = [study.plan, *study.longer]
     elsewhere = [] if simulate_lanes is None else [simulate_lanes(plan) for plan in plans]
     here = [] if elsewhere else [Simulation(plan, threads) for plan in plans]
-    curve, turns = _turning_works(study) if longer is not None else (None, None)
+    curve, turns = _turning_works(study) if study.longer else (None, None)
     work = Stages(*here, *(one for one in (curve, turns) if one is not None))
 
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, work.steps)
-
     try:
-        if run is not None:
-            run.carry_through(work, tell)
-        while not work.is_finished:
-            work.advance()
-            tell(work.next_t - 1)
+        carry_out(work, run, of_all(progress, work))
     finally:
         for simulation in here:
             simulation.close()
@@ -306,10 +317,10 @@ def run_study(
         study.plan,
         methods=figure_methods(),
         steps=min(study.plan.steps, 10**4),
-        problem=replace(problem, as_printed=True),
+        problem=replace(study.plan.problem, as_printed=True),
     )
     turning = None if curve is None or turns is None else _turning(curve, turns)
-    return Outcome(records[0], simulate(printed), records[1] if longer is not None else None, turning)
+    return Outcome(records[0], simulate(printed), tuple(records[1:]), turning)
 
 
 def _turning_works(study: Study) -> tuple[DriftCurve, Turns]:
@@ -332,7 +343,7 @@ def _turning(curve: DriftCurve, turns: Turns) -> Turning:
         for one in (*SEEN, PATH[R["0.25"]])
     ]
     zero = curve.zero
-    return Turning(Estimate(1 - zero.value, zero.error), tuple(rows), tuple(sorted(curve.points)))
+    return Turning(Estimate(1 - zero.value, zero.error), tuple(rows), tuple(sorted(curve.rows)))
 
 
 # The sentences --------------------------------------------------------------------------------------------
@@ -340,24 +351,24 @@ def _turning(curve: DriftCurve, turns: Turns) -> Turning:
 
 def claims(outcome: Outcome) -> list[Claim]:
     """Return every sentence of section 5.1 about the counterexample, with what the lanes say about it."""
-    records, longer = outcome.records, outcome.longer
-    path, fixed, by_s = "section 5.1, Figure 1(a, d)", "section 5.1, Figure 1(b, e)", "Figure 1(c, f)"
+    path, fixed, by_s = (
+        "section 5.1, Figure 1(a, d)",
+        "section 5.1, Figure 1(b, e)",
+        "section 5.1, Figure 1(c, f); printed: (c, e)",
+    )
     one, three_quarters, half, quarter, zero = (PATH[R[text]] for text in ("1", "0.75", "0.5", "0.25", "0"))
     return [
         _same_theta("With r = 0 Generic Adam is Adam with theta = 0.99.", zero, "0.99"),
         _same_theta("With r = 1 it is AdaEMA, theta_t = 1 - 1/t.", one, "1 - 1/t"),
-        *(
-            _goes_right(_convergent(curve), path, curve, records, longer)
-            for curve in (one, three_quarters, half)
-        ),
+        *(_goes_right(_convergent(curve), path, curve, outcome) for curve in (one, three_quarters, half)),
         _order(
             "The convergence becomes slower when r decreases (r = 1, 0.75, 0.5).",
             path,
             [one, three_quarters, half],
-            records,
+            outcome,
         ),
         *(
-            _stays_wrong(f"For {curve.short_label} it does not converge.", path, curve, records)
+            _stays_wrong(f"For {curve.short_label} it does not converge.", path, curve, outcome)
             for curve in (zero, quarter)
         ),
         _theta_claim(quarter),
@@ -366,16 +377,23 @@ def claims(outcome: Outcome) -> list[Claim]:
             "With the numerator fixed at 0.01, r = 0.25 is convergent.",
             fixed,
             FIXED[R["0.25"]],
-            records,
-            None,
+            outcome,
         ),
-        _stays_wrong("With the numerator fixed at 0.01, r = 0 is not.", fixed, FIXED[R["0"]], records),
-        _order("With r = 0.8 fixed, smaller s is faster (s = 0.4, 0.6, 0.8).", by_s, BY_S, records, longer),
+        _stays_wrong("With the numerator fixed at 0.01, r = 0 is not.", fixed, FIXED[R["0"]], outcome),
+        *(
+            _order(
+                f"With r = 0.8 fixed, smaller s is faster ({first.short_label} against {second.short_label}).",
+                by_s,
+                [first, second],
+                outcome,
+            )
+            for first, second in pairwise(BY_S)
+        ),
         _order(
             "With s fixed, smaller r is faster (so printed; meant is: r fixed, smaller s).",
             "section 5.1, sensitivity of s",
             [half, three_quarters, one],
-            records,
+            outcome,
         ),
         _rates_claim(),
         _misprint(outcome.printed, "; with −10x they part as the sentences above say"),
@@ -398,11 +416,9 @@ def _judge(agree: Lanes, opposite: Lanes) -> Finding:
     return Finding.CONTRADICTED if opposite.mean() >= SHARE else Finding.UNCLEAR
 
 
-def _goes_right(
-    sentence: str, source: str, curve: Curve, records: LaneRecords, longer: LaneRecords | None = None
-) -> Claim:
+def _goes_right(sentence: str, source: str, curve: Curve, outcome: Outcome) -> Claim:
     """A claim that lanes go to -1: nearer to it than to +1 at the last T; how many have arrived is told."""
-    read = [records, *([longer] if longer is not None and curve in OPEN else [])]
+    read = outcome.reading(curve)
     x = read[-1].final_x(curve.label)
     evidence = "; ".join(_arrivals(one, curve) for one in read)
     return Claim(sentence, source, _judge(x < MIDDLE, x >= WRONG_END), evidence)
@@ -416,8 +432,9 @@ def _arrivals(records: LaneRecords, curve: Curve) -> str:
     )
 
 
-def _stays_wrong(sentence: str, source: str, curve: Curve, records: LaneRecords) -> Claim:
+def _stays_wrong(sentence: str, source: str, curve: Curve, outcome: Outcome) -> Claim:
     """A claim that lanes stay at +1 up to T."""
+    records = outcome.records
     x = records.final_x(curve.label)
     evidence = (
         f"at T = {_steps(records)}: x ≥ {WRONG_END} in {_count(x >= WRONG_END)}, median x {np.median(x):.3f}"
@@ -425,17 +442,11 @@ def _stays_wrong(sentence: str, source: str, curve: Curve, records: LaneRecords)
     return Claim(sentence, source, _judge(x >= WRONG_END, x < MIDDLE), evidence)
 
 
-def _order(
-    sentence: str,
-    source: str,
-    curves: Sequence[Curve],
-    records: LaneRecords,
-    longer: LaneRecords | None = None,
-) -> Claim:
-    """A claim on speed, the fastest first: R(T)/T on the same gradients, replicate by replicate."""
+def _order(sentence: str, source: str, curves: Sequence[Curve], outcome: Outcome) -> Claim:
+    """A claim on speed, the fastest first: R(T)/T on the same gradients, replicate by replicate, at the last T."""
     evidence: list[str] = []
     verdict = Finding.UNCLEAR
-    for one in (records, *([longer] if longer is not None else [])):
+    for one in outcome.reading(*curves):
         regrets = np.stack([one.final_regret(curve.label) for curve in curves])
         steps = np.diff(regrets, axis=0)
         # Equal regrets, as in the first few steps, speak for neither.

@@ -10,8 +10,9 @@ from jax.typing import ArrayLike
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
-from generic_adam.optax import transform
-from generic_adam.optax.coefficients import RunningSchedules, RunningSum, as_coefficient
+from generic_adam.optax import leaves
+from generic_adam.optax.coefficients import RunningSchedules, RunningSum, as_coefficient, check_not_negative
+from generic_adam.optax.transform import PAPERS, accepts_old_name
 from generic_adam.schedules import as_schedule
 
 Reduction = Literal["max", "none"]
@@ -33,7 +34,7 @@ class AdaShiftState(NamedTuple):
     sums: tuple[RunningSum, ...]
 
 
-@transform.accepts_old_name
+@accepts_old_name
 def adashift(
     learning_rate: ScheduleLike,
     beta: float | jax.Array = 0.9,
@@ -41,7 +42,7 @@ def adashift(
     *,
     keep: int | jax.Array = 10,
     reduction: Reduction = "max",
-    eps: ArrayLike = transform.DEFAULT_EPS,
+    eps: ArrayLike = PAPERS["eps"],
 ) -> optax.GradientTransformationExtraArgs:
     r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
 
@@ -77,11 +78,9 @@ def adashift(
     for name, value in (("beta", beta), ("theta", theta)):
         if isinstance(value, int | float) and not 0 <= value < 1:
             raise OptimizerError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
-    transform.check_not_negative(eps=eps)
+    check_not_negative(eps=eps)
     running = RunningSchedules({"alpha": as_coefficient("alpha", learning_rate)})
-    decay = transform.Factor(
-        theta, (1 - as_schedule(theta))(1) if isinstance(theta, int | float) else 1 - theta
-    )
+    decay = leaves.Factor(theta, (1 - as_schedule(theta))(1) if isinstance(theta, int | float) else 1 - theta)
 
     def phi(squares: jax.Array) -> jax.Array:
         return jnp.max(squares) if reduction == "max" and squares.size else squares
@@ -91,11 +90,11 @@ def adashift(
             raise OptimizerError(
                 'keep decides the shape of the state; expected static_args="keep" with inject_hyperparams'
             )
-        zeros = transform.first_moments(params, None)
+        zeros = leaves.first_moments(params, None)
         return AdaShiftState(
             count=jnp.zeros([], jnp.int32),
             kept=jax.tree.map(lambda p: jnp.broadcast_to(p, (int(keep), *p.shape)), zeros),
-            nu=jax.tree.map(lambda p: jnp.zeros_like(phi(transform.squared(p))), zeros),
+            nu=jax.tree.map(lambda p: jnp.zeros_like(phi(leaves.squared(p))), zeros),
             sums=running.start(),
         )
 
@@ -110,19 +109,19 @@ def adashift(
             collecting = state.count < n
             age = jnp.maximum(state.count + 1 - n, 1).astype(v.dtype)
             corrected = -jnp.expm1(age * jnp.log1p(-jnp.asarray(decay.complement, v.dtype)))
-            g = transform.held_in_range(gradient.astype(past.dtype))
+            g = leaves.held_in_range(gradient.astype(past.dtype))
             recent = jnp.concatenate([past[1:], g[None]])
-            powers = jnp.asarray(beta, v.dtype) ** jnp.arange(n - 1, -1, -1)
+            powers = jnp.asarray(beta, v.dtype) ** jnp.arange(n - 1, -1, -1, dtype=v.dtype)
             m = jnp.tensordot((powers / powers.sum()).astype(recent.dtype), recent, axes=1)
-            new_v = jnp.where(collecting, v, decay.average(v, phi(transform.squared(past[0]))))
-            below = transform.root(new_v / corrected) + jnp.asarray(eps, v.dtype)
+            new_v = jnp.where(collecting, v, decay.average(v, phi(leaves.squared(past[0]))))
+            below = leaves.root(new_v / corrected) + jnp.asarray(eps, v.dtype)
             # Nothing ties v_t to m_t: a leaf whose first gradients are 0 would move by m_t / eps.
             limit = float(jnp.finfo(v.dtype).max) ** 0.5
-            direction = jnp.where(new_v == 0, 0, _cut(transform.quotient(m, below), limit))
+            direction = jnp.where(new_v == 0, 0, _cut(leaves.quotient(m, below), limit))
             step = jnp.where(collecting, 0, -jnp.asarray(numbers["alpha"], v.dtype))
-            return transform.narrowed(step * direction, gradient.dtype), recent, new_v
+            return leaves.narrowed(step * direction, gradient.dtype), recent, new_v
 
-        moved, recent, nu = transform.map_leaves(move, updates, state.kept, state.nu)
+        moved, recent, nu = leaves.map_leaves(move, updates, state.kept, state.nu)
         return moved, AdaShiftState(optax.safe_increment(state.count), recent, nu, sums)
 
     return optax.GradientTransformationExtraArgs(init, update)

@@ -10,17 +10,19 @@ from torch.optim.optimizer import ParamsT
 from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.torch import tensors
-from generic_adam.torch.checkpoint import Expected
+from generic_adam.torch.checkpoint import SHARE, WHOLE, Expected, Range
 from generic_adam.torch.coefficients import (
     LEARNING_RATE,
     MOMENTUM,
     SECOND_MOMENT,
     Coefficient,
     UnsupportedError,
+    check_flags,
     check_non_negative,
+    shown,
 )
 from generic_adam.torch.kernels import smallest
-from generic_adam.torch.scheduled import ScheduledOptimizer
+from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 
 Reduction = Literal["max", "none"]
 
@@ -92,22 +94,26 @@ class AdaShift(ScheduledOptimizer):
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
         check_non_negative(options_of_group, "eps", "weight_decay")
+        check_flags(options_of_group, "maximize")
         keep, reduction = options_of_group["keep"], options_of_group["reduction"]
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise OptimizerError(f"keep is {keep!r}; expected a whole number >= 1")
-        if reduction not in {"max", "none"}:
-            raise OptimizerError(f"reduction is {reduction!r}; expected 'max' or 'none'")
+            raise OptimizerError(f"keep is {shown(keep)}; expected a whole number >= 1")
+        if not isinstance(reduction, str) or reduction not in {"max", "none"}:
+            raise OptimizerError(f"reduction is {shown(reduction)}; expected 'max' or 'none'")
 
-    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Expected]:
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Expected | Range]:
         x = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter
         dtype = tensors.state_dtype(x)
         second_moment = torch.Size([]) if group["reduction"] == "max" else x.shape
         return {
             "history": Expected(torch.Size([group["keep"], *x.shape]), dtype),
             "second_moment": Expected(second_moment, dtype),
+            "count": WHOLE,
+            "correction": SHARE,
         }
 
-    def _gather(self, group: dict[str, Any]) -> list[_Row]:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> list[_Row]:
+        del plan
         rows = []
         for index, parameter in enumerate(group["params"]):
             if parameter.grad is None:
@@ -122,10 +128,12 @@ class AdaShift(ScheduledOptimizer):
             rows.append(_Row(x, gradient, state))
         return rows
 
-    def _update(self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[_Row]) -> None:
-        lr, beta, theta = values
+    def _update(
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: list[_Row]
+    ) -> None:
+        lr, beta, theta, _, one_minus_theta = values
+        plan.used = (lr, beta, theta)
         keep = group["keep"]
-        one_minus_theta = self.complement(group, SECOND_MOMENT, theta, t)
         for row in gathered:
             state = row.state
             history, v = state["history"], state["second_moment"]

@@ -10,9 +10,16 @@ from torch.optim.optimizer import ParamsT
 from generic_adam.errors import OptimizerError
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.torch import tensors
-from generic_adam.torch.coefficients import LEARNING_RATE, Coefficient, check_non_negative, is_number
+from generic_adam.torch.coefficients import (
+    LEARNING_RATE,
+    Coefficient,
+    check_flags,
+    check_non_negative,
+    is_number,
+    shown,
+)
 from generic_adam.torch.kernels import Lists, Step, smallest
-from generic_adam.torch.scheduled import ScheduledOptimizer
+from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 
 WEIGHTS = Coefficient("weights", positive=True)
 
@@ -71,30 +78,32 @@ class AdaUSM(ScheduledOptimizer):
         )
 
     def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        check_non_negative(options_of_group, "eps", "weight_decay")
+        check_non_negative(options_of_group, "eps", "weight_decay", "weight_sum")
+        check_flags(options_of_group, "maximize")
         momentum, interpolation = options_of_group["momentum"], options_of_group["interpolation"]
         if not is_number(momentum) or not 0.0 <= momentum < 1.0:
-            raise OptimizerError(f"momentum is {momentum!r}; expected 0 <= momentum < 1")
+            raise OptimizerError(f"momentum is {shown(momentum)}; expected 0 <= momentum < 1")
         # mu / (1 - mu) is itself rounded, and may be asked for.
         most = momentum / (1.0 - momentum)
         if not is_number(interpolation) or not 0.0 <= interpolation <= most * (1.0 + 1e-12):
             raise OptimizerError(
-                f"interpolation is {interpolation!r}; expected 0 <= interpolation <= "
+                f"interpolation is {shown(interpolation)}; expected 0 <= interpolation <= "
                 f"momentum / (1 - momentum) = {most:g}"
             )
 
-    def _gather(self, group: dict[str, Any]) -> list[tensors.Bucket]:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> list[tensors.Bucket]:
+        del plan
         return tensors.gather(group["params"], self.state, 0.0, amsgrad=False)
 
     def _update(
-        self, group: dict[str, Any], t: int, values: tuple[float, ...], gathered: list[tensors.Bucket]
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: list[tensors.Bucket]
     ) -> None:
         lr, weight = values
         past, momentum, interpolation = group["weight_sum"], group["momentum"], group["interpolation"]
         weight_sum = past + weight
         group["weight_sum"] = weight_sum
 
-        root_of_t = math.sqrt(t)
+        root_of_t = math.sqrt(plan.step + 1)
 
         def kernel(lists: Lists, step: Step) -> None:
             for x, g, m, mean in zip(
@@ -124,4 +133,5 @@ class AdaUSM(ScheduledOptimizer):
             step = Step(
                 lr, momentum, past / weight_sum, 0.0, share, decay, eps, group["maximize"], self.grad_divisor
             )
-            tensors.update_bucket(bucket, step, kernel)
+            bucket.kernel = kernel
+            tensors.update_bucket(bucket, step)

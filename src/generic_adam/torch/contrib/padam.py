@@ -11,8 +11,9 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods.algorithm import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.torch import tensors
-from generic_adam.torch.coefficients import is_number
-from generic_adam.torch.generic_adam import GenericAdam, Options, Value, as_the_paper
+from generic_adam.torch.coefficients import is_number, shown
+from generic_adam.torch.forms import as_the_paper
+from generic_adam.torch.generic_adam import GenericAdam, Options, Value
 from generic_adam.torch.kernels import Kernel, Lists, Step, average
 
 
@@ -41,6 +42,7 @@ class Padam(GenericAdam):
 
     _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "partial")
     _foreign: ClassVar[tuple[str, ...]] = ()
+    _watched: ClassVar[tuple[str, ...]] = (*GenericAdam._watched, "partial")
 
     def __init__(
         self,
@@ -61,10 +63,10 @@ class Padam(GenericAdam):
         super()._check_options(options_of_group)
         partial = options_of_group["partial"]
         if not is_number(partial) or not 0.0 < partial <= 0.5:
-            raise OptimizerError(f"partial is {partial!r}; expected 0 < partial <= 0.5")
+            raise OptimizerError(f"partial is {shown(partial)}; expected 0 < partial <= 0.5")
         for name, needed in (("amsgrad", True), ("bias_correction", False)):
             if options_of_group[name] is not needed:
-                raise OptimizerError(f"{name} is {options_of_group[name]!r}; Padam has {name}={needed}")
+                raise OptimizerError(f"{name} is {shown(options_of_group[name])}; Padam has {name}={needed}")
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
         del bucket

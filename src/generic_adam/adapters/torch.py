@@ -1,0 +1,142 @@
+"""The algorithm of a live torch optimizer with its scheduler, parameter group by parameter group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from generic_adam.adapters import updates
+from generic_adam.errors import GenericAdamError, OptimizerError
+from generic_adam.extras import from_extra
+from generic_adam.methods import Algorithm, merged
+from generic_adam.schedules import as_schedule
+
+with from_extra("torch"):
+    import torch
+
+    from generic_adam.adapters.rates import Rates, scheduled_rates
+    from generic_adam.torch.scheduled import ScheduledOptimizer
+
+# The code of the functions that torch wraps around a step: to call hooks, and to count for schedulers.
+_HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
+
+
+def read(
+    optimizer: torch.optim.Optimizer, scheduler: Any = None, *, steps_per_scheduler_step: int | None = None
+) -> Algorithm:
+    """The algorithm that an optimizer runs; parameter groups with other sequences are its `others`.
+
+    Nothing of the optimizer or the scheduler is changed. t = 1 is the first step of the whole run, also where
+    both have been stepped already: base rates and settings are read from the scheduler's attributes, and its
+    present count is checked against them.
+
+    Args:
+        optimizer: one of torch's, timm's or transformers' that `updates.UPDATES` names, or of
+            `generic_adam.torch`.
+        scheduler: the learning-rate scheduler that drives it, or None.
+        steps_per_scheduler_step: how many optimizer steps are made for each `scheduler.step()`: 1, or the
+            length of an epoch. None means 1, except that a scheduler of timm's that counts epochs needs it.
+
+    Returns:
+        The algorithm, its parts in the order of their first parameter group.
+
+    Raises:
+        OptimizerError: another algorithm, a scheduler of another optimizer, or a state that cannot be read.
+    """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise OptimizerError(f"expected a torch optimizer, got {type(optimizer).__name__}")
+    update, outside = _update_of(optimizer)
+    if scheduler is None:
+        rates = [_unscheduled(group) for group in optimizer.param_groups]
+    else:
+        _check_belongs(scheduler, optimizer)
+        rates = scheduled_rates(scheduler, optimizer, steps_per_scheduler_step)
+    source = type(optimizer).__name__ + (f" with {type(scheduler).__name__}" if scheduler is not None else "")
+    parts = []
+    for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
+        if scheduler is not None:
+            _check_drives(scheduler, group, rate)
+        try:
+            found = update({**group, "largest_lr": optimizer.defaults.get("lr")}, rate.rate, rate.beta)
+        except OptimizerError:
+            raise
+        except GenericAdamError as error:
+            raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
+        parts.append(
+            replace(
+                found,
+                source=source,
+                groups=(index,),
+                horizon=rate.horizon,
+                outside=(*found.outside, *outside),
+                notes=(*found.notes, *rate.notes),
+            )
+        )
+    return merged(parts)
+
+
+def _update_of(optimizer: torch.optim.Optimizer) -> tuple[updates.Update, tuple[str, ...]]:
+    """The function that reads the optimizer's groups, and what it does beside its class's steps."""
+    kind = type(optimizer)
+    if isinstance(optimizer, ScheduledOptimizer):  # ours say themselves what they run
+        return optimizer.algorithm_of, _beside(optimizer, kind)
+    for base in kind.__mro__:
+        name = updates.name_of(base)
+        if name in updates.NOT_READ:
+            break
+        if name in updates.UPDATES:
+            return updates.UPDATES[name], _beside(optimizer, base)
+    raise updates.not_read(kind)
+
+
+def _beside(optimizer: torch.optim.Optimizer, known: type[torch.optim.Optimizer]) -> tuple[str, ...]:
+    """What it does beside the steps of the class that it is read as."""
+    kind, outside = type(optimizer), []
+    if _bare(kind.step) is not _bare(known.step):
+        outside.append(f"{kind.__name__} takes its own steps, which may be others than {known.__name__}'s")
+    if _bare(optimizer.step) is not _bare(kind.step):
+        outside.append("the optimizer's step has been replaced by another function")
+    # A hook is the user's own code, free to move the weights or their gradients.
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        outside.append("hooks run at every step")
+    return tuple(outside)
+
+
+def _bare(step: Any) -> Any:
+    """A step without the layers that torch puts around it: hooks, and the count of steps for schedulers."""
+    step = getattr(step, "__func__", step)
+    while getattr(step, "__code__", None) is _HOOKED or getattr(step, "_wrapped_by_lr_sched", False):
+        step = step.__wrapped__
+    return step
+
+
+def _unscheduled(group: dict[str, Any]) -> Rates:
+    # Adafactor's relative steps have no rate, and ask for none.
+    rate = as_schedule(1 if group["lr"] is None else float(group["lr"]))
+    if "initial_lr" not in group:
+        return Rates(rate)
+    return Rates(
+        rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",)
+    )
+
+
+def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:
+    """A GenericAdam with a schedule of its own refuses to step once something else writes to that number."""
+    for name, written in (("lr", True), ("beta", rate.beta is not None)):
+        own = group.get(f"{name}_schedule")
+        if written and own is not None:
+            raise OptimizerError(
+                f"{name} follows the optimizer's own schedule {own}, and {type(scheduler).__name__} writes "
+                "to it too; expected one of the two"
+            )
+
+
+def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
+    owner = getattr(scheduler, "optimizer", None)
+    if owner is None:
+        raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}")
+    if owner is not optimizer:
+        raise OptimizerError(
+            f"{type(scheduler).__name__} belongs to another optimizer ({type(owner).__name__}); "
+            "expected one made for the optimizer it is read with"
+        )

@@ -1,0 +1,153 @@
+"""``generic-adam methods``, ``recipes`` and ``theorems``: what is known by name."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from generic_adam.cli.subject import AsJson, recipe_names, theorem_names
+
+if TYPE_CHECKING:
+    from generic_adam.methods.recipes import Recipe
+    from generic_adam.theorems.certificate import Certificate
+    from generic_adam.theorems.horizon import HorizonAnswer
+
+_RECIPES_NOTE = (
+    "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps; at "
+    "noise >= 1 the theory is silent. What no theorem covers (clipping, decay without a bound on the weights) is set "
+    "aside in them. * widely reported, the original text was not at hand. 'not certified' never means 'diverges'."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the three subcommands to the application."""
+    app.command("methods", epilog="Example:  generic-adam methods --json")(methods)
+    app.command("recipes", epilog="Example:  generic-adam recipes nanogpt")(recipes)
+    app.command("theorems", epilog="Example:  generic-adam theorems W")(theorems)
+
+
+def methods(as_json: AsJson = False) -> None:
+    """List the methods of the catalogue with their three sequences."""
+    from generic_adam.cli.tables import print_json, print_table, shortened
+    from generic_adam.methods import as_algorithm, entries
+
+    built = [(entry, as_algorithm(entry.build()).method) for entry in entries()]
+    if as_json:
+        fields, sequences = ("name", "summary", "citation", "parameters"), ("alpha", "beta", "theta")
+        print_json(
+            [
+                {name: getattr(entry, name) for name in fields}
+                | {name: str(getattr(method, name)) for name in sequences}
+                for entry, method in built
+            ]
+        )
+        return
+    rows = [
+        (entry.name, entry.summary, *(shortened(u, 40) for u in (method.alpha, method.beta, method.theta)))
+        for entry, method in built
+    ]
+    print_table(("method", "what it is", "α_t", "β_t", "θ_t"), rows, spare=("α_t", "β_t", "θ_t"))
+
+
+def recipes(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One recipe, in full.", autocompletion=recipe_names)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Published recipes: what is guaranteed for their steps and for ever."""
+    from generic_adam.cli.check import print_answer
+    from generic_adam.cli.tables import make_console, print_json, say
+    from generic_adam.methods.recipes import RECIPES, recipe
+    from generic_adam.theorems.certificate import certify_algorithm
+
+    chosen = RECIPES if name is None else (recipe(name),)
+    with make_console(stderr=True).status("reading the recipes"):
+        found = [(one, certify_algorithm(one.algorithm)) for one in chosen]
+    if as_json:
+        entries = [
+            {"name": one.name, "evidence": str(one.evidence), "source": one.algorithm.source, **c.to_dict()}
+            for one, c in found
+        ]
+        print_json(entries if name is None else entries[0])
+        return
+    if name is None:
+        _print_gallery(found)
+        return
+    one, certificate = found[0]
+    known = "as read there" if one.evidence == "read" else "widely reported, the original was not at hand"
+    print_answer(certificate, explain=True)
+    console = make_console()
+    say(console, f"source: {one.algorithm.source} ({known})")
+    for note in one.algorithm.notes:
+        say(console, f"note: {note}")
+
+
+def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
+    from generic_adam.cli.tables import answer, make_console, print_table, say
+    from generic_adam.methods.recipes import Evidence
+
+    rows = []
+    for one, certificate in found:
+        reading = certificate.horizon
+        if reading is None:  # every recipe has its number of steps
+            continue
+        numbers = (reading.noise, reading.gap, reading.drift)
+        rows.append(
+            (
+                one.name + ("*" if one.evidence is Evidence.KNOWN else ""),
+                f"{reading.steps:,}",
+                *("" if number is None else f"{number:.3g}" for number in numbers),
+                _word(reading),
+                reading.theorem or "",
+                answer(str(certificate.verdict)),
+            )
+        )
+    headings = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
+    print_table(headings, rows, right=headings[1:5], spare=("by", "gap", "drift", "noise", "steps"))
+    say(make_console(), _RECIPES_NOTE)
+
+
+def _word(reading: "HorizonAnswer") -> str:
+    if reading.informative:
+        return "informative"
+    if reading.noise is not None and reading.noise >= 1:
+        return "silent"
+    if reading.unknown and not reading.outside:
+        return "undecided"
+    return "not covered" if reading.outside or reading.noise is None else "needs a bound on the weights"
+
+
+def theorems(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One theorem, in full.", autocompletion=theorem_names)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the theorems with what they cover, what they assume and where they are from."""
+    from generic_adam.cli.tables import make_console, print_json, print_table, say
+    from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
+
+    chosen = THEOREMS if name is None else (theorem_named(name),)
+    console = make_console()
+    if as_json:
+        fields = ("name", "title", "statement", "covered", "source")
+        print_json(
+            [
+                {field: getattr(one, field) for field in fields}
+                | {field: str(getattr(one, field)) for field in ("about", "confidence")}
+                | {"assumptions": list(one.assumptions)}
+                for one in chosen
+            ]
+        )
+    elif name is None:
+        rows = [(one.name, one.covered, one.confidence) for one in chosen]
+        print_table(("theorem", "covers", "how it is known"), rows)
+        say(console, "Cited, never used to certify (constants or text not at hand):")
+        for one in REPORTED:
+            say(console, f"  {one.name}: {one.statement}")
+    else:
+        (one,) = chosen
+        say(console, f"{one.title}: {one.statement}")
+        say(console, f"  covers: {one.covered}")
+        say(console, f"  assumes: {', '.join(one.assumptions)}")
+        say(console, f"  source: {one.source} ({one.confidence})")

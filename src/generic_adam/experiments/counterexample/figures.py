@@ -1,0 +1,278 @@
+"""The counterexample in figures and tables: ten curves with their bands, who arrives, when each turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import generic_adam as ga
+from generic_adam.experiments.counterexample import LaneRecords
+from generic_adam.experiments.counterexample.drift import divisor_table
+from generic_adam.experiments.counterexample.rules import Subject
+from generic_adam.experiments.counterexample.study import (
+    ARRIVED,
+    MIDDLE,
+    PANELS,
+    QUANTILES,
+    TWO_CURVES,
+    Outcome,
+    Panel,
+    Study,
+    Turning,
+    algorithm_of,
+    claims,
+    claims_as_printed,
+)
+from generic_adam.experiments.figures import (
+    BLUE,
+    GREY,
+    PALETTE,
+    SKY,
+    VERMILION,
+    along_path,
+    house_style,
+    save_figure,
+)
+from generic_adam.experiments.records import (
+    write_claims,
+    write_csv,
+    write_manifest,
+    write_table,
+)
+from generic_adam.extras import from_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARGINS = {"left": 0.06, "right": 0.985, "bottom": 0.115, "top": 0.955, "wspace": 0.09, "hspace": 0.15}
+_FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
+
+
+def write_results(
+    folder: Path, study: Study, outcome: Outcome, command: str, timing: Mapping[str, Any], seconds: float
+) -> None:
+    """Write everything a reader needs: figure, records, tables, claims, manifest."""
+    plan, records = study.plan, outcome.records
+    plot_counterexample(records, folder / "counterexample")
+    write_csv(folder / "records.csv", _QUANTILE_HEADINGS, _quantile_rows(records))
+    write_csv(
+        folder / "outcomes.csv", ("method", "T", "replicate", "x", "average_regret"), _lane_rows(outcome)
+    )
+    measured = divisor_table(plan.methods, plan.problem, steps=min(plan.steps, 10**6), seed=plan.seed)
+    tables = {
+        "outcomes": (OUTCOME_HEADINGS, outcome_rows(plan.methods, outcome)),
+        "conditions": (CONDITION_HEADINGS, condition_rows(plan.methods, outcome, measured)),
+    }
+    settings = study.identity | dict(timing)
+    if outcome.turning is not None:
+        tables["turning"] = (TURNING_HEADINGS, turning_rows(outcome.turning))
+        write_csv(folder / "drift.csv", ("one_minus_theta", "drift", "error"), outcome.turning.drift)
+        star = outcome.turning.theta_star
+        settings["theta_star"] = {"value": star.value, "error": star.error}
+    for name, (headings, rows) in tables.items():
+        write_table(folder / f"{name}.md", headings, rows, left=(headings[0], "theory"))
+    write_claims(folder, (claims_as_printed if plan.problem.as_printed else claims)(outcome))
+    write_manifest(folder / "manifest.json", command, settings, seconds)
+
+
+def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, Path]:
+    """Draw Figure 1 of the paper, six panels, as SVG and PNG.
+
+    Args:
+      records: the figure's ten curves (others are not drawn).
+      stem: path without ending.
+
+    Returns:
+      The two paths, SVG first.
+    """
+    with from_extra("experiments"):
+        import matplotlib.pyplot as plt
+
+    with house_style():
+        figure, axes = plt.subplots(
+            2, len(PANELS), figsize=(11.4, 6.2), sharex=True, sharey="row", gridspec_kw=_MARGINS
+        )
+        # Fixed margins: the automatic layout measures every tick, which takes longer than all the lanes.
+        figure.set_layout_engine("none")
+        try:
+            for column, panel in enumerate(PANELS):
+                _draw_panel(axes[0, column], axes[1, column], records, panel)
+            _name_axes(axes, records)
+            return save_figure(figure, stem)
+        finally:
+            plt.close(figure)
+
+
+def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:
+    shown = records.times >= _first_shown(records)
+    times = records.times[shown]
+    for place, curve in enumerate(panel.curves):
+        row = records.index(curve.label)
+        # The path of colours belongs to r; values of s lie too close on it to be told apart.
+        colour = PALETTE[place] if panel.letters == "cf" else along_path(float(curve.r))
+        # Two curves that coincide, as r = 0 and 0.25 do, stay visible: the first is wide, the rest lie on it.
+        width = 4.2 if place == 0 and panel.letters == "ad" else 1.7
+        for axes, lanes in ((above, records.average_regret[row]), (below, records.x[row])):
+            low, median, high = np.quantile(lanes[shown], QUANTILES, axis=1)
+            axes.fill_between(times, low, high, color=colour, alpha=0.16, linewidth=0)
+            axes.plot(times, median, color=colour, label=curve.short_label, linewidth=width)
+    above.set_title(f"({panel.letters[0]})  {panel.title}", fontsize=10, y=1.0)
+    below.set_title(f"({panel.letters[1]})", fontsize=10, y=1.0)
+    above.legend(loc="upper right", labelspacing=0.25)
+
+
+def _first_shown(records: LaneRecords) -> int:
+    """Where the axis begins; a run that ends before that is shown whole."""
+    return _FIRST_SHOWN if records.times[-1] > _FIRST_SHOWN else 1
+
+
+def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
+    from matplotlib.ticker import NullLocator
+
+    above, below = axes
+    above[0].set_ylabel("average regret R(t)/t")
+    below[0].set_ylabel("xₜ   (best: −1)")
+    above[0].set_ylim(0.01, 10)  # before the scale, which would complain of a short run's regret of 0
+    above[0].set_yscale("log")
+    above[0].yaxis.set_minor_locator(NullLocator())
+    below[0].set_ylim(-1.06, 1.06)
+    below[0].set_yticks([-1, -0.5, 0, 0.5, 1])
+    for panel in below:
+        panel.set_xscale("log")
+        panel.set_xlim(_first_shown(records), max(records.times[-1], 2))
+        panel.set_xlabel("step t")
+        panel.xaxis.set_minor_locator(NullLocator())
+    seeds = len(records.replicates)
+    below[-1].text(
+        1.0, -0.24, f"median and 10–90 % band over {seeds} seeds" if seeds > 1 else "one seed",
+        transform=below[-1].transAxes, ha="right", va="top", fontsize=8, color=GREY,
+    )  # fmt: skip
+
+
+def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
+    """Draw x_t of Adam and of certified Adam, large enough to be read on a phone.
+
+    Args:
+      records: of `study.demo`.
+      is_dark: light lines and letters, for a dark page.
+    """
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    ink, ground = ("#E6E6E6", "#16181D") if is_dark else ("#2A2A2A", "white")
+    colours = ("#FF8A4C", SKY) if is_dark else (VERMILION, BLUE)
+    with house_style():
+        figure = Figure(figsize=(5.6, 3.4), facecolor=ground, layout="constrained")
+        axes = figure.subplots()
+        axes.set_facecolor(ground)
+        for colour, label in zip(colours, TWO_CURVES, strict=True):
+            low, median, high = np.quantile(records.x[records.index(label)], QUANTILES, axis=1)
+            axes.fill_between(records.times, low, high, color=colour, alpha=0.22, linewidth=0)
+            axes.plot(records.times, median, color=colour, linewidth=2.6)
+            side = 0.13 if label == "Adam" else -0.17
+            axes.text(
+                records.times[-1], float(median[-1]) + side, label, color=colour, fontsize=14,
+                fontweight="bold", ha="right", va="center",
+            )  # fmt: skip
+        axes.set(xscale="log", xlim=(10, records.times[-1]), ylim=(-1.32, 1.28))
+        axes.set_xlabel("step t", fontsize=13, color=ink)
+        axes.set_yticks([-1, 0, 1], ["best  −1", "0", "worst  1"])
+        axes.tick_params(labelsize=12, colors=ink, which="both")
+        axes.minorticks_off()
+        axes.grid(color="#3A3D45" if is_dark else "#E4E4E4")
+        for spine in axes.spines.values():
+            spine.set_color(ink)
+    return figure
+
+
+OUTCOME_HEADINGS = (
+    "method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory",
+)  # fmt: skip
+"""The columns of `outcome_rows`."""
+CONDITION_HEADINGS = ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0")
+"""The columns of `condition_rows`: (C1), (C3), (SC), and what happens."""
+TURNING_HEADINGS = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
+"""The columns of `turning_rows`."""
+
+
+def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> list[tuple[str, ...]]:
+    """Say who converges here: where each method's lanes ended, and what the certificate says of it."""
+    every = (outcome.records, *outcome.longer)
+    return [_outcome_row(label, methods[label], one) for one in every for label in one.labels]
+
+
+def _outcome_row(label: str, subject: Subject, records: LaneRecords) -> tuple[str, ...]:
+    x, regret = records.final_x(label), records.final_regret(label)
+    low, median, high = np.quantile(x, QUANTILES)
+    return (
+        label,
+        f"{int(records.times[-1]):,}",
+        _signed(median),
+        f"{_signed(low)} … {_signed(high)}",
+        f"{int((x < MIDDLE).sum())} of {x.size}",
+        f"{int((x <= ARRIVED).sum())} of {x.size}",
+        f"{np.median(regret):.4f}",
+        _theory(subject),
+    )
+
+
+def condition_rows(
+    methods: Mapping[str, Subject], outcome: Outcome, measured: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, ...]]:
+    """Put (C1), (C3), the certificate and the outcome of each method side by side."""
+    rows: list[tuple[str, ...]] = []
+    for label, subject in methods.items():
+        share, correlation = measured[label]
+        x = outcome.records.final_x(label)
+        going = f"{int((x < MIDDLE).sum())} of {x.size}"
+        measures = ("–", "–") if math.isnan(share) else (f"{share:.1%}", _signed(correlation))
+        rows.append((label, *measures, _theory(subject), going))
+    return rows
+
+
+def turning_rows(turning: Turning) -> list[tuple[str, ...]]:
+    """Put the predicted steps beside those at which the lanes were seen to turn."""
+    rows: list[tuple[str, ...]] = []
+    for curve, expected, seen in turning.rows:
+        is_seen = math.isfinite(seen.value)
+        rest = f"{float(curve.numerator):g}/t" + ("" if curve.r == 1 else f"^{float(curve.r):g}")
+        predicted = f"{expected.value:.2e} ± {expected.error:.0e}" if expected.value > 1e9 else str(expected)
+        ratio = f"{seen.value / expected.value:.3f}" if is_seen else ""
+        rows.append((curve.label, rest, predicted, str(seen) if is_seen else "not run", ratio))
+    return rows
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _theory(subject: Subject) -> str:
+    return str(ga.certify(algorithm_of(subject)).verdict)
+
+
+_QUANTILE_HEADINGS = (
+    "method", "t", *(f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES),
+)  # fmt: skip
+
+
+def _quantile_rows(records: LaneRecords) -> Iterable[Sequence[object]]:
+    """One row a method and t, with the quantiles over replicates."""
+    x = np.quantile(records.x, QUANTILES, axis=2)
+    regret = np.quantile(records.average_regret, QUANTILES, axis=2)
+    for place, label in enumerate(records.labels):
+        for k, t in enumerate(records.times.tolist()):
+            yield [label, t, *(f"{value:.6g}" for value in (*x[:, place, k], *regret[:, place, k]))]
+
+
+def _lane_rows(outcome: Outcome) -> Iterable[Sequence[object]]:
+    """One row a lane: where it ended, with all digits."""
+    for records in (outcome.records, *outcome.longer):
+        for place, label in enumerate(records.labels):
+            for i, replicate in enumerate(records.replicates):
+                end = (float(records.x[place, -1, i]), float(records.average_regret[place, -1, i]))
+                yield [label, int(records.times[-1]), replicate, *map(repr, end)]

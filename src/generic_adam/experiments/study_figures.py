@@ -1,0 +1,243 @@
+"""The figures of the network studies: one for each question that a study asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from generic_adam.experiments.figures import VERMILION, colour_for, house_style, save_figure
+from generic_adam.experiments.study import MEASURES, Curve, Study, by_method, initial_values, last_epoch
+from generic_adam.extras import from_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DASHES: Final[dict[str, Any]] = {
+    "RMSProp": (0, (5, 1.5)),
+    "AMSGrad": (0, (1.5, 1.5)),
+    "Adam, corrected": (0, (4, 1, 1, 1)),
+}
+"""Lines that lie on one another, told apart by their dashes as well."""
+
+_CORRECTED: Final = "#7B3294"  # not r = 0's, from which it is to be told apart
+_THEIRS: Final = ("#D55E00", "#E69F00", "#CC79A7", "#8C4A00", "#B8A000")
+_OURS: Final = ("#0072B2", "#009E73", "#56B4E9", "#332288", "#117733")
+"""In a study of costs: what people use, and what is certified or advised."""
+
+_ROW_HEIGHT, _HEAD_HEIGHT = 2.9, 1.1
+
+
+def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path, Path]:
+    """Plot a study: medians over its seeds, and their range as a band.
+
+    Args:
+        study: what it compares decides the panels.
+        curves: its records.
+        stem: path without ending.
+
+    Returns:
+        The SVG and the PNG.
+    """
+    draw = {"methods": _methods, "initial v": _initial_v, "costs": partial(_costs, study)}[study.compares]
+    with house_style():
+        figure = draw(curves)
+        figure.suptitle(study.title, x=0.01, ha="left", fontweight="bold")
+        return save_figure(figure, stem)
+
+
+def _methods(curves: Sequence[Curve]) -> Figure:
+    """A row for each v_0: the training loss, then everything as a ratio to r = 1, where lines come apart."""
+    rows = initial_values(curves) or [None]
+    figure, axes = _panels(13.0, len(rows), 4)
+    for row, value in zip(axes, rows, strict=True):
+        runs = by_method(curves, value)
+        adaema = next((found for found in runs.values() if found[0].r == 1), [])
+        reference = {curve.seed: curve for curve in adaema}
+        start = "" if value is None else f", $v_0 = {_power(value)}$"
+        _draw(row[0], runs, "train_loss", _colour)
+        _logarithmic(row[0])
+        row[0].set_title(f"training loss{start}")
+        for panel, measure in zip(row[1:], ("train_loss", "test_error", "test_loss"), strict=True):
+            name = MEASURES.get(measure, "test error")
+            _draw(panel, runs, measure, _colour, reference)
+            panel.set_title(f"{name} ÷ that of r = 1" if reference else name)
+    for panel in axes[-1]:
+        panel.set_xlabel("epoch")
+    _legend(figure, axes[0][0])
+    return figure
+
+
+def _initial_v(curves: Sequence[Curve]) -> Figure:
+    """Training loss of r = 0 over that of r = 1: against epochs for each v_0, and against v_0."""
+    figure, ((over_time, over_values),) = _panels(10.0, 1, 2)
+    values, epoch = initial_values(curves), last_epoch(curves)
+    adaema = {curve.seed: curve for curve in curves if curve.r == 1}
+    adam = {value: [c for c in curves if c.r == 0 and c.initial_v == value] for value in values}
+    shades = {f"$v_0 = {_power(v)}$": f"r = {n / max(1, len(values) - 1):.3f}" for n, v in enumerate(values)}
+    named = {label: adam[value] for label, value in zip(shades, values, strict=True)}
+    _draw(over_time, named, "train_loss", lambda label, _: colour_for(shades[label]), adaema)
+    over_time.set_title("training loss of r = 0 ÷ that of r = 1")
+    over_time.set_xlabel("epoch")
+    over_time.axhline(1, color="#4A4A4A", lw=0.8)
+    over_time.set_yscale("log")
+    _plain_ticks(over_time)
+    for after, dashes in ((1, (0, (1.5, 1.5))), (epoch, "-")):
+        ratios = [
+            [c.after(after, "train_loss") / adaema[c.seed].after(after, "train_loss") for c in adam[value]]
+            for value in values
+        ]
+        middle, label = [median(r) for r in ratios], f"after epoch {after}"
+        over_values.plot(values, middle, marker="o", color=VERMILION, ls=dashes, label=label)
+        low, high = [min(r) for r in ratios], [max(r) for r in ratios]
+        over_values.fill_between(values, low, high, color=VERMILION, alpha=0.18, lw=0)
+    over_values.axhline(1, color="#4A4A4A", lw=0.8)
+    over_values.set(xscale="log", yscale="log", xlabel="$v_0$")
+    over_values.set_title("the same against $v_0$: below 1 Adam is ahead")
+    over_values.legend()
+    _plain_ticks(over_values)
+    _legend(figure, over_time)
+    return figure
+
+
+def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
+    """Training and test loss, and where each method ends, with the range over seeds."""
+    figure, ((training, test, ends),) = _panels(13.0, 1, 3, height=4.2, ratios=(1, 1, 1.15))
+    runs, epoch = by_method(curves, None), last_epoch(curves)
+    is_text = study.dataset == "stdlib"
+    kind = "validation" if is_text else "test"
+    families = {line.label: line.optimizer.family for line in study.lines}
+    theirs = [label for label in runs if families[label].startswith("torch")]
+    ours = [label for label in runs if label not in theirs]
+    colours = dict(zip(theirs, _THEIRS, strict=False)) | dict(zip(ours, _OURS, strict=False))
+
+    def colour(label: str, _curves: Sequence[Curve]) -> str:
+        return colours.get(label, "#4A4A4A")
+
+    for panel, measure, name in (
+        (training, "train_loss", "training loss"),
+        (test, "test_loss", f"{kind} loss"),
+    ):
+        _draw(panel, runs, measure, colour)
+        _logarithmic(panel)
+        panel.set_title(name)
+        panel.set_xlabel("epoch of 250 steps" if is_text else "epoch")
+    for place, (label, found) in enumerate(reversed(runs.items())):
+        for measure, marker, lift in (("train_loss", "s", 0.13), ("test_loss", "o", -0.13)):
+            values = [curve.after(epoch, measure) for curve in found]
+            middle = median(values)
+            error = [[middle - min(values)], [max(values) - middle]]
+            fill = colours.get(label, "#4A4A4A") if measure == "test_loss" else "white"
+            ends.errorbar(
+                middle,
+                place + lift,
+                xerr=error,
+                fmt=marker,
+                ms=5,
+                capsize=2,
+                color=colours.get(label, "#4A4A4A"),
+                mfc=fill,
+            )
+    ends.set_yticks(range(len(runs)), list(reversed(runs)))
+    ends.set_title(f"at the end: □ training, ● {kind} loss")
+    ends.grid(axis="y", visible=False)
+    for text, label in zip(ends.get_yticklabels(), reversed(runs), strict=True):
+        text.set_color(colours.get(label, "#4A4A4A"))
+    losses = [curve.after(epoch, measure) for curve in curves for measure in ("train_loss", "test_loss")]
+    if max(losses) > 4 * min(losses):
+        ends.set_xscale("log")
+        _plain_ticks(ends, of="x")
+    return figure
+
+
+def _panels(
+    width: float, rows: int, columns: int, height: float = _ROW_HEIGHT, ratios: Sequence[float] | None = None
+) -> tuple[Figure, Any]:
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height * rows + _HEAD_HEIGHT), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, width_ratios=ratios)
+
+
+def _draw(
+    panel: Axes,
+    runs: Mapping[str, Sequence[Curve]],
+    measure: str,
+    colour: Callable[[str, Sequence[Curve]], str],
+    reference: Mapping[int, Curve] | None = None,
+) -> None:
+    """Each method's median against epochs, with the range over seeds; as a ratio to the run of the seed."""
+    from matplotlib.ticker import MaxNLocator
+
+    for label, found in runs.items():
+        curves = [curve for curve in found if not reference or curve.seed in reference]
+        length = min((len(curve.records) for curve in curves), default=0)
+        epochs = range(1, length + 1)
+        values = [[_value(curve, measure, epoch, reference) for curve in curves] for epoch in epochs]
+        marker = "o" if length == 1 else None
+        shade = colour(label, curves)
+        panel.plot(
+            epochs,
+            [median(v) for v in values],
+            color=shade,
+            ls=_DASHES.get(label, "-"),
+            label=label,
+            marker=marker,
+        )
+        if len(curves) > 1:
+            lows, highs = [min(v) for v in values], [max(v) for v in values]
+            panel.fill_between(epochs, lows, highs, color=shade, alpha=0.18, lw=0)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _value(curve: Curve, measure: str, epoch: int, reference: Mapping[int, Curve] | None) -> float:
+    own = _measured(curve, measure, epoch)
+    if not reference:
+        return own
+    other = _measured(reference[curve.seed], measure, epoch)
+    return own / other if other else math.nan
+
+
+def _measured(curve: Curve, measure: str, epoch: int) -> float:
+    if measure == "test_error":
+        return 1 - curve.after(epoch, "test_accuracy")
+    return curve.after(epoch, measure)
+
+
+def _colour(label: str, curves: Sequence[Curve]) -> str:
+    r: Fraction | None = curves[0].r if curves else None
+    if r is not None:
+        return colour_for(f"r = {float(r):g}")
+    return _CORRECTED if label == "Adam, corrected" else colour_for(label)
+
+
+def _logarithmic(panel: Axes) -> None:
+    panel.set_yscale("log")
+    _plain_ticks(panel)
+
+
+def _plain_ticks(panel: Axes, of: str = "y") -> None:
+    """0.2, 0.5 and 1 instead of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis = panel.yaxis if of == "y" else panel.xaxis
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Figure, panel: Axes) -> None:
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 8))
+
+
+def _power(value: float) -> str:
+    """1e-08 as 10^{-8}, for a formula."""
+    exponent = math.log10(value)
+    return f"10^{{{exponent:.0f}}}" if exponent == round(exponent) else f"{value:g}"

@@ -1,0 +1,186 @@
+"""The leaves of a pytree: one pass over them with several results, arithmetic that is safe in every dtype."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike, DTypeLike
+
+from generic_adam.errors import OptimizerError
+from generic_adam.schedules import Schedule
+
+PyTree = Any
+
+
+class Factor(NamedTuple):
+    """A decay factor and its complement, each from its own schedule: 1 - theta_t keeps all its digits.
+
+    Attributes:
+        value: beta_t or theta_t.
+        complement: 1 - beta_t or 1 - theta_t.
+    """
+
+    value: ArrayLike
+    complement: ArrayLike
+
+    def average(self, mean: jax.Array, value: jax.Array) -> jax.Array:
+        """The moving average: factor * mean + (1 - factor) * value, at the rate that is asked for.
+
+        In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula
+        v would forget too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the
+        value times the complement, which has all its digits. Below 1/2 that would cancel, and the plain
+        formula serves.
+        """
+        real = real_dtype(mean.dtype)
+        weight = jnp.asarray(self.complement, real)
+        if isinstance(self.value, int | float):  # a number for every t: one of the two is compiled
+            if self.value >= 0.5:
+                return mean + weight * (value - mean)
+            return jnp.asarray(self.value, real) * mean + weight * value
+        decay = jnp.asarray(self.value, real)
+        slow = decay >= 0.5
+        return jnp.where(slow, 1, decay) * mean + weight * (value - jnp.where(slow, 1, 0).astype(real) * mean)
+
+
+def next_moments(
+    gradient: jax.Array, m: jax.Array, v: jax.Array, numbers: Mapping[str, Any]
+) -> tuple[jax.Array, jax.Array]:
+    """m_t and v_t from m_{t-1}, v_{t-1}, g_t and a step's numbers, in the wider of the dtypes of v and g."""
+    beta = Factor(numbers["beta"], numbers["one_minus_beta"])
+    theta = Factor(numbers["theta"], numbers["one_minus_theta"])
+    g = gradient.astype(_wider(gradient.dtype, v.dtype))
+    if jnp.iscomplexobj(g):
+        held = held_in_range(g)
+        square = squared(held)
+    else:  # as `held_in_range`, with less arithmetic: v_t alone says what is not finite
+        limit = _largest_root(g.dtype, 2)
+        held = jnp.clip(g, -limit, limit)
+        square = jnp.minimum(g * g, limit**2) + 0 * g
+    return (
+        beta.average(m.astype(g.dtype), held),
+        theta.average(v.astype(real_dtype(g.dtype)), square),
+    )
+
+
+def held_in_range(gradient: jax.Array) -> jax.Array:
+    """The gradient, with finite parts held below the root of the largest number, so that no v_t overflows.
+
+    In float32 that is 1.3e19. A larger coordinate moves as one of that size does, by about alpha_t, since
+    m_t / sqrt(v_t) does not depend on the scale. What is not finite becomes nan, for the caller to see.
+    """
+    if jnp.iscomplexobj(gradient):
+        return jax.lax.complex(*(_clipped(part, 4) for part in (jnp.real(gradient), jnp.imag(gradient))))
+    return _clipped(gradient, 2)
+
+
+def _clipped(values: jax.Array, share: int) -> jax.Array:
+    limit = _largest_root(values.dtype, share)
+    return jnp.clip(values, -limit, limit) + 0 * values  # 0 times infinity is nan
+
+
+def _largest_root(dtype: DTypeLike, share: int) -> float:
+    return float(jnp.finfo(dtype).max / share) ** 0.5
+
+
+def squared(gradient: jax.Array) -> jax.Array:
+    """abs(g)^2."""
+    square = jnp.real(gradient) ** 2
+    return square + jnp.imag(gradient) ** 2 if jnp.iscomplexobj(gradient) else square
+
+
+def quotient_of_root(eps: Schedule) -> Callable[[jax.Array, jax.Array, jax.Array], jax.Array]:
+    """(m, v, offset) -> m / (sqrt(v) + offset), guarded against 0 / 0 only where eps may be 0."""
+    smallest = eps.constant_value
+    return _over_positive if smallest is not None and smallest > 1e-30 else _over_guarded
+
+
+def _over_guarded(m: jax.Array, v: jax.Array, offset: jax.Array) -> jax.Array:
+    return quotient(m, root(v) + offset)
+
+
+@jax.custom_jvp
+def _over_positive(m: jax.Array, v: jax.Array, offset: jax.Array) -> jax.Array:
+    return m / (jnp.sqrt(v) + offset)
+
+
+@_over_positive.defjvp
+def _over_positive_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
+    # The root's derivative at 0 is infinite; the guarded form has 0 there, so that gradients flow.
+    return jax.jvp(_over_guarded, primals, tangents)
+
+
+def quotient(numerator: jax.Array, denominator: jax.Array) -> jax.Array:
+    """The quotient, and 0 where the denominator is 0: a coordinate with v_t = 0 does not move."""
+    zero = denominator == 0
+    return jnp.where(zero, 0, numerator / jnp.where(zero, 1, denominator))
+
+
+def root(value: jax.Array) -> jax.Array:
+    """The square root, with derivative 0 (not infinity) at 0, so that gradients flow through an update."""
+    zero = value == 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, value)))
+
+
+def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:
+    """The value in another dtype; what is finite stays so in float16, whose largest number is 65,504."""
+    largest = float(jnp.finfo(dtype).max)
+    if largest >= float(jnp.finfo(value.dtype).max):
+        return value.astype(dtype)
+    return jnp.where(jnp.isfinite(value), jnp.clip(value, -largest, largest), value).astype(dtype)
+
+
+# Pytrees: several results from one pass over the leaves, and moments to go with each leaf.
+
+
+def map_leaves(
+    function: Callable[..., tuple[Any, ...]], gradients: PyTree, *moments: PyTree
+) -> tuple[PyTree, ...]:
+    """(update, *new moments) by a function of one leaf of each tree that returns them in this order.
+
+    A gradient that is None has no update and leaves its moments as they are; None parameters have none of
+    the three; masked parts stay as they are. Python numbers are taken as arrays.
+    """
+    leaves, structure = jax.tree.flatten(gradients, is_leaf=lambda leaf: leaf is None)
+    results = [
+        (None, *own) if gradient is None else function(_as_inexact(gradient), *own)
+        for gradient, *own in zip(leaves, *map(structure.flatten_up_to, moments), strict=True)
+    ]
+    return tuple(structure.unflatten([one[index] for one in results]) for index in range(len(moments) + 1))
+
+
+def _as_inexact(gradient: ArrayLike) -> jax.Array:
+    return jnp.asarray(gradient, None if jnp.issubdtype(jnp.result_type(gradient), jnp.inexact) else float)
+
+
+def _wider(one: DTypeLike, other: DTypeLike) -> jnp.dtype:
+    """The dtype that holds both, also where the user has asked JAX for strict promotion."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.promote_types(one, other)
+
+
+def real_dtype(dtype: DTypeLike) -> jnp.dtype:
+    """The dtype of abs(x)^2."""
+    return jnp.finfo(dtype).dtype
+
+
+def _moment_dtype(leaf: ArrayLike) -> jnp.dtype:
+    """At least float32: float16 and bfloat16 can hold neither g^2 nor an average over 1,000 steps."""
+    return _wider(jnp.result_type(leaf), jnp.float32)
+
+
+def first_moments(params: PyTree, dtype: DTypeLike | None) -> PyTree:
+    """m_0 = 0, in the dtype given or the parameters' own, at least float32."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        kind = jnp.result_type(leaf)
+        if not jnp.issubdtype(kind, jnp.inexact):
+            where = jax.tree_util.keystr(path) or "the parameter"
+            raise OptimizerError(
+                f"{where} is of dtype {kind}; expected floating or complex parameters (mask others)"
+            )
+    return jax.tree.map(lambda p: jnp.zeros_like(p, dtype=dtype or _moment_dtype(p)), params)
+
+
+def second_moments(params: PyTree, initial: ArrayLike) -> PyTree:
+    """v_0 = initial, real and at least float32."""
+    return jax.tree.map(lambda p: jnp.full_like(p, initial, dtype=real_dtype(_moment_dtype(p))), params)

@@ -1,0 +1,65 @@
+"""How long a question may take: seconds of the processor, after which it is undecided."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar, Token
+from typing import Self
+
+from generic_adam.errors import ScheduleError
+
+SECONDS = 2.0
+"""How long a certificate may take; what is left then is undecided."""
+# So many times a walk asks balls about a step; where floats tell nothing, walking on is no use.
+_MOST_QUESTIONS = 5_000
+
+
+class Undecided(ScheduleError):  # noqa: N818  (an answer, not an error)
+    """A question that ended without an answer; the text says why."""
+
+
+class Budget:
+    """A limit on the seconds of work; `with` it, everything inside keeps to it (`check_time`).
+
+    Args:
+        seconds: how many; the clock starts now, and ends no later than that of an enclosing budget.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.seconds, self.end = seconds, time.thread_time() + seconds
+        whole = _LIMIT.get()
+        if whole is not None and whole.end < self.end:
+            self.seconds, self.end = whole.seconds, whole.end
+        self.questions = 0
+        self._tokens: list[Token[Budget | None]] = []
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_LIMIT.set(self))
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        _LIMIT.reset(self._tokens.pop())
+
+    def ask(self, t: int) -> None:
+        """Count a question about one step; raise Undecided where they are too many or the time is over."""
+        self.questions += 1
+        if self.questions > _MOST_QUESTIONS:
+            raise Undecided(
+                f"floats tell too little: {_MOST_QUESTIONS:,} steps were asked about up to t = {t:,}"
+            )
+        self.check(t)
+
+    def check(self, t: int) -> None:
+        """Raise Undecided where the time is over."""
+        if time.thread_time() > self.end:
+            raise Undecided(f"the budget of {self.seconds:g} s was used up at t = {t:,}")
+
+
+_LIMIT: ContextVar[Budget | None] = ContextVar("_LIMIT", default=None)
+
+
+def check_time(t: int) -> None:
+    """Raise Undecided where the time of an enclosing budget is over."""
+    limit = _LIMIT.get()
+    if limit is not None:
+        limit.check(t)

@@ -1,0 +1,500 @@
+r"""The paper's Theorems 1 and 2 after T steps, for Generic Adam: hypotheses, constants, bound.
+
+With :math:`\tau` uniform on 1..T, and :math:`\|\nabla f(x_\tau)\|^2 \le B(T)/\delta` with
+probability at least :math:`1 - \delta^{2/3}`:
+
+.. math::
+
+    \big(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3}\big)^{3/2} \le B(T)
+    := \frac{C + C' \sum_{t\le T} \alpha_t\sqrt{1-\theta_t}}{T\alpha_T}
+
+Only the first T steps matter, so the hypotheses are asked of them alone. With
+:math:`\gamma = \beta^2/\theta'` and :math:`d` coordinates, for any :math:`\theta' \in (\beta^2, \theta)`,
+
+.. math::
+
+    C_1 &= \prod_{\theta_j < \theta',\, j \le T} \theta_j/\theta' \\
+    C_2 &= 2 \Big(\frac{\beta/(1-\beta)}{\sqrt{C_1 (1-\gamma)\,\theta_1}} + 1\Big)^2 \\
+    C_3 &= \frac{C_0}{\sqrt{C_1}(1-\sqrt\gamma)}
+           \Big[\frac{C_0^2 \chi_1 L}{C_1 (1-\sqrt\gamma)^2} + C_2 G\Big] \\
+    C   &= \frac{2 C_0\sqrt{G^2+\epsilon d}}{1-\beta}
+           \Big[f(x_1) - f^* + C_3 C_0 d \chi_1 \log\Big(1+\frac{G^2}{\epsilon d}\Big)\Big] \\
+    C'  &= \frac{2 C_0^2 C_3 d \sqrt{G^2+\epsilon d}}{(1-\beta)\,\theta_1}
+
+**At a weighted iterate** (Corollary 7.0), :math:`P(\tau = t) = \alpha_t/\sum_{i\le T}\alpha_i`, the paper's own
+constants give
+
+.. math::
+
+    B_w(T) := \frac{C + C'\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}}{C_0\sum_{t\le T}\alpha_t} \le B(T),
+
+which does not divide by :math:`\alpha_T`. Proof: before :math:`\alpha_T` enters, the paper's last lemma says
+:math:`(\mathbb{E}\|\nabla f(x_t)\|^{4/3})^{3/2}
+\le \sqrt{G^2+\epsilon d}\,\alpha_t^{-1}\,\mathbb{E}\|\nabla f(x_t)\|^2_{\hat\eta_t}`; Jensen with the weights,
+then the paper's sum. :math:`C_0\sum\alpha_t \ge T\alpha_T` since :math:`\alpha_T \le C_0\alpha_t`.
+
+**The floor.** For :math:`\alpha_t = \eta/t^s`, :math:`0 \le s < 1`, and :math:`\lim\theta_t = \theta < 1`,
+the bound stays above :math:`C'\sqrt{1-\theta}/\delta`; for constant :math:`\theta`
+
+.. math::
+
+    \frac{C}{\delta\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{\delta} \le \frac{B(T)}{\delta}
+    \le \frac{C}{\delta\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{\delta(1-s)}.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Method
+from generic_adam.schedules import Schedule, ScheduleError, as_power_of_t
+from generic_adam.schedules.balls import above
+from generic_adam.schedules.budget import Budget, Undecided
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.scan import blocks, filtered
+from generic_adam.schedules.sums import BelowThetaPrime, SumError, checked_horizon, late_value, partial_sum
+from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision, StepWitness
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.verdicts import Status
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_ITERATIONS = 60
+# Up to here the largest beta_t is looked for step by step.
+_SHORT = 100_000
+# Two floats that are bounds of what they stand for differ for certain where they differ by more.
+_ROUNDING = 1e-12
+
+
+def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, Decision, Decision]:
+    """(R1), (R2) and (R3), which are conditions 1 to 3, up to a horizon or for every t."""
+    return (
+        decide.bounded_below_one(method.beta, horizon),
+        decide.non_decreasing(method.theta, horizon),
+        decide.step_sizes(method, horizon),
+    )
+
+
+@dataclass(frozen=True)
+class Facts:
+    r"""What Theorem 1 takes from the three sequences on the steps 1..T.
+
+    Args:
+      beta: :math:`\beta = \sup_t \beta_t`.
+      theta_first: :math:`\theta_1`.
+      chi_first: :math:`\chi_1`.
+      C0: the constant of (R3), :math:`\sup_t \chi_t / \min_{i \le t} \chi_i`.
+    """
+
+    beta: float
+    theta_first: float
+    chi_first: float
+    C0: float
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Every constant of Theorem 1, with the paper's letters.
+
+    Args:
+      theta_prime: the free number between beta^2 and theta.
+      gamma: beta^2 / theta_prime.
+      C0: the constant of (R3).
+      C1_log: the logarithm of C1; C1 itself may be too small for a double.
+      below: how many theta_j are smaller than theta_prime (the paper's N).
+      C2: of Lemma "M_t".
+      C3: of Lemma "sum of M_t".
+      C: the constant that T alpha_T divides alone.
+      C_prime: the factor of the sum of alpha_t sqrt(1 - theta_t).
+    """
+
+    theta_prime: float
+    gamma: float
+    C0: float
+    C1_log: float
+    below: int
+    C2: float
+    C3: float
+    C: float
+    C_prime: float
+
+    @property
+    def C1(self) -> float:
+        """The product of theta_j / theta_prime over the theta_j below theta_prime; 1 if there are none."""
+        return math.exp(self.C1_log)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the constants by name, C1 included."""
+        names = ("theta_prime", "gamma", "C0", "C1", "C1_log", "below", "C2", "C3", "C", "C_prime")
+        return {name: getattr(self, name) for name in names}
+
+
+def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float, below: int = 0) -> Constants:
+    """Compute the constants of Theorem 1; one that is too large for a double is infinite.
+
+    Args:
+      problem: L, G, d, the gap and epsilon.
+      facts: beta, theta_1, chi_1 and C0.
+      theta_prime: the free number, above beta^2.
+      C1_log: the logarithm of C1 for that theta_prime.
+      below: how many theta_j lie below theta_prime.
+    """
+    beta, C0 = facts.beta, facts.C0
+    C2_log = log_C2(facts, theta_prime, C1_log)
+    C3 = exponential(log_C3(problem, facts, theta_prime, C1_log))
+    scale = 2 * C0 * problem.second_moment_root / (1 - beta)
+    start = C3 * C0 * problem.dimension * facts.chi_first * problem.start_logarithm
+    return Constants(
+        theta_prime=theta_prime,
+        gamma=beta**2 / theta_prime,
+        C0=C0,
+        C1_log=C1_log,
+        below=below,
+        C2=exponential(C2_log),
+        C3=C3,
+        C=scale * (problem.gap + start),
+        C_prime=scale * C0 * C3 * problem.dimension / facts.theta_first,
+    )
+
+
+def log_C2(facts: Facts, theta_prime: float, C1_log: float) -> float:
+    """Return the logarithm of C2."""
+    beta = facts.beta
+    if beta == 0:
+        return math.log(2)
+    # 1 - gamma as a difference over theta': positive for every theta' above beta^2, however close.
+    one_minus_gamma_log = _log(theta_prime - beta**2) - math.log(theta_prime)
+    momentum_log = (
+        math.log(beta / (1 - beta)) - (C1_log + one_minus_gamma_log + math.log(facts.theta_first)) / 2
+    )
+    return math.log(2) + 2 * _log_sum(0.0, momentum_log)
+
+
+def log_C3(problem: Problem, facts: Facts, theta_prime: float, C1_log: float) -> float:
+    """Return the logarithm of C3, finite for any theta_prime above beta^2.
+
+    C and C' are increasing functions of C3 alone once the problem and the sequences are given, so the
+    theta_prime that makes C3 least makes the bound least. As a function of log theta_prime, log C3 is convex:
+    -log C1 has the increasing slope N, and -log(1 - sqrt gamma) is a sum of decaying exponentials.
+    """
+    beta, root = facts.beta, math.sqrt(theta_prime)
+    # 1 - sqrt(gamma) = (theta' - beta^2) / (sqrt(theta') (sqrt(theta') + beta)), for the same reason.
+    root_log = _log(theta_prime - beta**2) - math.log(root * (root + beta))
+    C0_log = math.log(facts.C0)
+    step_log = _log(facts.chi_first) + math.log(problem.smoothness)
+    squared_steps = 2 * C0_log + step_log - C1_log - 2 * root_log
+    noise = log_C2(facts, theta_prime, C1_log) + math.log(problem.total_gradient_bound)
+    return C0_log - C1_log / 2 - root_log + _log_sum(squared_steps, noise)
+
+
+def exponential(exponent: float) -> float:
+    """Return e^exponent, infinite where a double cannot hold it."""
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _log(number: float) -> float:
+    """Return the logarithm, -infinity of a number that has rounded to 0 or below."""
+    return math.log(number) if number > 0 else -math.inf
+
+
+def _log_sum(first: float, second: float) -> float:
+    """Return log(e^first + e^second)."""
+    larger, smaller = max(first, second), min(first, second)
+    if math.isinf(larger):
+        return larger
+    return larger + math.log1p(math.exp(smaller - larger))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A hypothesis of Theorem 1 that does not hold on the steps looked at.
+
+    Args:
+      hypothesis: "(R1)", "(R2)" or "(R3)".
+      sentence: what is wrong, with the first t at which it is.
+      t: that t, or None where it is about a limit.
+    """
+
+    hypothesis: str
+    sentence: str
+    t: int | None
+
+    def __str__(self) -> str:
+        return f"{self.hypothesis}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    r"""The two sides of the corollary on the floor.
+
+    Args:
+      lower: what :math:`B(T)/\delta` is at least.
+      upper: what it is at most; infinite where theta_t is not constant.
+      floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}/\delta`.
+    """
+
+    lower: float
+    upper: float
+    floor: float
+
+
+class BoundError(TheoremError):
+    """An argument of `bound` that is out of range; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    r"""What Theorems 1 and 2 say after T steps.
+
+    Args:
+      value: :math:`B(T)/\delta` (Theorem 2); infinite where a hypothesis is missing or the number overflows.
+      expectation: :math:`B(T)` (Theorem 1).
+      delta: :math:`\delta`.
+      probability: :math:`1 - \delta^{2/3}`, with which `value` holds.
+      steps: T.
+      total: :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}`.
+      alpha_last: :math:`\alpha_T`.
+      constants: every constant by its letter; None where a hypothesis is missing.
+      missing: the hypotheses that do not hold on 1..T; empty for a valid bound.
+      estimate: the two-sided estimate of the constant-theta corollary, where it applies.
+      weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
+        `expectation`.
+    """
+
+    value: float
+    expectation: float
+    delta: float
+    probability: float
+    steps: int
+    total: float
+    alpha_last: float
+    constants: Constants | None
+    missing: tuple[Missing, ...] = ()
+    estimate: Estimate | None = None
+    weighted: float = math.inf
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every hypothesis of the theorem holds on 1..T."""
+        return not self.missing
+
+    @property
+    def statement(self) -> str:
+        """One sentence: the bound, or why there is none."""
+        if self.missing:
+            return "no bound: " + "; ".join(map(str, self.missing))
+        if math.isinf(self.expectation):
+            known = self.constants
+            cause = ""
+            if known is not None and known.C1_log < -100:
+                cause = (
+                    f": theta_t stays below theta' = {known.theta_prime:.6g} for {known.below:,} steps, "
+                    f"so that log C1 = {known.C1_log:.4g}"
+                )
+            return f"the bound exceeds the largest double{cause}"
+        return (
+            f"after {self.steps:,} steps, |grad f(x_tau)|^2 <= {self.value:.6g} with probability at least "
+            f"{self.probability:.4g}, and (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g}"
+        )
+
+
+def bound(
+    method: Method, problem: Problem, steps: int, delta: float = 0.1, theta_prime: float | None = None
+) -> Bound:
+    """Evaluate the bounds of Theorems 1 and 2 after a number of steps.
+
+    Args:
+      method: the three sequences.
+      problem: L, G, d, the gap and epsilon.
+      steps: T, at most 10^15, or 10^8 where the form does not tell.
+      delta: in (0, 1); Theorem 2 holds with probability at least 1 - delta^(2/3).
+      theta_prime: the free number between beta^2 and theta; None takes the one that makes the bound least.
+
+    Returns:
+      The bound with its constants. Where a hypothesis of the theorem is missing on 1..T, the bound is
+      infinite and `missing` says which.
+
+    Raises:
+      BoundError: delta or theta_prime is out of range.
+      SumError: the number of steps is no such whole number, or a hypothesis is undecided on them.
+
+    Examples:
+      >>> from generic_adam import Method, Problem
+      >>> m = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
+      >>> p = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+      >>> f"{bound(m, p, steps=1000, delta=0.1, theta_prime=0.9).value:.6g}"
+      '2.78618e+09'
+    """
+    if not 0 < delta < 1:
+        raise BoundError(f"delta is {delta!r}, expected a number between 0 and 1")
+    last = checked_horizon(steps, "the number of steps")
+    found = hypotheses(method, last)
+    for one in found:
+        if one.status is Status.UNDECIDED:
+            raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
+    missing = tuple(
+        Missing(f"(R{number})", one.reason.rstrip("."), _step(one))
+        for number, one in enumerate(found, start=1)
+        if one.status is Status.FAILS
+    )
+    facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
+    if not missing:
+        missing = _not_above_squared_beta(method, facts.beta, limit)
+    if theta_prime is not None:
+        _check_theta_prime(theta_prime, method.theta, facts.beta, limit)
+    known = None
+    if not missing:
+        product = BelowThetaPrime(method.theta, last)
+        chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
+        known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
+    total, alpha_last = _sum(decide.weighted_steps(method), last), late_value(method.alpha, last)
+    expectation = _quotient(known, total, last * alpha_last)
+    return Bound(
+        value=expectation / delta,
+        expectation=expectation,
+        delta=delta,
+        probability=1 - delta ** (2 / 3),
+        steps=last,
+        total=total,
+        alpha_last=alpha_last,
+        constants=known,
+        missing=missing,
+        estimate=None if known is None else constant_theta_estimate(method, last, known, delta),
+        weighted=math.inf if known is None else _quotient(known, total, known.C0 * _sum(method.alpha, last)),
+    )
+
+
+def facts_of(method: Method, last: int, C0: float | None) -> Facts:
+    """What the constants take from the steps 1..T; infinite where a quotient is."""
+    first = (1 - method.theta)(1)
+    chi = method.alpha(1) / math.sqrt(first) if first > 0 else math.inf
+    return Facts(_largest(method.beta, last), 1 - first, chi, C0 or math.inf)
+
+
+def _quotient(known: Constants | None, total: float, divisor: float) -> float:
+    """(C + C' sum)/divisor; infinite where a double cannot hold it, or the divisor."""
+    if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime)):
+        return math.inf
+    return (known.C + known.C_prime * total) / divisor
+
+
+def _sum(schedule: Schedule, last: int) -> float:
+    """A partial sum; nan where a term is no number."""
+    try:
+        with np.errstate(over="ignore"):
+            return partial_sum(schedule, last)
+    except ScheduleError:  # a SumError is one
+        return math.nan
+
+
+def _largest(beta: Schedule, last: int) -> float:
+    """The largest beta_t up to a step, or the bound that the form gives."""
+    constant = beta.constant_value
+    if constant is not None:
+        return constant
+    if last <= _SHORT:
+        try:
+            tops = [np.add(*filtered(beta, times)).max() for _, times in blocks(1, last, Budget())]
+            return float(max(tops))
+        except Undecided:
+            pass
+    return above(enclose(beta, 1, last).range.high)
+
+
+def _step(decision: Decision) -> int | None:
+    return decision.witness.t if isinstance(decision.witness, StepWitness) else None
+
+
+def limit_of_theta(theta: Schedule, last: int) -> float:
+    """The limit of theta_t, or a lower bound for it: theta_T, or what the form of theta_t says."""
+    reached, growth = 1 - late_value(1 - theta, last), (1 - theta).growth
+    if growth is None or growth.trend > 0:
+        return reached
+    return 1.0 if growth.trend < 0 or growth.is_zero else max(reached, 1 - growth.high)
+
+
+def _not_above_squared_beta(method: Method, beta: float, limit: float) -> tuple[Missing, ...]:
+    """theta > beta^2, decided exactly for constants; two floats have to differ by more than their rounding."""
+    sentence = f"theta = {limit:.6g} is not above beta^2 = {beta**2:.6g}"
+    if method.beta.is_constant and method.theta.is_constant:
+        order = decide.positive(method.theta - method.beta * method.beta)
+        if order.status is Status.UNDECIDED:
+            sentence = f"whether theta = {limit:.6g} is above beta^2 = {beta**2:.6g} is open"
+        return () if order.holds else (Missing("(R2)", sentence, None),)
+    # beta_t < 1 is (R1): a theta that tends to 1 is above.
+    if limit == 1 or limit - beta**2 > _ROUNDING:
+        return ()
+    return (Missing("(R2)", sentence, None),)
+
+
+def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
+    """Return the theta' that makes C3, and with it the bound, least.
+
+    Up to theta_1 a larger theta' only shrinks gamma, so the search starts there (or at beta^2). The logarithm
+    of C3 is convex in log theta' (see `log_C3`), so golden-section search finds its minimum. With constant
+    theta it is theta itself, where C1 = 1.
+    """
+    lower = max(facts.theta_first, facts.beta**2)
+    if facts.beta == 0 or lower >= limit:
+        return facts.theta_first
+
+    def objective(logarithm: float) -> float:
+        candidate = math.exp(logarithm)
+        if candidate <= facts.beta**2:
+            return math.inf
+        return log_C3(problem, facts, candidate, product.logarithm_and_count(candidate)[0])
+
+    left, right = math.log(lower), math.log(limit)
+    inner_left, inner_right = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+    value_left, value_right = objective(inner_left), objective(inner_right)
+    for _ in range(_ITERATIONS):
+        if value_left <= value_right:
+            right, inner_right, value_right = inner_right, inner_left, value_left
+            inner_left = right - _GOLDEN * (right - left)
+            value_left = objective(inner_left)
+        else:
+            left, inner_left, value_left = inner_left, inner_right, value_right
+            inner_right = left + _GOLDEN * (right - left)
+            value_right = objective(inner_right)
+    # theta_1 itself, the least theta' worth trying, is an end that the search only approaches.
+    best = min((math.log(lower), inner_left, inner_right), key=objective)
+    return math.exp(best) if best > math.log(lower) else lower
+
+
+def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: float) -> None:
+    constant = theta.constant_value
+    below = theta_prime <= constant if constant is not None else theta_prime < limit
+    if not (beta**2 < theta_prime and below):
+        closing = "]" if constant is not None else ")"
+        raise BoundError(
+            f"theta_prime is {theta_prime!r}, expected a number in "
+            f"(beta^2, theta{closing} = ({beta**2:.6g}, {limit:.6g}{closing}"
+        )
+
+
+def constant_theta_estimate(method: Method, steps: int, known: Constants, delta: float) -> Estimate | None:
+    """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
+    share = 1 - method.theta
+    complement = share.constant_value
+    power = as_power_of_t(method.alpha)
+    if complement is None and share.growth is not None and share.growth.trend == 0:
+        complement = share.growth.low
+    if not complement or power is None:
+        return None
+    eta, exponent = power
+    s = -exponent
+    if not 0 <= s < 1 or float(eta) == 0:
+        return None
+    # One division at a time: a product of small numbers may round to 0.
+    falling = known.C / delta / float(eta) / steps ** float(1 - s)
+    floor = known.C_prime * math.sqrt(complement) / delta
+    if share.constant_value is None:
+        return Estimate(floor, math.inf, floor)
+    return Estimate(falling + floor, falling + floor / float(1 - s), floor)

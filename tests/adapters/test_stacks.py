@@ -1,0 +1,193 @@
+"""Stacks of torch's schedulers made at random: read right, against the scheduler, or refused in a line."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.optim import lr_scheduler as torch_lr
+
+import generic_adam as ga
+from generic_adam.adapters import read
+from generic_adam.errors import GenericAdamError
+from generic_adam.schedules import has_callable
+from generic_adam.torch import ScheduleLR
+
+STEPS = 300
+
+
+def adam(groups=1, **settings):
+    parts = [{"params": [torch.zeros(1, requires_grad=True)], "lr": 0.1 / (n + 1)} for n in range(groups)]
+    return torch.optim.Adam(parts, **settings)
+
+
+whole = st.integers(1, 60)
+share = st.floats(0.01, 1.0)
+SIMPLE = st.one_of(
+    st.builds(lambda f, n: lambda o: torch_lr.ConstantLR(o, f, n), share, st.integers(0, 60)),
+    st.builds(
+        lambda a, b, n: lambda o: torch_lr.LinearLR(o, a, b, n), share, st.floats(0, 1), st.integers(0, 60)
+    ),
+    st.builds(lambda g: lambda o: torch_lr.ExponentialLR(o, g), st.floats(0.9, 1.01)),
+    st.builds(lambda n, g: lambda o: torch_lr.StepLR(o, n, g), whole, st.floats(0.1, 1.0)),
+    st.builds(lambda m, g: lambda o: torch_lr.MultiStepLR(o, m, g), st.lists(whole, max_size=3), share),
+    st.builds(lambda n, p: lambda o: torch_lr.PolynomialLR(o, n, p), whole, st.floats(0.5, 3)),
+    st.builds(lambda n, e: lambda o: torch_lr.CosineAnnealingLR(o, n, e), whole, st.sampled_from([0, 1e-3])),
+    st.builds(
+        lambda n, m: lambda o: torch_lr.CosineAnnealingWarmRestarts(o, n, m, 1e-3), whole, st.integers(1, 3)
+    ),
+    st.builds(
+        lambda n, share, s, three, c: (
+            lambda o: torch_lr.OneCycleLR(
+                o, 0.5, n, pct_start=share, anneal_strategy=s, three_phase=three, cycle_momentum=c
+            )
+        ),
+        st.integers(1, 900),
+        st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0]),
+        st.sampled_from(["linear", "cos"]),
+        st.booleans(),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda n, down, m, c: (
+            lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, n, down, mode=m, gamma=0.99, cycle_momentum=c)
+        ),
+        whole,
+        st.one_of(st.none(), whole),
+        st.sampled_from(["triangular", "triangular2", "exp_range"]),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda shape, warm, total: lambda o: transformers.get_scheduler(shape, o, warm, total),
+        st.sampled_from(["constant_with_warmup", "linear", "cosine", "cosine_with_restarts", "inverse_sqrt"]),
+        st.integers(1, 30),
+        st.integers(31, 200),
+    ),
+    st.builds(lambda n: lambda o: ScheduleLR(o, f"0.1 / sqrt(t + {n})"), whole),
+    st.builds(lambda g: lambda o: torch_lr.MultiplicativeLR(o, lambda _k: g), st.floats(0.9, 1.0)),
+    st.builds(lambda g: lambda o: torch_lr.LambdaLR(o, lambda k: 1 / (1 + g * k)), share),
+    st.builds(
+        lambda n, s: lambda o: torch.optim.swa_utils.SWALR(o, 0.02, n, s),
+        st.integers(0, 60),
+        st.sampled_from(["linear", "cos"]),
+    ),
+    st.just(torch_lr.ReduceLROnPlateau),
+)
+
+
+def sequential(parts, gaps):
+    milestones = np.cumsum(gaps[: len(parts) - 1]).tolist()
+    return lambda o: torch_lr.SequentialLR(o, [part(o) for part in parts], milestones)
+
+
+def chained(parts):
+    return lambda o: torch_lr.ChainedScheduler([part(o) for part in parts])
+
+
+GAPS = st.lists(whole, min_size=2, max_size=2)
+STACKS = st.recursive(
+    SIMPLE,
+    lambda inner: st.one_of(
+        st.builds(sequential, st.lists(inner, min_size=1, max_size=3), GAPS),
+        st.builds(chained, st.lists(inner, min_size=1, max_size=3)),
+    ),
+    max_leaves=5,
+)
+
+
+def made(build, groups, before):
+    """An optimizer and its scheduler, stepped `before` times; None where torch itself refuses the stack."""
+    optimizer = adam(groups)
+    try:
+        scheduler = build(optimizer)
+        for _ in range(before):
+            scheduler.step()
+    except Exception:  # noqa: BLE001
+        return None
+    return optimizer, scheduler
+
+
+def compared(build, every=1, groups=1, before=0):
+    """What came of reading a stack: "refused", "torch refuses", or the number of steps that agreed."""
+    pair = made(build, groups, before)
+    if pair is None:
+        return "torch refuses"
+    optimizer, scheduler = pair
+    try:
+        algorithm = read(optimizer, scheduler, steps_per_scheduler_step=every)
+    except GenericAdamError as refusal:
+        assert "\n" not in str(refusal)  # noqa: PT017 - it may be read as well
+        return "refused"
+    if isinstance(scheduler, torch_lr.ReduceLROnPlateau):
+        return "bounds"
+    parts = {group: part.method for part in algorithm.parts for group in part.groups}
+    first = before * every + 1
+    limit = STEPS if algorithm.horizon is None else min(STEPS, algorithm.horizon)
+    for t in range(first, limit + 1):
+        for group, found in zip(optimizer.param_groups, map(parts.get, range(groups)), strict=True):
+            rate, (beta, theta) = float(group["lr"]), group["betas"]
+            rate = 0.0 if -1e-9 < rate < 0 else rate
+            corrected = rate * np.sqrt(1 - theta**t) / (1 - beta**t)
+            assert found.alpha(t) == pytest.approx(corrected, rel=1e-5, abs=1e-9), t
+            assert found.beta(t) == pytest.approx(beta, rel=1e-6), t
+        if t % every == 0:
+            try:
+                scheduler.step()
+            except Exception:  # noqa: BLE001 - torch's own end: OneCycleLR in a chain, SWALR in a sequence
+                return "ends"
+    return "read by form" if not algorithm_is_replayed(algorithm) else "replayed"
+
+
+def algorithm_is_replayed(algorithm):
+    return any(has_callable(part.method.alpha) for part in algorithm.parts)
+
+
+OPTIONS = {
+    "build": STACKS,
+    "every": st.sampled_from([1, 1, 3]),
+    "groups": st.sampled_from([1, 1, 2]),
+    "before": st.sampled_from([0, 0, 0, 1, 17]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(**OPTIONS)
+def test_a_stack_is_read_right_or_refused_in_one_line(build, every, groups, before):
+    compared(build, every, groups, before)
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(build=STACKS, before=st.sampled_from([0, 0, 17]))
+def test_certify_answers_or_refuses_in_one_line(build, before):
+    pair = made(build, 1, before)
+    if pair is None:
+        return
+    try:
+        ga.certify(*pair, horizon=500)
+    except GenericAdamError as refusal:
+        assert "\n" not in str(refusal)  # noqa: PT017 - it may be answered as well
+
+
+REPLAYED = {
+    "MultiplicativeLR": lambda o: torch_lr.MultiplicativeLR(o, lambda k: 0.999),
+    "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.02),
+    "a chain": lambda o: torch_lr.ChainedScheduler(
+        [torch_lr.ConstantLR(o, 0.5, 400), torch_lr.CosineAnnealingLR(o, 150)]
+    ),
+    "a closure": lambda o: torch_lr.LambdaLR(o, lambda k: min((k + 1) / 100, 1) * 0.9 ** (k / 1000)),
+}
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_replayed_schedulers_are_answered_soon(name):
+    optimizer = adam()
+    scheduler = REPLAYED[name](optimizer)
+    begin = time.process_time()
+    certificate = ga.certify(optimizer, scheduler, horizon=10_000)
+    assert certificate.verdict in {"undecided", "not certified"}
+    assert time.process_time() - begin < 4  # half a second where nothing else runs

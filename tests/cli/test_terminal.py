@@ -1,0 +1,166 @@
+"""What is printed on terminals of 60, 80 and 120 columns, and what the shell's completion offers."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generic_adam.cli import main
+from generic_adam.cli.app import SUBCOMMANDS
+from generic_adam.cli.tables import _PROSE, _widths, shortened
+from generic_adam.methods import names
+from generic_adam.methods.recipes import recipe_names
+
+WIDTHS = (60, 80, 120)
+RUN = "--lr 3e-4 --betas 0.9,0.95 --eps 1e-8 --weight-decay 0.1 --warmup 200 --decay cosine --steps 3000"
+COMMANDS = {
+    "check": ["check", "adam", "--steps", "1e4"],
+    "check a run": ["check", *RUN.split(), "--clip", "1"],
+    "explain": ["check", *RUN.split(), "--explain"],
+    "advise": ["advise", "adam", "--steps", "3000"],
+    "bound": ["bound", "adam", "--steps", "1e3"],
+    "methods": ["methods"],
+    "theorems": ["theorems"],
+    "one theorem": ["theorems", "W"],
+}
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch):
+    """Runs a command with standard output on a pseudo-terminal; returns its lines without colours."""
+
+    def run(width: int, *arguments: str) -> list[str]:
+        ours, theirs = pty.openpty()
+        chunks: list[bytes] = []
+
+        def read() -> None:
+            try:
+                while chunk := os.read(ours, 65536):
+                    chunks.append(chunk)
+            except OSError:  # how Linux says that the other side is closed
+                pass
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        with os.fdopen(theirs, "w", encoding="utf-8") as terminal, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", terminal)
+            patched.setattr(sys, "stderr", io.StringIO())
+            main(list(arguments))
+        reader.join()
+        os.close(ours)
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", b"".join(chunks).decode())
+        return [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+
+    return run
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(command, width, on_a_terminal):
+    lines = on_a_terminal(width, *COMMANDS[command])
+    assert max(map(len, lines)) <= width
+    whole = " ".join(" ".join(lines).split())
+    said = {
+        "check": ("for your 10,000 steps: guaranteed to within", "not certified", "theta_t stays at 0.999"),
+        "check a run": ("clipped gradients are biased", "undecided"),
+        "explain": ("not covered, and why:", "Theorem D: not certified"),
+        "advise": ("Over your 3,000 steps", "lr at 10%", "100%", "summed"),
+        "bound": ("without a theorem <=", "turns X_w into the l1 norm"),
+        "methods": tuple(names()),
+        "theorems": ("zou2019", "robbins_monro", "proved here"),
+        "one theorem": ("assumes:", "source:"),
+    }[command]
+    for words in said:
+        assert words in whole, words
+
+
+@pytest.mark.parametrize("command", ["check", "check a run"])
+def test_check_answers_for_the_run_first_in_at_most_ten_lines(command, on_a_terminal):
+    for width in (80, 120):
+        lines = [line for line in on_a_terminal(width, *COMMANDS[command]) if line]
+        assert len(lines) <= 10
+        assert lines[1].startswith("  for your ")
+
+
+def test_explain_says_no_sentence_twice(on_a_terminal):
+    lines = on_a_terminal(120, *COMMANDS["explain"])
+    long = [line.strip() for line in lines if len(line) > 50]
+    assert len(long) == len(set(long))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["", *SUBCOMMANDS, "data fetch", "reproduce counterexample"])
+def test_help_fits_and_has_an_example(name, width, on_a_terminal):
+    lines = on_a_terminal(width, *name.split(), "--help")
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert "[[" not in text
+    assert "Example" in text
+    if name != "reproduce counterexample":  # its default directory is longer than a column of 60
+        assert "…" not in text
+
+
+CELLS = st.text(st.characters(codec="ascii", categories=("L", "N", "Zs")), max_size=40)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5), st.integers(20, 140))
+def test_a_column_holds_its_longest_word_and_columns_fill_the_terminal_at_most(rows, room):
+    widths = _widths(rows, (0, 1, 2), room)
+    columns = list(zip(*rows, strict=True))
+    if widths is None:
+        least = [min(max(map(len, column)), _PROSE) for column in columns]
+        words = [
+            max((len(word) for cell in column for word in cell.split()), default=0) for column in columns
+        ]
+        named = max(map(len, columns[0]))
+        needed = named + sum(max(pair) for pair in zip(least[1:], words[1:], strict=True))
+        assert needed + 3 * 2 + 2 > room
+        return
+    assert sum(widths) + 3 * 2 + 2 <= room
+    assert widths[0] == max(map(len, columns[0]))
+    for width, column in zip(widths, columns, strict=True):
+        assert all(len(word) <= width for cell in column for word in cell.split())
+
+
+@given(st.text(st.sampled_from("t +*/()sqrtlog0123"), max_size=200), st.integers(20, 90))
+def test_a_shortened_formula_fits_and_begins_alike(text, longest):
+    short = shortened(text, longest)
+    assert len(short) <= longest
+    assert text == short or text.startswith(short.partition(" … ")[0].removesuffix(" …"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("chec", {"check"}),
+        ("check certified", {"certified_adam"}),
+        ("check --weight", {"--weight-decay", "--weights", "--weights-bound"}),
+        ("advise --recipe nano", {"nanogpt"}),
+        ("check --theorem zou", {"zou2019"}),
+        ("recipes ", set(recipe_names())),
+        ("check --decay c", {"constant", "cosine"}),
+    ],
+)
+def test_the_shell_completes_names_and_options(words, expected, monkeypatch, capsys):
+    monkeypatch.setenv("_GENERIC_ADAM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"generic-adam {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(f"{words}.".split())))
+    assert main([]) == 0
+    assert set(capsys.readouterr().out.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_shown(shell, monkeypatch, capsys):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    assert main(["--show-completion", shell]) == 0
+    assert "_GENERIC_ADAM_COMPLETE" in capsys.readouterr().out

@@ -1,0 +1,112 @@
+"""Numbers that cannot lie: a ball holds the true value, a range every product, a sign is found with enough digits."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from flint import arb, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from generic_adam.schedules import parse
+from generic_adam.schedules.balls import (
+    EVERYTHING,
+    Range,
+    above,
+    as_fraction,
+    ball,
+    below,
+    closed_sum,
+    decided,
+    power,
+    sign,
+    sign_of_step,
+    value,
+)
+
+fractions = st.fractions(-50, 50, max_denominator=40)
+ranges = st.tuples(fractions, fractions).map(
+    lambda ends: Range(*(arb(fmpq(end.numerator, end.denominator)) for end in sorted(ends)))
+)
+
+
+@given(st.fractions())
+def test_floats_on_either_side_of_a_fraction(number):
+    low, high = (side(fmpq(number.numerator, number.denominator)) for side in (below, above))
+    assert Fraction(low) <= number <= Fraction(high)
+    assert high <= math.nextafter(math.nextafter(low, math.inf), math.inf)
+
+
+def test_beyond_the_largest_double_the_bounds_stay_true():
+    huge = power(fmpq(10), fmpq(400))
+    assert (below(huge), above(huge)) == (math.nextafter(math.inf, 0), math.inf)
+    assert (below(arb.nan()), above(arb.nan())) == (-math.inf, math.inf)
+
+
+@given(ranges, ranges, st.floats(0, 1), st.floats(0, 1))
+@settings(deadline=None)
+def test_a_range_holds_what_its_elements_make(one, other, at, also):
+    x, y = (part.low + (part.high - part.low) * arb(share) for part, share in ((one, at), (other, also)))
+    made = [(one + other, x + y), (one - other, x - y), (one * other, x * y), (one.hull(other), x)]
+    made += [(one / other, x / y)] if other.sign else []
+    for whole, element in made:
+        assert not element < whole.low
+        assert not element > whole.high
+    if not other.sign and not (other.low == 0 and one.low >= 0):
+        assert one / other == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "t", "exact"),
+    [
+        ("(1 - 1/t)^2 / 3", 7, Fraction(12, 49)),
+        ("sqrt(t)/t^(1/3)", 64, Fraction(2)),
+        ("theta_from_weights(t)", 3, Fraction(4, 7)),
+        ("bias_correction(1 - 1/(t + 1))", 9, Fraction(9, 10)),
+        ("max(t - 5, 1/t) if t < 6 else 0.1", 5, Fraction(1, 5)),
+        ("periodic(t^2, 4)", 7, Fraction(9)),
+    ],
+)
+def test_what_is_a_fraction_is_one(text, t, exact):
+    found = value(parse(text), t)
+    assert isinstance(found, fmpq)
+    assert as_fraction(found) == exact
+
+
+@pytest.mark.parametrize(
+    "text", ["t^0.8", "exp(-1/t)", "log(t + 1)*sin(t)", "0.999^t", "bias_correction(0.999)"]
+)
+@pytest.mark.parametrize("t", [3, 10**6, 10**15])
+def test_a_ball_holds_the_value_at_sixty_digits(text, t):
+    truth = {
+        "t^0.8": lambda: mp.mpf(t) ** (mp.mpf(4) / 5),
+        "exp(-1/t)": lambda: mp.exp(-mp.one / t),
+        "log(t + 1)*sin(t)": lambda: mp.log(t + 1) * mp.sin(t),
+        "0.999^t": lambda: (mp.mpf(999) / 1000) ** t,
+        "bias_correction(0.999)": lambda: 1 - (mp.mpf(999) / 1000) ** t,
+    }
+    with mp.workdps(60):
+        number = ball(value(parse(text), t))
+        exact = arb(mp.nstr(truth[text](), 55, min_fixed=1, max_fixed=0))
+        assert number.overlaps(exact)
+        assert number.rel_accuracy_bits() > 60
+
+
+def test_a_sign_takes_as_many_digits_as_it_needs():
+    near = parse("exp(pi*sqrt(163)) - 262537412640768744")
+    assert sign(near, 1) == -1
+    assert sign(parse("sqrt(t^2 + 1e-60) - t"), 10**6) == 1
+    assert sign_of_step(parse("1 + 0.5^t"), 1000) == -1
+    assert sign_of_step(parse("sqrt(2)*log(max(t, 10))"), 5) == 0
+    assert decided(lambda: arb(2).sqrt() ** 2 - 2)[0] is None
+
+
+@pytest.mark.parametrize("weights", ["t^0.5", "3/(t + 2)", "0.25*0.9^t", "1/t^2"])
+def test_a_closed_sum_is_the_sum(weights):
+    schedule = parse(weights)
+    for t in (40, 1000):
+        closed = closed_sum(schedule, t)
+        assert closed is not None
+        assert ball(closed).overlaps(sum((ball(value(schedule, i)) for i in range(1, t + 1)), arb(0)))
+    assert closed_sum(parse("1/(1 + log(t))"), 40) is None

@@ -1,0 +1,86 @@
+"""Expansions at infinity: the derivative is the derivative, and what is proved of a tail is true of its values."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import parse
+from generic_adam.schedules.expansion import OffScale, derivative, tail_direction, tail_sign
+from tests.schedules.expressions import positive_schedules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t^0.8",
+        "0.99^t*t^2",
+        "log(t + 2)/sqrt(t)",
+        "exp(-1/t)",
+        "sin(3/t)*cos(t)",
+        "t^(1/t)",
+        "log1p(2*t) - expm1(1/t)",
+    ],
+)
+def test_the_derivative_is_that_of_differences(text):
+    schedule = parse(text)
+    h = 1e-5
+    for t in (1.5, 7.0, 40.0):
+        slope = (schedule.at([t + h])[0] - schedule.at([t - h])[0]) / (2 * h)
+        assert derivative(schedule).at([t])[0] == pytest.approx(slope, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text", ["max(t, 3)", "1 if t < 4 else t", "theta_from_weights(t)", "periodic(t, 3)"]
+)
+def test_what_bends_has_no_derivative(text):
+    with pytest.raises(OffScale):
+        derivative(parse(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "expected"),
+    [
+        ("sqrt(t^2 + 1) - t", 64, 1),
+        ("log(t + 1) - log(t) - 1/t", 64, -1),
+        ("t^0.5 - 100", 64, None),
+        ("t^0.5 - 100", 10_001, 1),
+        ("1/t - 2/t^2 - 1/(t + 2)", 64, -1),
+        ("exp(1/t) - 1 - 1/t", 64, 1),
+        ("sin(t)", 64, None),
+        ("sqrt((t + 1e9)^2 + 1) - (t + 1e9)", 1, 1),
+    ],
+)
+def test_the_sign_of_a_tail(text, start, expected):
+    assert tail_sign(parse(text), start) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "expected"),
+    [
+        ("log(t + 1)/(t + 1)", 64, -1),
+        ("t/(t + 1)", 64, 1),
+        ("bias_correction(0.999)^0.5/bias_correction(0.9)", 64, 1),
+        ("t*0.99^t", 64, None),
+        ("t*0.99^t", 200, -1),
+        ("2 + sin(t)", 64, None),
+    ],
+)
+def test_the_direction_of_a_tail(text, start, expected):
+    assert tail_direction(parse(text), start) == expected
+
+
+@given(positive_schedules(), positive_schedules(), st.sampled_from([64, 1000]))
+@settings(max_examples=80, deadline=None)
+def test_what_is_proved_of_a_tail_is_true_of_its_values(one, other, start):
+    difference = one - other
+    times = np.unique(np.floor(np.geomspace(start, start * 1e4, 200)))
+    with np.errstate(all="ignore"):
+        values, sizes = difference.at(times), np.abs(one.at(times)) + np.abs(other.at(times))
+    known = np.isfinite(values) & np.isfinite(sizes) & (sizes > 1e-290)
+    values, slack = values[known], 1e-11 * sizes[known]
+    sign, direction = tail_sign(difference, start), tail_direction(difference, start)
+    if sign is not None:
+        assert np.all(sign * values >= -slack) if sign else np.all(np.abs(values) <= slack)
+    if direction:
+        assert np.all(direction * np.diff(values) >= -(slack[1:] + slack[:-1]))

@@ -1,0 +1,58 @@
+"""The normal form keeps the value, folds numbers exactly, and is reached by every way to write a schedule."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import as_power_of_t, as_schedule, parse, t
+from generic_adam.schedules.normal import as_linear, has_callable, linear
+
+fractions = st.fractions(-20, 20, max_denominator=9)
+
+
+@given(fractions, fractions, fractions, fractions)
+def test_lines_are_collected_exactly(a, b, c, d):
+    one, other = linear(a, b), linear(c, d)
+    assert as_linear(one) == (a, b)
+    assert one + other == linear(a + c, b + d)
+    assert one - other == linear(a - c, b - d)
+    assert as_schedule(c) * one == linear(a * c, b * c)
+    assert -one == linear(-a, -b)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1 - (1 - 1/t)", "1/t"),
+        ("t + 1 + 2", "t + 3"),
+        ("2*t - t", "t"),
+        ("(1 + 1)*t/2", "t"),
+        ("0.1 + 0.2", "0.3"),
+        ("(1/2)^-3", "8"),
+        ("sqrt(t)*1", "sqrt(t)"),
+        ("0 + t^2", "t^2"),
+        ("t^1", "t"),
+        ("max(2, 3)", "3"),
+        ("1 - t/(t + 1)", "1/(t + 1)"),
+    ],
+)
+def test_two_ways_to_write_it_are_one_schedule(one, other):
+    assert parse(one) == parse(other)
+
+
+@given(fractions, st.sampled_from([Fraction(-1, 2), Fraction(-4, 5), Fraction(2), Fraction(1, 3)]))
+@settings(max_examples=50)
+def test_powers_of_t_are_read_off(coefficient, exponent):
+    found = as_power_of_t(as_schedule(coefficient) * t ** as_schedule(exponent))
+    assert found is not None
+    assert found[0] == coefficient
+    assert coefficient == 0 or found[1] == exponent
+    assert as_power_of_t(parse("1/(t + 1)")) is None
+
+
+def test_a_callable_is_found_wherever_it_is():
+    inside = as_schedule(lambda t: 0.5)
+    assert has_callable(1 - inside / t)
+    assert not has_callable(parse("1 - 0.5/t"))

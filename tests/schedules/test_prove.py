@@ -1,0 +1,76 @@
+"""A claim about every step: what is proved holds wherever one looks, what is refuted is refuted at its first step."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import as_schedule, parse
+from generic_adam.schedules.balls import sign, sign_of_step
+from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.prove import Claim, every, stretches
+from tests.schedules.expressions import positive_schedules
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "holds", "t"),
+    [
+        ("1/sqrt(t)", Claim.POSITIVE, True, None),
+        ("1/sqrt(t)", Claim.FALLING, True, None),
+        ("t - 5", Claim.POSITIVE, False, 1),
+        ("20 - t", Claim.POSITIVE, False, 20),
+        ("20 - t", Claim.NOT_NEGATIVE, False, 21),
+        ("abs(t - 20)", Claim.NOT_NEGATIVE, True, None),
+        ("log(t)/t", Claim.FALLING, False, 2),
+        ("log(t + 2)/(t + 2)", Claim.FALLING, True, None),
+        ("1e12 - t", Claim.POSITIVE, False, 10**12),
+        ("1/t if t < 1000 else 1/(t - 1)", Claim.FALLING, True, None),
+        ("1/t if t < 1000 else 1/(t - 2)", Claim.FALLING, False, 1000),
+        ("1 - 0.5^t", Claim.POSITIVE, True, None),
+        ("0.5^t", Claim.POSITIVE, True, None),
+    ],
+)
+def test_decided_as_mathematics_does(text, claim, holds, t):
+    found = every(parse(text), claim)
+    assert (found.holds, found.t) == (holds, t)
+
+
+def test_a_callable_is_decided_up_to_a_step_and_open_for_ever():
+    falling = as_schedule(lambda t: 1 / t)
+    assert every(falling, Claim.POSITIVE, 500).holds
+    assert every(falling, Claim.POSITIVE).holds is None
+
+
+def test_a_budget_leaves_it_open_and_nothing_is_kept():
+    rough = parse("1.1 + sin(t^2)*sin(t^3)")
+    found = every(rough, Claim.FALLING, budget=Budget(0.0))
+    assert found.holds is None
+    assert "budget of 0 s" in found.note
+    assert every(rough, Claim.FALLING).holds is False
+
+
+def test_stretches_end_at_joins_and_at_the_last_step():
+    joined = parse("1 if t < 10 else (2 if t < 30 else 3)")
+    assert list(stretches(joined, 100)) == [(1, 9), (10, 29), (30, 100)]
+    assert list(stretches(joined, 20)) == [(1, 9), (10, 20)]
+
+
+@given(
+    positive_schedules(), positive_schedules(), st.sampled_from(list(Claim)), st.sampled_from([50, np.inf])
+)
+@settings(max_examples=80, deadline=None)
+def test_an_answer_is_true_at_every_step_looked_at(one, other, claim, last):
+    schedule = one - other
+    found = every(schedule, claim, last, Budget(0.5))
+    broken = {
+        Claim.POSITIVE: lambda t: sign(schedule, t) in (0, -1),
+        Claim.NOT_NEGATIVE: lambda t: sign(schedule, t) == -1,
+        Claim.FALLING: lambda t: t > 1 and sign_of_step(schedule, t) == 1,
+    }[claim]
+    if found.holds is False:
+        assert found.t is not None
+        assert found.t <= last
+        assert broken(found.t)
+    looked_at = range(1, 51) if found.holds is not False else range(1, min(found.t, 51))
+    if found.holds is not None:
+        assert not any(broken(t) for t in looked_at)

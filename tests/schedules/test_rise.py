@@ -1,0 +1,63 @@
+"""C0 of (R3): brute force on finite stretches, closed forms for ever; an upper bound always."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from generic_adam.schedules import as_schedule, parse
+from generic_adam.schedules.rise import kinks, least_rise
+from tests.schedules.expressions import positive_schedules
+
+
+def _brute(values):
+    return float(np.max(values / np.minimum.accumulate(values)))
+
+
+@given(positive_schedules())
+@settings(max_examples=80, deadline=None)
+def test_on_a_finite_stretch_it_is_brute_force(schedule):
+    with np.errstate(all="ignore"):
+        values = schedule.at(np.arange(1.0, 201))
+    if not (np.isfinite(values).all() and values.min() > 1e-280 and values.max() < 1e280):
+        return
+    found, exact = least_rise(schedule, 200), _brute(values)
+    assert found.constant >= exact * (1 - 1e-12)
+    if found.exact:
+        assert found.constant == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "constant"),
+    [
+        ("1/sqrt(t)", 1),
+        ("5", 1),
+        ("min(t, 100)/100", 100),
+        ("t/(t + 1)", 2),
+        ("2 - 1/t", 2),
+        ("1 if t < 10 else 0.5 if t < 20 else 0.75", 1.5),
+        ("t*0.5^t if t < 4 else 3 - 2/t", 3 / 0.375),
+        ("log(t + 1)/(t + 1)", math.log(3) / 3 / (math.log(2) / 2)),
+    ],
+)
+def test_for_ever_it_is_the_supremum(text, constant):
+    found = least_rise(parse(text))
+    assert found.exact
+    assert found.constant == pytest.approx(constant, rel=1e-6)
+    assert found.constant >= constant * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("text", ["t", "log(t + 1)", "1.001^t"])
+def test_what_grows_has_none(text):
+    assert least_rise(parse(text)).constant == math.inf
+
+
+def test_a_callable_has_one_on_a_horizon_only():
+    alpha = as_schedule(lambda t: 1 + (t % 7) / 7)
+    assert least_rise(alpha, 100).constant == pytest.approx(13 / 7, rel=1e-9)
+    assert least_rise(alpha).constant == math.inf
+
+
+def test_kinks_are_where_sides_change():
+    assert any(abs(cut - 1000) <= 1 for cut in kinks(parse("min(1e-3, 1/t)"), 1, 10**9))

@@ -1,0 +1,30 @@
+"""The list of theorems: names, sources that exist, and one instance each."""
+
+from pathlib import Path
+
+import pytest
+
+from generic_adam.errors import TheoremError
+from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_names_are_unique_whatever_their_case():
+    names = [one.name.lower() for one in THEOREMS] + [one.name for one in REPORTED]
+    assert len(names) == len(set(names))
+    assert {"g", "z", "s", "w", "e", "d", "m", "o", "c", "b", "r", "zou2019"} <= set(names)
+
+
+@pytest.mark.parametrize("theorem", THEOREMS, ids=lambda one: one.name)
+def test_what_is_proved_here_has_its_page(theorem):
+    assert theorem_named(theorem.name.upper()) is theorem
+    if theorem.source.startswith("docs/"):
+        text = (ROOT / theorem.source).read_text()
+        assert theorem.name.split("2")[0] in text
+        assert "Proof" in text
+
+
+def test_a_wrong_name_is_answered_with_the_closest():
+    with pytest.raises(TheoremError, match="did you mean 'zou2019'"):
+        theorem_named("zou2018")

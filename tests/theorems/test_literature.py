@@ -1,0 +1,166 @@
+"""Further theorems: where they apply, where they do not, and what they never say."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_adam, rmsprop_mukkamala_hein
+from generic_adam.schedules import Growth
+from generic_adam.theorems.catalogue import theorem_named
+from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.literature import MukkamalaHein, Reddi2018, RobbinsMonro, XieLi2024
+from generic_adam.theorems.theorem import About, Assumptions
+from generic_adam.theorems.verdicts import Status, Verdict
+
+CONVEX = Assumptions(convex=True)
+
+
+def robbins_monro(method):
+    return RobbinsMonro().examine(Algorithm(method, preconditioned=False))
+
+
+def mukkamala_hein(method):
+    return MukkamalaHein().examine(Algorithm(method, initial_v=0, eps="1e-8/sqrt(t)"), CONVEX)
+
+
+def reddi(method):
+    return Reddi2018().examine(Algorithm(method))
+
+
+def statuses(criterion):
+    return [str(condition.status) for condition in criterion.conditions]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "expected"),
+    [
+        ("1/t", ["holds", "holds"]),
+        ("1/t^0.75", ["holds", "holds"]),
+        ("1/sqrt(t)", ["holds", "fails"]),
+        ("1/(sqrt(t)*log(t+1))", ["holds", "holds"]),  # the squares are 1/(t log^2 t): finite
+        ("1/(sqrt(t)*log(t+1)^0.5)", ["holds", "fails"]),  # the squares are 1/(t log t): infinite
+        ("1/t^1.5", ["fails", "holds"]),
+        ("0.001", ["holds", "fails"]),
+        ("0.99^t", ["fails", "holds"]),
+        ("1/(t*log(t+1))", ["holds", "holds"]),
+        ("1/(t*log(t+1)^2)", ["fails", "holds"]),
+        ("(2 + sin(t))/t", ["holds", "holds"]),
+    ],
+)
+def test_robbins_monro_on_the_growth_scale(alpha, expected):
+    assert statuses(robbins_monro(Method(alpha, 0, 0.9))) == expected
+
+
+def test_robbins_monro_is_undecided_for_a_callable():
+    assert robbins_monro(Method(lambda t: 1 / t, 0, 0.9)).verdict is Verdict.UNDECIDED
+
+
+def test_the_borderline_series_diverges():
+    """1/(t log t log log t) has partial sums log log log T, off the scale but infinite."""
+    border = Growth.of(1, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-1))
+    below = Growth.of(1, power=Fraction(-1), log=Fraction(-1), loglog=Fraction(-11, 10))
+    assert border.sum_diverges
+    assert not below.sum_diverges
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        (rmsprop_mukkamala_hein(), ["holds", "holds", "holds"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 1/t"), ["holds", "holds", "holds"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 0.5/t"), ["holds", "holds", "holds"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 1/max(t, 2)"), ["holds", "holds", "holds"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 1/(t+1)"), ["holds", "holds", "holds"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 1.5/max(t, 2)"), ["holds", "holds", "fails"]),
+        (Method("0.1/sqrt(t)", 0, "1 - 0.5/t^0.5"), ["holds", "holds", "fails"]),
+        (Method("0.1/sqrt(t)", 0.9, "1 - 0.5/t"), ["fails", "holds", "holds"]),
+        (Method("0.1/t", 0, "1 - 0.5/t"), ["holds", "fails", "holds"]),
+        (adam(), ["fails", "fails", "fails"]),
+    ],
+)
+def test_mukkamala_hein(method, expected):
+    assert statuses(mukkamala_hein(method)) == [*expected, "holds"]
+    bare = MukkamalaHein().examine(Algorithm(method), CONVEX)
+    assert statuses(bare)[3] == "fails"  # their delta/sqrt(t) is missing
+    assert not MukkamalaHein().examine(Algorithm(method)).covers
+
+
+def test_mukkamala_hein_names_the_step():
+    third = mukkamala_hein(Method("0.1/sqrt(t)", 0, "1 - 1.5/max(t, 2)")).conditions[2]
+    assert third.witness == 2
+
+
+def test_reddi_warns_and_never_predicts():
+    criterion = reddi(adam())
+    assert criterion.about is About.WARNING
+    assert criterion.verdict is Verdict.NOT_CERTIFIED
+    assert "built for these constants" in criterion.conclusion
+    text = json.dumps(criterion.to_dict()).lower()
+    for word in ("diverge", "yours", "fails on"):
+        assert word not in text
+
+
+@pytest.mark.parametrize(
+    "method", [certified_adam(), adagrad(), Method(0.001, 0.9, 0.8), Method(0.001, lambda t: 0.9, 0.999)]
+)
+def test_reddi_says_nothing_elsewhere(method):
+    assert reddi(method).verdict is Verdict.UNDECIDED
+
+
+def test_reddi_s_border_is_the_root_of_theta():
+    assert reddi(Method(0.001, 0.8999, 0.81)).conditions[2].status is Status.HOLDS
+    assert reddi(Method(0.001, 0.9, 0.81)).conditions[2].status is Status.FAILS
+
+
+PLAIN = Method("1e-3/sqrt(t)", 0.9, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "lacks"),
+    [
+        ("zhang2022", Algorithm(PLAIN), None),
+        ("zhang2022", Algorithm(Method("1e-3/sqrt(t)", 0.99, 0.95)), "beta < sqrt(theta)"),
+        ("zhang2022", Algorithm(Method(1e-3, 0.9, 0.999)), "learning rates eta/sqrt(t), not bias-corrected"),
+        ("zhang2022", Algorithm(certified_adam()), "a constant theta"),
+        ("shi2021", Algorithm(Method("1e-3/sqrt(t)", 0, 0.999)), None),
+        ("shi2021", Algorithm(PLAIN), "RMSProp, beta = 0"),
+        ("li2023", Algorithm(Method(1e-6, 0.999, 0.999), initial_v=0, eps=1e-8), None),
+        ("li2023", Algorithm(PLAIN), "an eps beside the root"),
+        ("wang2023", Algorithm(Method(1e-3, 0.9, 0.999)), None),
+        ("wang2023", Algorithm(PLAIN), "a constant learning rate"),
+        ("xie_li2024", Algorithm(PLAIN, initial_v=0, decay="1e-4/sqrt(t)"), None),
+        (
+            "xie_li2024",
+            Algorithm(Method("1e-3/sqrt(t)", 0.99, 0.9), initial_v=0, decay="1e-4/sqrt(t)"),
+            "beta <= theta",
+        ),
+        (
+            "xie_li2024",
+            Algorithm(PLAIN, initial_v=0, decay="1e-4/t^2"),
+            "learning rates with an infinite sum",
+        ),
+        ("xie_li2024", Algorithm(PLAIN, initial_v=0), "decoupled weight decay"),
+    ],
+)
+def test_what_is_only_cited_is_undecided_or_does_not_apply(name, x, lacks):
+    found = certify_algorithm(x, theorem=name, assume=Assumptions(full_batch=True))
+    assert found.verdict is Verdict.UNDECIDED
+    assert found[name].covers == (lacks is None)
+    if lacks is None:
+        assert found[name].conditions[0].reason.startswith(theorem_named(name).statement)
+    else:
+        assert f"it asks for {lacks}" in found[name].outside
+
+
+def test_the_box_of_xie_and_li_and_a_warm_up():
+    falling = Algorithm(PLAIN, initial_v=0, decay="1e-4/sqrt(t)")
+    warm = Algorithm(
+        Method("1e-3*min(t/100, 10/sqrt(t))", 0.9, 0.999), initial_v=0, decay="1e-4*min(t/100, 10/sqrt(t))"
+    )
+    one, other = (XieLi2024().examine(x, Assumptions(full_batch=True)) for x in (falling, warm))
+    assert "1/lambda, 10 here; the learning rate never rises" in one.conditions[0].reason
+    assert "never rise, and this one does at t = 2" in other.conditions[0].reason
+    assert not XieLi2024().examine(falling).covers

@@ -1,0 +1,79 @@
+"""Recursions in tables against plain loops, and the logarithm against forty digits."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generic_adam.theorems.sequences import Recursion, backward, forward, log_growth, majorant, minus_log
+
+
+def looped(terms, factors, start=0.0):
+    """F_t = rho_t F_{t-1} + f_t, one step after the other."""
+    values, current = [], start
+    for term, factor in zip(terms, factors, strict=True):
+        current = factor * current + term
+        values.append(current)
+    return np.array(values)
+
+
+@given(st.integers(1, 400), st.floats(0, 3), st.integers(0, 2**32 - 1), st.floats(0.1, 1.3))
+def test_a_table_gives_what_a_loop_gives(length, start, seed, largest):
+    rng = np.random.default_rng(seed)
+    terms, factors = rng.random(length) * (rng.random(length) < 0.8), rng.random(length) * largest
+    assert forward(terms, factors, start) == pytest.approx(looped(terms, factors, start), rel=1e-13)
+    backwards = looped(terms[::-1], np.concatenate([[0.0], factors[:0:-1]]))[::-1]
+    assert backward(terms, factors) == pytest.approx(backwards, rel=1e-13)
+
+
+@pytest.mark.parametrize("length", [1, 47, 48, 49, 1000, 65_536, 70_001])
+def test_every_length_and_a_constant_factor(length):
+    terms = np.random.default_rng(length).random(length)
+    expected = looped(terms, [0.9] * length, 2.0)
+    assert Recursion(np.array([0.9]), length)(terms, 2.0) == pytest.approx(expected, rel=1e-13)
+
+
+def test_at_rest_a_recursion_is_one_number_for_any_length():
+    assert Recursion(np.array([0.5]), 10**12)(np.array([1.0]), 2.0).tolist() == [2.0]
+    assert len(Recursion(np.array([0.5]), 100)(np.array([1.0]), 0.0)) == 100
+
+
+def test_products_beyond_the_largest_double_leave_zeros_alone():
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = Recursion(np.array([1e10]), 200)(np.zeros(200), 0.0)
+    assert not values.any()
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.floats(0, 10))
+def test_the_majorant_is_the_least_one_that_does_not_increase(values, after):
+    hat = majorant(np.array(values), after)
+    assert hat.tolist() == [max([*values[i:], after]) for i in range(len(values))]
+
+
+@given(
+    st.lists(st.floats(1e-12, 1 - 1e-12), min_size=1, max_size=30),
+    st.floats(1e-6, 1e20),
+)
+@settings(max_examples=200)
+def test_the_logarithm_at_forty_digits(complements, ratio):
+    q = np.array(complements)
+    with mpmath.workdps(40):
+        weights, increments, before = mpmath.mpf(1), [], mpmath.mpf(0)
+        for one in complements:
+            weights /= 1 - mpmath.mpf(one)
+            now = mpmath.log(1 + mpmath.mpf(ratio) * (weights - 1))
+            increments.append(float(now - before))
+            before = now
+    computed = log_growth(minus_log(1 - q, q), q, ratio)
+    # theta itself is rounded: near q = 1 it has few digits, and so has its logarithm.
+    assert computed == pytest.approx(increments, rel=1e-10, abs=1e-15 / (1 - max(complements)))
+
+
+def test_the_logarithm_far_out_is_that_of_theta():
+    decrease, q = minus_log(np.array([0.999]), np.array([0.001])), np.array([0.001])
+    assert log_growth(decrease, q, 1e16, before=200.0, length=10**9).tolist() == decrease.tolist()
+    near = log_growth(decrease, q, 1e16, before=110.0, length=3)
+    assert near == pytest.approx(np.repeat(decrease, 3), rel=1e-14)

@@ -1,0 +1,78 @@
+"""The pass over the steps: what it refuses, and that blocks do not show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems import sweep, weighted
+from generic_adam.theorems.bounds import bound_algorithm
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import epsilon_bound
+
+PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("alpha", [0.1, -0.1, 0.1], "alpha_t >= 0, got -0.1 at t = 2"),
+        ("beta", [0.5, 0.5, 1.5], "0 <= beta_t < 1, got 1.5 at t = 3"),
+        ("theta", [0.9, 0.0, 0.9], "theta_t > 0, got 0 at t = 2"),
+        ("theta", [0.9, 0.9, 1.5], "theta_t < 1, got 1.5 at t = 3"),
+    ],
+)
+def test_what_is_no_hypothesis_is_refused_with_its_step(name, values, told):
+    given = {"alpha": 0.1, "beta": 0.5, "theta": 0.9} | {name: np.array(values)}
+    with pytest.raises(TheoremError, match=told):
+        epsilon_bound(Sequences.of(**given, eps=0.1), PROBLEM)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+@pytest.mark.parametrize("eps", [0.0, 0.1])
+def test_a_theta_of_zero_has_no_bound_by_w_or_e(beta, eps):
+    """v_t = g_t^2 alone: W_t is infinite, and with it the logarithm."""
+    found = bound_algorithm(Algorithm(Method(0.1, beta, 0), eps=eps), PROBLEM, 100)
+    assert {name for name, _ in (*found.others, (found.theorem, 0.0))} <= {"S", None}
+    zero_later = Algorithm(Method(0.1, beta, "0.9 if t < 50 else 0"), eps=eps)
+    assert not bound_algorithm(zero_later, PROBLEM, 100).is_valid
+
+
+def test_theta_1_may_be_zero_where_something_is_added():
+    theta = np.array([0.0, 0.5, 0.6])
+    assert epsilon_bound(Sequences.of(0.1, 0.5, theta, eps=0.1), PROBLEM).value < np.inf
+    with pytest.raises(TheoremError, match="theta_1 = 0"):
+        epsilon_bound(Sequences.of(0.1, 0.5, theta, initial_v=0.1), PROBLEM)
+    assert epsilon_bound(Sequences.of(0.1, 0.0, 0.0, eps=0.1, steps=1), PROBLEM).value < np.inf
+
+
+@pytest.mark.parametrize("block", [7, 64, 1000])
+def test_blocks_do_not_show(monkeypatch, block):
+    t = np.arange(1.0, 501)
+    sequences = Sequences.of(0.1 / np.sqrt(t), 0.9 - 0.1 / t, 1 - 1 / (t + 1), eps=1e-3)
+    whole = epsilon_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value
+    monkeypatch.setattr(sweep, "BLOCK", block)
+    assert epsilon_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["falling", "cosine", "late"])
+def test_a_long_run_takes_one_pass_or_the_best_shares(monkeypatch, shape):
+    """Beyond the steps that are kept: no worse than a fifth of a percent, whatever its beginning says."""
+    t = np.arange(1.0, 2001)
+    alpha = {
+        "falling": 0.1 / np.sqrt(t),
+        "cosine": 0.1 * (1 + np.cos(np.pi * t / 2000)) / 2,
+        "late": np.where(t < 1500, 1e-6, 0.5),
+    }[shape]
+    sequences = Sequences.of(alpha, 0.9, 1 - 0.5 / np.sqrt(t), eps=1e-3)
+    best = epsilon_bound(sequences, PROBLEM)
+    for module in (sweep, weighted):
+        monkeypatch.setattr(module, "KEPT", 100)
+    monkeypatch.setattr(sweep, "BLOCK", 100)
+    found = epsilon_bound(sequences, PROBLEM)
+    assert found.value == pytest.approx(best.value, rel=5e-3)
+    again = epsilon_bound(sequences, PROBLEM, s=found.s, zeta=found.zeta)
+    assert again.value == pytest.approx(found.value, rel=1e-12)

@@ -1,0 +1,120 @@
+"""The vocabulary: a finding's verdict, what an algorithm departs in, and steps that vanish."""
+
+import json
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import pytest
+
+from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm, Clipping, Method
+from generic_adam.methods.algorithm import HeavyBall, Nesterov
+from generic_adam.schedules import as_schedule
+from generic_adam.theorems.catalogue import THEOREMS
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.theorem import (
+    COUPLED_DECAY,
+    About,
+    Assumptions,
+    Finding,
+    Theorem,
+    beyond,
+    departures,
+    vanishing_steps,
+)
+from generic_adam.theorems.verdicts import Condition, Status, Verdict
+from generic_adam.theorems.weighted import Weighted
+
+PAPER = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"))
+CHANGES = {
+    "initial_v": {"initial_v": 0, "eps": 1e-8},
+    "eps": {"eps": 1e-8},
+    "decay": {"decay": 0.01},
+    "running_maximum": {"running_maximum": True},
+    "power": {"power": Fraction(1, 4)},
+    "nesterov": {"nesterov": Nesterov(as_schedule(0.5), as_schedule(0.5))},
+    "heavy_ball": {"heavy_ball": HeavyBall(Fraction(9, 10))},
+    "clipping": {"clipping": Clipping(1.0)},
+    "preconditioned": {"preconditioned": False},
+    "delayed": {"delayed": True},
+    "factored": {"factored": True},
+    "centered": {"centered": True},
+    "outside": {"outside": ("a hook",)},
+}
+
+
+@pytest.mark.parametrize("attribute", CHANGES)
+def test_every_departure_is_seen_and_keeps_the_paper_s_theorem_away(attribute):
+    changed = replace(PAPER, **CHANGES[attribute])
+    assert attribute in {one.attribute for one in departures(changed)}
+    found = Weighted().examine(changed)
+    assert not found.covers
+    assert found.verdict is Verdict.UNDECIDED
+    assert beyond(changed, frozenset(CHANGES) - {"outside"}) == CHANGES[attribute].get("outside", ())
+
+
+def test_the_papers_algorithm_departs_in_nothing():
+    assert departures(PAPER) == ()
+    assert Weighted().examine(PAPER).verdict is Verdict.CERTIFIED
+    for theorem in THEOREMS:
+        assert theorem.allows <= {field.name for field in fields(Algorithm)}
+
+
+def test_a_warning_never_certifies():
+    for status in Status:
+        found = Finding("x", "X", About.WARNING, conditions=(Condition(1, status, ""),))
+        assert found.verdict is not Verdict.CERTIFIED
+
+
+def test_a_rate_needs_every_condition():
+    class Toy(Theorem):
+        name, title, statement, covered, source = "toy", "Toy", "it tends to 0", "all", "here"
+
+        def decide(self, x, assume):
+            raise AssertionError("not asked here")
+
+    rate = vanishing_steps(as_schedule("1/sqrt(t)"))[1]
+    held = Toy().finding([Condition(1, Status.HOLDS, "")], rate)
+    assert (held.rate, held.conclusion, held.first_failing) == (rate, "it tends to 0", None)
+    open_one = Toy().finding([Condition(1, Status.HOLDS, ""), Condition(2, Status.UNDECIDED, "?")], rate)
+    assert (open_one.rate, open_one.first_failing) == (None, open_one.conditions[1])
+    assert json.dumps(held.to_dict())
+    with pytest.raises(TheoremError, match="gives no bound for a number of steps"):
+        Toy().bound(PAPER, Problem(1, 1, 1, 1), 10)
+
+
+def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
+    found = Weighted().examine(replace(PAPER, l2=0.1))
+    assert found.needs == (COUPLED_DECAY,)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "statuses", "rate"),
+    [
+        ("1/sqrt(t)", ["holds", "holds"], "T^(-1/2) log T"),
+        ("1/t", ["holds", "holds"], "(log T)^(-1)"),
+        ("1/t^0.25", ["holds", "holds"], "T^(-1/4)"),
+        ("1/t^0.75", ["holds", "holds"], "T^(-1/4)"),
+        ("1/t^2", ["holds", "fails"], None),
+        ("0.1", ["fails", "holds"], None),
+        ("0.99^t", ["holds", "fails"], None),
+    ],
+)
+def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate):
+    """max(1, sum alpha_t^2) / sum alpha_t, by hand."""
+    conditions, found = vanishing_steps(as_schedule(alpha))
+    assert [str(one.status) for one in conditions] == statuses
+    assert (None if found is None else str(found)) == rate
+
+
+def test_of_a_callable_nothing_is_known():
+    conditions, rate = vanishing_steps(as_schedule(lambda t: 1 / t))
+    assert ([one.status for one in conditions], rate) == ([Status.UNDECIDED], None)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"weights_bound": -1}, {"gradient_norm": float("nan")}, {"smoothness": float("inf")}]
+)
+def test_assumptions_are_finite_and_not_negative(bad):
+    with pytest.raises(TheoremError, match=rf"^{next(iter(bad))}: expected a finite number >= 0, got "):
+        Assumptions(**bad)
