@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from generic_adam.experiments.counterexample.figures import draw_two_curves
 from generic_adam.experiments.counterexample.study import demo
-from generic_adam.report.counterexample import draw_two_curves
-from generic_adam.report.style import save_figure
+from generic_adam.experiments.figures import save_figure
 
 STEM = Path(__file__).parents[1] / "assets" / "counterexample"
 STEPS = 10**7

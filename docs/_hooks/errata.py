@@ -14,8 +14,9 @@ import numpy as np
 
 import generic_adam as ga
 from generic_adam.reference import generic_adam
-from generic_adam.theorems.sums import ratio
+from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import examine_method
+from generic_adam.theorems.zou2019_bound import bound
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,10 @@ def second_moment_bound() -> None:
     print(f"with E g^2 <= G^2, G = {corrected} and sigma <= G")
     assert sigma > as_printed
     assert sigma <= corrected
+    G, given_the_past = 1.0, (2.0, 0.0)  # E_t g^2 in one half of the pasts and in the other
+    mean, largest = sum(given_the_past) / 2, math.sqrt(max(given_the_past))
+    print(f"E_t g^2 = 2 or 0, by the past: E g^2 = {mean} <= G^2 = {G**2}, yet sigma_t = {largest:.4f} > G")
+    assert mean <= G**2 < largest**2
 
 
 def exponents_of_the_expectation() -> None:
@@ -107,6 +112,9 @@ def polynomial_weights() -> None:
         first, second = method.theta(1), method.theta(2)
         print(f"w_t = t^{r}: theta_1 = {first:.4f}, theta_2 = {second:.4f}")
         assert (second < first) == (r > 1)  # (R2) asks for theta_t that do not fall
+        found = ga.certify(method, theorem="W")
+        print(f"  by W-infinity: {found.verdict}, rate {found.rate}")
+        assert str(found.rate) == "T^(-1/2) log T"
 
 
 def bounded_is_not_almost_monotone() -> None:
@@ -122,18 +130,15 @@ def bounded_is_not_almost_monotone() -> None:
 
 
 def constants_when_the_first_theta_is_fixed() -> None:
-    beta, theta_1, alpha, L, G, d, epsilon = 0.9, 0.9, 1e-3, 1.0, 1.0, 1, 1e-8
-    gamma = beta**2 / theta_1  # theta' = theta_1, so that C1 = 1
-    chi_1 = alpha / math.sqrt(1 - theta_1)
-    C2 = 2 * (beta / (1 - beta) / math.sqrt((1 - gamma) * theta_1) + 1) ** 2
+    problem = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
     floors = []
-    for q in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):  # q = 1 - theta; alpha_t = alpha, theta_t = theta from t = 2 on
-        C0 = math.sqrt((1 - theta_1) / q)  # chi_2/chi_1: chi_t rises after the first step
-        C3 = C0 / (1 - math.sqrt(gamma)) * (C0**2 * chi_1 * L / (1 - math.sqrt(gamma)) ** 2 + C2 * G)
-        floor = 2 * C0**2 * C3 * d * math.sqrt(G**2 + epsilon * d) / ((1 - beta) * theta_1) * math.sqrt(q)
-        floors.append(floor)
-        print(f"1 - theta = {q:g}: C0 = {C0:8.1f}, C' sqrt(1 - theta) = {floor:.2e}")
-    assert floors == sorted(floors)
+    for theta in ("0.99", "0.999", "0.9999", "0.99999", "0.999999"):
+        method = ga.Method(alpha=1e-3, beta=0.9, theta=f"0.9 if t < 2 else {theta}")  # theta_1 = 0.9 < theta
+        known = bound(method, problem, 1000).constants  # with the best theta'
+        assert known is not None
+        floors.append(known.C_prime * math.sqrt(1 - float(theta)))
+        print(f"theta = {theta}: C0 = {known.C0:.1f}, C' sqrt(1 - theta) = {floors[-1]:.1e}")
+    assert floors == sorted(floors)  # the bound rises as theta tends to 1
 
 
 def nosadam_first_weight() -> None:

@@ -10,7 +10,7 @@ from generic_adam.methods.recipes import RECIPES, Recipe
 from generic_adam.theorems.certificate import Certificate
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
-BOXES = {"certified": "success", "not certified": "failure", "undecided": "question"}
+BOXES = {"certified": "success", "not certified": "failure", "undecided": "warning"}
 
 
 def badge(verdict: str) -> str:
@@ -91,7 +91,7 @@ def _reasons(certificate: Certificate) -> str:
 
 def _headline(certificate: Certificate) -> str:
     if certificate.rate is not None:
-        return f"certified, rate {certificate.rate} (theorem {certificate.theorem})"
+        return f"certified{certificate.terms} (theorem {certificate.theorem})"
     return f"{certificate.verdict}: {certificate.reason}".replace('"', "'")
 
 

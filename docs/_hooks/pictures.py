@@ -8,8 +8,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import generic_adam as ga
+from generic_adam.experiments.figures import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    VERMILION,
+    colour_for,
+    figure_bytes,
+    house_style,
+)
 from generic_adam.report.check_plot import draw_check, logarithmic_times, running_ratio
-from generic_adam.report.style import BLUE, GREEN, ORANGE, VERMILION, colour_for, figure_bytes, house_style
 from generic_adam.theorems.zou2019 import examine_method
 
 LAST = 10**6
