@@ -76,7 +76,11 @@ def test_the_methods_page_lists_the_catalogue_and_the_gallery_the_recipes(site: 
 
 @pytest.mark.parametrize("name", ["theorem-in-pictures", "errata", "api/theorems", "api/reference"])
 def test_formulas_are_set(site: Path, browser: Chrome, name: str) -> None:
-    browser.get((site / f"{name}.html").as_uri())
+    address = (site / f"{name}.html").as_uri()
+    browser.get(address)
+    # On a busy machine `get` has returned while the page before it was still there.
+    arrived = "return location.href === arguments[0] && document.readyState === 'complete';"
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script(arrived, address))
     counts = browser.execute_script(
         """
         const all = [...document.querySelectorAll(".arithmatex")];
