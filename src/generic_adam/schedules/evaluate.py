@@ -23,7 +23,8 @@ _LONG = 64
 # From this base on, the digits that a float loses of an exponent show in the power.
 _FAR = 1e6
 # Blocks of recursions are small, so that the first steps of a run do not wait for values far ahead.
-_RECURSION_BLOCK = 1024
+_RECURSION_BLOCK = 4096
+_ROW = 512
 # A running quantity at t costs t steps; past this the wait would be minutes.
 LARGEST_RECURSION = 10**9
 
@@ -275,6 +276,8 @@ def _exponential(node: tree.Power, rate: float) -> ScalarFunction:
 def _(node: tree.Power, times: FloatArray) -> Values:
     base, exponent = node.left.block(times), node.right.block(times)
     if not isinstance(base, np.ndarray):
+        if 0 < base < 1 and np.size(exponent) and np.min(exponent) * math.log(base) < -760:
+            return np.zeros_like(exponent)  # below every double; the library's power takes its time over it
         result, rate = np.power(base, exponent), lost_rate(node)
         if rate and np.size(exponent) and float(np.max(np.abs(exponent))) >= _LONG:
             done = (np.abs(exponent) < _LONG) | (result == 0) | np.isinf(result)
@@ -353,6 +356,13 @@ class Recursion:
         return int(t)
 
 
+def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
+    """The sums state + terms[0] + ... + terms[i], each accurate to a few ulp, and the last of them."""
+    rows = terms.reshape(-1, _ROW) if terms.size % _ROW == 0 else terms[None]
+    starts = np.cumsum([state, *rows.sum(axis=1)])  # NumPy adds a row up in pairs, as good as exactly
+    return (starts[:-1, None] + np.cumsum(rows, axis=1)).ravel(), float(starts[-1])
+
+
 def log_of(value: Fraction) -> float:
     """Log of a positive number, accurate to a few ulp: log of the nearest float is not, close to 1."""
     if Fraction(1, 2) < value < 2:
@@ -399,12 +409,9 @@ def _share(node: tree.OfWeights) -> Recursion:
         if not bool(np.all(weights > 0)):
             first = int(times[np.argmin(weights > 0)])
             raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
-        sums = state + np.cumsum(weights)
-        # The exact sum carries over to the next block; sums inside it are accurate to a few ulp.
-        try:
-            total = math.fsum((state, *weights.tolist()))
-        except OverflowError:
-            raise ScheduleError(f"the sum of {node.weights} overflows by t = {times[-1]:.0f}") from None
+        sums, total = _running(state, weights)
+        if math.isinf(total) and math.isfinite(state):
+            raise ScheduleError(f"the sum of {node.weights} overflows by t = {times[-1]:.0f}")
         return weights / sums, total / float(powers[-1])
 
     return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
@@ -455,8 +462,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
             )
         with np.errstate(divide="ignore"):
             logs = np.log1p(-missing)
-        total = math.fsum((state, *logs.tolist())) if np.isfinite(logs).all() else -math.inf
-        return state + np.cumsum(logs), total
+        return _running(state, logs)
 
     return node.known_facts.setdefault("product", Recursion(0.0, _RECURSION_BLOCK, advance))
 

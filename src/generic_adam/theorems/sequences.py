@@ -142,9 +142,16 @@ class Sequences:
             schedules["momentum_weight"] = look_ahead.momentum_weight
             schedules["gradient_weight"] = look_ahead.gradient_weight
 
+        constant: dict[tuple[str, int, int], Array] = {}  # what stands still is evaluated in one pass alone
+
         def block(start: int, stop: int) -> Block:
             check_time(start)
-            values = {name: _values(schedule, start, stop) for name, schedule in schedules.items()}
+            values = {}
+            for name, schedule in schedules.items():
+                key = (name, start, stop)
+                values[name] = found = constant[key] if key in constant else _values(schedule, start, stop)
+                if len(found) == 1:
+                    constant[key] = found
             return Block(**values, start=start, stop=stop)
 
         return cls(steps, block, algorithm.initial_v)
