@@ -10,7 +10,7 @@ import pytest
 
 from generic_adam import methods, reference
 from generic_adam.methods import Algorithm, Method
-from generic_adam.methods.shipped import corrected_eps
+from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
 from generic_adam.schedules import bias_correction, parse, sqrt
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from generic_adam.adapters.clock import Clock, between
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adam
+from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.methods.shapes import half_cosine
-from generic_adam.methods.shipped import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, maximum, minimum, sqrt, t, tree
 
 _INSTEAD = "expected links of Optax's Adam family, or the sequences as ga.Algorithm(ga.Method(...))"

@@ -27,7 +27,7 @@ from generic_adam.methods import (
     t5,
 )
 from generic_adam.methods import adam as adam_sequences
-from generic_adam.methods.shipped import corrected_eps
+from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, minimum, sqrt, t, tree
 
 Settings = Mapping[str, Any]

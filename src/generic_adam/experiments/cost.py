@@ -10,9 +10,9 @@ from generic_adam.experiments.study import Experiment, Line, Options, Study
 from generic_adam.experiments.training import OptimizerSettings
 from generic_adam.methods import Method, certified_adam
 from generic_adam.methods.algorithm import Algorithm
+from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.methods.shapes import cosine_fall, warm_up
-from generic_adam.methods.shipped import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.certificate import certify_algorithm

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Generic, Literal, TypeVar
 
 from generic_adam.errors import MethodError
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
@@ -17,6 +18,58 @@ PAPERS_INITIAL_V = 1e-8
 _ZERO = as_schedule(0)
 _HALF = Fraction(1, 2)
 
+_Given = TypeVar("_Given")
+_Kept = TypeVar("_Kept")
+
+
+class Read(Generic[_Given, _Kept]):
+    """A field of a dataclass that is read when it is set: a number or a text is kept as a schedule, say.
+
+    Args:
+        reader: the field's name and what was given -> what is kept; it raises where that cannot be.
+        default: what counts as given where nothing is; a field without one has to be given.
+    """
+
+    def __init__(self, reader: Callable[[str, _Given], _Kept], *default: _Given) -> None:
+        self._reader, self._default = reader, default
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object | None, _owner: type) -> _Kept:
+        if instance is not None:
+            return instance.__dict__[self._name]
+        if not self._default:  # how a dataclass asks whether there is a default
+            raise AttributeError(self._name)
+        return self._default[0]  # pyright: ignore[reportReturnType] - what a dataclass sets by default
+
+    def __set__(self, instance: object, value: _Given) -> None:
+        instance.__dict__[self._name] = self._reader(self._name, value)
+
+
+def _method(name: str, value: Method) -> Method:
+    if not isinstance(value, Method):  # pyright: ignore[reportUnnecessaryIsInstance] - people pass optimizers
+        raise MethodError(f"{name}: expected a Method, got {type(value).__name__}")
+    return value
+
+
+def _not_negative(name: str, value: ScheduleLike) -> Schedule:
+    schedule = read_schedule(name, value)
+    first = schedule(1)
+    if not first >= 0:
+        raise MethodError(f"{name}: expected a number >= 0 at every t, got {first:g} at t = 1")
+    return schedule
+
+
+def _steps(name: str, value: int | None) -> int | None:
+    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+        raise MethodError(f"{name}: expected a whole number of steps >= 1, got {value!r}")
+    return None if value is None else int(value)
+
+
+def _tuple(_name: str, value: Sequence[_Kept]) -> tuple[_Kept, ...]:
+    return tuple(value)
+
 
 @dataclass(frozen=True)
 class Nesterov:
@@ -27,8 +80,8 @@ class Nesterov:
         gradient_weight: b_t >= 0.
     """
 
-    momentum_weight: Schedule
-    gradient_weight: Schedule
+    momentum_weight: Read[ScheduleLike, Schedule] = Read(read_schedule)
+    gradient_weight: Read[ScheduleLike, Schedule] = Read(read_schedule)
 
 
 @dataclass(frozen=True)
@@ -40,7 +93,7 @@ class HeavyBall:
         rate_inside: whether the learning rate is inside the buffer, b_t = mu b_{t-1} + alpha_t g_t / D_t.
     """
 
-    factor: Fraction
+    factor: Read[Fraction | str, Fraction] = Read(lambda _name, value: Fraction(value))
     rate_inside: bool = False
 
 
@@ -60,7 +113,14 @@ class Clipping:
         exact_number("clipping", self.threshold, above=0)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+_CLIPPED = {
+    "norm": "gradients are clipped to norm",
+    "value": "gradients are clipped to values of",
+    "update": "updates are clipped to a root mean square of",
+}
+
+
+@dataclass(frozen=True, repr=False)
 class Algorithm:
     r"""One optimizer as it runs: three sequences, and what its step does beside them.
 
@@ -71,12 +131,10 @@ class Algorithm:
     The defaults are the paper's Generic Adam. torch's Adam has v_0 = 0, e_t = eps sqrt(1 - theta^t) and the
     bias correction as a part of alpha_t.
 
-    Args:
-        method: alpha_t as it multiplies the step (bias correction included), beta_t and theta_t.
-        **settings: any attribute below by name; numbers and texts are taken where a schedule is meant.
+    Numbers and texts are taken where a schedule is meant.
 
     Attributes:
-        method: the three sequences.
+        method: alpha_t as it multiplies the step (bias correction included), beta_t and theta_t.
         initial_v: v_0 >= 0.
         eps: e_t, what is added to the root of v_t; the constant 0 where nothing is.
         eps_under_root: D_t = sqrt(v_t + e_t^2) in place of sqrt(v_t) + e_t.
@@ -108,85 +166,31 @@ class Algorithm:
         ('v_0 = 0', 'eps_t = 1e-08 is added to sqrt(v_t)')
     """
 
-    method: Method
-    initial_v: float
-    eps: Schedule
-    eps_under_root: bool
-    l2: Fraction
-    decay: Schedule
-    running_maximum: bool
-    power: Fraction
-    nesterov: Nesterov | None
-    heavy_ball: HeavyBall | None
-    clipping: Clipping | None
-    preconditioned: bool
-    delayed: bool
-    factored: bool
-    centered: bool
-    outside: tuple[str, ...]
-    notes: tuple[str, ...]
-    label: str
-    source: str
-    horizon: int | None
-    groups: tuple[int, ...]
-    others: tuple[Algorithm, ...]
-
-    def __init__(
-        self,
-        method: Method,
-        *,
-        initial_v: float = PAPERS_INITIAL_V,
-        eps: ScheduleLike = 0,
-        eps_under_root: bool = False,
-        l2: float | Fraction = 0,
-        decay: ScheduleLike = 0,
-        running_maximum: bool = False,
-        power: float | Fraction = _HALF,
-        nesterov: Nesterov | None = None,
-        heavy_ball: HeavyBall | None = None,
-        clipping: Clipping | None = None,
-        preconditioned: bool = True,
-        delayed: bool = False,
-        factored: bool = False,
-        centered: bool = False,
-        outside: Sequence[str] = (),
-        notes: Sequence[str] = (),
-        label: str = "",
-        source: str = "",
-        horizon: int | None = None,
-        groups: Sequence[int] = (0,),
-        others: Sequence[Algorithm] = (),
-    ) -> None:
-        if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance] - people pass optimizers
-            raise MethodError(f"method: expected a Method, got {type(method).__name__}")
-        if horizon is not None and (isinstance(horizon, bool) or horizon != int(horizon) or horizon < 1):
-            raise MethodError(f"horizon: expected a whole number of steps >= 1, got {horizon!r}")
-        values: dict[str, object] = {
-            "method": method,
-            "initial_v": float(exact_number("initial_v", initial_v, at_least=0)),
-            "eps": _not_negative("eps", eps),
-            "eps_under_root": eps_under_root,
-            "l2": exact_number("l2", l2, at_least=0),
-            "decay": _not_negative("decay", decay),
-            "running_maximum": running_maximum,
-            "power": exact_number("power", power, above=0, at_most=0.5),
-            "nesterov": nesterov,
-            "heavy_ball": heavy_ball,
-            "clipping": clipping,
-            "preconditioned": preconditioned,
-            "delayed": delayed,
-            "factored": factored,
-            "centered": centered,
-            "outside": tuple(outside),
-            "notes": tuple(notes),
-            "label": label,
-            "source": source,
-            "horizon": None if horizon is None else int(horizon),
-            "groups": tuple(groups),
-            "others": tuple(others),
-        }
-        for name, value in values.items():  # the class is frozen: past its own __setattr__
-            object.__setattr__(self, name, value)
+    method: Read[Method, Method] = Read(_method)
+    _: KW_ONLY
+    initial_v: Read[float, float] = Read(
+        lambda name, v: float(exact_number(name, v, at_least=0)), PAPERS_INITIAL_V
+    )
+    eps: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
+    eps_under_root: bool = False
+    l2: Read[float | Fraction, Fraction] = Read(partial(exact_number, at_least=0), 0)
+    decay: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
+    running_maximum: bool = False
+    power: Read[float | Fraction, Fraction] = Read(partial(exact_number, above=0, at_most=0.5), _HALF)
+    nesterov: Nesterov | None = None
+    heavy_ball: HeavyBall | None = None
+    clipping: Clipping | None = None
+    preconditioned: bool = True
+    delayed: bool = False
+    factored: bool = False
+    centered: bool = False
+    outside: Read[Sequence[str], tuple[str, ...]] = Read(_tuple, ())
+    notes: Read[Sequence[str], tuple[str, ...]] = Read(_tuple, ())
+    label: str = ""
+    source: str = ""
+    horizon: Read[int | None, int | None] = Read(_steps, None)
+    groups: Read[Sequence[int], tuple[int, ...]] = Read(_tuple, (0,))
+    others: Read[Sequence[Algorithm], tuple[Algorithm, ...]] = Read(_tuple, ())
 
     @property
     def parts(self) -> tuple[Algorithm, ...]:
@@ -195,38 +199,46 @@ class Algorithm:
 
     @property
     def departures(self) -> tuple[str, ...]:
-        """What the step does that the paper's Generic Adam does not, one phrase each."""
-        return tuple(_departures(self))
+        """What the step does that the paper's Generic Adam does not, one phrase each, in the order of the fields."""
+        place = (
+            "its square is added to v_t under the root" if self.eps_under_root else "is added to sqrt(v_t)"
+        )
+        said = (
+            self.initial_v == 0 and "v_0 = 0",
+            self.eps != _ZERO and f"eps_t = {self.eps} {place}",
+            self.l2 and f"weight decay of {float(self.l2):g} inside the gradient",
+            self.decay != _ZERO and f"decoupled weight decay, x_t shrinks by {self.decay}",
+            self.running_maximum and "v_t is replaced by its running maximum",
+            self.power != _HALF and f"v_t is raised to the power {self.power} in place of 1/2",
+            self.nesterov and "Nesterov momentum",
+            self.heavy_ball
+            and f"heavy-ball momentum of {float(self.heavy_ball.factor):g} after the division",
+            self.clipping and f"{_CLIPPED[self.clipping.kind]} {self.clipping.threshold:g}",
+            not self.preconditioned and "the step is not divided by anything (stochastic gradient descent)",
+            self.delayed and "the divisor is made of earlier gradients only",
+            self.factored and "second moments of matrices are factored into rows and columns",
+            self.centered and "the squared mean gradient is taken off v_t",
+        )
+        return (*(phrase for phrase in said if isinstance(phrase, str)), *self.outside)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, and only what differs from the paper's algorithm; `from_dict` reads it back."""
         plain = Algorithm(self.method)
-        result: dict[str, Any] = {
-            name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")
-        }
-        for field in fields(self)[1:]:
-            value = getattr(self, field.name)
-            if value != getattr(plain, field.name):
-                result[field.name] = _plain(value)
-        return result
+        settings = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        differ = {name: _plain(value) for name, value in settings.items() if value != getattr(plain, name)}
+        return {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")} | differ
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Algorithm:
         """The algorithm that `to_dict` wrote; one made of callables has no text to come back from."""
         settings = dict(data)
         method = Method(*(settings.pop(name) for name in ("alpha", "beta", "theta")))
-        nested = {"nesterov": _nesterov_from, "heavy_ball": _heavy_ball_from, "clipping": _clipping_from}
-        for name, read in nested.items():
-            if name in settings:
-                settings[name] = read(settings[name])
-        for name in ("l2", "power"):
-            if name in settings:
-                settings[name] = Fraction(settings[name])
-        settings["others"] = [cls.from_dict(other) for other in settings.get("others", ())]
         known = {field.name for field in fields(cls)}
-        unknown = sorted(set(settings) - known)
-        if unknown:
-            raise MethodError(f"an algorithm has no {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        for name, value in settings.items():
+            if name not in known:
+                raise MethodError(f"an algorithm has no {name!r}; it has {', '.join(sorted(known))}")
+            if name in _FROM_PLAIN:
+                settings[name] = _FROM_PLAIN[name](value)
         return cls(method, **settings)
 
     def __repr__(self) -> str:
@@ -271,72 +283,23 @@ def _joined(one: Algorithm, other: Algorithm) -> Algorithm | None:
     return None
 
 
-def _departures(x: Algorithm) -> list[str]:
-    """The phrases of `departures`, in the order of the fields."""
-    said: list[str] = []
-    if x.initial_v == 0:
-        said.append("v_0 = 0")
-    if x.eps != _ZERO:
-        place = "its square is added to v_t under the root" if x.eps_under_root else "is added to sqrt(v_t)"
-        said.append(f"eps_t = {x.eps} {place}")
-    if x.l2:
-        said.append(f"weight decay of {float(x.l2):g} inside the gradient")
-    if x.decay != _ZERO:
-        said.append(f"decoupled weight decay, x_t shrinks by {x.decay}")
-    if x.running_maximum:
-        said.append("v_t is replaced by its running maximum")
-    if x.power != _HALF:
-        said.append(f"v_t is raised to the power {x.power} in place of 1/2")
-    if x.nesterov is not None:
-        said.append("Nesterov momentum")
-    if x.heavy_ball is not None:
-        said.append(f"heavy-ball momentum of {float(x.heavy_ball.factor):g} after the division")
-    if x.clipping is not None:
-        what = {"norm": "gradients are clipped to norm", "value": "gradients are clipped to values of"}
-        size = what.get(x.clipping.kind, "updates are clipped to a root mean square of")
-        said.append(f"{size} {x.clipping.threshold:g}")
-    for flag, phrase in (
-        (not x.preconditioned, "the step is not divided by anything (stochastic gradient descent)"),
-        (x.delayed, "the divisor is made of earlier gradients only"),
-        (x.factored, "second moments of matrices are factored into rows and columns"),
-        (x.centered, "the squared mean gradient is taken off v_t"),
-    ):
-        if flag:
-            said.append(phrase)
-    return [*said, *x.outside]
-
-
-def _not_negative(name: str, value: ScheduleLike) -> Schedule:
-    schedule = read_schedule(name, value)
-    first = schedule(1)
-    if not first >= 0:
-        raise MethodError(f"{name}: expected a number >= 0 at every t, got {first:g} at t = 1")
-    return schedule
-
-
 def _plain(value: object) -> object:
     match value:
         case Schedule() | Fraction():
             return str(value)
-        case Nesterov(a, b):
-            return {"momentum_weight": str(a), "gradient_weight": str(b)}
-        case HeavyBall(factor, inside):
-            return {"factor": str(factor), "rate_inside": inside}
-        case Clipping(threshold, kind):
-            return {"threshold": threshold, "kind": kind}
+        case Nesterov() | HeavyBall() | Clipping():
+            return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         case tuple():
             return [one.to_dict() if isinstance(one, Algorithm) else one for one in value]  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
 
 
-def _nesterov_from(data: Mapping[str, str]) -> Nesterov:
-    return Nesterov(as_schedule(data["momentum_weight"]), as_schedule(data["gradient_weight"]))
-
-
-def _heavy_ball_from(data: Mapping[str, Any]) -> HeavyBall:
-    return HeavyBall(Fraction(data["factor"]), bool(data["rate_inside"]))
-
-
-def _clipping_from(data: Mapping[str, Any]) -> Clipping:
-    return Clipping(float(data["threshold"]), data["kind"])
+_FROM_PLAIN: dict[str, Callable[[Any], object]] = {
+    "l2": Fraction,
+    "power": Fraction,
+    "nesterov": lambda data: Nesterov(**data),
+    "heavy_ball": lambda data: HeavyBall(**data),
+    "clipping": lambda data: Clipping(**data),
+    "others": lambda parts: [Algorithm.from_dict(part) for part in parts],
+}

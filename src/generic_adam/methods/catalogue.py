@@ -1,15 +1,24 @@
 """The catalogue: published methods, one function each with its formula, and the list that they form.
 
-A function takes keyword arguments with defaults and returns a `Method` (three sequences) or, where the step
-itself differs from the paper's, an `Algorithm`. `@listed` puts it into the list that names, documentation
-and tests read.
+A function returns a `Method` (three sequences) or, where the step itself differs from the paper's (`shipped`),
+an `Algorithm`. `@listed` puts it into the list that names, documentation and tests read; the first line of its
+docstring is its summary there. Arguments are keywords with defaults, and mean the same everywhere:
+
+    lr      the learning rate; where alpha_t falls by its formula, the numerator (the papers' eta)
+    beta    the momentum parameter (beta_1 of Kingma and Ba)
+    theta   the second-moment parameter (their beta_2)
+    eps     what is added to the root of v_t
+    r, s    the exponents of 1 - theta_t (or of the weights) and of alpha_t
+    initial W_0 > 0, the weight of v_0
+
+A `ScheduleLike` is a number, a text such as "0.001/sqrt(t)", a schedule or a callable of t.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -17,14 +26,7 @@ from typing import TypeVar
 
 from generic_adam.errors import MethodError
 from generic_adam.methods.algorithm import Algorithm
-from generic_adam.methods.method import (
-    Method,
-    ScheduleLike,
-    check_beta,
-    check_theta,
-    exact_number,
-    read_schedule,
-)
+from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule, read_sequence
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 from generic_adam.schedules import bias_correction as correction_factor
 
@@ -39,14 +41,17 @@ class MethodInfo:
     Attributes:
         name: what `build` and the command line know it by.
         build: the function that makes it; keyword arguments only, each with a default.
-        summary: what it is, in a few words.
         citation: where it was published.
     """
 
     name: str
     build: Builder
-    summary: str
     citation: str
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a few words."""
+        return (inspect.getdoc(self.build) or self.name).partition("\n")[0].rstrip(".")
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -57,27 +62,45 @@ class MethodInfo:
 _BY_NAME: dict[str, MethodInfo] = {}
 
 
-def listed(summary: str, citation: str) -> Callable[[_Function], _Function]:
+def listed(citation: str) -> Callable[[_Function], _Function]:
     """Put a function into the catalogue, in the order of the file."""
 
     def put(build: _Function) -> _Function:
-        _BY_NAME[build.__name__] = MethodInfo(build.__name__, build, summary, citation)
+        _BY_NAME[build.__name__] = MethodInfo(build.__name__, build, citation)
         return build
 
     return put
 
 
-_ZOU = 'Zou, Shen, Jie, Zhang, Liu, "A Sufficient Condition for Convergences of Adam and RMSProp", CVPR 2019'
-_HUANG = (
+ZOU = 'Zou, Shen, Jie, Zhang, Liu, "A Sufficient Condition for Convergences of Adam and RMSProp", CVPR 2019'
+HUANG = (
     'Huang, Wang, Dong, "Nostalgic Adam: Weighting More of the Past Gradients When Designing the Adaptive '
     'Learning Rate", IJCAI 2019'
 )
-
-
-@listed(
-    "Adam, with or without bias correction",
-    'Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015',
+HINTON = 'Tieleman, Hinton, "Lecture 6.5: RMSProp", Neural Networks for Machine Learning, 2012'
+DUCHI = (
+    'Duchi, Hazan, Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", '
+    "JMLR 12, 2011"
 )
+REDDI = 'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018'
+
+
+def corrected(rate: ScheduleLike, beta: ScheduleLike, theta: ScheduleLike) -> Schedule:
+    r"""Kingma and Ba's bias correction as a learning rate, exact for any schedules.
+
+    .. math:: \mathrm{lr}_t \sqrt{1 - \prod_{i \le t} \theta_i} \big/ \left(1 - \prod_{i \le t} \beta_i\right)
+    """
+    # Read first, so that a message is about beta and not about a product of betas.
+    momentum, second_moment = read_sequence("beta", beta), read_sequence("theta", theta)
+    return read_schedule("lr", rate) * sqrt(correction_factor(second_moment)) / correction_factor(momentum)
+
+
+def corrected_eps(eps: ScheduleLike, theta: ScheduleLike) -> Schedule:
+    r"""e_t = eps sqrt(1 - prod_{i<=t} theta_i): what eps is once the bias correction is a part of alpha_t."""
+    return read_schedule("eps", eps) * sqrt(correction_factor(theta))
+
+
+@listed('Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015')
 def adam(
     *,
     lr: ScheduleLike = 1e-3,
@@ -85,33 +108,19 @@ def adam(
     theta: ScheduleLike = 0.999,
     bias_correction: bool = True,
 ) -> Method:
-    r"""Adam, as Kingma and Ba published it or without their bias correction.
+    r"""Adam, with or without bias correction.
 
     .. math::
         \alpha_t = \mathrm{lr}_t \frac{\sqrt{1 - \prod_{i \le t} \theta_i}}{1 - \prod_{i \le t} \beta_i},
         \qquad \beta_t = \beta, \qquad \theta_t = \theta
 
-    The correction is part of alpha_t, and its products are exact for any schedules; for constants they are
-    theta^t and beta^t. Without it alpha_t = lr_t. Adam's own epsilon is left out: in Generic Adam epsilon is
-    the start value of v.
-
-    Args:
-        lr: the learning rate, a number or any schedule ("0.001/sqrt(t)").
-        beta: the momentum parameter (beta_1 in Kingma and Ba).
-        theta: the second-moment parameter (beta_2 in Kingma and Ba).
-        bias_correction: whether alpha_t carries the correction.
-
-    Returns:
-        The method.
+    The correction is part of alpha_t; without it alpha_t = lr_t. Adam's own epsilon is left out: in Generic
+    Adam epsilon is the start value of v.
     """
-    rate = read_schedule("lr", lr)
-    return Method(_corrected(rate, beta, theta) if bias_correction else rate, beta, theta)
+    return Method(corrected(lr, beta, theta) if bias_correction else read_schedule("lr", lr), beta, theta)
 
 
-@listed(
-    "Adam for 1/(1-theta) steps, then certified for ever",
-    f"{_ZOU}, corollary on powers of t",
-)
+@listed(f"{ZOU}, corollary on powers of t")
 def certified_adam(
     *,
     lr: ScheduleLike = 1e-3,
@@ -120,157 +129,91 @@ def certified_adam(
     K: float | None = None,
     bias_correction: bool = True,
 ) -> Method:
-    r"""The repair: Adam itself for its first 1/(1 - theta) steps, and for a constant lr certified for ever.
+    r"""Adam for 1/(1-theta) steps, then certified for ever.
 
     .. math::
         \alpha_t = \mathrm{lr} \min(1, \sqrt{K/t}) \frac{\sqrt{1 - \prod_{i \le t} \theta_i}}{1 - \beta^t},
         \qquad \beta_t = \beta, \qquad \theta_t = \max(\theta, 1 - 1/t)
 
     For a constant lr the rate is log T / sqrt T; without bias correction C_0 = sqrt(K (1 - theta)), so 1 for
-    the smallest K.
-
-    Args:
-        lr: the learning rate of the Adam to repair.
-        beta: its momentum parameter.
-        theta: its second-moment parameter, a number.
-        K: how long the learning rate stays, at least 1/(1 - theta); None takes exactly that.
-        bias_correction: whether alpha_t carries Kingma and Ba's correction, with this theta_t's products.
-
-    Returns:
-        The method.
+    the smallest K. K is how long the learning rate stays: at least 1/(1 - theta), which is the default.
     """
     constant = exact_number("theta", theta, above=0, below=1)
     smallest = 1 / (1 - constant)
     hold = smallest if K is None else exact_number("K", K)
     if hold < smallest:
         raise MethodError(f"K: expected a number >= 1/(1 - theta) = {float(smallest):g}, got {K!r}")
-    growing = maximum(constant, 1 - 1 / t)
     rate = read_schedule("lr", lr) * minimum(1, sqrt(hold / t))
     if bias_correction:
         # prod theta_i telescopes once theta_i = 1 - 1/i: theta^t up to the last t below 1/(1-theta), which is
         # m, and theta^m m/t from there on.
         last = math.ceil(smallest) - 1
         late = 1 - as_schedule(constant) ** last * last / t
-        momentum = read_schedule("beta", beta)
-        check_beta(momentum)
-        early = correction_factor(constant)
-        rate = rate * sqrt(join(early, last + 1, late)) / correction_factor(momentum)
-    return Method(rate, beta, growing)
+        second_moments = join(correction_factor(constant), last + 1, late)
+        rate = rate * sqrt(second_moments) / correction_factor(read_sequence("beta", beta))
+    return Method(rate, beta, maximum(constant, 1 - 1 / t))
 
 
-@listed(
-    "RMSProp, constant theta",
-    'Tieleman, Hinton, "Lecture 6.5: RMSProp", Neural Networks for Machine Learning, 2012',
-)
+@listed(HINTON)
 def rmsprop(*, lr: ScheduleLike = 1e-3, theta: ScheduleLike = 0.9) -> Method:
-    r"""RMSProp: Adam without momentum and without correction.
+    r"""RMSProp, constant theta.
 
     .. math:: \alpha_t = \mathrm{lr}_t, \qquad \beta_t = 0, \qquad \theta_t = \theta
-
-    Args:
-        lr: the learning rate.
-        theta: the second-moment parameter.
-
-    Returns:
-        The method.
     """
     return Method(lr, 0, theta)
 
 
-@listed(
-    "RMSProp with theta_t = 1 - c/t",
-    'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017',
-)
+@listed('Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017')
 def rmsprop_mukkamala_hein(*, lr: float = 1e-3, c: float = 0.9) -> Method:
-    r"""RMSProp with the parameters of Mukkamala and Hein, who proved its regret bound.
+    r"""RMSProp with theta_t = 1 - c/t.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = 0, \qquad \theta_t = 1 - c/t
 
-    Args:
-        lr: the numerator of the learning rate (eta).
-        c: 0 < c <= 1; theta_1 = 0 at c = 1, where condition 2 fails.
-
-    Returns:
-        The method.
+    with 0 < c <= 1; theta_1 = 0 at c = 1, where condition 2 fails.
     """
-    scale = exact_number("c", c, above=0, at_most=1)
-    return Method(exact_number("lr", lr, above=0) / sqrt(t), 0, 1 - scale / t)
+    return Method(_falling(lr), 0, 1 - exact_number("c", c, above=0, at_most=1) / t)
 
 
-@listed(
-    "AdaGrad, as an exponential average",
-    'Duchi, Hazan, Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic '
-    'Optimization", JMLR 12, 2011',
-)
+@listed(DUCHI)
 def adagrad(*, lr: float = 1e-2) -> Method:
-    r"""AdaGrad: every squared gradient weighs the same (w_t = 1).
+    r"""AdaGrad, as an exponential average.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt{t + 1}, \qquad \beta_t = 0, \qquad \theta_t = 1 - 1/(t + 1)
 
-    As v_t = (epsilon + sum of g_i^2) / (t + 1), the step is the textbook's
-    lr g_t / sqrt(epsilon + sum of g_i^2).
-
-    Args:
-        lr: the learning rate (eta).
-
-    Returns:
-        The method.
+    Every squared gradient weighs the same (w_t = 1). As v_t = (epsilon + sum of g_i^2) / (t + 1), the step is
+    the textbook's lr g_t / sqrt(epsilon + sum of g_i^2).
     """
     return Method(exact_number("lr", lr, above=0) / sqrt(t + 1), 0, 1 - 1 / (t + 1))
 
 
 @listed(
-    "AdaGrad with EMA momentum",
     'Chen, Liu, Sun, Hong, "On the Convergence of a Class of Adam-Type Algorithms for Non-Convex '
-    'Optimization", ICLR 2019',
+    'Optimization", ICLR 2019'
 )
 def adaema(*, lr: float = 1e-3, beta: ScheduleLike = 0.9) -> Method:
-    r"""AdaEMA, AdaGrad with exponential-moving-average momentum.
+    r"""AdaGrad with EMA momentum.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad \theta_t = 1 - 1/t
 
     theta_1 = 0, so condition 2 fails at t = 1 as published; ``power_family(r=1, K=2)`` is the same from
     t = 2 on.
-
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-
-    Returns:
-        The method.
     """
-    return Method(_decaying(lr), beta, 1 - 1 / t)
+    return Method(_falling(lr), beta, 1 - 1 / t)
 
 
-@listed(
-    "Adam with theta_t = 1 - 1/t and fading momentum",
-    'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018',
-)
+@listed(REDDI)
 def adamnc(*, lr: float = 1e-3, beta: float = 0.9, decay: float = 0.999) -> Method:
-    r"""AdamNC: theta_t averages all squared gradients and the momentum fades.
+    r"""Adam with theta_t = 1 - 1/t and fading momentum.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta \lambda^t, \qquad \theta_t = 1 - 1/t
 
-    theta_1 = 0, so condition 2 fails at t = 1 as published.
-
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter before it fades.
-        decay: lambda, 0 < lambda <= 1.
-
-    Returns:
-        The method.
+    with lambda the decay, 0 < lambda <= 1. theta_1 = 0, so condition 2 fails at t = 1 as published.
     """
     fading = as_schedule(exact_number("decay", decay, above=0, at_most=1)) ** t
-    return Method(
-        _decaying(lr), as_schedule(exact_number("beta", beta, at_least=0, below=1)) * fading, 1 - 1 / t
-    )
+    return Method(_falling(lr), exact_number("beta", beta, at_least=0, below=1) * fading, 1 - 1 / t)
 
 
-@listed(
-    "alpha_t and 1 - theta_t as powers of t",
-    f"{_ZOU}, corollary on powers of t",
-)
+@listed(f"{ZOU}, corollary on powers of t")
 def power_family(
     *,
     lr: float = 1e-3,
@@ -280,191 +223,105 @@ def power_family(
     c: float = 1.0,
     K: float = 2,
 ) -> Method:
-    r"""The power family of the paper: both the learning rate and 1 - theta_t are powers of t.
+    r"""alpha_t and 1 - theta_t as powers of t.
 
     .. math:: \alpha_t = \mathrm{lr} / t^s, \qquad \beta_t = \beta, \qquad \theta_t = 1 - c / \max(t, K)^r
 
-    With c / K^r < 1 it is certified for 0 < r <= 2s < 2.
-
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-        s: the exponent of the learning rate.
-        r: the exponent of 1 - theta_t.
-        c: the numerator of 1 - theta_t, > 0.
-        K: theta_t is constant up to this t, >= 1.
-
-    Returns:
-        The method.
+    with K >= 1. With c / K^r < 1 it is certified for 0 < r <= 2s < 2.
     """
     exponent, scale = exact_number("r", r, at_least=0), exact_number("c", c, above=0)
     hold = exact_number("K", K, at_least=1)
     time = t if hold == 1 else maximum(t, hold)
-    return Method(_decaying(lr, exact_number("s", s)), beta, 1 - scale / time**exponent)
+    return Method(_falling(lr, s), beta, 1 - scale / time**exponent)
 
 
-@listed(
-    "the paper's path from Adam to AdaEMA",
-    f"{_ZOU}, Section 5",
-)
+@listed(f"{ZOU}, Section 5")
 def adam_to_adaema(
     *, lr: float = 1e-3, beta: ScheduleLike = 0.9, theta: float = 0.999, r: float = 0.5, s: float = 0.5
 ) -> Method:
-    r"""The path of the paper's experiments, from Adam (r = 0) to AdaEMA (r = 1).
+    r"""The paper's path from Adam to AdaEMA.
 
     .. math::
         \alpha_t = \mathrm{lr} / t^s, \qquad \beta_t = \beta, \qquad
         \theta_t = 1 - (r \bar\theta + 1 - \bar\theta) / t^r
 
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-        theta: the constant at r = 0: 0.99 in the counterexample, 0.999 for the networks.
-        r: where on the path, 0 <= r <= 1.
-        s: the exponent of the learning rate; 1/2 except in the paper's study of s.
-
-    Returns:
-        The method.
+    from Adam at r = 0 to AdaEMA at r = 1. The paper has theta 0.99 in the counterexample and 0.999 for the
+    networks, and s = 1/2 except in its study of s.
     """
     constant = exact_number("theta", theta, above=0, below=1)
     position = exact_number("r", r, at_least=0, at_most=1)
-    scale = position * constant + 1 - constant
-    return Method(_decaying(lr, exact_number("s", s)), beta, 1 - scale / t**position)
+    return Method(_falling(lr, s), beta, 1 - (position * constant + 1 - constant) / t**position)
 
 
-@listed(
-    "Weighted AdaEMA with w_t = t^r",
-    f"{_ZOU}, corollary on polynomial weights",
-)
+@listed(f"{ZOU}, corollary on polynomial weights")
 def polynomial_weights(
     *, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 1.0, initial: float = 1.0
 ) -> Method:
-    r"""Weighted AdaEMA with weights that grow like a power of t.
+    r"""Weighted AdaEMA with w_t = t^r.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad w_t = t^r
 
     With W_0 = 1 condition 2 holds for r <= 1 only: for r > 1, theta_2 < theta_1.
-
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-        r: the exponent of the weights, >= 0.
-        initial: W_0.
-
-    Returns:
-        The method.
     """
-    weights = t ** exact_number("r", r, at_least=0)
-    return Method.from_weights(exact_number("lr", lr, above=0) / sqrt(t), beta, weights, initial)
+    return nosadam(lr=lr, beta=beta, weights=t ** exact_number("r", r, at_least=0), initial=initial)
 
 
-@listed(
-    "Nostalgic Adam, any weights",
-    _HUANG,
-)
+@listed(HUANG)
 def nosadam(
     *, lr: float = 1e-3, beta: ScheduleLike = 0.9, weights: ScheduleLike = "t^-0.1", initial: float = 1.0
 ) -> Method:
-    r"""Nostalgic Adam: the past weighs more than the present.
+    r"""Nostalgic Adam, any weights.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad \theta_t = B_{t-1} / B_t
 
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-        weights: b_t > 0, with B_t = B_{t-1} + b_t.
-        initial: B_0 > 0.
-
-    Returns:
-        The method.
+    with B_t = B_{t-1} + b_t, weights b_t > 0 and B_0 the initial one.
     """
-    return Method.from_weights(exact_number("lr", lr, above=0) / sqrt(t), beta, weights, initial)
+    return Method.from_weights(_falling(lr), beta, weights, initial)
 
 
-@listed(
-    "Nostalgic Adam, w_t = t^-r",
-    _HUANG,
-)
+@listed(HUANG)
 def nosadam_hh(*, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 0.1, initial: float = 1.0) -> Method:
-    r"""NosAdam with hyper-harmonic weights.
+    r"""Nostalgic Adam, w_t = t^-r.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad w_t = t^{-r}
 
     Certified for r < 1; from r = 1 on, chi_t grows without bound and condition 3 fails.
-
-    Args:
-        lr: the numerator of the learning rate (eta).
-        beta: the momentum parameter.
-        r: the exponent of the weights, >= 0.
-        initial: B_0 > 0.
-
-    Returns:
-        The method.
     """
     return nosadam(lr=lr, beta=beta, weights=t ** -exact_number("r", r, at_least=0), initial=initial)
 
 
-@listed(
-    "PaLM's training set-up",
-    'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", JMLR 24, 2023',
-)
+@listed('Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", JMLR 24, 2023')
 def palm(*, lr: float = 1e-2, beta: ScheduleLike = 0.9, hold: int = 10_000, r: float = 0.8) -> Method:
-    r"""PaLM: a constant learning rate, then 1/sqrt(t).
+    r"""PaLM's training set-up.
 
     .. math::
         \alpha_t = \mathrm{lr} \text{ if } t < \mathrm{hold} \text{ else } 1 / \sqrt t, \qquad
         \beta_t = \beta, \qquad \theta_t = 1 - t^{-r}
 
     theta_1 = 0, so condition 2 fails at t = 1 as published.
-
-    Args:
-        lr: the learning rate while it is held.
-        beta: the momentum parameter.
-        hold: where the decay begins.
-        r: the exponent of 1 - theta_t.
-
-    Returns:
-        The method.
     """
-    return Method(
-        join(exact_number("lr", lr, above=0), _whole("hold", hold), 1 / sqrt(t)), beta, _adafactor_theta(r)
-    )
+    rate = join(exact_number("lr", lr, above=0), _whole("hold", hold), 1 / sqrt(t))
+    return Method(rate, beta, _adafactor_theta(r))
 
 
 @listed(
-    "T5's training set-up, Adafactor unfactored",
     'Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", '
-    "JMLR 21, 2020",
+    "JMLR 21, 2020"
 )
 def t5(*, hold: int = 10_000, r: float = 0.8) -> Method:
-    r"""T5: Adafactor's inverse square root, flat at first, without momentum.
+    r"""T5's training set-up, Adafactor unfactored.
 
     .. math:: \alpha_t = 1 / \sqrt{\max(t, \mathrm{hold})}, \qquad \beta_t = 0, \qquad \theta_t = 1 - t^{-r}
 
     theta_1 = 0, so condition 2 fails at t = 1 as published.
-
-    Args:
-        hold: where the decay begins.
-        r: the exponent of 1 - theta_t.
-
-    Returns:
-        The method.
     """
     return Method(1 / sqrt(maximum(t, _whole("hold", hold))), 0, _adafactor_theta(r))
 
 
-def _decaying(lr: float, exponent: Fraction = Fraction(1, 2)) -> Schedule:
-    """Lr / t^exponent, written with a root where it is one."""
-    rate = exact_number("lr", lr, above=0)
+def _falling(lr: float, s: float = 0.5) -> Schedule:
+    """lr / t^s, written with a root where it is one."""
+    rate, exponent = exact_number("lr", lr, above=0), exact_number("s", s)
     return rate / sqrt(t) if exponent == Fraction(1, 2) else rate / t**exponent
-
-
-def _corrected(rate: Schedule, beta: ScheduleLike, theta: ScheduleLike) -> Schedule:
-    """Kingma and Ba's bias correction as a learning rate."""
-    momentum, second_moment = read_schedule("beta", beta), read_schedule("theta", theta)
-    check_beta(momentum)  # first, so that the message is about beta and not about a product of betas
-    check_theta(second_moment)
-    return rate * sqrt(correction_factor(second_moment)) / correction_factor(momentum)
 
 
 def _adafactor_theta(r: float) -> Schedule:
@@ -497,34 +354,21 @@ def names() -> tuple[str, ...]:
 
 
 def info(name: str) -> MethodInfo:
-    """The entry of a method.
-
-    Args:
-        name: its name; hyphens count as underscores, capitals as small letters.
-
-    Returns:
-        The entry.
+    """The entry of a method; hyphens count as underscores, capitals as small letters.
 
     Raises:
         MethodError: there is none; the message offers the closest name.
     """
-    wanted = name.strip().lower().replace("-", "_")
+    wanted = spelled(name)
     if wanted in _REFUSED:
         raise MethodError(f"{wanted} is not in the catalogue: {_REFUSED[wanted]}")
     if wanted not in _BY_NAME:
-        raise MethodError(f"no method is called {name!r}{_suggestion(wanted, names())}")
+        raise unknown("no method is called", name, _BY_NAME)
     return _BY_NAME[wanted]
 
 
 def build(name: str, **arguments: object) -> Method | Algorithm:
-    """A method of the catalogue by its name.
-
-    Args:
-        name: as in :func:`names`.
-        **arguments: those of the catalogue's function, all checked against its signature.
-
-    Returns:
-        The method.
+    """A method of the catalogue by its name, with arguments that are checked against its signature.
 
     Raises:
         MethodError: no such method, or no such argument; the message offers the closest name.
@@ -532,12 +376,17 @@ def build(name: str, **arguments: object) -> Method | Algorithm:
     entry = info(name)
     for argument in arguments:
         if argument not in entry.parameters:
-            raise MethodError(
-                f"{entry.name} has no argument {argument!r}{_suggestion(argument, tuple(entry.parameters))}"
-            )
+            raise unknown(f"{entry.name} has no argument", argument, entry.parameters)
     return entry.build(**arguments)
 
 
-def _suggestion(word: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; expected one of {', '.join(known)}"
+def spelled(name: str) -> str:
+    """A name as it is listed: hyphens count as underscores, capitals as small letters."""
+    return name.strip().lower().replace("-", "_")
+
+
+def unknown(missing: str, name: str, known: Iterable[str]) -> MethodError:
+    """An error that begins as told and offers the closest of the known names, or all of them."""
+    close = get_close_matches(spelled(name), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(known)}"
+    return MethodError(f"{missing} {name!r}; {hint}")

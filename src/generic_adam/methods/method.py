@@ -45,6 +45,13 @@ def read_schedule(name: str, value: ScheduleLike) -> Schedule:
         raise MethodError(f"{name}: {error}") from error
 
 
+def read_sequence(name: str, value: ScheduleLike) -> Schedule:
+    """The schedule of "alpha", "beta" or "theta" that is meant by ``value``, inside its range at every t."""
+    schedule = read_schedule(name, value)
+    check_sequence(name, schedule)
+    return schedule
+
+
 def exact_number(
     name: str,
     value: float | Fraction,
@@ -54,21 +61,10 @@ def exact_number(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> Fraction:
-    """The rational number that is meant by ``value``, inside its range.
-
-    Args:
-        name: the argument, for the message.
-        value: what the user gave.
-        above: strict lower limit.
-        below: strict upper limit.
-        at_least: lower limit.
-        at_most: upper limit.
-
-    Returns:
-        The exact value (0.999 is 999/1000).
+    """The rational number that is meant by ``value`` (0.999 is 999/1000), between its limits.
 
     Raises:
-        MethodError: not a finite number, or out of range.
+        MethodError: not a finite number, or out of range; the message names the argument.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise MethodError(f"{name}: expected a finite number, got {value!r}")
@@ -94,15 +90,10 @@ class Method:
     Two methods are equal when their sequences are the same expressions. theta_1 = 0 is allowed here (AdaEMA
     and AdamNC have it); whether the method converges is for :func:`generic_adam.certify` to say.
 
-    Args:
+    Attributes:
         alpha: the base learning rate, finite and > 0; a schedule may touch 0, which no certificate survives.
         beta: the momentum parameter, 0 <= beta_t < 1.
         theta: the second-moment parameter, 0 <= theta_t < 1.
-
-    Attributes:
-        alpha: alpha_t as a schedule.
-        beta: beta_t as a schedule.
-        theta: theta_t as a schedule.
 
     Raises:
         MethodError: a sequence cannot be read or leaves its range; the message names it, the t, the value.
@@ -117,32 +108,17 @@ class Method:
     theta: Schedule
 
     def __init__(self, alpha: ScheduleLike, beta: ScheduleLike, theta: ScheduleLike) -> None:
-        # The class is frozen, so the schedules are put in place past its own __setattr__.
-        object.__setattr__(self, "alpha", read_schedule("alpha", alpha))
-        object.__setattr__(self, "beta", read_schedule("beta", beta))
-        object.__setattr__(self, "theta", read_schedule("theta", theta))
-        check_alpha(self.alpha)
-        check_beta(self.beta)
-        check_theta(self.theta)
+        for name, given in (("alpha", alpha), ("beta", beta), ("theta", theta)):
+            # The class is frozen, so the schedules are put in place past its own __setattr__.
+            object.__setattr__(self, name, read_sequence(name, given))
 
     @classmethod
     def from_weights(
         cls, alpha: ScheduleLike, beta: ScheduleLike, weights: ScheduleLike, initial: float = 1.0
     ) -> Method:
-        r"""Weighted AdaEMA (Algorithm 2): theta_t = W_{t-1} / W_t with W_t = W_{t-1} + w_t.
-
-        Args:
-            alpha: the base learning rate.
-            beta: the momentum parameter.
-            weights: w_t > 0.
-            initial: W_0; the paper has 1.
-
-        Returns:
-            The method with that theta.
-        """
-        weights = read_schedule("weights", weights)
+        """Weighted AdaEMA (Algorithm 2): theta_t = W_{t-1} / W_t, W_t = W_{t-1} + w_t, w_t > 0, W_0 initial."""
         try:
-            theta = theta_from_weights(weights, initial)
+            theta = theta_from_weights(as_schedule(weights), initial)
         except ScheduleError as error:
             raise MethodError(f"weights: {error}") from error
         return cls(alpha, beta, theta)
@@ -155,61 +131,42 @@ class Method:
         return f"Method(alpha_t = {self.alpha}, beta_t = {self.beta}, theta_t = {self.theta})"
 
 
-def check_alpha(alpha: Schedule) -> None:
-    """Raise MethodError unless 0 <= alpha_t < infinity at every t; a constant has to be > 0."""
-    expected = f"a finite number {'>' if alpha.is_constant else '>='} 0 at every t"
-    _check_defined(alpha, "alpha", expected)
-    if alpha.is_constant and sign(alpha, 1) == 0:
-        raise _out_of_range(alpha, "alpha", expected, 1)
-    _check(alpha, alpha, Claim.NOT_NEGATIVE, "alpha", expected)
-
-
-def check_beta(beta: Schedule) -> None:
-    """Raise MethodError unless 0 <= beta_t < 1 at every t."""
-    _check_unit_interval(beta, "beta")
-
-
-def check_theta(theta: Schedule) -> None:
-    """Raise MethodError unless 0 <= theta_t < 1 at every t."""
-    _check_unit_interval(theta, "theta")
-
-
-def _check_unit_interval(schedule: Schedule, name: str) -> None:
-    expected = f"0 <= {name}_t < 1 at every t"
-    _check_defined(schedule, name, expected)
-    _check(schedule, schedule, Claim.NOT_NEGATIVE, name, expected)
-    _check(schedule, 1 - schedule, Claim.POSITIVE, name, expected)
-
-
-def _check(schedule: Schedule, sequence: Schedule, claim: Claim, name: str, expected: str) -> None:
-    if has_callable(schedule):
-        wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
-        steps = range(1, _BEGINNING_OF_CALLABLE + 1)
-        refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
+def check_sequence(name: str, schedule: Schedule) -> None:
+    """Raise MethodError where 0 <= alpha_t < infinity (a constant: > 0), 0 <= beta_t < 1 or 0 <= theta_t < 1 fails."""
+    if name == "alpha":
+        constant = schedule.is_constant
+        expected = f"a finite number {'>' if constant else '>='} 0 at every t"
+        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
     else:
-        refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
-    if refuted is not None:
-        raise _out_of_range(schedule, name, expected, refuted)
+        expected = f"0 <= {name}_t < 1 at every t"
+        claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
+    opaque = has_callable(schedule)
+    _check_defined(schedule, opaque, f"{name}: expected {expected}")
+    for sequence, claim in claims:
+        if opaque:
+            wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
+            steps = range(1, _BEGINNING_OF_CALLABLE + 1)
+            refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
+        else:
+            refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
+        if refuted is not None:
+            with Precision():
+                found = nearest(value(schedule, refuted))
+            raise MethodError(f"{name}: expected {expected}, got {found:g} at t = {refuted}")
 
 
-def _check_defined(schedule: Schedule, name: str, expected: str) -> None:
+def _check_defined(schedule: Schedule, opaque: bool, expected: str) -> None:
     """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
-    last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if has_callable(schedule) else _BEGINNING
+    last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if opaque else _BEGINNING
     try:
-        values = np.array([schedule(t) for t in range(1, last + 1)]) if has_callable(schedule) else None
-        values = schedule.values(1, last + 1) if values is None else values
+        steps = range(1, last + 1)
+        values = np.array([schedule(t) for t in steps]) if opaque else schedule.values(1, last + 1)
         for t in (np.flatnonzero(~np.isfinite(values)) + 1).tolist():
             with Precision():
                 if not ball(value(schedule, t)).is_finite():
-                    raise MethodError(f"{name}: expected {expected}, got {values[t - 1]:g} at t = {t}")
+                    raise MethodError(f"{expected}, got {values[t - 1]:g} at t = {t}")
     except ScheduleError as error:
-        raise MethodError(f"{name}: {error}") from error
-
-
-def _out_of_range(schedule: Schedule, name: str, expected: str, t: int) -> MethodError:
-    with Precision():
-        found = nearest(value(schedule, t))
-    return MethodError(f"{name}: expected {expected}, got {found:g} at t = {t}")
+        raise MethodError(f"{expected.partition(':')[0]}: {error}") from error
 
 
 def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatArray:
@@ -217,13 +174,7 @@ def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatA
 
     .. math:: \log w_t = \log W_0 + \log(1 - \theta_t) - \sum_{i \le t} \log \theta_i
 
-    Args:
-        theta: theta_t, with 0 < theta_t < 1.
-        steps: T.
-        initial: W_0 > 0; the paper has 1.
-
-    Returns:
-        log w_1, ..., log w_T.
+    for t = 1, ..., steps, with W_0 = initial > 0.
 
     Raises:
         MethodError: some theta_t is not in (0, 1). theta_1 = 0 has no weights: W_0 would have to be 0.
@@ -240,15 +191,7 @@ def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatA
 
 
 def theta_from_log_weights(logarithms: npt.ArrayLike, initial: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    r"""theta_t = W_{t-1} / W_t and its complement w_t / W_t, from log w_t.
-
-    Args:
-        logarithms: log w_1, ..., log w_T.
-        initial: W_0 > 0; the paper has 1.
-
-    Returns:
-        theta_1, ..., theta_T and 1 - theta_1, ..., 1 - theta_T, each to full precision.
-    """
+    """theta_t = W_{t-1} / W_t and its complement w_t / W_t, each to full precision, from log w_t and W_0."""
     _check_initial(initial)
     log_w = np.asarray(logarithms, dtype=np.float64)
     if log_w.ndim != 1 or not np.isfinite(log_w).all():

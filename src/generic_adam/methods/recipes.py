@@ -8,15 +8,13 @@ tokens or samples are turned into steps at the full batch size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from generic_adam.errors import MethodError
 from generic_adam.methods.algorithm import Algorithm, Clipping
-from generic_adam.methods.catalogue import adam, palm, t5
-from generic_adam.methods.method import Method, ScheduleLike
+from generic_adam.methods.catalogue import adam, palm, spelled, t5, unknown
+from generic_adam.methods.method import Method
 from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
 from generic_adam.methods.shipped import adamw
 from generic_adam.schedules import Schedule, as_schedule, join, minimum, sqrt, t
@@ -44,9 +42,16 @@ class Recipe:
     evidence: Evidence
 
 
-_BATCH_GROWS = "the batch grows at the beginning; steps are counted at its full size"
-_PARAMETER_SCALE = "the step is multiplied by the root mean square of the parameters"
-_NORM_ONE = Clipping(1.0)
+def _recipe(
+    name: str,
+    label: str,
+    steps: int,
+    algorithm: Algorithm,
+    source: str,
+    evidence: Evidence = Evidence.READ,
+    **settings: Any,
+) -> Recipe:
+    return Recipe(name, replace(algorithm, label=label, horizon=steps, source=source, **settings), evidence)
 
 
 def _noam(width: int, warm_up_steps: int) -> Schedule:
@@ -54,42 +59,14 @@ def _noam(width: int, warm_up_steps: int) -> Schedule:
     return minimum(1 / sqrt(t), t * as_schedule(warm_up_steps) ** Fraction(-3, 2)) / sqrt(width)
 
 
-def _shipped(
-    label: str,
-    horizon: int,
-    source: str,
-    lr: ScheduleLike,
-    theta: float,
-    *,
-    eps: float = 1e-8,
-    weight_decay: float = 0.0,
-    clip: bool = False,
-    notes: tuple[str, ...] = (),
-) -> Algorithm:
-    """Adam with momentum 0.9 and bias correction, as the frameworks ship it."""
-    return replace(
-        adamw(lr=lr, beta=0.9, theta=theta, eps=eps, weight_decay=weight_decay),
-        clipping=_NORM_ONE if clip else None,
-        label=label,
-        horizon=horizon,
-        source=source,
-        notes=notes,
-    )
-
-
-def _counted(total: int, unit: int) -> Fraction:
-    """Tokens or samples as steps at the full batch."""
-    return Fraction(total, unit)
-
-
-def _warm_cosine(peak: float, lowest: float, start: Fraction, end: Fraction) -> Schedule:
-    return warm_up(peak, start, cosine_fall(peak, lowest, start, end))
+def _warm_cosine(peak: float, lowest: float, start: int, end: int, unit: int = 1) -> Schedule:
+    """A warm-up and half a cosine, counted in tokens or samples, of which a step at the full batch has `unit`."""
+    first, last = Fraction(start, unit), Fraction(end, unit)
+    return warm_up(peak, first, cosine_fall(peak, lowest, first, last))
 
 
 def _deepseek_rate() -> Schedule:
-    tokens = 15_360 * 4_096
-    flat, fallen = _counted(10 * 10**12, tokens), _counted(14_300 * 10**9, tokens)
-    last = _counted(14_633 * 10**9, tokens)
+    flat, fallen, last = (Fraction(billion * 10**9, 15_360 * 4_096) for billion in (10_000, 14_300, 14_633))
     fall = cosine_fall(2.2e-4, 2.2e-5, flat, fallen)
     return warm_up(2.2e-4, Fraction(2_000), join(2.2e-4, int(flat) + 1, join(fall, int(last) + 1, 7.3e-6)))
 
@@ -111,168 +88,116 @@ def _bert() -> Algorithm:
     steps = 1_000_000
     fall = join(as_schedule(1e-4) * (steps + 1 - t) / steps, steps + 1, 0)
     lr = join(as_schedule(1e-4) * (t - 1) / 10_000, 10_001, fall)
-    return Algorithm(
-        adam(lr=lr, beta=0.9, theta=0.999, bias_correction=False),
-        initial_v=0,
-        eps=1e-6,
-        decay=lr * Fraction(1, 100),
-        clipping=_NORM_ONE,
-        label="BERT",
-        horizon=steps,
-        source="google-research/bert: optimization.py, run_pretraining.py",
-    )
+    method = adam(lr=lr, beta=0.9, theta=0.999, bias_correction=False)
+    return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
 
 
-def _adafactor(
-    label: str, method: Method, horizon: int, source: str, *outside: str, **settings: Any
-) -> Algorithm:
+def _adafactor(method: Method) -> Algorithm:
     """Adafactor: eps_1 = 1e-30 is added to every squared gradient, so that e_t^2 = 1e-30 (theta_1 = 0)."""
-    return Algorithm(
-        method,
-        initial_v=0,
-        eps=1e-15,
-        eps_under_root=True,
-        outside=outside,
-        label=label,
-        horizon=horizon,
-        source=source,
-        **settings,
-    )
+    scaled = ("the step is multiplied by the root mean square of the parameters",)
+    return Algorithm(method, initial_v=0, eps=1e-15, eps_under_root=True, outside=scaled)
 
+
+_NORM_ONE = Clipping(1.0)
+_CLIPPED_IN_GROWING_BATCHES: dict[str, Any] = {
+    "clipping": _NORM_ONE,
+    "notes": ("the batch grows at the beginning; steps are counted at its full size",),
+}
 
 RECIPES: tuple[Recipe, ...] = (
-    Recipe(
+    _recipe(
         "transformer",
-        _shipped(
-            "Transformer base",
-            100_000,
-            'Vaswani et al., "Attention Is All You Need", 2017, section 5.3; tensor2tensor transformer_base_v1',
-            _noam(512, 4_000),
-            0.98,
-            eps=1e-9,
-        ),
-        Evidence.READ,
+        "Transformer base",
+        100_000,
+        adamw(lr=_noam(512, 4_000), theta=0.98, eps=1e-9, weight_decay=0),
+        'Vaswani et al., "Attention Is All You Need", 2017, section 5.3; tensor2tensor transformer_base_v1',
     ),
-    Recipe("bert", _bert(), Evidence.READ),
-    Recipe(
+    _recipe(
+        "bert",
+        "BERT",
+        1_000_000,
+        _bert(),
+        "google-research/bert: optimization.py, run_pretraining.py",
+        clipping=_NORM_ONE,
+    ),
+    _recipe(
         "gpt3",
-        _shipped(
-            "GPT-3 175B",
-            93_750,
-            'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
-            _warm_cosine(6e-5, 6e-6, _counted(375_000_000, 3_200_000), _counted(260_000_000_000, 3_200_000)),
-            0.95,
-            weight_decay=0.1,
-            clip=True,
-            notes=(_BATCH_GROWS,),
+        "GPT-3 175B",
+        93_750,
+        adamw(
+            lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1
         ),
+        'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
         Evidence.KNOWN,
+        **_CLIPPED_IN_GROWING_BATCHES,
     ),
-    Recipe(
+    _recipe(
         "llama",
-        _shipped(
-            "LLaMA 7B",
-            250_000,
-            'Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, section 2.3',
-            _warm_cosine(3e-4, 3e-5, Fraction(2_000), Fraction(250_000)),
-            0.95,
-            weight_decay=0.1,
-            clip=True,
-        ),
+        "LLaMA 7B",
+        250_000,
+        adamw(lr=_warm_cosine(3e-4, 3e-5, 2_000, 250_000), theta=0.95, weight_decay=0.1),
+        'Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, section 2.3',
         Evidence.KNOWN,
+        clipping=_NORM_ONE,
     ),
-    Recipe(
+    _recipe(
         "palm",
-        _adafactor(
-            "PaLM",
-            palm(),
-            255_000,
-            'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
-            _PARAMETER_SCALE,
-            decay=palm().alpha * palm().alpha,
-            clipping=_NORM_ONE,
-            notes=("the batch is enlarged twice during the run",),
-        ),
-        Evidence.READ,
+        "PaLM",
+        255_000,
+        _adafactor(palm()),
+        'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
+        decay=palm().alpha * palm().alpha,
+        clipping=_NORM_ONE,
+        notes=("the batch is enlarged twice during the run",),
     ),
-    Recipe(
+    _recipe(
         "t5",
-        _adafactor(
-            "T5",
-            t5(),
-            524_288,
-            "mesh_tensorflow: optimize.py; T5's gin configuration",
-            _PARAMETER_SCALE,
-            factored=True,
-            clipping=Clipping(1.0, "update"),
-        ),
-        Evidence.READ,
+        "T5",
+        524_288,
+        _adafactor(t5()),
+        "mesh_tensorflow: optimize.py; T5's gin configuration",
+        factored=True,
+        clipping=Clipping(1.0, "update"),
     ),
-    Recipe(
+    _recipe(
         "vit",
-        _shipped(
-            "ViT-B/16 on JFT-300M",
-            517_822,
-            'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
-            "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
-            warm_up(8e-4, Fraction(10_000), linear_fall(8e-4, 1e-5, 10_000, 517_822)),
-            0.999,
-            weight_decay=0.1,
-        ),
+        "ViT-B/16 on JFT-300M",
+        517_822,
+        adamw(lr=warm_up(8e-4, Fraction(10_000), linear_fall(8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1),
+        'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
+        "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
         Evidence.KNOWN,
     ),
-    Recipe(
+    _recipe(
         "stable_diffusion",
-        _shipped(
-            "Stable Diffusion v1",
-            946_000,
-            "CompVis/stable-diffusion: model card (v1-2: 237k, 194k and 515k steps), lr_scheduler.py, ddpm.py",
-            _stable_diffusion_rate(),
-            0.999,
-            weight_decay=0.01,
-        ),
-        Evidence.READ,
+        "Stable Diffusion v1",
+        946_000,
+        adamw(lr=_stable_diffusion_rate(), weight_decay=0.01),
+        "CompVis/stable-diffusion: model card (v1-2: 237k, 194k and 515k steps), lr_scheduler.py, ddpm.py",
     ),
-    Recipe(
+    _recipe(
         "bloom",
-        _shipped(
-            "BLOOM-176B",
-            97_656,
-            "bigscience: tr11-176B-ml.slurm",
-            _warm_cosine(6e-5, 6e-6, _counted(183_105, 2048), _counted(200_000_000, 2048)),
-            0.95,
-            weight_decay=0.1,
-            clip=True,
-            notes=(_BATCH_GROWS,),
-        ),
-        Evidence.READ,
+        "BLOOM-176B",
+        97_656,
+        adamw(lr=_warm_cosine(6e-5, 6e-6, 183_105, 200_000_000, 2048), theta=0.95, weight_decay=0.1),
+        "bigscience: tr11-176B-ml.slurm",
+        **_CLIPPED_IN_GROWING_BATCHES,
     ),
-    Recipe(
+    _recipe(
         "deepseek_v3",
-        _shipped(
-            "DeepSeek-V3",
-            235_239,
-            'a secondary text on DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 4.2',
-            _deepseek_rate(),
-            0.95,
-            weight_decay=0.1,
-            clip=True,
-            notes=(_BATCH_GROWS,),
-        ),
-        Evidence.READ,
+        "DeepSeek-V3",
+        235_239,
+        adamw(lr=_deepseek_rate(), theta=0.95, weight_decay=0.1),
+        'a secondary text on DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 4.2',
+        **_CLIPPED_IN_GROWING_BATCHES,
     ),
-    Recipe(
+    _recipe(
         "nanogpt",
-        _shipped(
-            "nanoGPT (GPT-2 124M)",
-            600_000,
-            "karpathy/nanoGPT: train.py",
-            _nanogpt_rate(),
-            0.95,
-            weight_decay=0.1,
-            clip=True,
-        ),
-        Evidence.READ,
+        "nanoGPT (GPT-2 124M)",
+        600_000,
+        adamw(lr=_nanogpt_rate(), theta=0.95, weight_decay=0.1),
+        "karpathy/nanoGPT: train.py",
+        clipping=_NORM_ONE,
     ),
 )
 
@@ -285,14 +210,7 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name; hyphens count as underscores, capitals as small letters.
-
-    Raises:
-        MethodError: there is none of that name; the message offers the closest.
-    """
-    wanted = name.strip().lower().replace("-", "_")
-    if wanted in _BY_NAME:
-        return _BY_NAME[wanted]
-    close = get_close_matches(wanted, _BY_NAME, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(_BY_NAME)}"
-    raise MethodError(f"no recipe is called {name!r}; {hint}")
+    """A recipe by its name, however it is spelled; MethodError offers the closest where there is none."""
+    if spelled(name) not in _BY_NAME:
+        raise unknown("no recipe is called", name, _BY_NAME)
+    return _BY_NAME[spelled(name)]

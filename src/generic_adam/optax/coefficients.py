@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
-from generic_adam.methods.method import check_alpha, check_beta, check_theta
+from generic_adam.methods.method import check_sequence
 from generic_adam.optax.schedule import (
     Given,
     Moment,
@@ -79,7 +79,10 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
         return tree.Opaque(Given(jnp.asarray(value)), "given array")
     try:
         schedule = schedule_of(value)
-        _CHECKS[name](schedule)
+        if name == "eps":
+            check_not_negative(eps=schedule(1))
+        else:
+            check_sequence(name, schedule)
     except ScheduleError as error:
         raise OptimizerError(f"{name}: {error}") from error
     return schedule
@@ -90,14 +93,6 @@ def check_not_negative(**values: object) -> None:
     for name, value in values.items():
         if isinstance(value, int | float) and not 0 <= value < math.inf:
             raise OptimizerError(f"{name} is {value}; expected a finite number >= 0")
-
-
-_CHECKS = {
-    "alpha": check_alpha,
-    "beta": check_beta,
-    "theta": check_theta,
-    "eps": lambda eps: check_not_negative(eps=eps(1)),
-}
 
 
 class RunningSchedules:
