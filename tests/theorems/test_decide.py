@@ -59,7 +59,7 @@ def test_witnesses_are_typed():
     assert decide.positive(parse("3 - t"), horizon=2).holds
     falls = decide.non_decreasing(parse("0.99 if t < 500 else 0.98"))
     assert falls.witness == StepWitness(500, 0.98)
-    grows = decide.almost_non_increasing(parse("t^0.25"))
+    grows = decide.step_sizes(Method("t^0.25", 0.9, 0.75))
     assert isinstance(grows.witness, GrowthWitness)
     assert str(grows.witness) == "chi_t ~ t^(1/4)"
     floor = decide.paper_ratio(Method(0.001, 0.9, 0.999))
@@ -68,9 +68,9 @@ def test_witnesses_are_typed():
 
 
 def test_the_constant_and_the_rate_come_with_the_decision():
-    found = decide.almost_non_increasing(parse("min(t, 7)/t"))
+    found = decide.step_sizes(Method("min(t, 7)/t", 0.9, 0.75))
     assert found.constant == pytest.approx(1, abs=1e-15)
-    assert found.exact
+    assert "C0 = 1" in found.reason
     rate = decide.paper_ratio(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).rate
     assert rate is not None
     assert (rate.power, rate.log) == (Fraction(-1, 2), 1)

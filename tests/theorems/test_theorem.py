@@ -46,7 +46,7 @@ CHANGES = {
 @pytest.mark.parametrize("attribute", CHANGES)
 def test_every_departure_is_seen_and_keeps_the_paper_s_theorem_away(attribute):
     changed = replace(PAPER, **CHANGES[attribute])
-    assert attribute in {one.attribute for one in departures(changed)}
+    assert attribute in dict(departures(changed))
     found = Weighted().examine(changed)
     assert not found.covers
     assert found.verdict is Verdict.UNDECIDED
@@ -54,7 +54,7 @@ def test_every_departure_is_seen_and_keeps_the_paper_s_theorem_away(attribute):
 
 
 def test_the_papers_algorithm_departs_in_nothing():
-    assert departures(PAPER) == ()
+    assert not list(departures(PAPER))
     assert Weighted().examine(PAPER).verdict is Verdict.CERTIFIED
     for theorem in THEOREMS:
         assert theorem.allows <= {field.name for field in fields(Algorithm)}

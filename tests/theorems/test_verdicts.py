@@ -12,7 +12,6 @@ from generic_adam.theorems.verdicts import (
     Rate,
     Status,
     Verdict,
-    condition_to_dict,
     rate_of,
     verdict_of,
 )
@@ -49,5 +48,5 @@ def test_a_rate_reads_as_mathematics_does(powers, text):
 @pytest.mark.parametrize("witness", [None, 7, "alpha_t of order 1"])
 def test_a_condition_is_plain_data(witness):
     condition = Condition(2, Status.FAILS, "It falls.", witness)
-    plain = json.loads(json.dumps(condition_to_dict(condition)))
+    plain = json.loads(json.dumps(condition.to_dict()))
     assert Condition(**plain | {"status": Status(plain["status"])}) == condition

@@ -8,10 +8,9 @@ from generic_adam.errors import TheoremError
 from generic_adam.theorems.amsgrad import RunningMaximum
 from generic_adam.theorems.clipping import Clipped, FullBatch
 from generic_adam.theorems.decay import Decay
-from generic_adam.theorems.defossez import Defossez
 from generic_adam.theorems.delayed import Delayed
 from generic_adam.theorems.epsilon import Epsilon
-from generic_adam.theorems.literature import REPORTED, MukkamalaHein, Reddi2018, RobbinsMonro
+from generic_adam.theorems.literature import REPORTED, Defossez, MukkamalaHein, Reddi2018, RobbinsMonro
 from generic_adam.theorems.regret import Regret
 from generic_adam.theorems.special import Averaging, BigBatch, Sign
 from generic_adam.theorems.theorem import Theorem

@@ -8,11 +8,9 @@ What is proved about single sequences is proved in `schedules.prove` and `schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import MappingProxyType
 
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
@@ -23,18 +21,15 @@ from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
-from generic_adam.schedules.sums import SumError, checked_horizon, late_value, partial_sum, partial_sums
+from generic_adam.schedules.sums import SumError, checked_horizon, late_value, partial_sum
 from generic_adam.theorems.verdicts import Rate, Status, rate_of
+
+_LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True)
 class StepWitness:
-    """A step at which the hypothesis is violated.
-
-    Attributes:
-        t: the step.
-        value: the value of the sequence there, as near as a float is.
-    """
+    """A step at which the hypothesis is violated, and the value there, as near as a float is."""
 
     t: int
     value: float | None = None
@@ -45,13 +40,7 @@ class StepWitness:
 
 @dataclass(frozen=True)
 class GrowthWitness:
-    """A sequence whose order of growth violates the hypothesis.
-
-    Attributes:
-        sequence: which sequence, such as "chi_t".
-        growth: its order.
-        variable: "t" for a sequence, "T" for sums up to T.
-    """
+    """A sequence, such as "chi_t", whose order of growth violates the hypothesis; sums are up to "T"."""
 
     sequence: str
     growth: Growth
@@ -65,12 +54,7 @@ class GrowthWitness:
 
 @dataclass(frozen=True)
 class LimitWitness:
-    """A sequence whose limit violates the hypothesis.
-
-    Attributes:
-        sequence: which sequence.
-        limit: its limit.
-    """
+    """A sequence whose limit violates the hypothesis."""
 
     sequence: str
     limit: float
@@ -91,78 +75,67 @@ class Decision:
         reason: one sentence.
         witness: what violates it, where it fails.
         constant: C0, where an almost non-increasing sequence was asked for: never below the true one.
-        exact: whether that constant is attained.
-        rate: the rate, where one was asked for and the answer is "holds".
-        growths: the orders that the answer rests on, by name.
+        order: the order of a ratio or a bound that was asked to tend to 0, whether it does or not.
     """
 
     status: Status
     reason: str
     witness: Witness | None = None
     constant: float | None = None
-    exact: bool = False
-    rate: Rate | None = None
-    growths: Mapping[str, Growth] = field(default_factory=lambda: MappingProxyType({}))
+    order: Growth | None = None
 
     @property
     def holds(self) -> bool:
         """Whether the answer is "holds"."""
         return self.status is Status.HOLDS
 
+    @property
+    def rate(self) -> Rate | None:
+        """The order as a rate, where the answer is "holds"."""
+        return rate_of(self.order) if self.holds and self.order is not None else None
+
+
+def by_form(holds: bool, told: str, otherwise: str) -> Decision:
+    """What the form of a sequence answers at once, with a sentence for either answer."""
+    return Decision(Status.HOLDS, told) if holds else Decision(Status.FAILS, otherwise)
+
 
 def positive(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t > 0 for every t (or every t <= horizon)."""
-    proof = every(schedule, Claim.POSITIVE, _last(horizon), Budget())
-    return _from_proof(schedule, proof, f"{name} > 0", name)
+    return _in_range(schedule, name, f"{name} > 0", (schedule, Claim.POSITIVE, _last(horizon)))
 
 
 def not_negative(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t >= 0 for every t (or every t <= horizon)."""
-    proof = every(schedule, Claim.NOT_NEGATIVE, _last(horizon), Budget())
-    return _from_proof(schedule, proof, f"{name} >= 0", name)
+    return _in_range(schedule, name, f"{name} >= 0", (schedule, Claim.NOT_NEGATIVE, _last(horizon)))
 
 
 def in_unit_interval(
-    schedule: Schedule,
-    horizon: int | None = None,
-    *,
-    zero: bool = True,
-    name: str = "u_t",
+    schedule: Schedule, horizon: int | None = None, *, zero: bool = True, name: str = "u_t"
 ) -> Decision:
     """0 <= u_t < 1 for every t (or every t <= horizon); with zero=False, 0 < u_t < 1."""
-    last, budget = _last(horizon), Budget()
+    last, lower = _last(horizon), Claim.NOT_NEGATIVE if zero else Claim.POSITIVE
     claim = f"0 {'<=' if zero else '<'} {name} < 1"
-    proof = _worst(
-        every(schedule, Claim.NOT_NEGATIVE if zero else Claim.POSITIVE, last, budget),
-        every(1 - schedule, Claim.POSITIVE, last, budget),
-    )
-    return _from_proof(schedule, proof, claim, name)
+    return _in_range(schedule, name, claim, (schedule, lower, last), (1 - schedule, Claim.POSITIVE, last))
 
 
 def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
     """0 <= beta_t <= beta for every t, with a number beta < 1: (R1)."""
-    complement = 1 - beta
+    complement, last = 1 - beta, _last(horizon)
     growth = complement.growth
     if horizon is None and growth is not None and growth.trend < 0 and growth.sign > 0:
         order = scale_text(growth, "t")
         reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
         return Decision(Status.FAILS, reason, GrowthWitness("1 - beta_t", growth))
-    last, budget = _last(horizon), Budget()
-    proof = _worst(
-        every(beta, Claim.NOT_NEGATIVE, last, budget), every(complement, Claim.POSITIVE, last, budget)
-    )
-    if proof.t is not None:
-        witness = _step(beta, proof.t)
-        reason = f"beta_t = {_shown(beta, proof.t)} at t = {proof.t} is outside [0, 1) (R1)."
-        return Decision(Status.FAILS, reason, witness)
-    if proof.holds and (horizon is not None or _stays_away_from_zero(complement, growth)):
-        constant = beta.constant_value
-        if constant is not None:
-            return Decision(Status.HOLDS, f"beta_t = {constant:g} for every t, below 1 (R1).")
-        reason = f"beta_t stays in [0, beta] with beta < 1 (R1): {_how(proof, last)}."
-        return Decision(Status.HOLDS, reason)
-    return Decision(
-        Status.UNDECIDED, f"Whether beta_t stays below some beta < 1 (R1) is open: {_open(proof)}."
+    proof = _proved((beta, Claim.NOT_NEGATIVE, last), (complement, Claim.POSITIVE, last))
+    if proof.holds and not (horizon is not None or _stays_away_from_zero(complement, growth)):
+        proof = replace(proof, holds=None)
+    return _answered(
+        beta,
+        proof,
+        refuted=lambda t: f"beta_t = {_shown(beta, t)} at t = {t} is outside [0, 1) (R1).",
+        held=f"beta_t stays in [0, beta] with beta < 1 (R1): {_how(beta, proof, last)}.",
+        question="beta_t stays below some beta < 1 (R1)",
     )
 
 
@@ -175,59 +148,53 @@ def _stays_away_from_zero(complement: Schedule, growth: Growth | None) -> bool:
 
 def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
     """0 < theta_t < 1 for every t, and never falling: (R2)."""
-    last, budget, complement = _last(horizon), Budget(), 1 - theta
+    last, complement = _last(horizon), 1 - theta
     # Of a callable the values are exact, and 1 less them are not.
     falling = -theta if isinstance(theta, Opaque) else complement
     # Where it never falls, theta_1 > 0 says it for every t.
-    first = every(theta, Claim.POSITIVE, 1, budget)
-    proof = _worst(
-        first, every(complement, Claim.POSITIVE, last, budget), every(falling, Claim.FALLING, last, budget)
+    proof = _proved(
+        (theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last), (falling, Claim.FALLING, last)
     )
-    if proof.t is not None:
-        return Decision(Status.FAILS, _refuted_theta(theta, proof.t), _step(theta, proof.t))
-    if proof.holds:
-        constant = theta.constant_value
-        if constant is not None:
-            reason = f"theta_t = {constant:g} for every t: in (0, 1) and non-decreasing (R2)."
-        else:
-            reason = f"0 < theta_t < 1 and non-decreasing (R2): {_how(proof, last)}."
-        return Decision(Status.HOLDS, reason)
-    reason = f"Whether theta_t stays in (0, 1) and never decreases (R2) is open: {_open(proof)}."
-    return Decision(Status.UNDECIDED, reason)
+    return _answered(
+        theta,
+        proof,
+        refuted=lambda t: _refuted_theta(theta, t),
+        held=f"0 < theta_t < 1 and non-decreasing (R2): {_how(theta, proof, last)}.",
+        question="theta_t stays in (0, 1) and never decreases (R2)",
+    )
 
 
 def _refuted_theta(theta: Schedule, t: int) -> str:
     if theta.constant_value == 0:
         return "theta_t = 0 for every t; (R2) needs theta_t > 0."
     here = _shown(theta, t)
-    if every(theta, Claim.POSITIVE, t).t == t:
-        return f"theta_t = {here} at t = {t}; (R2) needs theta_t > 0."
-    if every(1 - theta, Claim.POSITIVE, t).t == t:
-        return f"theta_t = {here} at t = {t}; (R2) needs theta_t < 1."
+    for side, needed in ((theta, "theta_t > 0"), (1 - theta, "theta_t < 1")):
+        if every(side, Claim.POSITIVE, t).t == t:
+            return f"theta_t = {here} at t = {t}; (R2) needs {needed}."
     before = _shown(theta, t - 1)
+    change = f"falls from {before} to {here} at t = {t}"
     if before == here:
         with Precision():
             fall = ball(value(1 - theta, t)) - ball(value(1 - theta, t - 1))
-        change = f"theta_t falls by {fall.str(4, radius=False)} from {before} at t = {t}"
-    else:
-        change = f"theta_t falls from {before} to {here} at t = {t}"
-    return f"{change}; (R2) needs it non-decreasing."
+        change = f"falls by {fall.str(4, radius=False)} from {before} at t = {t}"
+    return f"theta_t {change}; (R2) needs it non-decreasing."
 
 
-def almost_non_increasing(chi: Schedule, horizon: int | None = None, *, name: str = "chi_t") -> Decision:
-    """u_t > 0 and u_t <= C0 min_{i<=t} u_i for every t, with C0: (R3) asks it of chi_t."""
-    inside = positive(chi, horizon, name=name)
-    if not inside.holds:
-        return inside
-    return _almost_non_increasing(chi, horizon, name)
-
-
-def _almost_non_increasing(chi: Schedule, horizon: int | None, name: str) -> Decision:
+def step_sizes(method: Method, horizon: int | None = None) -> Decision:
+    """(R3): chi_t = alpha_t / sqrt(1 - theta_t) > 0 and chi_t <= C0 min_{i<=t} chi_i for every t, with C0."""
+    chi, name = chi_of(method), "chi_t = alpha_t/sqrt(1-theta_t)"
+    for part, sequence in (("alpha_t", method.alpha), ("1 - theta_t", 1 - method.theta)):
+        found = positive(sequence, horizon, name=part)
+        if isinstance(found.witness, StepWitness):
+            t = found.witness.t
+            reason = f"{part} = {_shown(sequence, t)} at t = {t}; (R3) needs chi_t > 0."
+            return replace(found, reason=reason)
+        if not found.holds:
+            return found if horizon is not None else _open_rise(chi)
     growth = chi.growth
-    growths = MappingProxyType({} if growth is None else {"chi": growth})
     if horizon is None and growth is not None and growth.trend > 0:
         reason = f"{name} grows like {growth}: not almost non-increasing (R3)."
-        return Decision(Status.FAILS, reason, GrowthWitness("chi_t", growth), growths=growths)
+        return Decision(Status.FAILS, reason, GrowthWitness("chi_t", growth))
     # For ever the answer is the growth's; how large C0 is is worth a part of the time.
     rise = least_rise(chi, _last(horizon), Budget(SECONDS / 4 if horizon is None else SECONDS))
     known = rise.constant if math.isfinite(rise.constant) else None
@@ -236,37 +203,21 @@ def _almost_non_increasing(chi: Schedule, horizon: int | None, name: str) -> Dec
         reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3){cost}."
     elif horizon is not None:
         reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
-        return Decision(Status.UNDECIDED, reason, growths=growths)
+        return Decision(Status.UNDECIDED, reason)
     elif growth is not None:
         order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
         reason = f"{name} {order}: almost non-increasing (R3){cost}."
     elif known is not None:
         reason = f"{name} is almost non-increasing by its form (R3){cost}."
     else:
-        return _open_rise(chi, "")
-    return Decision(Status.HOLDS, reason, None, known, rise.exact, growths=growths)
+        return _open_rise(chi)
+    return Decision(Status.HOLDS, reason, constant=known)
 
 
-def _open_rise(chi: Schedule, note: str) -> Decision:
-    steps = 10_000
-    if not note:
-        seen = least_rise(chi, steps).constant
-        note = f"C0 = {seen:.4g} on the first {steps:,} steps, which proves nothing"
-    return Decision(Status.UNDECIDED, f"Whether chi_t is almost non-increasing (R3) is open: {note}.")
-
-
-def step_sizes(method: Method, horizon: int | None = None) -> Decision:
-    """(R3): chi_t = alpha_t / sqrt(1 - theta_t) > 0 is almost non-increasing, with C0."""
-    parts = (("alpha_t", method.alpha), ("1 - theta_t", 1 - method.theta))
-    for name, sequence in parts:
-        found = positive(sequence, horizon, name=name)
-        if isinstance(found.witness, StepWitness):
-            t = found.witness.t
-            reason = f"{name} = {_shown(sequence, t)} at t = {t}; (R3) needs chi_t > 0."
-            return replace(found, reason=reason)
-        if not found.holds:
-            return found if horizon is not None else _open_rise(chi_of(method), "")
-    return _almost_non_increasing(chi_of(method), horizon, "chi_t = alpha_t/sqrt(1-theta_t)")
+def _open_rise(chi: Schedule) -> Decision:
+    seen = f"C0 = {least_rise(chi, _LOOKED_AT).constant:.4g} on the first {_LOOKED_AT:,} steps"
+    reason = f"Whether chi_t is almost non-increasing (R3) is open: {seen}, which proves nothing."
+    return Decision(Status.UNDECIDED, reason)
 
 
 def chi_of(method: Method) -> Schedule:
@@ -282,17 +233,14 @@ def limit_is_one(theta: Schedule) -> Decision:
     growth = (1 - theta).growth
     if growth is None:
         return Decision(Status.UNDECIDED, "The order of 1 - theta_t is not known.")
-    growths = MappingProxyType({"1 - theta": growth})
     if growth.is_zero or growth.trend < 0:
-        return Decision(
-            Status.HOLDS, f"1 - theta_t is of order {growth}: theta_t tends to 1.", growths=growths
-        )
+        return Decision(Status.HOLDS, f"1 - theta_t is of order {growth}: theta_t tends to 1.")
     reason = "theta_t does not tend to 1: 1 - theta_t stays above a positive number."
     if theta.is_constant:
         reason = f"theta_t stays at {theta} and would have to tend to 1."
     limit = growth.limit
     witness = GrowthWitness("1 - theta_t", growth) if limit is None else LimitWitness("theta_t", 1 - limit)
-    return Decision(Status.FAILS, reason, witness, growths=growths)
+    return Decision(Status.FAILS, reason, witness)
 
 
 def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
@@ -300,12 +248,10 @@ def sum_diverges(schedule: Schedule, name: str = "u") -> Decision:
     growth = two_sided(schedule)
     if growth is None or growth.sign < 0:
         return Decision(Status.UNDECIDED, f"The order of {name}_t is not known.")
-    growths = MappingProxyType({name: growth})
+    told = f"The sum of {name}_t is {{}}: its terms are of order {growth}."
     if growth.sum_diverges:
-        reason = f"The sum of {name}_t is infinite: its terms are of order {growth}."
-        return Decision(Status.HOLDS, reason, growths=growths)
-    reason = f"The sum of {name}_t is finite: its terms are of order {growth}."
-    return Decision(Status.FAILS, reason, GrowthWitness(f"{name}_t", growth), growths=growths)
+        return Decision(Status.HOLDS, told.format("infinite"))
+    return Decision(Status.FAILS, told.format("finite"), GrowthWitness(f"{name}_t", growth))
 
 
 def two_sided(schedule: Schedule) -> Growth | None:
@@ -345,24 +291,10 @@ def ratio(method: Method, steps: int) -> float:
       SumError: alpha_T is not positive, or the sum cannot be computed.
     """
     total = checked_horizon(steps)
-    last = _positive_step(method, total)
-    return partial_sum(weighted_steps(method), total) / (total * last)
-
-
-def ratios(method: Method, horizons: Iterable[int]) -> Iterator[tuple[int, float]]:
-    """The ratio of condition 4 at several T, from the smallest up, left out where it cannot be computed."""
-    ends = sorted(set(horizons))
-    with suppress(ScheduleError):
-        for end, total in zip(ends, partial_sums(weighted_steps(method), ends), strict=True):
-            with suppress(ScheduleError):
-                yield end, total / (end * _positive_step(method, end))
-
-
-def _positive_step(method: Method, steps: int) -> float:
-    last = late_value(method.alpha, steps)
+    last = late_value(method.alpha, total)
     if not last > 0:
         raise SumError(f"alpha_T is {last} at T = {steps}, expected a positive number")
-    return last
+    return partial_sum(weighted_steps(method), total) / (total * last)
 
 
 def ratio_growth(method: Method) -> Growth | None:
@@ -384,19 +316,18 @@ def paper_ratio(method: Method) -> Decision:
             return Decision(Status.FAILS, reason, GrowthWitness("alpha_t", alpha))
         reason = f"Whether {name} tends to 0 is open: the growth of alpha_t or theta_t is not known."
         return Decision(Status.UNDECIDED, reason)
-    text, growths = scale_text(order, "T"), MappingProxyType({"ratio": order})
+    text, limit = scale_text(order, "T"), order.limit
     if order.trend < 0:
         reason = f"{name} is of order {text}, which tends to 0 (Corollary SC)."
-        return Decision(Status.HOLDS, reason, rate=rate_of(order), growths=growths)
-    limit = order.limit
+        return Decision(Status.HOLDS, reason, order=order)
     witness: Witness = GrowthWitness("ratio", order, "T") if limit is None else LimitWitness("ratio", limit)
     if order.trend > 0:
-        reason = f"{name} grows like {text} and does not tend to 0 (Corollary SC)."
+        ends = f"grows like {text} and does not tend to 0 (Corollary SC)"
     elif limit is None:
-        reason = f"{name} stays between two positive constants and does not tend to 0 (Corollary SC)."
+        ends = "stays between two positive constants and does not tend to 0 (Corollary SC)"
     else:
-        reason = f"{name} tends to {limit:.4g}, not to 0 (Corollary SC): the bound has a floor."
-    return Decision(Status.FAILS, reason, witness, growths=growths)
+        ends = f"tends to {limit:.4g}, not to 0 (Corollary SC): the bound has a floor"
+    return Decision(Status.FAILS, f"{name} {ends}.", witness, order=order)
 
 
 def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decision:
@@ -412,9 +343,12 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
         method: the three sequences.
         first_theta_may_be_zero: theta_1 = 0 is allowed (where an epsilon keeps the denominator positive).
     """
+    theta = method.theta
+    if first_theta_may_be_zero and theta(1) == 0:  # 1/2 in place of the 0 leaves the rest as it is
+        theta = join(Fraction(1, 2), 2, theta)
     for step in (
         bounded_below_one(method.beta),
-        _theta_inside(method.theta, first_theta_may_be_zero),
+        in_unit_interval(theta, zero=False, name="theta_t"),
         limit_is_one(method.theta),
         not_negative(method.alpha, name="alpha_t"),
     ):
@@ -423,67 +357,64 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
     alpha, q = two_sided(method.alpha), (1 - method.theta).growth
     if alpha is None or q is None or q.sign <= 0:
         return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
-    return _on_the_scale(alpha, q)
-
-
-def _theta_inside(theta: Schedule, first_may_be_zero: bool) -> Decision:
-    inside = in_unit_interval(theta, zero=False, name="theta_t")
-    zero_at_first = isinstance(inside.witness, StepWitness) and inside.witness == StepWitness(1, 0.0)
-    if not (first_may_be_zero and zero_at_first):
-        return inside
-    # From t = 2 on as before: a beginning of 1/2 in place of the 0 leaves the rest as it is.
-    return in_unit_interval(_with_first(theta), zero=False, name="theta_t")
-
-
-def _with_first(theta: Schedule) -> Schedule:
-    return join(Fraction(1, 2), 2, theta)
-
-
-def _on_the_scale(alpha: Growth, q: Growth) -> Decision:
     if not alpha.sum_diverges:
-        reason = f"The sum of alpha_t is finite: its terms are of order {alpha}."
-        return Decision(Status.FAILS, reason, GrowthWitness("alpha_t", alpha))
+        return sum_diverges(method.alpha, "alpha")
+    order = _order_on_the_scale(alpha, q)
+    if order is None:
+        return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
+    told = f"Theorem W's bound is of order {scale_text(order, 'T')}, which"
+    if order.trend < 0:
+        return Decision(Status.HOLDS, f"{told} tends to 0.", order=order)
+    witness = GrowthWitness("bound", order, "T")
+    return Decision(Status.FAILS, f"{told} does not tend to 0.", witness, order=order)
+
+
+def _order_on_the_scale(alpha: Growth, q: Growth) -> Growth | None:
     root = q.raised_to(Fraction(1, 2))
     inverse = None if root is None else root.inverse()
     total, squares = alpha.partial_sums(), q.partial_sums()
     noise = None if root is None else (alpha * root).partial_sums()
     divisor = None if total is None else total.inverse()
     if inverse is None or divisor is None or squares is None or noise is None:
-        return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
-    step = alpha * inverse
-    order = (
-        CONSTANT.largest(noise) if step.trend <= 0 else step * step * CONSTANT.largest(squares)
-    ) * divisor
-    growths = MappingProxyType({"alpha": alpha, "1 - theta": q, "chi": step, "rate": order})
-    if order.trend < 0:
-        reason = f"Theorem W's bound is of order {scale_text(order, 'T')}, which tends to 0."
-        return Decision(Status.HOLDS, reason, rate=rate_of(order), growths=growths)
-    reason = f"Theorem W's bound is of order {scale_text(order, 'T')}, which does not tend to 0."
-    return Decision(Status.FAILS, reason, GrowthWitness("bound", order, "T"), growths=growths)
+        return None
+    chi = alpha * inverse
+    return (CONSTANT.largest(noise) if chi.trend <= 0 else chi * chi * CONSTANT.largest(squares)) * divisor
 
 
 def _last(horizon: int | None) -> float:
     return math.inf if horizon is None else horizon
 
 
-def _worst(*proofs: Proof) -> Proof:
+def _proved(*claims: tuple[Schedule, Claim, float]) -> Proof:
     """Several claims together: the earliest refutation, else what is open, else a proof of all."""
+    budget = Budget()
+    proofs = [every(schedule, claim, last, budget) for schedule, claim, last in claims]
     refuted = [proof for proof in proofs if proof.t is not None]
     if refuted:
         return min(refuted, key=lambda proof: proof.t or 0)
-    for proof in proofs:
-        if proof.holds is None:
-            return proof
-    return max(proofs, key=lambda proof: proof.by_form_from)
+    left_open = next((proof for proof in proofs if proof.holds is None), None)
+    return left_open or max(proofs, key=lambda proof: proof.by_form_from)
 
 
-def _from_proof(schedule: Schedule, proof: Proof, claim: str, name: str) -> Decision:
-    if proof.holds:
-        return Decision(Status.HOLDS, f"{claim} for every t asked about.")
+def _answered(
+    schedule: Schedule, proof: Proof, *, refuted: Callable[[int], str], held: str, question: str
+) -> Decision:
     if proof.t is not None:
-        reason = f"{name} = {_shown(schedule, proof.t)} at t = {proof.t}; expected {claim}."
-        return Decision(Status.FAILS, reason, _step(schedule, proof.t))
-    return Decision(Status.UNDECIDED, f"Whether {claim} is open: {_open(proof)}.")
+        return Decision(Status.FAILS, refuted(proof.t), _step(schedule, proof.t))
+    if proof.holds:
+        return Decision(Status.HOLDS, held)
+    tried = proof.note or f"no violation up to t = {proof.checked_to:,}, which proves nothing about later t"
+    return Decision(Status.UNDECIDED, f"Whether {question} is open: {tried}.")
+
+
+def _in_range(schedule: Schedule, name: str, claim: str, *claims: tuple[Schedule, Claim, float]) -> Decision:
+    return _answered(
+        schedule,
+        _proved(*claims),
+        refuted=lambda t: f"{name} = {_shown(schedule, t)} at t = {t}; expected {claim}.",
+        held=f"{claim} for every t asked about.",
+        question=claim,
+    )
 
 
 def _number(schedule: Schedule, t: int) -> Number | None:
@@ -508,15 +439,11 @@ def _shown(schedule: Schedule, t: int) -> str:
     return ball(found).str(6, radius=False) if short in {"0", "-0"} and found != 0 else short
 
 
-def _how(proof: Proof, last: float) -> str:
+def _how(schedule: Schedule, proof: Proof, last: float) -> str:
+    if schedule.constant_value is not None:
+        return f"it is {schedule.constant_value:g} for every t"
     if math.isfinite(last):
         return f"shown for every t up to {last:.0f}"
     if proof.by_form_from <= 1:
         return "by its form, for every t"
     return f"checked step by step to t = {proof.by_form_from}, by its form from there on"
-
-
-def _open(proof: Proof) -> str:
-    if proof.note:
-        return proof.note
-    return f"no violation up to t = {proof.checked_to:,}, which proves nothing about later t"

@@ -5,30 +5,109 @@ convex problems: with :math:`\beta_t = 0`, :math:`\alpha_t = \eta/\sqrt t`, :mat
 added to the root and :math:`1 - 1/t \le \theta_t \le 1 - c/t` for some :math:`0 < c \le 1`, the regret in online
 convex optimisation (bounded domain, bounded gradients) is :math:`O(\sqrt T)`, so that the average regret is
 :math:`O(1/\sqrt T)`.
+
+**Defossez, Bottou, Bach and Usunier** (their Theorem 4) bound Adam with constants on a finite horizon. Their Adam
+has :math:`m_n = \beta m_{n-1} + g_n`, :math:`v_n = \theta v_{n-1} + g_n^2` and
+:math:`x_n = x_{n-1} - \alpha_n m_n/\sqrt{\epsilon + v_n}`, with
+:math:`\alpha_n = \alpha(1-\beta)\sqrt{(1-\theta^n)/(1-\theta)}`; in the averages of Generic Adam that is
+:math:`\alpha_t = \alpha\sqrt{1-\theta^t}`: the correction of the second moment, and none of the first. (They
+add :math:`\epsilon` to :math:`v_n` at every step, :math:`(1-\theta)\epsilon` on the scale of an average;
+Generic Adam starts from it.) With
+:math:`\|g\|_\infty \le R - \sqrt\epsilon`, :math:`\tilde N = N - \beta/(1-\beta) > 0` and :math:`\tau = j`
+with probability proportional to :math:`1-\beta^{N-j}`,
+
+.. math::
+
+    \mathbb{E}\|\nabla F(x_\tau)\|^2 \le \frac{2R\,(F(x_0)-F^*)}{\alpha\tilde N}
+    + \frac{E}{\tilde N}\Big(\log\Big(1+\frac{R^2}{(1-\theta)\epsilon}\Big) - N\log\theta\Big),
+
+.. math::
+
+    E = \frac{\alpha d R L(1-\beta)}{(1-\beta/\theta)(1-\theta)}
+    + \frac{12 d R^2\sqrt{1-\beta}}{(1-\beta/\theta)^{3/2}\sqrt{1-\theta}}
+    + \frac{2\alpha^2 d L^2\beta}{(1-\beta/\theta)(1-\theta)^{3/2}}.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Add, Constant, Divide, Maximum, Schedule, Time, as_schedule, join, sqrt, t
+from generic_adam.schedules import (
+    Add,
+    Constant,
+    Divide,
+    Maximum,
+    Schedule,
+    Time,
+    as_schedule,
+    bias_correction,
+    join,
+    sqrt,
+    t,
+)
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.sums import checked_horizon
 from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision, GrowthWitness, by_form
+from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
+    CONVEX,
+    NOTHING,
     About,
+    Asked,
     Assumptions,
     Confidence,
     Finding,
+    Hypothesis,
     Reported,
     Theorem,
-    as_condition,
     vanishing_steps,
 )
-from generic_adam.theorems.verdicts import Condition, Rate, Status
+from generic_adam.theorems.verdicts import Rate, Status
+
+_ROOT = Rate(Fraction(-1, 2), Fraction(0), Fraction(0))
+
+
+def _constant(name: str) -> Hypothesis:
+    """A sequence of the method is constant by its form."""
+
+    def hypothesis(x: Algorithm) -> Decision:
+        one: Schedule = getattr(x.method, name)
+        held = f"{name}_t is constant, {one(1):.6g}." if one.is_constant else ""
+        return by_form(one.is_constant, held, f"{name}_t is not constant by its form.")
+
+    return hypothesis
+
+
+def _below_root(x: Algorithm) -> Decision:
+    """beta < sqrt(theta), compared as exact numbers where they are rational."""
+    beta, theta = x.method.beta, x.method.theta
+    if not (beta.is_constant and theta.is_constant):
+        return Decision(Status.UNDECIDED, "beta < sqrt(theta) is asked of constants.")
+    order = decide.positive(theta - beta * beta)
+    return replace(order, reason=f"beta < sqrt(theta){'' if order.holds else f' {order.status}'}.")
+
+
+def _no_momentum(x: Algorithm) -> Decision:
+    otherwise = "RMSProp has no momentum, and beta_t is not 0 by its form."
+    return by_form(x.method.beta == NOTHING, "beta_t = 0: RMSProp has no momentum.", otherwise)
+
+
+def _falls_as_root(name: str, schedule: Schedule) -> Decision:
+    scaled = collected(schedule * sqrt(t))
+    inside = scaled.is_constant and scaled(1) > 0
+    otherwise = f"{name} is not a positive number over sqrt(t) by its form."
+    return by_form(inside, f"{name} = {scaled(1):.6g}/sqrt(t)." if inside else "", otherwise)
+
+
+def _root_steps(x: Algorithm) -> Decision:
+    return _falls_as_root("alpha_t", x.method.alpha)
 
 
 class RobbinsMonro(Theorem):
@@ -49,18 +128,13 @@ class RobbinsMonro(Theorem):
         return (*super().outside(x, assume), *(() if not x.preconditioned else ("it is about plain SGD",)))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """The two sums."""
+        """The two sums; exact on the scale of growths."""
         del assume
-        return self.finding(robbins_monro_conditions(x.method.alpha), vanishing_steps(x.method.alpha)[1])
-
-
-def robbins_monro_conditions(alpha: Schedule) -> list[Condition]:
-    """The sum of alpha_t is infinite and that of alpha_t^2 finite; exact on the scale of growths."""
-    infinite = decide.sum_diverges(alpha, "alpha")
-    squares = decide.sum_diverges(alpha * alpha, "alpha^2")
-    turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
-    finite = Condition(2, turned.get(squares.status, Status.UNDECIDED), squares.reason)
-    return [as_condition(1, infinite), finite]
+        alpha = x.method.alpha
+        squares = decide.sum_diverges(alpha * alpha, "alpha^2")
+        turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
+        finite = Decision(turned.get(squares.status, Status.UNDECIDED), squares.reason)
+        return self.finding([decide.sum_diverges(alpha, "alpha"), finite], vanishing_steps(alpha)[1])
 
 
 class Reddi2018(Theorem):
@@ -79,24 +153,34 @@ class Reddi2018(Theorem):
     source: ClassVar = 'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018, Theorem 3'
     confidence: ClassVar = Confidence.FORMALISED
     allows: ClassVar = frozenset({"initial_v", "eps"})
+    hypotheses: ClassVar = (_constant("beta"), _constant("theta"), _below_root)
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """Beta and theta constant, beta < sqrt(theta), compared as exact numbers where they are rational."""
-        del assume
-        beta, theta = x.method.beta, x.method.theta
-        first = [
-            Condition(
-                number,
-                Status.HOLDS if one.is_constant else Status.FAILS,
-                f"{name} is {'' if one.is_constant else 'not '}constant.",
-            )
-            for number, name, one in ((1, "beta_t", beta), (2, "theta_t", theta))
-        ]
-        if beta.is_constant and theta.is_constant:
-            order = decide.positive(theta - beta * beta)
-            told = "beta < sqrt(theta)." if order.holds else f"beta < sqrt(theta) {order.status}."
-            first.append(Condition(3, order.status, told))
-        return self.finding(first)
+
+def _window(x: Algorithm) -> Decision:
+    """c <= t (1 - theta_t) <= 1 for every t, with some c > 0."""
+    asked = "some 0 < c <= 1 must satisfy c <= t (1 - theta_t) <= 1 for every t"
+    complement = 1 - x.method.theta
+    scaled = collected(complement * t)
+    if scaled.is_constant:
+        inside = decide.positive(join(1, 2, 1 - scaled)).holds or scaled == as_schedule(1)
+        told = f"{asked}; it is {scaled(1):.6g} throughout."
+        return by_form(inside and scaled(1) > 0, told, told)
+    match complement:
+        # t/max(t, K) and t/(t + k) lie in (0, 1]: the numerator decides.
+        case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
+            return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {complement}.")
+        case _:
+            pass
+    growth = scaled.growth
+    if growth is not None and growth.trend != 0:
+        witness = GrowthWitness("t (1 - theta_t)", growth)
+        return Decision(Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}.", witness)
+    for decision in (decide.positive(1 - scaled), decide.positive(scaled)):
+        if not decision.holds:
+            return replace(decision, reason=f"{asked}: {decision.reason}")
+    if growth is None or growth.sign <= 0:
+        return Decision(Status.UNDECIDED, f"{asked}; the order of t (1 - theta_t) is not known.")
+    return Decision(Status.HOLDS, f"{asked}: it does.")
 
 
 class MukkamalaHein(Theorem):
@@ -113,76 +197,125 @@ class MukkamalaHein(Theorem):
     )
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
+    takes: ClassVar = {"convex": CONVEX}
+    hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x: _falls_as_root("eps_t", x.eps))
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed, and convexity is needed."""
-        convex = () if assume.convex else ("it is about convex losses on a bounded domain, with projection",)
-        return (*super().outside(x, assume), *convex)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """The hypotheses on beta_t, alpha_t, theta_t and eps_t."""
-        del assume
-        conditions = (
-            _is_zero(x.method.beta),
-            _falls_as_root(2, "alpha_t", x.method.alpha),
-            _window(1 - x.method.theta),
-            _falls_as_root(4, "eps_t", x.eps),
-        )
-        return self.finding(conditions, Rate(Fraction(-1, 2), Fraction(0), Fraction(0)))
+    def rate(self, x: Algorithm) -> Rate:
+        """1/sqrt T."""
+        del x
+        return _ROOT
 
 
-def _is_zero(beta: Schedule) -> Condition:
-    if beta == as_schedule(0):
-        return Condition(1, Status.HOLDS, "beta_t = 0: RMSProp has no momentum.")
-    return Condition(1, Status.FAILS, "RMSProp has no momentum, and beta_t is not 0 by its form.")
+def _their_steps(x: Algorithm) -> Decision:
+    asked = "alpha_t must be alpha sqrt(1 - theta^t), the second moment's correction and no other"
+    theta = x.method.theta
+    if theta(1) == 0:
+        return Decision(Status.FAILS, f"{asked}, and theta_1 = 0.", decide.StepWitness(1, 0.0))
+    quotient = collected(x.method.alpha / sqrt(bias_correction(theta)))
+    held = f"alpha_t = {quotient(1):.6g} sqrt(1 - theta^t) for every t." if quotient.is_constant else ""
+    return by_form(quotient.is_constant, held, f"{asked}; by its form it is not.")
 
 
-def _falls_as_root(number: int, name: str, schedule: Schedule) -> Condition:
-    scaled = collected(schedule * sqrt(t))
-    if scaled.is_constant and scaled(1) > 0:
-        return Condition(number, Status.HOLDS, f"{name} = {scaled(1):.6g}/sqrt(t).")
-    return Condition(number, Status.FAILS, f"{name} is not a positive number over sqrt(t) by its form.")
+def _momentum_below(x: Algorithm) -> Decision:
+    order = decide.positive(x.method.theta - x.method.beta)
+    return replace(order, reason=f"beta_t < theta_t: {order.reason}")
 
 
-def _window(complement: Schedule) -> Condition:
-    """C <= t (1 - theta_t) <= 1 for every t, with some c > 0."""
-    asked = "some 0 < c <= 1 must satisfy c <= t (1 - theta_t) <= 1 for every t"
-    scaled = collected(complement * t)
-    if scaled.is_constant:
-        inside = decide.positive(join(1, 2, 1 - scaled)).holds or scaled == as_schedule(1)
-        status = Status.HOLDS if inside and scaled(1) > 0 else Status.FAILS
-        return Condition(3, status, f"{asked}; it is {scaled(1):.6g} throughout.")
-    match complement:
-        # t/max(t, K) and t/(t + k) lie in (0, 1]: the numerator decides.
-        case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
-            return Condition(3, Status.HOLDS, f"{asked}: 1 - theta_t = {complement}.")
-        case _:
-            pass
-    growth = scaled.growth
-    if growth is not None and growth.trend != 0:
-        return Condition(3, Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}.", str(growth))
-    below, above = decide.positive(1 - scaled), decide.positive(scaled)
-    for decision in (below, above):
-        if not decision.holds:
-            witness = decision.witness.t if isinstance(decision.witness, decide.StepWitness) else None
-            return Condition(3, decision.status, f"{asked}: {decision.reason}", witness)
-    if growth is None or growth.sign <= 0:
-        return Condition(3, Status.UNDECIDED, f"{asked}; the order of t (1 - theta_t) is not known.")
-    return Condition(3, Status.HOLDS, f"{asked}: it does.")
+def _long_enough(x: Algorithm) -> Decision:
+    asked = "the number of steps N must exceed beta/(1 - beta)"
+    if x.horizon is None or not x.method.beta.is_constant:
+        missing = "none is given" if x.horizon is None else "beta_t is not constant by its form"
+        return Decision(Status.UNDECIDED, f"{asked}; {missing}.")
+    order = decide.positive(as_schedule(x.horizon) * (1 - x.method.beta) - x.method.beta)
+    told = "exceeds" if order.holds else "does not exceed"
+    return Decision(order.status, f"N = {x.horizon:,} {told} beta/(1 - beta).")
 
 
-def _steady(x: Algorithm) -> dict[str, bool]:
-    return {
-        "a constant beta": not x.method.beta.is_constant,
-        "a constant theta": not x.method.theta.is_constant,
-    }
+class Defossez(Theorem):
+    """Defossez et al.'s Theorem 4: Adam with constants for N steps."""
+
+    name: ClassVar = "defossez2020"
+    title: ClassVar = "Defossez et al. 2020"
+    about: ClassVar = About.BOUND
+    statement: ClassVar = (
+        "an explicit bound on E |grad f(x_tau)|^2 after N steps, O(d log N/sqrt N) for alpha = 1/sqrt(N) and "
+        "theta = 1 - 1/N"
+    )
+    covered: ClassVar = "Adam with constants, epsilon under the root and the second moment's correction alone"
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_{t,k}| <= R - sqrt(epsilon)")
+    source: ClassVar = (
+        'Defossez, Bottou, Bach, Usunier, "A Simple Convergence Proof of Adam and Adagrad", TMLR 2022, '
+        "Theorem 4"
+    )
+    confidence: ClassVar = Confidence.PUBLISHED
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+    hypotheses: ClassVar = (
+        _constant("beta"),
+        _constant("theta"),
+        _momentum_below,
+        _their_steps,
+        _long_enough,
+    )
 
 
-def _rooted(x: Algorithm) -> dict[str, bool]:
-    return {
-        "learning rates eta/sqrt(t), not bias-corrected": _falls_as_root(1, "alpha_t", x.method.alpha).status
-        is not Status.HOLDS
-    }
+@dataclass(frozen=True)
+class DefossezBound:
+    """The right side of Theorem 4 with its parts.
+
+    Attributes:
+        start: the part that the gap at the start contributes.
+        noise: the part that E contributes.
+        E: the constant E.
+        effective_steps: N - beta/(1 - beta).
+    """
+
+    start: float
+    noise: float
+    E: float
+    effective_steps: float
+
+    @property
+    def value(self) -> float:
+        """What E |grad F(x_tau)|^2 is at most."""
+        return self.start + self.noise
+
+
+def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, steps: int) -> DefossezBound:
+    r"""Evaluate Theorem 4.
+
+    Args:
+      alpha: :math:`\alpha`, with alpha_t = alpha sqrt(1 - theta^t).
+      beta: the momentum constant, below theta.
+      theta: the second-moment constant.
+      problem: its `gradient_bound` is read here as a bound on every coordinate of every stochastic gradient,
+        so that :math:`R = G + \sqrt\epsilon`, and its `epsilon` as the one added to their :math:`v_n`.
+      steps: N, more than beta/(1 - beta).
+
+    Raises:
+      TheoremError: the constants are out of order or N is too small.
+    """
+    if not (alpha > 0 and 0 <= beta < theta < 1):
+        raise TheoremError(f"expected alpha > 0 and 0 <= beta < theta < 1, got {alpha}, {beta}, {theta}")
+    effective = checked_horizon(steps) - beta / (1 - beta)
+    if effective <= 0:
+        raise TheoremError(f"expected more than beta/(1 - beta) = {beta / (1 - beta):.6g} steps, got {steps}")
+    R = problem.coordinate_bound + math.sqrt(problem.epsilon)
+    L, d = problem.smoothness, problem.dimension
+    share, rest = 1 - beta / theta, 1 - theta
+    E = (
+        alpha * d * R * L * (1 - beta) / (share * rest)
+        + 12 * d * R**2 * math.sqrt(1 - beta) / (share**1.5 * math.sqrt(rest))
+        + 2 * alpha**2 * d * L**2 * beta / (share * rest**1.5)
+    )
+    noise = E / effective * (math.log1p(R**2 / (rest * problem.epsilon)) - steps * math.log(theta))
+    return DefossezBound(2 * R * problem.gap / (alpha * effective), noise, E, effective)
+
+
+_STEADY: Asked = {
+    "a constant beta": lambda x: x.method.beta.is_constant,
+    "a constant theta": lambda x: x.method.theta.is_constant,
+}
+_ROOTED: Asked = {"learning rates eta/sqrt(t), not bias-corrected": lambda x: _root_steps(x).holds}
 
 
 class Zhang2022(Reported):
@@ -200,14 +333,11 @@ class Zhang2022(Reported):
         "of n = 1,000 batches it is 1 - 1e-15 up to a constant"
     )
     confidence: ClassVar = Confidence.PUBLISHED
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """Constants with beta^2 < theta, and eta/sqrt(t)."""
-        del assume
-        method = x.method
-        above = decide.positive(method.theta - method.beta * method.beta).status is Status.FAILS
-        return {**_steady(x), "beta < sqrt(theta)": above, **_rooted(x)}
+    asks: ClassVar = {
+        **_STEADY,
+        "beta < sqrt(theta)": lambda x: _below_root(x).status is not Status.FAILS,
+        **_ROOTED,
+    }
 
 
 class Shi2021(Reported):
@@ -220,12 +350,7 @@ class Shi2021(Reported):
     statement: ClassVar = (
         "a neighbourhood is reached if theta exceeds a threshold that depends on the number of batches"
     )
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """No momentum, constant theta, and eta/sqrt(t)."""
-        del assume
-        return {"RMSProp, beta = 0": x.method.beta != as_schedule(0), **_steady(x), **_rooted(x)}
+    asks: ClassVar = {"RMSProp, beta = 0": lambda x: x.method.beta == NOTHING, **_STEADY, **_ROOTED}
 
 
 class Li2023(Reported):
@@ -241,12 +366,10 @@ class Li2023(Reported):
         "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
     )
     confidence: ClassVar = Confidence.PUBLISHED
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """Constants, and something added to the root."""
-        del assume
-        return {**_steady(x), "an eps beside the root": x.eps == as_schedule(0) or x.eps_under_root}
+    asks: ClassVar = {
+        **_STEADY,
+        "an eps beside the root": lambda x: x.eps != NOTHING and not x.eps_under_root,
+    }
 
 
 class Wang2023(Reported):
@@ -262,16 +385,11 @@ class Wang2023(Reported):
     statement: ClassVar = (
         "the order T^(-1/4) up to logarithms for the first power of the gradient; constants not at hand"
     )
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """Constants."""
-        del assume
-        return {**_steady(x), "a constant learning rate": not x.method.alpha.is_constant}
+    asks: ClassVar = {**_STEADY, "a constant learning rate": lambda x: x.method.alpha.is_constant}
 
 
 class XieLi2024(Reported):
-    """AdamW's limit, if there is one: a KKT point of the loss over a box."""
+    """AdamW's limit, if there is one: a KKT point of the loss over a box; decay is lr_t lambda."""
 
     name: ClassVar = "xie_li2024"
     title: ClassVar = "Xie-Li 2024"
@@ -286,32 +404,28 @@ class XieLi2024(Reported):
     )
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "decay"})
-
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """Exact gradients, decay, beta <= theta < 1, and learning rates that sum to infinity; decay is lr_t lambda."""
-        decayed = x.decay != as_schedule(0)
-        order = decide.not_negative(x.method.theta - x.method.beta)
-        return {
-            "exact gradients (a full batch)": not assume.full_batch,
-            "decoupled weight decay": not decayed,
-            **_steady(x),
-            "beta <= theta": order.status is Status.FAILS,
-            "learning rates with an infinite sum": decayed
-            and decide.sum_diverges(x.decay, "lr").status is Status.FAILS,
-        }
+    takes: ClassVar = {"full_batch": "it asks for exact gradients (a full batch)"}
+    asks: ClassVar = {
+        "decoupled weight decay": lambda x: x.decay != NOTHING,
+        **_STEADY,
+        "beta <= theta": lambda x: (
+            decide.not_negative(x.method.theta - x.method.beta).status is not Status.FAILS
+        ),
+        "learning rates with an infinite sum": lambda x: (
+            x.decay == NOTHING or decide.sum_diverges(x.decay, "lr").status is not Status.FAILS
+        ),
+    }
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """Whether the learning rate ever rises; that the iterates converge nobody says."""
-        plain = super().decide(x, assume)
+        del assume
         never = every(x.decay, Claim.FALLING)
         rises = {True: "the learning rate never rises", None: "whether the learning rate rises is open"}.get(
             never.holds, f"it asks for learning rates that never rise, and this one does at t = {never.t}"
         )
         decay = collected(x.decay / x.method.alpha)
         box = f", {1 / decay(1):g} here" if decay.is_constant else ""
-        return replace(
-            plain, conditions=(replace(plain.conditions[0], reason=f"{self.statement}{box}; {rises}."),)
-        )
+        return self.finding([Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")])
 
 
 REPORTED: tuple[Reported, ...] = (Zhang2022(), Shi2021(), Li2023(), Wang2023(), XieLi2024())

@@ -1,15 +1,14 @@
 """The vocabulary of theorems: what one covers, what it asks of the sequences, what it concludes.
 
 A theorem is a declaration: a subclass of `Theorem` says which algorithms it covers, which hypotheses the
-sequences have to meet for ever, and at which rate the gradient then vanishes. The certificate asks all of
-them and knows none by name.
+sequences have to meet for ever, and at which rate the gradient then vanishes; the base class does the rest.
+The certificate asks all of them and knows none by name.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -21,18 +20,11 @@ from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, StepWitness, two_sided
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import (
-    Condition,
-    Rate,
-    Status,
-    Verdict,
-    condition_to_dict,
-    rate_of,
-    verdict_of,
-)
+from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, rate_of, verdict_of
 
 NOTHING = as_schedule(0)
 EXACT = "every gradient is exact (a full batch)"
+CONVEX = "it is about convex losses on a bounded domain, with projection"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 
 
@@ -125,11 +117,11 @@ class Finding:
     @property
     def first_failing(self) -> Condition | None:
         """The first hypothesis that fails, else the first that is undecided, else None."""
-        for status in (Status.FAILS, Status.UNDECIDED):
-            for condition in self.conditions:
-                if condition.status is status:
-                    return condition
-        return None
+        return min(
+            (one for one in self.conditions if one.status is not Status.HOLDS),
+            key=lambda one: one.status is Status.UNDECIDED,
+            default=None,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
@@ -143,7 +135,7 @@ class Finding:
             "outside": list(self.outside),
             "needs": list(self.needs),
             "conclusion": self.conclusion,
-            "conditions": [condition_to_dict(condition) for condition in self.conditions],
+            "conditions": [condition.to_dict() for condition in self.conditions],
         }
 
 
@@ -162,7 +154,11 @@ class Offer:
     constants: dict[str, float]
 
 
-class Theorem(ABC):
+Hypothesis = Callable[[Algorithm], Decision]
+Asked = Mapping[str, Callable[[Algorithm], bool]]
+
+
+class Theorem:
     """A theorem as a declaration; its one instance is asked about algorithms.
 
     Attributes:
@@ -175,6 +171,8 @@ class Theorem(ABC):
         source: where it is from and where its proof is.
         confidence: how it is known.
         allows: the attributes of an `Algorithm` that may differ from the paper's algorithm.
+        takes: what has to be assumed of the run, by its name in `Assumptions`, and what is said where it is not.
+        hypotheses: what it asks of the sequences for ever; a theorem that needs more has its own `decide`.
     """
 
     name: ClassVar[str]
@@ -186,15 +184,22 @@ class Theorem(ABC):
     source: ClassVar[str]
     confidence: ClassVar[Confidence] = Confidence.PROVED
     allows: ClassVar[frozenset[str]] = frozenset()
+    takes: ClassVar[Mapping[str, str]] = {}
+    hypotheses: ClassVar[tuple[Hypothesis, ...]] = ()
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """Why the theorem does not cover the algorithm; empty where it does."""
-        del assume
-        return beyond(x, self.allows)
+        missing = (phrase for name, phrase in self.takes.items() if not getattr(assume, name))
+        return (*beyond(x, self.allows), *missing)
 
-    @abstractmethod
+    def rate(self, x: Algorithm) -> Rate | None:
+        """The order of the bound in T where every hypothesis holds; None where that is not said."""
+        del x
+
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """The hypotheses for every t, for an algorithm that is covered; `finding` makes the answer."""
+        del assume
+        return self.finding([one(x) for one in self.hypotheses], self.rate(x))
 
     def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
         """What the theorem says about the algorithm for ever, or why it says nothing."""
@@ -217,40 +222,31 @@ class Theorem(ABC):
 
     def finding(
         self,
-        conditions: Sequence[Condition],
+        answers: Sequence[Condition | Decision],
         rate: Rate | None = None,
         *,
         needs: Sequence[str] = (),
         conclusion: str = "",
     ) -> Finding:
-        """A finding of this theorem; its rate only where every condition holds."""
-        certified = verdict_of(tuple(conditions)) is Verdict.CERTIFIED
+        """A finding of this theorem, its hypotheses numbered; its rate only where every one holds."""
+        conditions = tuple(
+            as_condition(number, one) if isinstance(one, Decision) else one
+            for number, one in enumerate(answers, start=1)
+        )
+        certified = verdict_of(conditions) is Verdict.CERTIFIED
         return Finding(
             self.name,
             self.title,
             self.about,
-            conditions=tuple(conditions),
+            conditions=conditions,
             rate=rate if certified else None,
             needs=tuple(needs),
             conclusion=conclusion or self.statement,
         )
 
 
-@dataclass(frozen=True)
-class Departure:
-    """One attribute in which an algorithm differs from the paper's.
-
-    Attributes:
-        attribute: its name in `Algorithm`.
-        phrase: what that means, in words.
-    """
-
-    attribute: str
-    phrase: str
-
-
-def departures(x: Algorithm) -> tuple[Departure, ...]:
-    """Every attribute in which the algorithm differs from the paper's, with why that matters to a theorem."""
+def departures(x: Algorithm) -> Iterator[tuple[str, str]]:
+    """Every attribute in which the algorithm differs from the paper's, and why that matters to a theorem."""
     found = [
         ("initial_v", x.initial_v == 0, "v_0 = 0, where v_t may be 0"),
         ("eps", x.eps != NOTHING, f"eps_t = {x.eps} is added in the denominator"),
@@ -264,34 +260,36 @@ def departures(x: Algorithm) -> tuple[Departure, ...]:
         ("delayed", x.delayed, "the divisor is made of earlier gradients"),
         ("factored", x.factored, "second moments of matrices are factored into rows and columns"),
         ("centered", x.centered, "the squared mean gradient is taken off v_t"),
+        *(("outside", True, phrase) for phrase in x.outside),
     ]
-    named = [Departure(attribute, phrase) for attribute, differs, phrase in found if differs]
-    return (*named, *(Departure("outside", phrase) for phrase in x.outside))
+    return ((attribute, phrase) for attribute, differs, phrase in found if differs)
 
 
 def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
     """The phrases of the departures that a theorem does not allow."""
-    return tuple(one.phrase for one in departures(x) if one.attribute not in allowed)
+    return tuple(phrase for attribute, phrase in departures(x) if attribute not in allowed)
 
 
 class Reported(Theorem):
-    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies."""
+    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies.
+
+    Attributes:
+        asks: what its hypotheses ask for that can be seen, and whether the algorithm may have it.
+    """
 
     confidence: ClassVar = Confidence.REPORTED
-
-    @abstractmethod
-    def lacking(self, x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-        """What its hypotheses ask for, and whether the algorithm lacks it."""
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+    asks: ClassVar[Asked]
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed, and what of its hypotheses can be decided."""
-        lacking = (phrase for phrase, lacks in self.lacking(x, assume).items() if lacks)
-        return (*super().outside(x, assume), *(f"it asks for {phrase}" for phrase in lacking))
+        missing = (f"it asks for {phrase}" for phrase, may in self.asks.items() if not may(x))
+        return (*super().outside(x, assume), *missing)
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """Nothing more can be decided: the one condition left says why."""
         del x, assume
-        return self.finding([Condition(1, Status.UNDECIDED, f"{self.statement}.")])
+        return self.finding([Decision(Status.UNDECIDED, f"{self.statement}.")])
 
 
 def as_condition(number: int, decision: Decision) -> Condition:
@@ -305,17 +303,14 @@ def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
     """alpha_t -> 0 with an infinite sum; the rate is max(1, sum alpha_t^2) / sum alpha_t."""
     growth = two_sided(alpha)
     if growth is None:
-        unknown = Decision(Status.UNDECIDED, "The order of alpha_t is not known.")
-        return [as_condition(1, unknown)], None
-    falls = (
-        Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
-        if growth.trend < 0
-        else Decision(Status.FAILS, "alpha_t does not tend to 0.", decide.GrowthWitness("alpha_t", growth))
-    )
+        return [Condition(1, Status.UNDECIDED, "The order of alpha_t is not known.")], None
+    falls = Decision(Status.FAILS, "alpha_t does not tend to 0.", decide.GrowthWitness("alpha_t", growth))
+    if growth.trend < 0:
+        falls = Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
     diverges = decide.sum_diverges(alpha, "alpha")
     squares, total = (growth * growth).partial_sums(), growth.partial_sums()
-    divisor = None if total is None or not growth.sum_diverges else total.inverse()
+    divisor = None if total is None or not diverges.holds else total.inverse()
     rate = None
-    if squares is not None and divisor is not None and falls.holds and diverges.holds:
+    if squares is not None and divisor is not None and falls.holds:
         rate = rate_of(CONSTANT.largest(squares) * divisor)
     return [as_condition(1, falls), as_condition(2, diverges)], rate

@@ -42,6 +42,10 @@ class Condition:
     reason: str
     witness: int | str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, as `check --json` prints it."""
+        return vars(self) | {"status": str(self.status)}
+
 
 def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:
     """Certified when all hold; not certified when one fails; else undecided."""
@@ -49,16 +53,6 @@ def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:
     if Status.FAILS in statuses:
         return Verdict.NOT_CERTIFIED
     return Verdict.UNDECIDED if Status.UNDECIDED in statuses else Verdict.CERTIFIED
-
-
-def condition_to_dict(condition: Condition) -> dict[str, Any]:
-    """The condition in plain types, as `check --json` prints it."""
-    return {
-        "number": condition.number,
-        "status": str(condition.status),
-        "reason": condition.reason,
-        "witness": condition.witness,
-    }
 
 
 @dataclass(frozen=True)

@@ -13,30 +13,19 @@ r"""The paper's sufficient condition for Generic Adam, decided; its bound is `zo
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Algorithm, Method, MethodError
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import ScheduleError
-from generic_adam.schedules.sums import LONGEST_HORIZON
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem, as_condition
-from generic_adam.theorems.verdicts import Condition, Rate, Status, condition_to_dict, rate_of
+from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem
+from generic_adam.theorems.verdicts import Rate, Status, rate_of
 from generic_adam.theorems.zou2019_bound import bound, hypotheses
 
 _EVIDENCE = (1_000, 10_000, 100_000)
-
-
-def decisions(method: Method) -> tuple[Decision, ...]:
-    """All four conditions, for every t."""
-    fourth = decide.paper_ratio(method)
-    if fourth.status is Status.UNDECIDED:
-        fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(method))
-    return (*hypotheses(method), fourth)
 
 
 def _evidence(method: Method) -> str:
@@ -48,71 +37,21 @@ def _evidence(method: Method) -> str:
 
 
 @dataclass(frozen=True)
-class HorizonReading:
-    r"""Conditions 1 to 3 on 1..T, and the ratio of condition 4 on the way there.
-
-    Attributes:
-        steps: T.
-        conditions: conditions 1, 2 and 3, read for t = 1..T only.
-        C0: the constant of (R3) over 1..T; None where condition 3 does not hold there.
-        ratios: (t, ratio at t) for t = T/100, T/10, T; the last is what T alone says about condition 4.
-    """
-
-    steps: int
-    conditions: tuple[Condition, ...]
-    C0: float | None
-    ratios: tuple[tuple[int, float], ...]
-
-    @property
-    def bound_applies(self) -> bool:
-        """Whether Theorem 1 gives a finite bound at T: conditions 1 to 3 hold on 1..T."""
-        return all(condition.status is Status.HOLDS for condition in self.conditions)
-
-
-def read_horizon(method: Method, steps: int) -> HorizonReading:
-    """Conditions 1 to 3 decided on the steps 1..T, and the ratio of condition 4 at T/100, T/10 and T.
-
-    Raises:
-        MethodError: the horizon is not a whole number from 1 to 10^15.
-    """
-    if isinstance(steps, bool) or not 1 <= steps <= LONGEST_HORIZON or steps != math.floor(steps):
-        raise MethodError(
-            f"horizon: expected a whole number of steps from 1 to {LONGEST_HORIZON:.0e}, got {steps}"
-        )
-    last = int(steps)
-    stops = (max(1, last // 100), max(1, last // 10), last)
-    found = hypotheses(method, last)
-    ratios = tuple((at, value) for at, value in decide.ratios(method, stops) if math.isfinite(value))
-    conditions = tuple(as_condition(number, one) for number, one in enumerate(found, start=1))
-    return HorizonReading(last, conditions, found[2].constant, ratios)
-
-
-@dataclass(frozen=True)
 class PaperFinding(Finding):
     r"""What the sufficient condition says about a method.
 
     Attributes:
         C0: an upper bound on the constant of (R3); None where condition 3 does not hold.
         ratio_order: the order of the ratio of condition 4, certified or not; None off the polynomial scale.
-        horizon: conditions 1 to 3 and the ratio on the steps 1..T, where a horizon was given.
     """
 
     C0: float | None = None
     ratio_order: Rate | None = None
-    horizon: HorizonReading | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
         order = None if self.ratio_order is None else str(self.ratio_order)
-        result = super().to_dict() | {"C0": self.C0, "ratio_order": order}
-        if self.horizon is not None:
-            result["horizon"] = {
-                "steps": self.horizon.steps,
-                "conditions": [condition_to_dict(one) for one in self.horizon.conditions],
-                "C0": self.horizon.C0,
-                "ratios": [list(pair) for pair in self.horizon.ratios],
-            }
-        return result
+        return super().to_dict() | {"C0": self.C0, "ratio_order": order}
 
 
 class Zou2019(Theorem):
@@ -135,32 +74,23 @@ class Zou2019(Theorem):
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
         found = bound(x.method, replace(problem, epsilon=x.initial_v), steps)
-        if found.missing:
-            raise TheoremError("; ".join(map(str, found.missing)))
-        known = {} if found.constants is None else found.constants.to_dict()
-        numbers = {**known, "sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
-        return Offer(min(found.expectation, found.weighted), None, numbers)
+        if found.constants is None:
+            raise TheoremError(found.reasons)
+        numbers = {"sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
+        return Offer(min(found.expectation, found.weighted), None, vars(found.constants) | numbers)
 
 
-def examine_method(method: Method, horizon: int | None = None) -> PaperFinding:
+def examine_method(method: Method) -> PaperFinding:
     r"""The four conditions for three sequences, with the rate and the constant C0.
-
-    Args:
-        method: the sequences alpha_t, beta_t, theta_t.
-        horizon: a number of steps T: adds conditions 1 to 3 and the ratio on 1..T.
 
     Examples:
         >>> found = examine_method(Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)"))
         >>> print(found.verdict, found.rate)
         certified T^(-1/2) log T
     """
-    found = decisions(method)
-    order = found[3].growths.get("ratio")
+    fourth = decide.paper_ratio(method)
+    if fourth.status is Status.UNDECIDED:
+        fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(method))
+    found, order = (*hypotheses(method), fourth), fourth.order
     rate = rate_of(order) if order is not None and order.rho.sign_of_log == 0 else None
-    plain = Zou2019().finding([as_condition(number, one) for number, one in enumerate(found, start=1)], rate)
-    return PaperFinding(
-        **{one.name: getattr(plain, one.name) for one in fields(plain)},
-        C0=found[2].constant,
-        ratio_order=rate,
-        horizon=None if horizon is None else read_horizon(method, horizon),
-    )
+    return PaperFinding(**vars(Zou2019().finding(found, rate)), C0=found[2].constant, ratio_order=rate)

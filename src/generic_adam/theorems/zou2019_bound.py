@@ -46,6 +46,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -58,9 +59,10 @@ from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.scan import blocks, filtered
 from generic_adam.schedules.sums import BelowThetaPrime, SumError, checked_horizon, late_value, partial_sum
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, StepWitness
+from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import Status
+from generic_adam.theorems.theorem import as_condition
+from generic_adam.theorems.verdicts import Condition, Status
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _ITERATIONS = 60
@@ -83,11 +85,11 @@ def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, De
 class Facts:
     r"""What Theorem 1 takes from the three sequences on the steps 1..T.
 
-    Args:
-      beta: :math:`\beta = \sup_t \beta_t`.
-      theta_first: :math:`\theta_1`.
-      chi_first: :math:`\chi_1`.
-      C0: the constant of (R3), :math:`\sup_t \chi_t / \min_{i \le t} \chi_i`.
+    Attributes:
+        beta: :math:`\beta = \sup_t \beta_t`.
+        theta_first: :math:`\theta_1`.
+        chi_first: :math:`\chi_1`.
+        C0: the constant of (R3), :math:`\sup_t \chi_t / \min_{i \le t} \chi_i`.
     """
 
     beta: float
@@ -100,37 +102,29 @@ class Facts:
 class Constants:
     """Every constant of Theorem 1, with the paper's letters.
 
-    Args:
-      theta_prime: the free number between beta^2 and theta.
-      gamma: beta^2 / theta_prime.
-      C0: the constant of (R3).
-      C1_log: the logarithm of C1; C1 itself may be too small for a double.
-      below: how many theta_j are smaller than theta_prime (the paper's N).
-      C2: of Lemma "M_t".
-      C3: of Lemma "sum of M_t".
-      C: the constant that T alpha_T divides alone.
-      C_prime: the factor of the sum of alpha_t sqrt(1 - theta_t).
+    Attributes:
+        theta_prime: the free number between beta^2 and theta.
+        gamma: beta^2 / theta_prime.
+        C0: the constant of (R3).
+        C1: the product of theta_j / theta_prime over the theta_j below theta_prime; 1 if there are none.
+        C1_log: its logarithm; C1 itself may be too small for a double.
+        below: how many theta_j are smaller than theta_prime (the paper's N).
+        C2: of Lemma "M_t".
+        C3: of Lemma "sum of M_t".
+        C: the constant that T alpha_T divides alone.
+        C_prime: the factor of the sum of alpha_t sqrt(1 - theta_t).
     """
 
     theta_prime: float
     gamma: float
     C0: float
+    C1: float
     C1_log: float
     below: int
     C2: float
     C3: float
     C: float
     C_prime: float
-
-    @property
-    def C1(self) -> float:
-        """The product of theta_j / theta_prime over the theta_j below theta_prime; 1 if there are none."""
-        return math.exp(self.C1_log)
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the constants by name, C1 included."""
-        names = ("theta_prime", "gamma", "C0", "C1", "C1_log", "below", "C2", "C3", "C", "C_prime")
-        return {name: getattr(self, name) for name in names}
 
 
 def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float, below: int = 0) -> Constants:
@@ -144,59 +138,44 @@ def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float,
       below: how many theta_j lie below theta_prime.
     """
     beta, C0 = facts.beta, facts.C0
-    C2_log = log_C2(facts, theta_prime, C1_log)
-    C3 = exponential(log_C3(problem, facts, theta_prime, C1_log))
+    with np.errstate(over="ignore"):
+        C2, C3 = np.exp(log_C2_and_C3(problem, facts, theta_prime, C1_log)).tolist()
     scale = 2 * C0 * problem.second_moment_root / (1 - beta)
     start = C3 * C0 * problem.dimension * facts.chi_first * problem.start_logarithm
     return Constants(
         theta_prime=theta_prime,
         gamma=beta**2 / theta_prime,
         C0=C0,
+        C1=math.exp(C1_log),
         C1_log=C1_log,
         below=below,
-        C2=exponential(C2_log),
+        C2=C2,
         C3=C3,
         C=scale * (problem.gap + start),
         C_prime=scale * C0 * C3 * problem.dimension / facts.theta_first,
     )
 
 
-def log_C2(facts: Facts, theta_prime: float, C1_log: float) -> float:
-    """Return the logarithm of C2."""
-    beta = facts.beta
-    if beta == 0:
-        return math.log(2)
-    # 1 - gamma as a difference over theta': positive for every theta' above beta^2, however close.
-    one_minus_gamma_log = _log(theta_prime - beta**2) - math.log(theta_prime)
-    momentum_log = (
-        math.log(beta / (1 - beta)) - (C1_log + one_minus_gamma_log + math.log(facts.theta_first)) / 2
-    )
-    return math.log(2) + 2 * _log_sum(0.0, momentum_log)
-
-
-def log_C3(problem: Problem, facts: Facts, theta_prime: float, C1_log: float) -> float:
-    """Return the logarithm of C3, finite for any theta_prime above beta^2.
+def log_C2_and_C3(problem: Problem, facts: Facts, theta_prime: float, C1_log: float) -> tuple[float, float]:
+    """Return the logarithms of C2 and C3, finite for any theta_prime above beta^2.
 
     C and C' are increasing functions of C3 alone once the problem and the sequences are given, so the
     theta_prime that makes C3 least makes the bound least. As a function of log theta_prime, log C3 is convex:
     -log C1 has the increasing slope N, and -log(1 - sqrt gamma) is a sum of decaying exponentials.
     """
-    beta, root = facts.beta, math.sqrt(theta_prime)
-    # 1 - sqrt(gamma) = (theta' - beta^2) / (sqrt(theta') (sqrt(theta') + beta)), for the same reason.
-    root_log = _log(theta_prime - beta**2) - math.log(root * (root + beta))
-    C0_log = math.log(facts.C0)
+    beta, root, C0_log = facts.beta, math.sqrt(theta_prime), math.log(facts.C0)
+    # Differences over theta', positive for every theta' above beta^2, however close:
+    # 1 - gamma = (theta' - beta^2)/theta', 1 - sqrt(gamma) = (theta' - beta^2)/(sqrt(theta') (sqrt(theta') + beta)).
+    difference = _log(theta_prime - beta**2)
+    gamma_log, root_log = difference - math.log(theta_prime), difference - math.log(root * (root + beta))
+    momentum = -math.inf
+    if beta > 0:
+        momentum = math.log(beta / (1 - beta)) - (C1_log + gamma_log + math.log(facts.theta_first)) / 2
+    C2_log = math.log(2) + 2 * float(np.logaddexp(0.0, momentum))
     step_log = _log(facts.chi_first) + math.log(problem.smoothness)
     squared_steps = 2 * C0_log + step_log - C1_log - 2 * root_log
-    noise = log_C2(facts, theta_prime, C1_log) + math.log(problem.total_gradient_bound)
-    return C0_log - C1_log / 2 - root_log + _log_sum(squared_steps, noise)
-
-
-def exponential(exponent: float) -> float:
-    """Return e^exponent, infinite where a double cannot hold it."""
-    try:
-        return math.exp(exponent)
-    except OverflowError:
-        return math.inf
+    noise = C2_log + math.log(problem.total_gradient_bound)
+    return C2_log, C0_log - C1_log / 2 - root_log + float(np.logaddexp(squared_steps, noise))
 
 
 def _log(number: float) -> float:
@@ -204,40 +183,14 @@ def _log(number: float) -> float:
     return math.log(number) if number > 0 else -math.inf
 
 
-def _log_sum(first: float, second: float) -> float:
-    """Return log(e^first + e^second)."""
-    larger, smaller = max(first, second), min(first, second)
-    if math.isinf(larger):
-        return larger
-    return larger + math.log1p(math.exp(smaller - larger))
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A hypothesis of Theorem 1 that does not hold on the steps looked at.
-
-    Args:
-      hypothesis: "(R1)", "(R2)" or "(R3)".
-      sentence: what is wrong, with the first t at which it is.
-      t: that t, or None where it is about a limit.
-    """
-
-    hypothesis: str
-    sentence: str
-    t: int | None
-
-    def __str__(self) -> str:
-        return f"{self.hypothesis}: {self.sentence}"
-
-
 @dataclass(frozen=True)
 class Estimate:
     r"""The two sides of the corollary on the floor.
 
-    Args:
-      lower: what :math:`B(T)/\delta` is at least.
-      upper: what it is at most; infinite where theta_t is not constant.
-      floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}/\delta`.
+    Attributes:
+        lower: what :math:`B(T)/\delta` is at least.
+        upper: what it is at most; infinite where theta_t is not constant.
+        floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}/\delta`.
     """
 
     lower: float
@@ -245,40 +198,42 @@ class Estimate:
     floor: float
 
 
-class BoundError(TheoremError):
-    """An argument of `bound` that is out of range; the message is one line."""
-
-
 @dataclass(frozen=True)
 class Bound:
     r"""What Theorems 1 and 2 say after T steps.
 
-    Args:
-      value: :math:`B(T)/\delta` (Theorem 2); infinite where a hypothesis is missing or the number overflows.
-      expectation: :math:`B(T)` (Theorem 1).
-      delta: :math:`\delta`.
-      probability: :math:`1 - \delta^{2/3}`, with which `value` holds.
-      steps: T.
-      total: :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}`.
-      alpha_last: :math:`\alpha_T`.
-      constants: every constant by its letter; None where a hypothesis is missing.
-      missing: the hypotheses that do not hold on 1..T; empty for a valid bound.
-      estimate: the two-sided estimate of the constant-theta corollary, where it applies.
-      weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
-        `expectation`.
+    Attributes:
+        expectation: :math:`B(T)` (Theorem 1); infinite where a hypothesis is missing or the number overflows.
+        delta: :math:`\delta`.
+        steps: T.
+        total: :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}`.
+        alpha_last: :math:`\alpha_T`.
+        constants: every constant by its letter; None where a hypothesis is missing.
+        missing: those of (R1), (R2) and (R3) that do not hold on 1..T; empty for a valid bound.
+        estimate: the two-sided estimate of the constant-theta corollary, where it applies.
+        weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
+            `expectation`.
     """
 
-    value: float
     expectation: float
     delta: float
-    probability: float
     steps: int
     total: float
     alpha_last: float
     constants: Constants | None
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[Condition, ...] = ()
     estimate: Estimate | None = None
     weighted: float = math.inf
+
+    @property
+    def value(self) -> float:
+        r""":math:`B(T)/\delta` (Theorem 2)."""
+        return self.expectation / self.delta
+
+    @property
+    def probability(self) -> float:
+        r""":math:`1 - \delta^{2/3}`, with which `value` holds."""
+        return 1 - self.delta ** (2 / 3)
 
     @property
     def is_valid(self) -> bool:
@@ -286,10 +241,15 @@ class Bound:
         return not self.missing
 
     @property
+    def reasons(self) -> str:
+        """Which hypotheses are missing, and why."""
+        return "; ".join(f"(R{one.number}): {one.reason.rstrip('.')}" for one in self.missing)
+
+    @property
     def statement(self) -> str:
         """One sentence: the bound, or why there is none."""
         if self.missing:
-            return "no bound: " + "; ".join(map(str, self.missing))
+            return f"no bound: {self.reasons}"
         if math.isinf(self.expectation):
             known = self.constants
             cause = ""
@@ -322,7 +282,7 @@ def bound(
       infinite and `missing` says which.
 
     Raises:
-      BoundError: delta or theta_prime is out of range.
+      TheoremError: delta or theta_prime is out of range.
       SumError: the number of steps is no such whole number, or a hypothesis is undecided on them.
 
     Examples:
@@ -333,20 +293,19 @@ def bound(
       '2.78618e+09'
     """
     if not 0 < delta < 1:
-        raise BoundError(f"delta is {delta!r}, expected a number between 0 and 1")
+        raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
     last = checked_horizon(steps, "the number of steps")
     found = hypotheses(method, last)
     for one in found:
         if one.status is Status.UNDECIDED:
             raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
-    missing = tuple(
-        Missing(f"(R{number})", one.reason.rstrip("."), _step(one))
-        for number, one in enumerate(found, start=1)
-        if one.status is Status.FAILS
-    )
     facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
-    if not missing:
-        missing = _not_above_squared_beta(method, facts.beta, limit)
+    asked = (
+        found
+        if not all(one.holds for one in found)
+        else (found[0], _above_squared_beta(method, facts, limit))
+    )
+    missing = tuple(as_condition(number, one) for number, one in enumerate(asked, start=1) if not one.holds)
     if theta_prime is not None:
         _check_theta_prime(theta_prime, method.theta, facts.beta, limit)
     known = None
@@ -355,12 +314,9 @@ def bound(
         chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
         known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
     total, alpha_last = _sum(decide.weighted_steps(method), last), late_value(method.alpha, last)
-    expectation = _quotient(known, total, last * alpha_last)
     return Bound(
-        value=expectation / delta,
-        expectation=expectation,
+        expectation=_quotient(known, total, last * alpha_last),
         delta=delta,
-        probability=1 - delta ** (2 / 3),
         steps=last,
         total=total,
         alpha_last=alpha_last,
@@ -408,10 +364,6 @@ def _largest(beta: Schedule, last: int) -> float:
     return above(enclose(beta, 1, last).range.high)
 
 
-def _step(decision: Decision) -> int | None:
-    return decision.witness.t if isinstance(decision.witness, StepWitness) else None
-
-
 def limit_of_theta(theta: Schedule, last: int) -> float:
     """The limit of theta_t, or a lower bound for it: theta_T, or what the form of theta_t says."""
     reached, growth = 1 - late_value(1 - theta, last), (1 - theta).growth
@@ -420,52 +372,49 @@ def limit_of_theta(theta: Schedule, last: int) -> float:
     return 1.0 if growth.trend < 0 or growth.is_zero else max(reached, 1 - growth.high)
 
 
-def _not_above_squared_beta(method: Method, beta: float, limit: float) -> tuple[Missing, ...]:
+def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
     """theta > beta^2, decided exactly for constants; two floats have to differ by more than their rounding."""
-    sentence = f"theta = {limit:.6g} is not above beta^2 = {beta**2:.6g}"
+    squared = facts.beta**2
+    otherwise = f"theta = {limit:.6g} is not above beta^2 = {squared:.6g}"
     if method.beta.is_constant and method.theta.is_constant:
         order = decide.positive(method.theta - method.beta * method.beta)
-        if order.status is Status.UNDECIDED:
-            sentence = f"whether theta = {limit:.6g} is above beta^2 = {beta**2:.6g} is open"
-        return () if order.holds else (Missing("(R2)", sentence, None),)
+        if order.status is not Status.UNDECIDED:
+            return decide.by_form(order.holds, "", otherwise)
+        return Decision(
+            Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open"
+        )
     # beta_t < 1 is (R1): a theta that tends to 1 is above.
-    if limit == 1 or limit - beta**2 > _ROUNDING:
-        return ()
-    return (Missing("(R2)", sentence, None),)
+    return decide.by_form(limit == 1 or limit - squared > _ROUNDING, "", otherwise)
 
 
 def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
     """Return the theta' that makes C3, and with it the bound, least.
 
     Up to theta_1 a larger theta' only shrinks gamma, so the search starts there (or at beta^2). The logarithm
-    of C3 is convex in log theta' (see `log_C3`), so golden-section search finds its minimum. With constant
-    theta it is theta itself, where C1 = 1.
+    of C3 is convex in log theta' (see `log_C2_and_C3`), so golden-section search finds its minimum. With
+    constant theta it is theta itself, where C1 = 1.
     """
     lower = max(facts.theta_first, facts.beta**2)
     if facts.beta == 0 or lower >= limit:
         return facts.theta_first
 
+    @cache
     def objective(logarithm: float) -> float:
         candidate = math.exp(logarithm)
         if candidate <= facts.beta**2:
             return math.inf
-        return log_C3(problem, facts, candidate, product.logarithm_and_count(candidate)[0])
+        return log_C2_and_C3(problem, facts, candidate, product.logarithm_and_count(candidate)[0])[1]
 
-    left, right = math.log(lower), math.log(limit)
-    inner_left, inner_right = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-    value_left, value_right = objective(inner_left), objective(inner_right)
+    first, last = math.log(lower), math.log(limit)
+    left, low, high, right = first, last - _GOLDEN * (last - first), first + _GOLDEN * (last - first), last
     for _ in range(_ITERATIONS):
-        if value_left <= value_right:
-            right, inner_right, value_right = inner_right, inner_left, value_left
-            inner_left = right - _GOLDEN * (right - left)
-            value_left = objective(inner_left)
+        if objective(low) <= objective(high):
+            low, high, right = high - _GOLDEN * (high - left), low, high
         else:
-            left, inner_left, value_left = inner_left, inner_right, value_right
-            inner_right = left + _GOLDEN * (right - left)
-            value_right = objective(inner_right)
+            left, low, high = low, high, low + _GOLDEN * (right - low)
     # theta_1 itself, the least theta' worth trying, is an end that the search only approaches.
-    best = min((math.log(lower), inner_left, inner_right), key=objective)
-    return math.exp(best) if best > math.log(lower) else lower
+    best = min((first, low, high), key=objective)
+    return math.exp(best) if best > first else lower
 
 
 def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: float) -> None:
@@ -473,7 +422,7 @@ def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: 
     below = theta_prime <= constant if constant is not None else theta_prime < limit
     if not (beta**2 < theta_prime and below):
         closing = "]" if constant is not None else ")"
-        raise BoundError(
+        raise TheoremError(
             f"theta_prime is {theta_prime!r}, expected a number in "
             f"(beta^2, theta{closing} = ({beta**2:.6g}, {limit:.6g}{closing}"
         )
