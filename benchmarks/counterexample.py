@@ -28,11 +28,11 @@ import numpy as np
 from machine import best_seconds, publish
 
 from generic_adam.experiments.counterexample import Counterexample, Plan, compile_kernels, simulate
+from generic_adam.experiments.counterexample.kernels import advance
 from generic_adam.experiments.counterexample.problem import GradientStream
-from generic_adam.experiments.counterexample.rules import AdamRule, Block
-from generic_adam.experiments.counterexample.simulation import Chunk, Simulation
+from generic_adam.experiments.counterexample.simulation import Rule, Simulation
 from generic_adam.experiments.counterexample.study import figure_methods
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Method
 
 LANES = (32, 100)
 STEPS = 5_000
@@ -59,25 +59,28 @@ class Candidate(NamedTuple):
 
 
 def values(steps: int) -> tuple[np.ndarray, ...]:
-    """The method's five schedules at t = 1, ..., steps."""
-    return tuple(schedule.values(1, steps + 1) for schedule in AdamRule(Algorithm(ADAM)).schedules)
+    """The method's schedules at t = 1, ..., steps."""
+    return tuple(schedule.values(1, steps + 1) for schedule in Rule.of(ADAM).schedules)
 
 
 def compiled_loops(lanes: int) -> Candidate:
     """Our kernels alone, on schedules that are already evaluated: what the C loop does, in Numba."""
-    algorithm, coefficients, nothing = AdamRule(Algorithm(ADAM)), values(STEPS), np.empty((0, lanes))
+    rule, coefficients, nothing = Rule.of(ADAM), values(STEPS), np.empty((0, lanes))
+    no_weights = np.empty(0)
 
-    def advance(chunk: Chunk) -> np.ndarray:
-        gradients, _ = chunk.stream.draw(1, STEPS, NO_RECORDS)
-        block = Block(1, coefficients, gradients, (-1.0, 1.0), NO_RECORDS, nothing, nothing)
-        algorithm.advance(block, chunk.states[0])
-        return chunk.states[0][0]
+    def fresh() -> tuple[GradientStream, np.ndarray]:
+        return GradientStream(Counterexample(), 0, range(lanes)), rule.initial_state(lanes, 1.0)
 
-    def fresh() -> Chunk:
-        return Chunk(Plan({"Adam": ADAM}, STEPS, lanes), range(lanes))
+    def block(stream: GradientStream, state: np.ndarray) -> np.ndarray:
+        gradients, _ = stream.draw(1, STEPS, NO_RECORDS)
+        advance(
+            coefficients, gradients, state, -1.0, 1.0, NO_RECORDS, nothing, nothing, rule.keep, rule.power,
+            no_weights,
+        )  # fmt: skip
+        return state[0]
 
     running = fresh()
-    return Candidate(lambda: advance(fresh()), lambda: advance(running), STEPS)
+    return Candidate(lambda: block(*fresh()), lambda: block(*running), STEPS)
 
 
 def simulation(methods: Mapping[str, Method], lanes: int) -> Candidate:
@@ -108,7 +111,7 @@ def c_loops(lanes: int, library: ctypes.CDLL) -> Candidate:
         slopes = (ctypes.c_double(problem.rare_slope), ctypes.c_double(problem.common_slope))
         threshold = ctypes.c_uint64(problem.threshold)
         library.draw(*size, pointer(words[0]), pointer(words[1]), threshold, *slopes, pointer(gradients))
-        library.generic_adam(*size, *map(pointer, coefficients), pointer(gradients), *map(pointer, state))
+        library.generic_adam(*size, *map(pointer, coefficients[:5]), pointer(gradients), *map(pointer, state))
         return state[0]
 
     running = fresh()
@@ -129,7 +132,7 @@ def compile_c(folder: Path) -> ctypes.CDLL | None:
 def numpy_loop(gradients: np.ndarray) -> Candidate:
     """One NumPy expression a line, all lanes in one array."""
     steps, lanes = gradients.shape
-    alpha, beta, beta_rest, theta, theta_rest = (row.tolist() for row in values(steps))
+    alpha, beta, beta_rest, theta, theta_rest = (row.tolist() for row in values(steps)[:5])
 
     def call() -> np.ndarray:
         x, m, v = np.ones(lanes), np.zeros(lanes), np.full(lanes, 1e-8)
@@ -172,7 +175,7 @@ def jax_scan(gradients: np.ndarray) -> Candidate:
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    coefficients = tuple(map(jnp.asarray, values(gradients.shape[0])))
+    coefficients = tuple(map(jnp.asarray, values(gradients.shape[0])[:5]))
 
     def lane(stream: jax.Array) -> jax.Array:
         def step(

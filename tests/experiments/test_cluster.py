@@ -42,7 +42,9 @@ def same_bits(a: LaneRecords, b: LaneRecords) -> bool:
 
 def test_a_cluster_gives_the_bits_of_one_machine(cluster: object) -> None:
     steps: list[int] = []
-    records = simulate_on_cluster(PLAN, cluster.scheduler_address, chunks=3, progress=steps.append)
+    records = simulate_on_cluster(
+        PLAN, cluster.scheduler_address, chunks=3, progress=lambda done, _total: steps.append(done)
+    )
     assert same_bits(records, simulate(PLAN))
     assert records.replicates == range(24)
     assert steps[-1] == PLAN.steps
@@ -54,7 +56,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(cluster: object) -> None:
     victim = next(iter(cluster.workers.values())).pid
     steps: list[int] = []
 
-    def kill_at_the_first_chunk(done: int) -> None:
+    def kill_at_the_first_chunk(done: int, _total: int) -> None:
         if not steps:  # five of six chunks are still to come
             os.kill(victim, signal.SIGKILL)
         steps.append(done)

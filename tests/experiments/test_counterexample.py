@@ -80,10 +80,10 @@ def test_shared_schedules_have_the_bits_of_their_values(theta: str) -> None:
     method = Method(alpha="0.5/t^0.3", beta="1 - 0.5/t^0.1", theta=theta)
     twin = Method(alpha="1 - 1/(t + 1)", beta="0.5/t^0.1", theta="1 - 1/(t + 2)")
     simulation = Simulation(Plan({"m": method, "twin": twin}, 5000))
-    evaluated = simulation._evaluate(3, 4000)
+    evaluated = simulation.evaluate(3, 4000)
     assert len(simulation.schedules) == len(set(simulation.schedules))
     for schedule, values in zip(simulation.schedules, evaluated, strict=True):
-        assert values.result().tobytes() == schedule.values(3, 4000).tobytes(), schedule
+        assert values.tobytes() == schedule.values(3, 4000).tobytes(), schedule
 
 
 def peer_by_hand(label: str, gradients: np.ndarray) -> list[float]:

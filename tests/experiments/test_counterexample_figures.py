@@ -14,6 +14,7 @@ from generic_adam.experiments.counterexample import figures as counterexample
 from generic_adam.experiments.counterexample.drift import DriftCurve, Estimate
 from generic_adam.experiments.counterexample.study import PATH, Outcome, Turning, figure_methods
 from generic_adam.experiments.phase_map import BestPoint, Grid, MapOutcome, PhaseMap, claims
+from generic_adam.experiments.records import Occasion
 from generic_adam.methods import Algorithm, Method
 
 
@@ -114,7 +115,7 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     assert [claim.verdict for claim in found[:4]] == ["unclear"] * 4
     assert phase_map.best_rows(outcome)[0][-1] == "the paper, Theorem W"
     assert phase_map.outside_rows(outcome.map) == [("2", "1.2", "100%", "0.1000")]
-    phase_map.write_results(tmp_path, outcome, "command", {}, 1.0)
+    phase_map.write_map(tmp_path, outcome, Occasion("command", {}, 1.0))
     rows = (tmp_path / "phase-map.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 10
     assert rows[5] == "1.0,0.6,1,1,-1,1,1,0.1,0.1"

@@ -31,7 +31,7 @@ from generic_adam.experiments.counterexample import (
 )
 from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_manifest
-from generic_adam.experiments.run import PausedRun, Run, Stages, open_run
+from generic_adam.experiments.run import PausedRun, Run, Stages, carry_out, open_run
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import as_schedule
 
@@ -68,11 +68,11 @@ def running(directory: Path, plan: Plan = PLAN, **options: Any) -> Iterator[Run]
         yield run
 
 
-def stop_after(steps: int, number: int = signal.SIGINT) -> Callable[[int], None]:
+def stop_after(steps: int, number: int = signal.SIGINT) -> Callable[[int, int], None]:
     """A progress callback that sends a signal once, when that many steps have been made."""
     sent: list[int] = []
 
-    def progress(done: int) -> None:
+    def progress(done: int, _total: int) -> None:
         if done >= steps and not sent:
             sent.append(done)
             os.kill(os.getpid(), number)
@@ -117,8 +117,8 @@ def test_checkpoints_come_by_themselves_and_two_are_kept(
 ) -> None:
     monkeypatch.setattr(run_module, "CHECKPOINT_SECONDS", 0.0)
 
-    def fail_at_the_end(done: int) -> None:
-        if done == PLAN.steps:
+    def fail_at_the_end(done: int, total: int) -> None:
+        if done == total:
             raise MemoryError  # stands for anything that ends a process without a word
 
     with pytest.raises(MemoryError), running(tmp_path) as run:
@@ -126,7 +126,7 @@ def test_checkpoints_come_by_themselves_and_two_are_kept(
     assert checkpoints(tmp_path) == ["checkpoint-002101.npz", "checkpoint-002801.npz"]
     steps: list[int] = []
     with running(tmp_path) as run:
-        resumed = simulate(PLAN, block=700, run=run, progress=steps.append)
+        resumed = simulate(PLAN, block=700, run=run, progress=lambda done, _total: steps.append(done))
     assert steps == [3000]
     assert same_bits(resumed, simulate(PLAN))
 
@@ -134,11 +134,11 @@ def test_checkpoints_come_by_themselves_and_two_are_kept(
 def test_stages_go_on_where_they_were(tmp_path: Path) -> None:
     plans = [replace(PLAN, steps=steps, seed=steps) for steps in (300, 500)]
     with pytest.raises(PausedRun) as caught, running(tmp_path) as run:
-        run.carry_through(Stages(*(Simulation(plan, block=50) for plan in plans)), stop_after(400))
+        carry_out(Stages(*(Simulation(plan, block=50) for plan in plans)), run, stop_after(400))
     assert caught.value.next_t == 401
     stages = Stages(*(Simulation(plan) for plan in plans))
     with running(tmp_path) as run:
-        run.carry_through(stages)
+        carry_out(stages, run)
     assert stages.is_finished
     assert stages.next_t == stages.steps + 1 == 801
     for plan, work in zip(plans, stages.works, strict=True):
@@ -232,7 +232,9 @@ def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> 
 
     with running(tmp_path) as run:
         steps: list[int] = []
-        assert same_bits(simulate(PLAN, run=run, progress=steps.append), simulate(PLAN))
+        assert same_bits(
+            simulate(PLAN, run=run, progress=lambda done, _total: steps.append(done)), simulate(PLAN)
+        )
         assert steps == []  # nothing is computed a second time
         with run.publish() as folder:
             write(folder)
@@ -253,7 +255,7 @@ def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> 
 
 def test_progress_counts_the_steps() -> None:
     steps: list[int] = []
-    simulate(replace(PLAN, steps=250), block=100, progress=steps.append)
+    simulate(replace(PLAN, steps=250), block=100, progress=lambda done, _total: steps.append(done))
     assert steps == [100, 200, 250]
 
 

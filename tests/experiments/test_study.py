@@ -9,19 +9,20 @@ import pytest
 
 from generic_adam.errors import RunError
 from generic_adam.experiments.paper_studies import EXPERIMENTS
-from generic_adam.experiments.records import OutputError, damaged_files, read_manifest
+from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_csv
 from generic_adam.experiments.study import (
+    COLUMNS,
     Curve,
     Options,
     by_method,
     collect,
+    curve_rows,
     initial_values,
     last_epoch,
     outcomes,
     publish,
     read_curves,
     with_earlier,
-    write_curves,
 )
 from generic_adam.experiments.training import EpochRecord
 from tests.experiments.small_mnist import LINES, jobs_in
@@ -46,7 +47,7 @@ def test_a_table_reads_back_bit_for_bit(tmp_path):
         curve("r = 1/3", [0.5, 0.25], r=Fraction(1, 3), seed=1),
         curve("another, with a comma", [1e-300, 0.25], initial_v=None),
     ]
-    write_curves(tmp_path / "records.csv", curves)
+    write_csv(tmp_path / "records.csv", COLUMNS, curve_rows(curves))
     assert read_curves(tmp_path / "records.csv") == curves
 
 

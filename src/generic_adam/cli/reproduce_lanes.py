@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from generic_adam.experiments.counterexample import LaneRecords, Plan
     from generic_adam.experiments.counterexample.study import Outcome
     from generic_adam.experiments.phase_map import MapOutcome
+    from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.run import Run
 
 Timing = dict[str, Any]
@@ -70,7 +71,7 @@ def counterexample(
         TURNING_HEADINGS,
         outcome_rows,
         turning_rows,
-        write_results,
+        write_study,
     )
     from generic_adam.experiments.counterexample.study import Study, figure_methods, peer_methods, run_study
 
@@ -96,8 +97,8 @@ def counterexample(
             simulate_lanes=lanes.elsewhere,
         )
 
-    def write(folder: Path, outcome: Outcome, timing: Timing, seconds: float) -> None:
-        write_results(folder, study, outcome, command, timing, seconds)
+    def write(folder: Path, outcome: Outcome, occasion: Occasion) -> None:
+        write_study(folder, study, outcome, occasion)
         print_table(
             OUTCOME_HEADINGS,
             [(*row[:-1], answer(row[-1])) for row in outcome_rows(plan.methods, outcome)],
@@ -137,7 +138,7 @@ def phase_map(
 ) -> None:
     """Map where Generic Adam converges on the counterexample, against where the theory says so."""
     from generic_adam.cli.tables import answer, print_table
-    from generic_adam.experiments.phase_map import Grid, identity, run_map, write_results
+    from generic_adam.experiments.phase_map import Grid, identity, run_map, write_map
 
     columns = columns if columns is not None else (11 if quick else 41)
     rows = rows if rows is not None else (13 if quick else 25)
@@ -153,8 +154,8 @@ def phase_map(
             simulate_lanes=lanes.elsewhere,
         )  # fmt: skip
 
-    def write(folder: Path, outcome: MapOutcome, timing: Timing, seconds: float) -> None:
-        claims = write_results(folder, outcome, command, settings | timing, seconds)
+    def write(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
+        claims = write_map(folder, outcome, occasion)
         print_table(
             ("claim", "verdict", "evidence"),
             [(claim.sentence, answer(claim.verdict), claim.evidence) for claim in claims],
@@ -183,7 +184,7 @@ def bound(
         BoundedWell,
         rows,
         run_measurements,
-        write_results,
+        write_measurements,
     )
 
     seeds = seeds if seeds is not None else (16 if quick else 64)
@@ -194,8 +195,8 @@ def bound(
     def compute(lanes: Lanes) -> list[Comparison]:
         return run_measurements(well, total, seeds, seed, progress=lanes.progress, run=lanes.run)
 
-    def write(folder: Path, found: list[Comparison], timing: Timing, seconds: float) -> None:
-        write_results(folder, found, command, settings | timing, seconds)
+    def write(folder: Path, found: list[Comparison], occasion: Occasion) -> None:
+        write_measurements(folder, found, occasion)
         title = f"Measured and bounded at T = {total:,}, {seeds} seeds"
         print_table(HEADINGS, rows(found), right=HEADINGS[2:8], title=title)
 
@@ -260,7 +261,7 @@ class Job(Generic[Found]):
     lane_steps: int
     command: str
     compute: Callable[[Lanes], Found]
-    write: Callable[[Path, Found, Timing, float], None]
+    write: Callable[[Path, Found, Occasion], None]
 
 
 def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str | None, restart: bool) -> None:
@@ -273,6 +274,7 @@ def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str |
       scheduler: address of a Dask scheduler, or None.
       restart: replace what the directory holds.
     """
+    from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.run import PausedRun, open_run
 
     begun = time.perf_counter()
@@ -292,7 +294,8 @@ def _reproduce(job: Job[Found], out: Path, threads: int | None, scheduler: str |
                 typer.echo(f"{where}; go on with: {again}", err=True)
             raise typer.Exit(128 + run.signals.number) from None
         with run.publish() as folder:
-            job.write(folder, found, timing, time.perf_counter() - begun)
+            settings = {**job.identity, **timing}
+            job.write(folder, found, Occasion(job.command, settings, time.perf_counter() - begun))
             names = sorted(path.name for path in folder.iterdir())
         typer.echo("\n".join(f"wrote {run.directory / name}" for name in names))
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from generic_adam.experiments.counterexample import LaneRecords, Plan
+    from generic_adam.experiments.run import Progress
 
 T = TypeVar("T")
 
@@ -239,7 +240,7 @@ def simulate_on_cluster(
     address: str,
     *,
     chunks: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> LaneRecords:
     """Simulate lanes on a Dask cluster: chunks of replicates are its tasks.
@@ -274,7 +275,7 @@ def simulate_on_cluster(
             records.append(done.result())
             lanes += len(records[-1].replicates)
             if progress is not None:
-                progress(plan.steps * lanes // len(plan.replicate_range))
+                progress(plan.steps * lanes // len(plan.replicate_range), plan.steps)
     return LaneRecords.join(records)
 
 

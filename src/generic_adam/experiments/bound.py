@@ -15,29 +15,21 @@ f* = 0. Many seeds run side by side. The paper's Theorem 1 bounds
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import generic_adam as ga
 from generic_adam.errors import RunError
-from generic_adam.experiments.compiled import compiled
+from generic_adam.experiments.counterexample.kernels import compiled, next_word
 from generic_adam.experiments.counterexample.problem import initial_words
-from generic_adam.experiments.counterexample.simulation import carry_out, of_all
 from generic_adam.experiments.figures import GREY, along_path, house_style, save_figure
-from generic_adam.experiments.records import (
-    Claim,
-    Finding,
-    write_claims,
-    write_csv,
-    write_manifest,
-    write_table,
-)
-from generic_adam.experiments.run import Run, Stages
+from generic_adam.experiments.records import Claim, Occasion, write_results
+from generic_adam.experiments.run import Progress, Run, Stages, Work, carry_out
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, power_family
 from generic_adam.theorems.problem import Problem
@@ -181,12 +173,9 @@ def _advance(
     for k in range(alphas.size):
         alpha, theta, rest = alphas[k], thetas[k], rests[k]
         for i in range(seeds):
-            # xoroshiro128+, as in the lanes of the counterexample; one bit a sign, from the upper end.
-            a, b = words[0, i], words[1, i]
-            bits = a + b
-            b ^= a
-            words[0, i] = ((a << np.uint64(24)) | (a >> np.uint64(40))) ^ b ^ (b << np.uint64(16))
-            words[1, i] = (b << np.uint64(37)) | (b >> np.uint64(27))
+            bits, words[0, i], words[1, i] = next_word(
+                words[0, i], words[1, i]
+            )  # one a sign, from the upper end
             square = 0.0
             for j in range(dimension):
                 scale = 1 + x[i, j] * x[i, j]
@@ -205,15 +194,15 @@ def _advance(
             counts[min(max(place, 0), _BINS - 1)] += 1
 
 
-class Measuring:
-    """One method's measurement, as a work that can be paused.
+class Measuring(Work):
+    """One method's measurement, as a work that can be paused; every method meets the same noise.
 
     Args:
       member: the method.
       well: the function and its noise.
       steps: T.
       seeds: how many independent runs.
-      seed: fixes all of them; every method meets the same noise.
+      seed: fixes all of them.
     """
 
     def __init__(self, member: Member, well: BoundedWell, steps: int, seeds: int, seed: int) -> None:
@@ -221,9 +210,7 @@ class Measuring:
             raise RunError(f"the number of seeds must be from 1 to {MOST_SEEDS:,}, got {seeds}")
         self.member, self.well, self.steps = member, well, steps
         self.readings = reading_steps(steps)
-        shape = (seeds, well.dimension)
-        algorithm = member.algorithm
-        self.next_t = 1
+        shape, method = (seeds, well.dimension), member.algorithm.method
         self._state = {
             "words": initial_words(seed, range(seeds)),
             "x": np.full(shape, well.start),
@@ -235,20 +222,14 @@ class Measuring:
             "averages": np.full((self.readings.size, seeds), np.nan),
             "counts_at": np.zeros((self.readings.size, _BINS), dtype=np.int64),
         }
-        method = algorithm.method
-        self._alpha, self._theta, self._rest = method.alpha, method.theta, 1 - method.theta
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all steps have been made."""
-        return self.next_t > self.steps
+        self._sequences = (method.alpha, method.theta, 1 - method.theta)
 
     def advance(self) -> None:
         """Go to the next reading, or as far as a block goes."""
         start, state = self.next_t, self._state
         place = int(np.searchsorted(self.readings, start))
         stop = min(start + _BLOCK, int(self.readings[place]) + 1)
-        alpha, theta, rest = (one.values(start, stop) for one in (self._alpha, self._theta, self._rest))
+        alpha, theta, rest = (one.values(start, stop) for one in self._sequences)
         _advance(
             state["words"], state["x"], state["m"], state["v"], alpha, self.member.beta, theta, rest,
             self.member.eps, self.well.noise, state["means"][start - 1 : stop - 1], state["totals"],
@@ -365,7 +346,7 @@ def run_measurements(
     seed: int = 0,
     *,
     members: Sequence[Member] = MEMBERS,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> list[Comparison]:
     """Measure every method from the same start with the same noise, or what is left of it, and compare.
@@ -380,52 +361,63 @@ def run_measurements(
       run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
     """
     works = [Measuring(member, well, steps, seeds, seed) for member in members]
-    work = Stages(*works)
-
-    carry_out(work, run, of_all(progress, work))
+    carry_out(Stages(*works), run, progress)
     return [compare(one.member, well, one.measurement()) for one in works]
 
 
 def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
     """What the runs say about the theorems and the rates of the corollary."""
     papers = [one for one in comparisons if not one.member.eps]
-    readings = sum(len(one.sharper) for one in comparisons)
-    by_panel = "; ".join(f"{panel}: {_factors(comparisons, panel)}" for panel in _panels(comparisons))
+    by_panel = "; ".join(f"{panel}: {_factors(found)}" for panel, found in _panels(comparisons).items())
     falling = [one for one in papers if ga.certify(one.member.algorithm.method).rate is not None]
-    measured_slopes = "; ".join(
+    slopes = "; ".join(
         f"{one.member.panel}, {one.member.label}: {one.slopes[0]:.2f} against {one.slopes[1]:.2f}"
         for one in falling
     )
     constant = [one for one in papers if one.member.r == 0]
     flat = bool(constant) and all(abs(one.far_slope) < 0.01 for one in constant)
     informative = [one for one in comparisons if one.sharper[-1] < one.trivial]
+    # Theorem 2: the smallest share of (seed, tau) below B/delta, with B the paper's.
+    shares = {
+        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers)
+        for delta in DELTAS
+    }
+    told = [
+        f"delta = {delta:g}: {share:.2%} (promised {promised(delta):.1%})" for delta, share in shares.items()
+    ]
     return [
         Claim(
             "Theorem 1 bounds (E|grad f(x_tau)|^(4/3))^(3/2) at every T, and W and E do.",
             "Theorem 1; Theorems W and E",
-            Finding.SUPPORTED if all(one.holds for one in comparisons) else Finding.CONTRADICTED,
-            f"{readings} readings of {len(comparisons)} methods; bound/measured at the last T: {by_panel}",
+            "supported" if all(one.holds for one in comparisons) else "contradicted",
+            f"{sum(len(one.sharper) for one in comparisons)} readings of {len(comparisons)} methods; "
+            f"bound/measured at the last T: {by_panel}",
         ),
-        _theorem_2(papers),
+        Claim(
+            "|grad f(x_tau)|^2 <= B/delta with probability at least 1 - delta^(2/3).",
+            "Theorem 2",
+            "supported" if all(share >= promised(d) for d, share in shares.items()) else "contradicted",
+            f"at the last T, the smallest share over {len(papers)} methods: {', '.join(told)}",
+        ),
         Claim(
             "The measured side falls at least as fast as the bound of a certified method.",
             "Corollary on the power family",
-            Finding.SUPPORTED
+            "supported"
             if falling and all(one.slopes[0] <= one.slopes[1] + 0.05 for one in falling)
-            else Finding.UNCLEAR,
-            f"exponents of T over the last two decades, measured against Theorem W: {measured_slopes}",
+            else "unclear",
+            f"exponents of T over the last two decades, measured against Theorem W: {slopes}",
         ),
         Claim(
             "With constant theta the bound does not tend to 0.",
             "Corollary on constant theta",
-            Finding.SUPPORTED if flat else Finding.UNCLEAR,
+            "supported" if flat else "unclear",
             "exponent of T in the paper's bound from 10^10 to 10^12: "
             + "; ".join(f"{one.member.panel}: {one.far_slope:.3f}" for one in constant),
         ),
         Claim(
             "A bound says more than what holds with no theorem at all.",
             "beyond the paper",
-            Finding.SUPPORTED if informative else Finding.UNCLEAR,
+            "supported" if informative else "unclear",
             f"at the last T {len(informative)} of {len(comparisons)} methods have W or E below the trivial "
             f"bound, and {sum(bool(one.paper[-1] < one.trivial) for one in papers)} of {len(papers)} the "
             "paper's",
@@ -433,12 +425,19 @@ def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
     ]
 
 
-def _panels(comparisons: Sequence[Comparison]) -> list[str]:
-    return list(dict.fromkeys(one.member.panel for one in comparisons))
+def promised(delta: float) -> float:
+    """Theorem 2's probability, 1 - delta^(2/3)."""
+    return 1 - delta ** (2 / 3)
 
 
-def _factors(comparisons: Sequence[Comparison], panel: str) -> str:
-    members = [one for one in comparisons if one.member.panel == panel]
+def _panels(comparisons: Sequence[Comparison]) -> dict[str, list[Comparison]]:
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        found.setdefault(one.member.panel, []).append(one)
+    return found
+
+
+def _factors(members: Sequence[Comparison]) -> str:
     sharper = [one.sharper[-1] / one.measured.weighted[-1] for one in members]
     text = f"{members[0].theorem} {min(sharper):.2g} to {max(sharper):.2g}"
     if not members[0].member.eps:
@@ -447,113 +446,65 @@ def _factors(comparisons: Sequence[Comparison], panel: str) -> str:
     return text
 
 
-def _theorem_2(papers: Sequence[Comparison]) -> Claim:
-    """The share of (seed, tau) below B/delta, against 1 - delta^(2/3)."""
-    shares = {
-        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers)
-        for delta in DELTAS
-    }
-    holds = all(share >= 1 - delta ** (2 / 3) for delta, share in shares.items())
-    told = ", ".join(
-        f"delta = {delta:g}: {share:.2%} (promised {1 - delta ** (2 / 3):.1%})"
-        for delta, share in shares.items()
-    )
-    return Claim(
-        "|grad f(x_tau)|^2 <= B/delta with probability at least 1 - delta^(2/3).",
-        "Theorem 2",
-        Finding.SUPPORTED if holds else Finding.CONTRADICTED,
-        f"at the last T, the smallest share over {len(papers)} methods: {told}",
-    )
-
-
 # Tables and figure ----------------------------------------------------------------------------------------
 
 HEADINGS = (
-    "panel",
-    "method",
-    "measured",
-    "W or E",
-    "the paper's",
-    "trivial",
-    "slope measured",
-    "slope W or E",
-    "rate",
-)
+    "panel", "method", "measured", "W or E", "the paper's", "trivial", "slope measured", "slope W or E", "rate",
+)  # fmt: skip
 """The columns of `rows`, all at the last T."""
-
-
-def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
-    """Return a line a method, at the last T."""
-    found: list[tuple[str, ...]] = []
-    for one in comparisons:
-        rate = ga.certify(one.member.algorithm.method).rate
-        measured, sharper = one.slopes
-        found.append(
-            (
-                one.member.panel, one.member.label, f"{one.measured.weighted[-1]:.3g}",
-                f"{one.sharper[-1]:.3g} ({one.theorem})",
-                "none" if np.isnan(one.paper[-1]) else f"{one.paper[-1]:.3g}", f"{one.trivial:.3g}",
-                _two_digits(measured), _two_digits(sharper), "none" if rate is None else str(rate),
-            )
-        )  # fmt: skip
-    return found
-
-
-def _two_digits(slope: float) -> str:
-    return f"{round(slope, 2) + 0.0:.2f}"  # the sum turns a rounded -0.0, printed "-0.00", into 0.0
-
-
-def write_results(
-    folder: Path, comparisons: Sequence[Comparison], command: str, settings: Mapping[str, Any], seconds: float
-) -> list[Claim]:
-    """Write figure, records, tables, claims and manifest; return the claims."""
-    plot_bound(comparisons, folder / "bound")
-    write_csv(folder / "records.csv", _RECORD_HEADINGS, _records(comparisons))
-    write_csv(folder / "theorem-2.csv", _SHARE_HEADINGS, _shares(comparisons))
-    write_table(folder / "outcomes.md", HEADINGS, rows(comparisons), left=("panel", "method", "rate"))
-    found = claims(comparisons)
-    write_claims(folder, found)
-    write_manifest(folder / "manifest.json", command, settings, seconds)
-    return found
-
-
 _RECORD_HEADINGS = (
     "panel", "method", "T", "measured_uniform", "low", "high", "measured_weighted", "paper", "sharper",
     "theorem", "trivial",
 )  # fmt: skip
-
 _SHARE_HEADINGS = ("panel", "method", "delta", "level", "promised", "share")
 
 
-def _records(comparisons: Sequence[Comparison]) -> Iterable[Sequence[object]]:
+def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """Return a line a method, at the last T."""
+    return [
+        (
+            one.member.panel, one.member.label, f"{one.measured.weighted[-1]:.3g}",
+            f"{one.sharper[-1]:.3g} ({one.theorem})",
+            "none" if np.isnan(one.paper[-1]) else f"{one.paper[-1]:.3g}", f"{one.trivial:.3g}",
+            *(f"{slope:z.2f}" for slope in one.slopes),
+            str(ga.certify(one.member.algorithm.method).rate or "none"),
+        )
+        for one in comparisons
+    ]  # fmt: skip
+
+
+def write_measurements(folder: Path, comparisons: Sequence[Comparison], occasion: Occasion) -> None:
+    """Write figure, records, tables, claims and manifest."""
+    plot_bound(comparisons, folder / "bound")
+    tables = {
+        "records.csv": (_RECORD_HEADINGS, _records(comparisons)),
+        "theorem-2.csv": (_SHARE_HEADINGS, _shares(comparisons)),
+        "outcomes.md": (HEADINGS, rows(comparisons)),
+    }
+    write_results(folder, occasion, tables, claims(comparisons))
+
+
+def _records(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
     """Every point of the figure; beyond the measurement only the paper's bound has a value."""
     for one in comparisons:
         data = one.measured
         columns = (data.uniform, data.low, data.high, data.weighted, one.paper, one.sharper)
         near = zip(data.steps, *columns, strict=True)
-        far = (
-            (T, *[np.nan] * 4, value, np.nan)
-            for T, value in zip(one.far_steps[1:], one.far_paper[1:], strict=True)
-        )
-        for steps, *values in (*near, *far):
+        beyond = zip(one.far_steps[1:], one.far_paper[1:], strict=True)
+        for steps, *values in (*near, *((T, *[np.nan] * 4, value, np.nan) for T, value in beyond)):
             if not np.isnan(values).all():
                 told = ["" if np.isnan(value) else f"{value:.9g}" for value in values]
-                yield (
-                    one.member.panel,
-                    one.member.label,
-                    int(steps),
-                    *told,
-                    one.theorem,
-                    f"{one.trivial:.9g}",
-                )
+                name = (one.member.panel, one.member.label)
+                yield (*name, int(steps), *told, one.theorem, f"{one.trivial:.9g}")
 
 
-def _shares(comparisons: Sequence[Comparison]) -> Iterable[Sequence[object]]:
+def _shares(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
     """The share of (seed, tau) below B/delta at the last T, for the smallest bound that there is."""
     for one in comparisons:
-        bound = np.nanmin([one.paper[-1], one.sharper[-1]])
+        smallest = np.nanmin([one.paper[-1], one.sharper[-1]])
         for delta in DELTAS:
-            numbers = (bound / delta, 1 - delta ** (2 / 3), one.measured.share_below(-1, bound / delta))
+            level = smallest / delta
+            numbers = (level, promised(delta), one.measured.share_below(-1, level))
             yield (one.member.panel, one.member.label, delta, *(f"{number:.6g}" for number in numbers))
 
 
@@ -568,9 +519,9 @@ def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Pat
         figure, axes = plt.subplots(
             1, len(panels), figsize=(3.9 * len(panels), 4.4), squeeze=False, sharey=True
         )
-        for axis, panel in zip(axes[0], panels, strict=True):
+        for axis, (panel, members) in zip(axes[0], panels.items(), strict=True):
             axis.set_title(panel)
-            _draw_panel(axis, [one for one in comparisons if one.member.panel == panel])
+            _draw_panel(axis, members)
         axes[0][0].set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
         handles = [
             Line2D([], [], color=GREY, linewidth=2.0, label="measured"),

@@ -47,12 +47,6 @@ def save(directory: Path, number: int, payload: bytes, ending: str = "pt") -> Pa
     A checkpoint of a later number is removed too: this state was built on the newest whole one, so a later
     one is damaged, and counted among the newest it would push out those that can be used.
 
-    Args:
-        directory: of the run; must exist.
-        number: of finished epochs or steps.
-        payload: the state; to be read without running foreign code.
-        ending: of the file's name, "pt" or "npz".
-
     Raises:
         OutputError: it could not be written (disk full, say); earlier checkpoints are untouched.
     """
@@ -70,12 +64,7 @@ def save(directory: Path, number: int, payload: bytes, ending: str = "pt") -> Pa
 
 
 def load_latest(directory: Path, decode: Callable[[bytes], State]) -> Restored[State]:
-    """Return the newest checkpoint that is whole, with a complaint about each damaged one passed over.
-
-    Args:
-        directory: of the run.
-        decode: turns the bytes that `save` was given into a state.
-    """
+    """Return the newest checkpoint that is whole, with a complaint about each damaged one passed over."""
     complaints: list[str] = []
     for _, path in _checkpoints(directory):
         try:
@@ -86,7 +75,7 @@ def load_latest(directory: Path, decode: Callable[[bytes], State]) -> Restored[S
 
 
 def load(path: Path, decode: Callable[[bytes], State]) -> State:
-    """Read one checkpoint.
+    """Read one checkpoint; `decode` turns the bytes that `save` was given into a state.
 
     Raises:
         CheckpointError: it cannot be read, does not match its checksum, or is no checkpoint.

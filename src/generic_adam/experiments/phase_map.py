@@ -9,8 +9,8 @@ for a minimum over a thousand medians of eight is mostly luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +20,12 @@ from numpy.typing import NDArray
 from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan
 from generic_adam.experiments.counterexample.drift import STEPS as DRIFT_STEPS
-from generic_adam.experiments.counterexample.drift import DriftCurve
-from generic_adam.experiments.counterexample.simulation import Simulation, carry_out, of_all
+from generic_adam.experiments.counterexample.drift import DriftCurve, Estimate
+from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.experiments.counterexample.study import ARRIVED, PAPER_BETA
 from generic_adam.experiments.figures import BLUE, GREY, VERMILION, house_style, save_figure
-from generic_adam.experiments.records import (
-    Claim,
-    Finding,
-    write_claims,
-    write_csv,
-    write_manifest,
-    write_table,
-)
-from generic_adam.experiments.run import Run, Stages
+from generic_adam.experiments.records import Claim, Occasion, write_results
+from generic_adam.experiments.run import Progress, Run, Stages, Work, carry_out
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
@@ -213,42 +206,33 @@ class MapOutcome:
         return weights @ np.maximum(drift, 0).T
 
 
-class _Again:
+class _Again(Work):
     """The best points of a map, on fresh streams: a work that knows its plan when the map is done."""
 
     def __init__(self, plan: Plan, choose: Callable[[], list[tuple[float, float]]], threads: int) -> None:
-        self._plan, self._choose, self._threads = plan, choose, threads
+        self._plan, self._choose, self._threads, self.steps = plan, choose, threads, plan.steps
         self.points: list[tuple[float, float]] = []
         self.simulation: Simulation | None = None
-
-    @property
-    def steps(self) -> int:
-        return self._plan.steps
 
     @property
     def next_t(self) -> int:
         return 1 if self.simulation is None else self.simulation.next_t
 
-    @property
-    def is_finished(self) -> bool:
-        return self.simulation is not None and self.simulation.is_finished
-
-    def _begin(self) -> Simulation:
-        self.points = self._choose()
-        methods = {point_label(r, s): power_family(r, s) for r, s in self.points}
-        first = self._plan.replicate_range.stop
-        fresh = replace(self._plan, methods=methods, replicates=range(first, first + BEST_SEEDS))
-        self.simulation = Simulation(fresh, self._threads)
+    def _begun(self) -> Simulation:
+        if self.simulation is None:
+            self.points = self._choose()
+            methods = {point_label(r, s): power_family(r, s) for r, s in self.points}
+            first = self._plan.replicate_range.stop
+            fresh = replace(self._plan, methods=methods, replicates=range(first, first + BEST_SEEDS))
+            self.simulation = Simulation(fresh, self._threads)
         return self.simulation
 
     def advance(self) -> None:
-        (self.simulation or self._begin()).advance()
+        self._begun().advance()
 
     def best(self) -> tuple[BestPoint, ...]:
         """What was found, the lowest mean regret first."""
-        if self.simulation is None:
-            return ()
-        records, found = self.simulation.records(), []
+        records, found = self._begun().records(), []
         for place, (r, s) in enumerate(self.points):
             x, regret = records.x[place, -1], records.average_regret[place, -1]
             error = float(regret.std(ddof=1) / np.sqrt(regret.size))
@@ -261,7 +245,7 @@ class _Again:
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         if arrays:
-            self._begin().restore(arrays)
+            self._begun().restore(arrays)
 
 
 def run_map(
@@ -270,7 +254,7 @@ def run_map(
     *,
     is_quick: bool = False,
     threads: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
     simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
 ) -> MapOutcome:
@@ -280,28 +264,20 @@ def run_map(
       grid: the points.
       plan: `grid.plan(...)`.
       is_quick: measure the drift with a tenth of the steps.
-      threads: how many threads share the lanes.
+      threads: how many threads share the points.
       progress: called after each block with the number of steps made so far and that of all parts.
       run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
       simulate_lanes: runs the map elsewhere (on a cluster); by default it is run here.
     """
-    if simulate_lanes is None:
-        lanes = [Simulation(plan, threads)]
-        records = lanes[0].records
-    else:
-        lanes, found = [], simulate_lanes(plan)
-
-        def records() -> LaneRecords:
-            return found
+    here = [] if simulate_lanes is not None else [Simulation(plan, threads)]
+    found = None if simulate_lanes is None else simulate_lanes(plan)
 
     def measured() -> PhaseMap:
-        return PhaseMap.from_records(grid, records())
+        return PhaseMap.from_records(grid, found or here[0].records())
 
     again = _Again(plan, lambda: measured().best(BEST), threads)
     drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
-    work = Stages(*lanes, again, drift)
-
-    carry_out(work, run, of_all(progress, work))
+    carry_out(Stages(*here, again, drift), run, progress)
     return MapOutcome(measured(), again.best(), drift)
 
 
@@ -336,7 +312,7 @@ def claims(outcome: MapOutcome) -> list[Claim]:
         Claim(
             "The condition is sufficient, not necessary.",
             "remark after the sufficient condition",
-            Finding.SUPPORTED if (~paper & right).any() else Finding.UNCLEAR,
+            "supported" if (~paper & right).any() else "unclear",
             _counts(where, ~paper, right, wrong, "not certified by the paper"),
         ),
         Claim(
@@ -348,14 +324,14 @@ def claims(outcome: MapOutcome) -> list[Claim]:
         Claim(
             "Outside both regions lanes arrive as well: neither condition is necessary.",
             "beyond the paper",
-            Finding.SUPPORTED if beyond else Finding.UNCLEAR,
+            "supported" if beyond else "unclear",
             f"{where}: {len(beyond)} points outside both have x ≤ {ARRIVED} in at least {MOSTLY:.0%} of the "
             f"seeds, of {int((~(paper | weighted)).sum())} outside and {int(arrived.sum())} that arrive",
         ),
         Claim(
             "The drift at frozen theta says where x < 0 by T.",
             "beyond the paper",
-            Finding.SUPPORTED if decided.any() and agrees >= 0.95 * decided.sum() else Finding.UNCLEAR,
+            "supported" if decided.any() and agrees >= 0.95 * decided.sum() else "unclear",
             f"{where}: of {int(decided.sum())} points with s ≥ {NOISY_BELOW:g} whose seeds agree, {agrees} "
             "are where the measured drift puts them",
         ),
@@ -369,11 +345,11 @@ def _counts(where: str, region: Flags, right: Flags, wrong: Flags, name: str) ->
     )
 
 
-def _inside(region: Flags, right: Flags, wrong: Flags) -> Finding:
+def _inside(region: Flags, right: Flags, wrong: Flags) -> str:
     """No finite T can contradict a limit: all points there (if any) is support, all else is unclear."""
     if not region.any():
-        return Finding.UNCLEAR
-    return Finding.SUPPORTED if right[region].all() and not wrong[region].any() else Finding.UNCLEAR
+        return "unclear"
+    return "supported" if right[region].all() and not wrong[region].any() else "unclear"
 
 
 def identity(grid: Grid, plan: Plan) -> dict[str, Any]:
@@ -394,19 +370,18 @@ _BEST_HEADINGS = ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T �
 _OUTSIDE_HEADINGS = ("r", "s", "x_T ≤ −0.9", "R(T)/T: median")
 
 
-def write_results(
-    folder: Path, outcome: MapOutcome, command: str, settings: Mapping[str, Any], seconds: float
-) -> list[Claim]:
+def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> list[Claim]:
     """Write map, figure, tables, claims and manifest; return the claims."""
     plot_phase_map(outcome, folder / "phase-map")
-    write_csv(folder / "phase-map.csv", _HEADINGS, _map_rows(outcome.map))
-    write_table(folder / "best.md", _BEST_HEADINGS, best_rows(outcome), left=("certified by",))
-    write_table(folder / "outside.md", _OUTSIDE_HEADINGS, outside_rows(outcome.map), left=())
+    tables = {
+        "phase-map.csv": (_HEADINGS, _map_rows(outcome.map)),
+        "best.md": (_BEST_HEADINGS, best_rows(outcome)),
+        "outside.md": (_OUTSIDE_HEADINGS, outside_rows(outcome.map)),
+    }
+    star = Estimate(1 - outcome.drift.zero.value, outcome.drift.zero.error)
+    settings = {**occasion.settings, "theta_star": asdict(star)}
     found = claims(outcome)
-    write_claims(folder, found)
-    star = outcome.drift.zero
-    theta_star = {"value": 1 - star.value, "error": star.error}
-    write_manifest(folder / "manifest.json", command, dict(settings) | {"theta_star": theta_star}, seconds)
+    write_results(folder, replace(occasion, settings=settings), tables, found)
     return found
 
 
@@ -437,7 +412,7 @@ def outside_rows(measured: PhaseMap) -> list[tuple[str, ...]]:
     return rows
 
 
-def _map_rows(measured: PhaseMap) -> Iterable[Sequence[object]]:
+def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
     values = (
         measured.x, measured.right_share, measured.arrived_share, measured.average_regret,
         measured.mean_regret,

@@ -13,30 +13,27 @@ import json
 import os
 import platform
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from generic_adam.errors import RunError
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
 MANIFEST_PACKAGES = (
-    "generic-adam",
-    "numpy",
-    "numba",
-    "torch",
-    "torchvision",
-    "jax",
-    "optax",
-    "matplotlib",
-    "dask",
-)
+    "generic-adam", "numpy", "numba", "torch", "torchvision", "jax", "optax", "matplotlib", "dask",
+)  # fmt: skip
 """Packages whose version can change a result or a figure; those that are not installed are left out."""
+
+_VECTORS = ("sse4_2", "avx", "fma", "avx2", "avx512", "amx", "asimd", "sve")
+_WORDS = {
+    "claim", "source", "verdict", "evidence", "panel", "curve", "method", "v_0", "rate", "theory",
+    "for ever", "certified by",
+}  # fmt: skip
+"""Columns of words; the others hold numbers."""
 
 
 class OutputError(RunError):
@@ -147,22 +144,17 @@ def ensure_output_directory(path: str | os.PathLike[str]) -> Path:
 
 
 def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Describe a run so that it can be repeated: command, settings, versions, machine, time, load.
-
-    Args:
-      command: what a person types to repeat the run.
-      settings: the resolved settings, defaults included; plain types.
-      seconds: wall-clock time the run took.
-    """
-    now = dt.datetime.now(dt.UTC)
+    """Describe a run so that it can be repeated: command, settings (plain types), versions, machine, time, load."""
+    # Without how many processes wanted a core over 1, 5 and 15 minutes a time says little.
+    load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else None
     return {
         "command": command,
         "settings": dict(settings),
         "seconds": round(seconds, 3),
-        "finished": now.isoformat(timespec="seconds"),
+        "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
         "machine": describe_machine(),
-        "load_average": _load_average(),
+        "load_average": load,
     }
 
 
@@ -221,50 +213,27 @@ def _versions() -> dict[str, str]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return what of the machine matters for a time or a bit: processor, cores, memory; no name, no path."""
+    """Return what of the machine matters for a time or a bit: processor, cores, memory; no name, no path.
+
+    The vector instructions are part of it: what libraries choose among them decides the last bits of a result.
+    """
+    facts: dict[str, str] = {}
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    words = (facts.get("flags") or facts.get("Features") or "").split()
+    try:
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):  # not every system names these
+        memory = None
     return {
-        "processor": _processor_name(),
+        "processor": facts.get("model name") or platform.processor() or "unknown",
         "architecture": platform.machine(),
-        "instruction_set": _instruction_set(),
+        "instruction_set": sorted(word for word in words if word.startswith(_VECTORS)) or None,
         "cores": os.cpu_count(),
-        "memory_gib": _memory_gib(),
+        "memory_gib": memory,
         "system": f"{platform.system()} {platform.release()}",
     }
-
-
-def _load_average() -> list[float] | None:
-    """Return how many processes wanted a core over 1, 5 and 15 minutes: without it a time says little."""
-    try:
-        return [round(load, 2) for load in os.getloadavg()]
-    except (AttributeError, OSError):  # not every system counts
-        return None
-
-
-def _processor_name() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
-
-
-def _instruction_set() -> list[str] | None:
-    """Return the vector instructions: what libraries choose among them decides the last bits of a result."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            name, _, words = line.partition(":")
-            if name.strip() in {"flags", "Features"}:
-                known = ("sse4_2", "avx", "fma", "avx2", "avx512", "amx", "asimd", "sve")
-                return sorted(word for word in words.split() if word.startswith(known))
-    return None
-
-
-def _memory_gib() -> float | None:
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system names these
-        return None
-    return round(total / 2**30, 1)
 
 
 def write_csv(
@@ -279,37 +248,17 @@ def write_csv(
     return destination
 
 
-def markdown_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None
-) -> str:
-    """A table in Markdown, each row on one line whatever its cells hold.
-
-    Args:
-      headings: of the columns.
-      rows: of text.
-      left: headings of the columns that align to the left; the others hold numbers. By default all.
-    """
-    rule = ["---" if left is None or heading in left else "---:" for heading in headings]
-    lines = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in (headings, *rows)]
-    return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]]) + "\n"
-
-
-def write_table(
-    path: Path, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None
-) -> None:
-    """Write `markdown_table(...)`, atomically."""
-    with atomic_write(path) as file:
-        file.write(markdown_table(headings, rows, left=left))
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, each row on one line whatever its cells hold; numbers align to the right."""
+    rule = ["---" if heading in _WORDS else "---:" for heading in headings]
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in (headings, *rows)]
+    first, *others = ("| " + " | ".join(row) + " |\n" for row in cells)
+    return "".join([first, "|" + "|".join(rule) + "|\n", *others])
 
 
 def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> tuple[Path, Path]:
-    """Write the claims as `claims.json` (for programs) and `claims.md` (a table for people).
-
-    Returns:
-      The two paths, JSON first.
-    """
-    folder = Path(directory)
-    as_json, as_table = folder / "claims.json", folder / "claims.md"
+    """Write the claims as `claims.json` (for programs) and `claims.md` (for people); return the two paths."""
+    as_json, as_table = Path(directory) / "claims.json", Path(directory) / "claims.md"
     write_json(as_json, [asdict(claim) for claim in claims])
     with atomic_write(as_table) as file:
         file.write(claims_table(claims))
@@ -318,13 +267,7 @@ def write_claims(directory: str | os.PathLike[str], claims: Sequence[Claim]) -> 
 
 def claims_table(claims: Sequence[Claim]) -> str:
     """Return the claims as a Markdown table."""
-    rows = [(c.sentence, c.source, c.verdict, c.evidence) for c in claims]
-    return markdown_table(("claim", "source", "verdict", "evidence"), rows)
-
-
-def _cell(text: str) -> str:
-    """Keep a table's row on one line, whatever the text holds."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return markdown_table(("claim", "source", "verdict", "evidence"), map(astuple, claims))
 
 
 def read_claims(directory: str | os.PathLike[str]) -> list[Claim]:
@@ -340,3 +283,38 @@ def read_claims(directory: str | os.PathLike[str]) -> list[Claim]:
         raise OutputError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
         raise OutputError(f"cannot read {path}: not a list of claims ({error})") from error
+
+
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+"""Headings and rows."""
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a manifest tells of a run: the command that repeats it, its settings, the seconds that it took."""
+
+    command: str
+    settings: Mapping[str, Any]
+    seconds: float
+
+
+def write_results(
+    folder: Path, occasion: Occasion, tables: Mapping[str, Table], claims: Sequence[Claim]
+) -> None:
+    """Write what every experiment leaves beside its figure: tables, claims, and the manifest last.
+
+    Args:
+      folder: where its figure is already.
+      occasion: of the run.
+      tables: by the name of their file, which ends in .csv or .md.
+      claims: what was found about each sentence; none are not written.
+    """
+    for name, (headings, rows) in tables.items():
+        if name.endswith(".csv"):
+            write_csv(folder / name, headings, rows)
+        else:
+            with atomic_write(folder / name) as file:
+                file.write(markdown_table(headings, rows))
+    if claims:
+        write_claims(folder, claims)
+    write_manifest(folder / "manifest.json", occasion.command, occasion.settings, occasion.seconds)

@@ -7,6 +7,7 @@ aside and renamed, are all in place.
 
 from __future__ import annotations
 
+import abc
 import io
 import json
 import os
@@ -18,11 +19,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -60,43 +61,37 @@ class PausedRun(KeyboardInterrupt):
         self.number = number
 
 
-class Work(Protocol):
-    """A computation in blocks whose state is a table of arrays."""
+class Work(abc.ABC):
+    """A computation in blocks whose state is a table of arrays.
 
-    @property
-    def steps(self) -> int:
-        """How many steps there are in all."""
-        ...
+    Attributes:
+      steps: how many steps there are in all.
+      next_t: the step that comes next.
+    """
 
-    @property
-    def next_t(self) -> int:
-        """The step that comes next."""
-        ...
+    steps: int
+    next_t: int = 1
 
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
-        ...
+        return self.next_t > self.steps
 
+    @abc.abstractmethod
     def advance(self) -> None:
         """Do the next block."""
-        ...
 
+    @abc.abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all that the next blocks depend on, and what has been recorded."""
-        ...
 
+    @abc.abstractmethod
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go to where `arrays` was called."""
-        ...
 
 
-class Stages:
-    """Several works, one after the other, as one.
-
-    Args:
-      works: in order.
-    """
+class Stages(Work):
+    """Several works, one after the other, as one."""
 
     def __init__(self, *works: Work) -> None:
         self.works = works
@@ -111,29 +106,54 @@ class Stages:
         """One more than the steps made, of all together."""
         return 1 + sum(work.next_t - 1 for work in self.works)
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether the last one is."""
-        return all(work.is_finished for work in self.works)
-
     def advance(self) -> None:
         """Do the next block of the first that is not finished."""
         next(work for work in self.works if not work.is_finished).advance()
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of each, its place before their names."""
-        return {
-            f"{place}.{name}": array
-            for place, work in enumerate(self.works)
-            for name, array in work.arrays().items()
-        }
+        every = enumerate(work.arrays() for work in self.works)
+        return {f"{place}.{name}": array for place, own in every for name, array in own.items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Give each its own back."""
         for place, work in enumerate(self.works):
-            prefix = f"{place}."
-            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            work.restore(own)
+            start = f"{place}."
+            work.restore(
+                {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
+            )
+
+
+Progress = Callable[[int, int], None]
+"""Told after each block how many steps have been made, and how many there are."""
+
+
+def carry_out(work: Work, run: Run | None = None, progress: Progress | None = None) -> None:
+    """Do all of a work, or what a run's directory has not of it yet, with a checkpoint every ten seconds.
+
+    Args:
+      work: fresh; it is restored from the run's checkpoint if there is one.
+      run: where it goes on from and leaves checkpoints; by default nowhere.
+      progress: called after each block.
+
+    Raises:
+      PausedRun: a signal came; the state has been saved.
+      OutputError: a checkpoint could not be written; the one before it stays.
+    """
+    if run is not None:
+        run.take_up(work)
+    while not work.is_finished:
+        if run is not None and run.signals.number is not None:
+            run.save(work)
+            raise PausedRun(work.next_t, run.signals.number)
+        work.advance()
+        if progress is not None:
+            progress(work.next_t - 1, work.steps)
+        if run is not None and time.monotonic() - run.saved >= CHECKPOINT_SECONDS and not work.is_finished:
+            run.save(work)
+    if run is not None:
+        with suppress(OutputError):  # for want of room: then the results may fit, and if not, they tell
+            run.save(work)
 
 
 @contextmanager
@@ -250,8 +270,9 @@ class Run:
       signals: what has been asked of the process.
       is_finished: the directory holds this run's results, whole.
       resumed_from: the step from which it went on, or None.
-      seconds: how long it has computed, earlier parts included.
+      seconds: how long it had computed when it was last saved, earlier parts included.
       complaints: a line for each damaged checkpoint that was passed over.
+      saved: when its last checkpoint was written.
     """
 
     directory: Path
@@ -261,46 +282,28 @@ class Run:
     resumed_from: int | None = None
     seconds: float = 0.0
     complaints: tuple[str, ...] = field(default=(), init=False)
+    saved: float = field(default=0.0, init=False)
 
-    def carry_through(self, work: Work, progress: Callable[[int], None] | None = None) -> None:
-        """Do all of the work, from the newest checkpoint on, with a checkpoint every ten seconds.
-
-        Args:
-          work: fresh; it is restored from a checkpoint if there is one.
-          progress: called after each block with the number of steps made so far.
-
-        Raises:
-          PausedRun: a signal came; the state has been saved.
-          OutputError: a checkpoint could not be written; the one before it stays.
-        """
+    def take_up(self, work: Work) -> None:
+        """Bring a fresh work to the newest checkpoint."""
         restored = checkpoint.load_latest(self.directory, _decode)
         self.complaints = restored.complaints
         if restored.state is not None:
             self.seconds = float(restored.state.pop("seconds"))
             work.restore(restored.state)
             self.resumed_from = work.next_t
-        begun, earlier = time.perf_counter(), self.seconds
-        saved = time.monotonic()
-        while not work.is_finished:
-            if self.signals.number is not None:
-                self._save(work)
-                raise PausedRun(work.next_t, self.signals.number)
-            work.advance()
-            self.seconds = earlier + time.perf_counter() - begun
-            if progress is not None:
-                progress(work.next_t - 1)
-            if time.monotonic() - saved >= CHECKPOINT_SECONDS and not work.is_finished:
-                self._save(work)
-                saved = time.monotonic()
-        with suppress(OutputError):  # for want of room: then the results may fit, and if not, they tell
-            self._save(work)
+        self.saved = time.monotonic()
 
-    def _save(self, work: Work) -> None:
-        buffer = io.BytesIO()
+    def save(self, work: Work) -> None:
+        """Leave a checkpoint of the work."""
+        now = time.monotonic()
+        self.seconds += now - self.saved
+        self.saved = now
         arrays = work.arrays() | {
             "identity": np.array(json.dumps(self.identity)),
             "seconds": np.array(self.seconds),
         }
+        buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         checkpoint.save(self.directory, work.next_t, buffer.getvalue(), "npz")
 
@@ -345,14 +348,9 @@ def open_run(
             shutil.rmtree(left, ignore_errors=True)
         if restart:
             checkpoint.remove_all(directory)
-            finished = False
-        else:
-            finished = _is_here(directory, plain)
-        if hold_signals:
-            with held_signals(is_command=is_command) as signals:
-                yield Run(directory, plain, signals, finished)
-        else:
-            yield Run(directory, plain, Signals(), finished)
+        finished = not restart and _is_here(directory, plain)
+        with held_signals(is_command=is_command) if hold_signals else nullcontext(Signals()) as signals:
+            yield Run(directory, plain, signals, finished)
 
 
 def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,13 +18,11 @@ from generic_adam.errors import RunError
 from generic_adam.experiments.datasets import Dataset, Text, load
 from generic_adam.experiments.records import (
     Claim,
+    Occasion,
     OutputError,
     damaged_files,
     read_manifest,
-    write_claims,
-    write_csv,
-    write_manifest,
-    write_table,
+    write_results,
 )
 from generic_adam.experiments.run import published
 from generic_adam.experiments.training import (
@@ -282,24 +280,17 @@ def spread(values: Sequence[float], form: str) -> str:
     return f"{middle} ({format(min(values), form)} to {format(max(values), form)})"
 
 
-def write_curves(path: Path, curves: Sequence[Curve]) -> Path:
-    """Write all curves as one CSV table."""
-    rows = (
-        (
-            "any" if curve.initial_v is None else curve.initial_v,
-            "" if curve.r is None else curve.r,
-            curve.method,
-            curve.seed,
-            *astuple(record),
-        )
-        for curve in curves
-        for record in curve.records
-    )
-    return write_csv(path, COLUMNS, rows)
+def curve_rows(curves: Sequence[Curve]) -> Iterator[tuple[object, ...]]:
+    """All curves as one table."""
+    for curve in curves:
+        start = "any" if curve.initial_v is None else curve.initial_v
+        place = "" if curve.r is None else curve.r
+        for record in curve.records:
+            yield start, place, curve.method, curve.seed, *astuple(record)
 
 
 def read_curves(path: Path) -> list[Curve]:
-    """Read back what `write_curves` wrote.
+    """Read the records of a published study.
 
     Raises:
         OutputError: the file is missing or is not such a table.
@@ -352,16 +343,12 @@ def publish(
     """
     with published(directory) as folder:
         draw(study, curves, folder / study.name)
-        write_curves(folder / "records.csv", curves)
-        for name, headings, rows in (("outcomes", *outcomes(curves)), *notes):
-            write_table(folder / f"{name}.md", headings, rows, left=("v_0", "method", "for ever"))
-        if claims:
-            write_claims(folder, claims)
         settings = asdict(replace(study, lines=(), earlier=()))
         del settings["earlier"]
-        settings |= extra or {}
-        settings["lines"] = [_plain(line) for line in study.lines]
-        write_manifest(folder / "manifest.json", command, settings, seconds)
+        settings |= {**(extra or {}), "lines": [_plain(line) for line in study.lines]}
+        tables = {"records.csv": (COLUMNS, curve_rows(curves)), "outcomes.md": outcomes(curves)}
+        tables |= {f"{name}.md": (headings, rows) for name, headings, rows in notes}
+        write_results(folder, Occasion(command, settings, seconds), tables, claims)
         names = sorted(path.name for path in folder.iterdir())
     return [directory / name for name in names]
 

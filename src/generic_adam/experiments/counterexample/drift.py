@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -22,10 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.experiments.counterexample import kernels
-from generic_adam.experiments.counterexample.problem import Counterexample, gradients_of
-from generic_adam.experiments.counterexample.rules import AdaShift, Subject
-from generic_adam.experiments.counterexample.simulation import Plan, Simulation
-from generic_adam.methods import Algorithm, Method, as_algorithm, power_family
+from generic_adam.experiments.counterexample.problem import Counterexample, Form, gradients_of
+from generic_adam.experiments.counterexample.simulation import (
+    AdaShift,
+    Plan,
+    Simulation,
+    Subject,
+    algorithm_of,
+)
+from generic_adam.experiments.run import Work, carry_out
+from generic_adam.methods import Algorithm, Method, power_family
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +63,9 @@ class Estimate:
         return f"{round(self.value, digits):,.{places}f} ± {round(self.error, digits):,.{places}f}"
 
 
+NOWHERE = Estimate(math.nan, math.nan)
+
+
 def moments(problem: Counterexample) -> tuple[float, float]:
     """Return the mean of a gradient and of its square, in the stochastic form."""
     (rare, common), p = problem.slopes, problem.probability
@@ -70,13 +79,12 @@ def limit_drift(problem: Counterexample) -> float:
 
 
 def _unprojected(problem: Counterexample, method: Method, steps: int, lanes: int, seed: int) -> Simulation:
-    """Return lanes that add up -m_t/sqrt(v_t), from v_0 = E g^2 and x = 0."""
-    free = Counterexample(
-        rare_slope=problem.rare_slope, common_slope=problem.common_slope, probability=problem.probability,
-        as_printed=problem.as_printed, low=-_FREE, high=_FREE, start=0.0,
-    )  # fmt: skip
+    """Return lanes that have added up -m_t/sqrt(v_t), from v_0 = E g^2 and x = 0."""
+    free = replace(problem, form=Form.STOCHASTIC, low=-_FREE, high=_FREE, start=0.0)
     adding = Algorithm(Method(1, method.beta, method.theta), initial_v=moments(problem)[1])
-    return Simulation(Plan({"sum": adding}, steps, lanes, free, seed))
+    simulation = Simulation(Plan({"sum": adding}, steps, lanes, free, seed))
+    carry_out(simulation)
+    return simulation
 
 
 def _mean_direction(simulation: Simulation, first: int, last: int) -> Estimate:
@@ -95,48 +103,26 @@ def _mean_direction(simulation: Simulation, first: int, last: int) -> Estimate:
 def measure_drift(
     rest: float, problem: Counterexample, *, steps: int = STEPS, lanes: int = LANES, seed: int = 0
 ) -> Estimate:
-    r"""Measure $\delta$ at a frozen theta.
+    r"""Measure $\delta$ at a frozen theta = 1 - rest; the first 10/rest steps, while v settles, are left out.
 
-    Args:
-      rest: 1 - theta.
-      problem: the slopes and how often the rare one comes.
-      steps: of each lane; the first 10/rest, while v settles, are left out.
-      lanes: independent streams of gradients.
-      seed: of the gradients; the same for every theta, so that measurements differ in theta alone.
+    The seed is the same for every theta, so that measurements differ in theta alone.
     """
     simulation = _unprojected(problem, Method(1, BETA, f"1 - {rest!r}"), steps, lanes, seed)
-    while not simulation.is_finished:
-        simulation.advance()
     settled = int(np.searchsorted(simulation.times, min(10 / rest, steps / 2)))
     return _mean_direction(simulation, settled, -1)
 
 
-class _Rows:
-    """A work that finds one row of numbers after another.
-
-    Args:
-      expected: how many rows there will be.
-      each: the steps that one counts for.
-    """
+class _Rows(Work):
+    """A work that finds one row of numbers after another, each of which counts for some steps."""
 
     def __init__(self, expected: int, each: int = 1) -> None:
-        self._expected, self._each = expected, each
+        self.steps, self._each = each * expected, each
         self.rows: list[tuple[float, ...]] = []
-
-    @property
-    def steps(self) -> int:
-        """The steps of all rows."""
-        return self._each * self._expected
 
     @property
     def next_t(self) -> int:
         """One more than the steps made."""
         return 1 + self._each * len(self.rows)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all rows are there."""
-        return len(self.rows) >= self._expected
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the rows."""
@@ -153,19 +139,15 @@ class DriftCurve(_Rows):
     Args:
       problem: the slopes and how often the rare one comes.
       steps: of each measurement.
-      lanes: of each measurement.
-      seed: of the gradients.
 
     Attributes:
       rows: (1 - theta, drift, its error), in the order in which they were measured.
     """
 
-    def __init__(
-        self, problem: Counterexample, *, steps: int = STEPS, lanes: int = LANES, seed: int = 0
-    ) -> None:
+    def __init__(self, problem: Counterexample, *, steps: int = STEPS) -> None:
         # Both ends and the halvings.
         super().__init__(2 + math.ceil(math.log2(math.log(BRACKET[1] / BRACKET[0]) / _PRECISION)), steps)
-        self.problem, self._lanes, self._seed = problem, lanes, seed
+        self.problem = problem
 
     @property
     def _bracket(self) -> tuple[float, float]:
@@ -176,9 +158,8 @@ class DriftCurve(_Rows):
 
     def advance(self) -> None:
         """Measure at the ends first, then in the middle (geometrically) of the bracket."""
-        low, high = self._bracket
-        rest = BRACKET[len(self.rows)] if len(self.rows) < 2 else math.sqrt(low * high)
-        drift = measure_drift(rest, self.problem, steps=self._each, lanes=self._lanes, seed=self._seed)
+        rest = BRACKET[len(self.rows)] if len(self.rows) < 2 else math.sqrt(math.prod(self._bracket))
+        drift = measure_drift(rest, self.problem, steps=self._each)
         self.rows.append((rest, drift.value, drift.error))
 
     @property
@@ -196,7 +177,7 @@ class DriftCurve(_Rows):
     def drift(self, rest: Floats) -> Floats:
         r"""Return $\delta$ between the measured points and the limit at 0, by linear interpolation."""
         table = sorted([(0.0, limit_drift(self.problem)), *((q, drift) for q, drift, _ in self.rows)])
-        return np.interp(rest, [q for q, _ in table], [drift for _, drift in table])
+        return np.interp(rest, *np.transpose(table))
 
     def turning_step(self, numerator: float, r: float) -> Estimate:
         """Return t* = (c/(1 - theta*))^(1/r), where theta_t = 1 - c/t^r reaches theta*."""
@@ -227,7 +208,6 @@ class Turns(_Rows):
       turns: the schedules.
       near: says about where one of them turns; asked when its time has come.
       lane_steps: of each.
-      seed: of the gradients.
     """
 
     def __init__(
@@ -237,11 +217,9 @@ class Turns(_Rows):
         near: Callable[[Turn], float],
         *,
         lane_steps: int = TURN_LANE_STEPS,
-        seed: int = 1,
     ) -> None:
         super().__init__(len(turns))
-        self.problem, self.turns, self.near = problem, turns, near
-        self._lane_steps, self._seed = lane_steps, seed
+        self.problem, self.turns, self.near, self._lane_steps = problem, turns, near, lane_steps
 
     @property
     def found(self) -> list[Estimate]:
@@ -251,20 +229,16 @@ class Turns(_Rows):
     def advance(self) -> None:
         """Measure the next schedule."""
         turn = self.turns[len(self.rows)]
-        at = self._turn(turn.method, self.near(turn))
-        self.rows.append((at.value, at.error))
-
-    def _turn(self, method: Method, near: float) -> Estimate:
+        near = self.near(turn)
         last = math.ceil(_TURN_REACH * near)
         lanes = max(64, self._lane_steps // last)
-        simulation = _unprojected(self.problem, method, last, lanes, self._seed)
-        while not simulation.is_finished:
-            simulation.advance()
+        simulation = _unprojected(self.problem, turn.method, last, lanes, seed=1)
+        times = simulation.times
         edges = np.geomspace(near / _TURN_REACH, last, _TURN_BINS + 1)
-        rows = np.unique(np.minimum(np.searchsorted(simulation.times, edges), simulation.times.size - 1))
-        middles = [math.log(simulation.times[a] * simulation.times[b]) / 2 for a, b in pairwise(rows)]
-        drifts = [_mean_direction(simulation, int(a), int(b)) for a, b in pairwise(rows)]
-        return _zero_of_fit(np.array(middles), drifts)
+        bins = list(pairwise(np.unique(np.minimum(np.searchsorted(times, edges), times.size - 1)).tolist()))
+        middles = np.array([math.log(times[a] * times[b]) / 2 for a, b in bins])
+        at = _zero_of_fit(middles, [_mean_direction(simulation, a, b) for a, b in bins])
+        self.rows.append((at.value, at.error))
 
 
 def _zero_of_fit(log_t: Floats, drifts: Sequence[Estimate]) -> Estimate:
@@ -278,11 +252,10 @@ def _zero_of_fit(log_t: Floats, drifts: Sequence[Estimate]) -> Estimate:
         if abs(root.imag) < 1e-9 and log_t[0] <= root.real + centre <= log_t[-1]
     ]
     if not inside:
-        return Estimate(math.nan, math.nan)
+        return NOWHERE
     root = inside[0]
     powers = np.array([root**2, root, 1.0])
-    slope = 2 * fit[0] * root + fit[1]
-    error = math.sqrt(float(powers @ covariance @ powers)) / abs(slope)
+    error = math.sqrt(float(powers @ covariance @ powers)) / abs(2 * fit[0] * root + fit[1])
     at = math.exp(root + centre)
     return Estimate(at, at * error)
 
@@ -294,25 +267,28 @@ def divisor_table(
 
     $\Gamma_t = \sqrt{v_t}/\alpha_t - \sqrt{v_{t-1}}/\alpha_{t-1}$ is what condition (C1) asks to be positive,
     and the correlation is what (C3) asks to be absent; both over the last nine tenths of the steps, the mean
-    over lanes. v_t is what stands below the root: AMSGrad's running maximum, AdaShift's v of n steps ago.
+    over lanes. v_t is what stands below the root: AMSGrad's running maximum, AdaShift's v of n steps ago. A
+    method that divides by nothing, or a run of a few steps, has nan.
     """
     streams = [gradients_of(problem, steps, seed, lane) for lane in range(lanes)]
-    table: dict[str, tuple[float, float]] = {}
-    for label, subject in methods.items():
-        lag = subject.kept if isinstance(subject, AdaShift) else 0
-        algorithm = as_algorithm(subject.algorithm if isinstance(subject, AdaShift) else subject)
-        if not algorithm.preconditioned:  # it divides by nothing
-            table[label] = (math.nan, math.nan)
-            continue
-        method = algorithm.method
-        sequences = (one.values(1, steps + 1) for one in (method.alpha, method.theta, 1 - method.theta))
-        alpha, theta, rest = sequences
-        found = [
-            kernels.divisor_statistics(
-                stream, alpha, theta, rest, algorithm.initial_v, algorithm.running_maximum, lag, steps // 10
-            )
-            for stream in streams
-        ]
+
+    def measured(subject: Subject) -> tuple[float, float]:
+        x, lag = algorithm_of(subject), subject.kept if isinstance(subject, AdaShift) else 0
+        late = max(steps // 10, lag + 1)
+        if not x.preconditioned or steps < late + 2:
+            return math.nan, math.nan
+        alpha, theta, rest = (
+            one.values(1, steps + 1) for one in (x.method.alpha, x.method.theta, 1 - x.method.theta)
+        )
+        found = []
+        for g in streams:
+            v = kernels.second_moments(g, theta, rest, x.initial_v, lag)
+            v = np.maximum.accumulate(v) if x.running_maximum else v
+            gamma = np.diff(np.sqrt(v) / alpha[lag:])[late - lag - 1 :]
+            pair = np.stack((v, g[lag:] ** 2))[:, late - lag :]
+            is_still = np.ptp(pair, axis=1).min() == 0  # a maximum that no longer changes
+            found.append(((gamma < 0).mean(), 0.0 if is_still else np.asarray(np.corrcoef(pair))[0, 1]))
         share, correlation = np.mean(found, axis=0)
-        table[label] = (float(share), float(correlation))
-    return table
+        return float(share), float(correlation)
+
+    return {label: measured(subject) for label, subject in methods.items()}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import generic_adam as ga
-from generic_adam.experiments.counterexample import LaneRecords
 from generic_adam.experiments.counterexample.drift import divisor_table
-from generic_adam.experiments.counterexample.rules import Subject
+from generic_adam.experiments.counterexample.simulation import LaneRecords, Subject, algorithm_of
 from generic_adam.experiments.counterexample.study import (
     ARRIVED,
     MIDDLE,
@@ -23,7 +23,6 @@ from generic_adam.experiments.counterexample.study import (
     Panel,
     Study,
     Turning,
-    algorithm_of,
     claims,
     claims_as_printed,
 )
@@ -37,12 +36,7 @@ from generic_adam.experiments.figures import (
     house_style,
     save_figure,
 )
-from generic_adam.experiments.records import (
-    write_claims,
-    write_csv,
-    write_manifest,
-    write_table,
-)
+from generic_adam.experiments.records import Occasion, write_results
 from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
@@ -53,31 +47,112 @@ _MARGINS = {"left": 0.06, "right": 0.985, "bottom": 0.115, "top": 0.955, "wspace
 _FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
 
 
-def write_results(
-    folder: Path, study: Study, outcome: Outcome, command: str, timing: Mapping[str, Any], seconds: float
-) -> None:
+def write_study(folder: Path, study: Study, outcome: Outcome, occasion: Occasion) -> None:
     """Write everything a reader needs: figure, records, tables, claims, manifest."""
     plan, records = study.plan, outcome.records
     plot_counterexample(records, folder / "counterexample")
-    write_csv(folder / "records.csv", _QUANTILE_HEADINGS, _quantile_rows(records))
-    write_csv(
-        folder / "outcomes.csv", ("method", "T", "replicate", "x", "average_regret"), _lane_rows(outcome)
-    )
     measured = divisor_table(plan.methods, plan.problem, steps=min(plan.steps, 10**6), seed=plan.seed)
-    tables = {
-        "outcomes": (OUTCOME_HEADINGS, outcome_rows(plan.methods, outcome)),
-        "conditions": (CONDITION_HEADINGS, condition_rows(plan.methods, outcome, measured)),
+    tables: dict[str, Any] = {
+        "records.csv": (_QUANTILE_HEADINGS, _quantile_rows(records)),
+        "outcomes.csv": (("method", "T", "replicate", "x", "average_regret"), _lane_rows(outcome)),
+        "outcomes.md": (OUTCOME_HEADINGS, outcome_rows(plan.methods, outcome)),
+        "conditions.md": (CONDITION_HEADINGS, condition_rows(plan.methods, outcome, measured)),
     }
-    settings = study.identity | dict(timing)
     if outcome.turning is not None:
-        tables["turning"] = (TURNING_HEADINGS, turning_rows(outcome.turning))
-        write_csv(folder / "drift.csv", ("one_minus_theta", "drift", "error"), outcome.turning.drift)
-        star = outcome.turning.theta_star
-        settings["theta_star"] = {"value": star.value, "error": star.error}
-    for name, (headings, rows) in tables.items():
-        write_table(folder / f"{name}.md", headings, rows, left=(headings[0], "theory"))
-    write_claims(folder, (claims_as_printed if plan.problem.as_printed else claims)(outcome))
-    write_manifest(folder / "manifest.json", command, settings, seconds)
+        tables["turning.md"] = (TURNING_HEADINGS, turning_rows(outcome.turning))
+        tables["drift.csv"] = (("one_minus_theta", "drift", "error"), outcome.turning.drift)
+        star = asdict(outcome.turning.theta_star)
+        occasion = replace(occasion, settings={**occasion.settings, "theta_star": star})
+    found = (claims_as_printed if plan.problem.as_printed else claims)(outcome)
+    write_results(folder, occasion, tables, found)
+
+
+OUTCOME_HEADINGS = (
+    "method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory",
+)  # fmt: skip
+"""The columns of `outcome_rows`."""
+CONDITION_HEADINGS = ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0")
+"""The columns of `condition_rows`: (C1), (C3), (SC), and what happens."""
+TURNING_HEADINGS = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
+"""The columns of `turning_rows`."""
+
+
+def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> list[tuple[str, ...]]:
+    """Say who converges here: where each method's lanes ended, and what the certificate says of it."""
+    every = (outcome.records, *outcome.longer)
+    return [_outcome_row(label, methods[label], one) for one in every for label in one.labels]
+
+
+def _outcome_row(label: str, subject: Subject, records: LaneRecords) -> tuple[str, ...]:
+    x, regret = records.final_x(label), records.final_regret(label)
+    low, median, high = np.quantile(x, QUANTILES)
+    return (
+        label,
+        f"{int(records.times[-1]):,}",
+        _signed(median),
+        f"{_signed(low)} … {_signed(high)}",
+        f"{int((x < MIDDLE).sum())} of {x.size}",
+        f"{int((x <= ARRIVED).sum())} of {x.size}",
+        f"{np.median(regret):.4f}",
+        _theory(subject),
+    )
+
+
+def condition_rows(
+    methods: Mapping[str, Subject], outcome: Outcome, measured: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, ...]]:
+    """Put (C1), (C3), the certificate and the outcome of each method side by side."""
+    rows: list[tuple[str, ...]] = []
+    for label, subject in methods.items():
+        share, correlation = measured[label]
+        x = outcome.records.final_x(label)
+        going = f"{int((x < MIDDLE).sum())} of {x.size}"
+        measures = ("–", "–") if math.isnan(share) else (f"{share:.1%}", _signed(correlation))
+        rows.append((label, *measures, _theory(subject), going))
+    return rows
+
+
+def turning_rows(turning: Turning) -> list[tuple[str, ...]]:
+    """Put the predicted steps beside those at which the lanes were seen to turn."""
+    rows: list[tuple[str, ...]] = []
+    for curve, expected, seen in turning.rows:
+        is_seen = math.isfinite(seen.value)
+        rest = f"{float(curve.numerator):g}/t" + ("" if curve.r == 1 else f"^{float(curve.r):g}")
+        predicted = f"{expected.value:.2e} ± {expected.error:.0e}" if expected.value > 1e9 else str(expected)
+        ratio = f"{seen.value / expected.value:.3f}" if is_seen else ""
+        rows.append((curve.label, rest, predicted, str(seen) if is_seen else "not run", ratio))
+    return rows
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _theory(subject: Subject) -> str:
+    return str(ga.certify(algorithm_of(subject)).verdict)
+
+
+_QUANTILE_HEADINGS = (
+    "method", "t", *(f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES),
+)  # fmt: skip
+
+
+def _quantile_rows(records: LaneRecords) -> Iterator[Sequence[object]]:
+    """One row a method and t, with the quantiles over replicates."""
+    x = np.quantile(records.x, QUANTILES, axis=2)
+    regret = np.quantile(records.average_regret, QUANTILES, axis=2)
+    for place, label in enumerate(records.labels):
+        for k, t in enumerate(records.times.tolist()):
+            yield [label, t, *(f"{value:.6g}" for value in (*x[:, place, k], *regret[:, place, k]))]
+
+
+def _lane_rows(outcome: Outcome) -> Iterator[Sequence[object]]:
+    """One row a lane: where it ended, with all digits."""
+    for records in (outcome.records, *outcome.longer):
+        for place, label in enumerate(records.labels):
+            for i, replicate in enumerate(records.replicates):
+                end = (float(records.x[place, -1, i]), float(records.average_regret[place, -1, i]))
+                yield [label, int(records.times[-1]), replicate, *map(repr, end)]
 
 
 def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, Path]:
@@ -188,91 +263,3 @@ def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
         for spine in axes.spines.values():
             spine.set_color(ink)
     return figure
-
-
-OUTCOME_HEADINGS = (
-    "method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory",
-)  # fmt: skip
-"""The columns of `outcome_rows`."""
-CONDITION_HEADINGS = ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0")
-"""The columns of `condition_rows`: (C1), (C3), (SC), and what happens."""
-TURNING_HEADINGS = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
-"""The columns of `turning_rows`."""
-
-
-def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> list[tuple[str, ...]]:
-    """Say who converges here: where each method's lanes ended, and what the certificate says of it."""
-    every = (outcome.records, *outcome.longer)
-    return [_outcome_row(label, methods[label], one) for one in every for label in one.labels]
-
-
-def _outcome_row(label: str, subject: Subject, records: LaneRecords) -> tuple[str, ...]:
-    x, regret = records.final_x(label), records.final_regret(label)
-    low, median, high = np.quantile(x, QUANTILES)
-    return (
-        label,
-        f"{int(records.times[-1]):,}",
-        _signed(median),
-        f"{_signed(low)} … {_signed(high)}",
-        f"{int((x < MIDDLE).sum())} of {x.size}",
-        f"{int((x <= ARRIVED).sum())} of {x.size}",
-        f"{np.median(regret):.4f}",
-        _theory(subject),
-    )
-
-
-def condition_rows(
-    methods: Mapping[str, Subject], outcome: Outcome, measured: Mapping[str, tuple[float, float]]
-) -> list[tuple[str, ...]]:
-    """Put (C1), (C3), the certificate and the outcome of each method side by side."""
-    rows: list[tuple[str, ...]] = []
-    for label, subject in methods.items():
-        share, correlation = measured[label]
-        x = outcome.records.final_x(label)
-        going = f"{int((x < MIDDLE).sum())} of {x.size}"
-        measures = ("–", "–") if math.isnan(share) else (f"{share:.1%}", _signed(correlation))
-        rows.append((label, *measures, _theory(subject), going))
-    return rows
-
-
-def turning_rows(turning: Turning) -> list[tuple[str, ...]]:
-    """Put the predicted steps beside those at which the lanes were seen to turn."""
-    rows: list[tuple[str, ...]] = []
-    for curve, expected, seen in turning.rows:
-        is_seen = math.isfinite(seen.value)
-        rest = f"{float(curve.numerator):g}/t" + ("" if curve.r == 1 else f"^{float(curve.r):g}")
-        predicted = f"{expected.value:.2e} ± {expected.error:.0e}" if expected.value > 1e9 else str(expected)
-        ratio = f"{seen.value / expected.value:.3f}" if is_seen else ""
-        rows.append((curve.label, rest, predicted, str(seen) if is_seen else "not run", ratio))
-    return rows
-
-
-def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
-
-
-def _theory(subject: Subject) -> str:
-    return str(ga.certify(algorithm_of(subject)).verdict)
-
-
-_QUANTILE_HEADINGS = (
-    "method", "t", *(f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES),
-)  # fmt: skip
-
-
-def _quantile_rows(records: LaneRecords) -> Iterable[Sequence[object]]:
-    """One row a method and t, with the quantiles over replicates."""
-    x = np.quantile(records.x, QUANTILES, axis=2)
-    regret = np.quantile(records.average_regret, QUANTILES, axis=2)
-    for place, label in enumerate(records.labels):
-        for k, t in enumerate(records.times.tolist()):
-            yield [label, t, *(f"{value:.6g}" for value in (*x[:, place, k], *regret[:, place, k]))]
-
-
-def _lane_rows(outcome: Outcome) -> Iterable[Sequence[object]]:
-    """One row a lane: where it ended, with all digits."""
-    for records in (outcome.records, *outcome.longer):
-        for place, label in enumerate(records.labels):
-            for i, replicate in enumerate(records.replicates):
-                end = (float(records.x[place, -1, i]), float(records.average_regret[place, -1, i]))
-                yield [label, int(records.times[-1]), replicate, *map(repr, end)]

@@ -4,78 +4,113 @@ Lanes are innermost and contiguous, so that the compiler turns four of them into
 lane-step then costs little more than the square root and the division in it. Every loop is compiled without
 fast-math, so that nothing is reordered or fused: a lane holds the same bits as the same recursion written in
 plain Python.
-
-`advance` and `advance_adashift` have the same shape: values (of each schedule at each step), gradients
-(step by lane), state (one row a quantity, one column a lane), and where to record. The rows of the state
-begin with x_t, then the sum of losses $\sum f_i(x_i)$ and its compensation (Kahan), then what the algorithm
-remembers. At a recorded step t the kernel stores x_t (before the step) and the sum of losses up to and
-including t.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.experiments.compiled import compiled
+from generic_adam.extras import from_extra
+
+with from_extra("experiments"):
+    from numba import njit
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]
-Values = tuple[Floats, ...]
 
-X, LOSS, CARRY, MEMORY = 0, 1, 2, 3
-"""Rows of a state: the point, the sum of losses, its compensation, and the first row the algorithm owns."""
+X, LOSS, CARRY, M, V, V_MAX, ROOT, ROWS = range(8)
+"""Rows of a state: the point, the sum of losses and its compensation (Kahan), the moments, the largest v and what
+divides; and their number, after which AdaShift keeps gradients."""
 
 
-_ROTATE_A, _ROTATE_A_REST = np.uint64(24), np.uint64(40)
-_SHIFT_B = np.uint64(16)
-_ROTATE_C, _ROTATE_C_REST = np.uint64(37), np.uint64(27)
-_TOP_53 = np.uint64(11)
+class _SealedFiles(IndexDataCacheFile):
+    """Numba's cache files, each behind its SHA-256: damaged machine code would be run as it is."""
+
+    def _save_data(self, name: str, data: object) -> None:
+        payload = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(payload).digest() + payload)
+
+    def _load_data(self, name: str) -> object:
+        raw = Path(self._data_path(name)).read_bytes()
+        digest, payload = raw[:32], raw[32:]
+        if hashlib.sha256(payload).digest() != digest:
+            raise OSError(f"{name} is damaged")  # numba takes it for missing, and compiles
+        return pickle.loads(payload)  # noqa: S301 - machine code of ours, as numba keeps it
+
+
+class _ForgivingCache(FunctionCache):
+    """Numba's cache, for which a full, read-only or damaged disk is no reason to stop: it compiles again."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)
+        stamp = self._cache_file._source_stamp
+        self._cache_file = _SealedFiles(self.cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - unpickling damaged bytes raises anything
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        with suppress(Exception):
+            super().save_overload(sig, data)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile at the first call, or load what an earlier process compiled."""
+    # error_model="numpy": a division by zero is inf or nan, as in NumPy; the test for it would stop
+    # vectorisation.
+    dispatcher: Any = njit(nogil=True, error_model="numpy", fastmath=False)(function)
+    with suppress(RuntimeError):  # no place for a cache: every process compiles
+        dispatcher._cache = _ForgivingCache(function)
+    return dispatcher
+
+
+@compiled
+def next_word(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Return the next 64 bits of a generator, of which the upper are best, and its new state.
+
+    xoroshiro128+ (Blackman and Vigna 2018); it has no multiplication, which AVX2 lacks for 64-bit integers.
+    """
+    mixed = a ^ b
+    first = ((a << np.uint64(24)) | (a >> np.uint64(40))) ^ mixed ^ (mixed << np.uint64(16))
+    return a + b, first, (mixed << np.uint64(37)) | (mixed >> np.uint64(27))
 
 
 @compiled
 def draw_gradients(
-    words: Words, counts: Whole, threshold: np.uint64, rare: float, common: float, gradients: Floats,
-    record_at: Whole, counts_at: Whole,
+    words: Words, start: int, period: int, threshold: np.uint64, rare: float, common: float,
+    gradients: Floats, counts: Whole, record_at: Whole, counts_at: Whole,
 ) -> None:  # fmt: skip
-    """Fill `gradients` (step by replicate) with the rare slope where the generator falls below `threshold`.
+    """Fill `gradients` (step by replicate) with the rare slope where it comes, and count it up to each record.
 
-    The generator is xoroshiro128+ (Blackman and Vigna 2018), one state (two rows of `words`) a replicate, of
-    which the upper 53 bits are used; it has no multiplication, which AVX2 lacks for 64-bit integers.
+    It comes where t mod period = 1; without a period (0), where 53 bits of the generator are below `threshold`.
     """
-    steps, replicates = gradients.shape
-    first, second = words[0], words[1]
-    recorded = 0
-    for k in range(steps):
+    first, second, recorded = words[0], words[1], 0
+    for k in range(gradients.shape[0]):
+        if period > 0:
+            threshold = np.uint64(2**53) if (start + k) % period == 1 else np.uint64(0)
         row = gradients[k]
-        for i in range(replicates):
-            a = first[i]
-            b = second[i]
-            is_rare = ((a + b) >> _TOP_53) < threshold
-            b ^= a
-            first[i] = ((a << _ROTATE_A) | (a >> _ROTATE_A_REST)) ^ b ^ (b << _SHIFT_B)
-            second[i] = (b << _ROTATE_C) | (b >> _ROTATE_C_REST)
+        for i in range(row.size):
+            bits, first[i], second[i] = next_word(first[i], second[i])
+            is_rare = (bits >> np.uint64(11)) < threshold
             row[i] = rare if is_rare else common
             counts[i] += np.int64(is_rare)
-        if recorded < record_at.size and record_at[recorded] == k:
-            counts_at[recorded] = counts
-            recorded += 1
-
-
-@compiled
-def periodic_gradients(
-    start: int, period: int, counts: Whole, rare: float, common: float, gradients: Floats,
-    record_at: Whole, counts_at: Whole,
-) -> None:  # fmt: skip
-    """Fill `gradients` with the rare slope where t mod period = 1; row k is t = start + k."""
-    recorded = 0
-    for k in range(gradients.shape[0]):
-        is_rare = (start + k) % period == 1
-        gradients[k] = rare if is_rare else common
-        counts += np.int64(is_rare)
         if recorded < record_at.size and record_at[recorded] == k:
             counts_at[recorded] = counts
             recorded += 1
@@ -97,155 +132,89 @@ def _project(x: float, low: float, high: float) -> float:
     return high if x > high else x  # noqa: FURB136
 
 
-PLAIN, MAXIMUM, POWER, NESTEROV, GRADIENT = range(5)
-"""What `advance` divides by, and what it divides."""
-
-
-@compiled
-def _remember(
-    v: float, m: float, g: float, theta: float, theta_rest: float, beta: float, beta_rest: float
-) -> tuple[float, float]:
-    """Return v_t and m_t."""
-    return theta * v + theta_rest * (g * g), beta * m + beta_rest * g
-
-
 @compiled
 def _raise_grown(v: Floats, v_max: Floats, root: Floats, power: float) -> None:
     r"""Keep $\hat v^p$: a call into the mathematics library, dear, made only where $\hat v$ has grown."""
-    has_grown = False
     for i in range(v.size):
-        has_grown |= v[i] > v_max[i]
-    if has_grown:
-        for i in range(v.size):
-            if v[i] > v_max[i]:
-                v_max[i] = v[i]
-                root[i] = v[i] ** power
+        if v[i] > v_max[i]:
+            v_max[i] = v[i]
+            root[i] = v[i] ** power
 
 
 @compiled
-def advance(  # noqa: C901, PLR0912 - a loop for each kind: each is one of vectors
-    values: Values, gradients: Floats, state: Floats, low: float, high: float,
-    record_at: Whole, x_at: Floats, loss_at: Floats, kind: int, power: float,
+def advance(
+    values: tuple[Floats, ...], window: Floats, state: Floats, low: float, high: float, record_at: Whole,
+    x_at: Floats, loss_at: Floats, keep: float, power: float, weights: Floats,
 ) -> None:  # fmt: skip
-    r"""Generic Adam (Algorithm 1), projected, and its nearest relatives.
+    r"""Generic Adam (Algorithm 1), projected, and its relatives: what tells them apart is data.
 
-    $v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
-    x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t})$. AMSGrad has $\hat v_t = \max(\hat v_{t-1}, v_t)$ under the
-    root, Padam $\hat v_t^p$ in place of the root, NAdam $a_t m_t + b_t g_t$ in place of $m_t$, and SGD divides
-    by nothing. The values: alpha, beta, 1 - beta, theta, 1 - theta, a, b.
+    $v_t = \theta_t v_{t-1} + (1-\theta_t) g_{t-n}^2,\ m_t = \beta_t m_{t-1} + (1-\beta_t) g_t,\
+    x_{t+1} = \Pi(x_t - \alpha_t (a_t m_t + b_t g_t) / \sqrt{\hat v_t})$ with
+    $\hat v_t = \max(v_t, \kappa \hat v_{t-1})$. Algorithm 1 has n = 0, a = 1, b = 0 and $\kappa$ (`keep`) = 0;
+    AMSGrad $\kappa$ = 1; Padam besides $\hat v_t^p$ in place of the root; NAdam other a and b; SGD theta = 1
+    from v_0 = 1. AdaShift has n = `weights.size` > 0 and $m_t = \sum_{i<n} w_i g_{t-i}$.
+
+    Args:
+      values: alpha, beta, 1 - beta, theta, 1 - theta, a, b at each step.
+      window: gradients, step by lane: row n + k is that of step k.
+      state: one row a quantity, one column a lane.
+      low: lower end of the interval.
+      high: upper end of the interval.
+      record_at: the steps that are recorded.
+      x_at: where x_t goes, before the step.
+      loss_at: where the sum of losses up to and including t goes.
+      keep: how much of the largest v so far counts.
+      power: p.
+      weights: AdaShift's.
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
-    v_max, root = state[5 % len(state)], state[6 % len(state)]
+    v_max, root = state[5], state[6]
     alphas, betas, beta_rests, thetas, theta_rests, ahead, present = values
-    recorded = 0
-    for k in range(gradients.shape[0]):
-        alpha = alphas[k]
-        is_recorded = recorded < record_at.size and record_at[recorded] == k
-        if is_recorded:
-            x_at[recorded] = x
-        row, factors = gradients[k], (thetas[k], theta_rests[k], betas[k], beta_rests[k])
-        if kind == PLAIN:
-            for i in range(row.size):
-                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
-                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i])), low, high)
-        elif kind == MAXIMUM:
-            for i in range(row.size):
-                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
-                v_max[i] = v[i] if v[i] > v_max[i] else v_max[i]  # noqa: FURB136
-                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v_max[i])), low, high)
-        elif kind == POWER:
-            for i in range(row.size):
-                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
-            _raise_grown(v, v_max, root, power)
-            for i in range(row.size):
-                x[i] = _project(x[i] - alpha * (m[i] / root[i]), low, high)
-        elif kind == NESTEROV:
-            weight, rest = ahead[k], present[k]
-            for i in range(row.size):
-                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
-                step = (weight * m[i] + rest * row[i]) / math.sqrt(v[i])
-                x[i] = _project(x[i] - alpha * step, low, high)
-        else:
-            for i in range(row.size):
-                loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-                v[i], m[i] = _remember(v[i], m[i], row[i], *factors)
-                x[i] = _project(x[i] - alpha * m[i], low, high)
-        if is_recorded:
-            loss_at[recorded] = loss
-            recorded += 1
-
-
-@compiled
-def advance_adashift(
-    values: Values, window: Floats, state: Floats, low: float, high: float,
-    record_at: Whole, x_at: Floats, loss_at: Floats, weights: Floats, theta: float, start: int,
-) -> None:  # fmt: skip
-    r"""AdaShift with n = `weights.size` gradients kept, phi the identity (there is one coordinate).
-
-    $m_t = \sum_{i<n} \beta^i g_{t-i} / \sum_{i<n} \beta^i$, $v_t = \theta v_{t-1} + (1-\theta) g_{t-n}^2$,
-    $x_{t+1} = \Pi(x_t - \alpha_t m_t / \sqrt{v_t / (1 - \theta^{t-n})})$; the first n steps only collect
-    gradients. `weights` are $\beta^i / \sum \beta^i$. Row n + k of the window is g at t = start + k, so that
-    row k is g_{t-n}. The values: alpha, $1 - \theta^{t-n}$.
-    """
-    x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
-    alphas, corrections = values
-    kept = weights.size
-    recorded = 0
+    kept, recorded = weights.size, 0
     for k in range(window.shape[0] - kept):
-        alpha, correction = alphas[k], corrections[k]
+        alpha, theta, theta_rest, beta, beta_rest = (
+            alphas[k],
+            thetas[k],
+            theta_rests[k],
+            betas[k],
+            beta_rests[k],
+        )
+        a, b, row, old = ahead[k], present[k], window[kept + k], window[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:
             x_at[recorded] = x
-        row, old = window[kept + k], window[k]
-        for i in range(row.size):
-            loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
-        if start + k > kept:
+        if kept > 0:  # what the loops below do to m is then nothing
             m[:] = 0.0
             for j in range(kept):
-                weight, shifted = weights[j], window[kept + k - j]
+                shifted = window[kept + k - j]
                 for i in range(row.size):
-                    m[i] += weight * shifted[i]
+                    m[i] += weights[j] * shifted[i]
+            beta, beta_rest = 1.0, 0.0
+        for i in range(row.size):
+            loss[i], carry[i] = _add(loss[i], carry[i], row[i] * x[i])
+            v[i] = theta * v[i] + theta_rest * (old[i] * old[i])
+            m[i] = beta * m[i] + beta_rest * row[i]
+        if power == 0.5:
             for i in range(row.size):
-                v[i] = theta * v[i] + (1.0 - theta) * (old[i] * old[i])
-                x[i] = _project(x[i] - alpha * (m[i] / math.sqrt(v[i] / correction)), low, high)
+                largest = keep * v_max[i]
+                v_max[i] = v[i] if v[i] > largest else largest  # noqa: FURB136
+                root[i] = math.sqrt(v_max[i])
+        else:
+            _raise_grown(v, v_max, root, power)
+        for i in range(row.size):
+            x[i] = _project(x[i] - alpha * ((a * m[i] + b * row[i]) / root[i]), low, high)
         if is_recorded:
             loss_at[recorded] = loss
             recorded += 1
 
 
 @compiled
-def divisor_statistics(
-    gradients: Floats, alphas: Floats, thetas: Floats, theta_rests: Floats, initial_v: float,
-    running_maximum: bool, lag: int, first: int,
-) -> tuple[float, float]:  # fmt: skip
-    r"""Return the share of steps at which $\sqrt{v_t}/\alpha_t$ falls, and the correlation of v_t and g_t^2.
-
-    One lane from t = 1 on; both are taken over the rows from `first` on. `running_maximum` puts the largest v
-    so far in place of v_t, `lag` the gradient so many steps ago in place of g_t in v_t.
-    """
-    v, largest, before = initial_v, 0.0, 0.0
-    falls, count = 0, 0
-    mean_v, mean_s, moment_v, moment_s, moment_vs = 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(lag, gradients.size):
-        g = gradients[k - lag]
-        v = thetas[k] * v + theta_rests[k] * (g * g)
-        largest = v if v > largest else largest  # noqa: FURB136
-        used = largest if running_maximum else v
-        ratio = math.sqrt(used) / alphas[k]
-        if k >= first:
-            count += 1
-            falls += np.int64(ratio < before)
-            square = gradients[k] * gradients[k]
-            change_v, change_s = used - mean_v, square - mean_s
-            mean_v += change_v / count
-            mean_s += change_s / count
-            moment_v += change_v * (used - mean_v)
-            moment_s += change_s * (square - mean_s)
-            moment_vs += change_v * (square - mean_s)
-        before = ratio
-    spread = math.sqrt(moment_v * moment_s)
-    return falls / max(count, 1), moment_vs / spread if spread > 0 else 0.0
+def second_moments(
+    gradients: Floats, thetas: Floats, theta_rests: Floats, initial_v: float, lag: int
+) -> Floats:
+    """Return v_t of one lane from t = lag + 1 on, made of the gradients `lag` steps before."""
+    v, found = initial_v, np.empty(gradients.size - lag)
+    for k in range(found.size):
+        v = thetas[k + lag] * v + theta_rests[k + lag] * (gradients[k] * gradients[k])
+        found[k] = v
+    return found

@@ -123,12 +123,7 @@ def initial_words(seed: int, replicates: range) -> NDArray[np.uint64]:
 
 
 class GradientStream:
-    """The gradients of some replicates, block after block.
-
-    Args:
-      problem: the counterexample.
-      seed: the run's seed.
-      replicates: which replicates; a generator each.
+    """The gradients of some replicates, block after block, from a generator each.
 
     Attributes:
       words: the generators' states (two rows, one column a replicate).
@@ -155,21 +150,15 @@ class GradientStream:
           The gradients (step by replicate), valid until the next call, and the counts (recorded row by
           replicate).
         """
-        rare, common = self.problem.slopes
         if len(self._room) < steps:  # fresh memory for every block would cost as much as drawing
             self._room = np.empty((steps, self.counts.size))
         gradients = self._room[:steps]
         counts_at = np.empty((record_at.size, self.counts.size), dtype=np.int64)
-        if self.problem.form is Form.DETERMINISTIC:
-            period = self.problem.period
-            kernels.periodic_gradients(
-                start, period, self.counts, rare, common, gradients, record_at, counts_at
-            )
-        else:
-            threshold = np.uint64(self.problem.threshold)
-            kernels.draw_gradients(
-                self.words, self.counts, threshold, rare, common, gradients, record_at, counts_at
-            )
+        period = self.problem.period if self.problem.form is Form.DETERMINISTIC else 0
+        kernels.draw_gradients(
+            self.words, start, period, np.uint64(self.problem.threshold), *self.problem.slopes, gradients,
+            self.counts, record_at, counts_at,
+        )  # fmt: skip
         return gradients, counts_at
 
 

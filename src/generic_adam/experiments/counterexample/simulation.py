@@ -1,13 +1,18 @@
-"""Many lanes at once: methods by replicates, block of t after block of t, over the cores of this machine."""
+"""Many lanes at once: methods by replicates, block of t after block of t, over the cores of this machine.
+
+What a lane can run: Generic Adam, AMSGrad, Padam, NAdam and SGD as an `Algorithm` says them, and AdaShift. The
+values of a sequence are computed once a block and shared by all lanes and all methods that need them.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,10 +23,9 @@ from numpy.typing import NDArray
 from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import kernels
 from generic_adam.experiments.counterexample.problem import Counterexample, Form, GradientStream
-from generic_adam.experiments.counterexample.rules import AdaShift, Block, Rule, Subject, rule_of
-from generic_adam.experiments.run import Run, Work
-from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import Constant, Schedule, Subtract, as_schedule
+from generic_adam.experiments.run import Progress, Run, Work, carry_out
+from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.schedules import Constant, Schedule, Subtract, as_schedule, sqrt
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +38,132 @@ _GEOMETRIC_POINTS = 480  # recorded; about 400 are distinct whole numbers for T 
 _BLOCK_STEPS = 2**15
 _GRADIENT_NUMBERS = 2**19  # 4 MiB of gradients at a time
 _SCHEDULE_NUMBERS = 2**21  # 16 MiB of schedules at a time
-_CHUNK_LANES = 32  # below this the start of each inner loop begins to show
+_NEARLY_ZERO = 1e-300  # AdaShift's v_0: steps of length 0 divide by it, and a single gradient drowns it
+
+
+@dataclass(frozen=True)
+class AdaShift:
+    """AdaShift (Zhou et al. 2019): v is built from the gradient n steps ago, independent of the present one.
+
+    Args:
+      alpha: learning-rate schedule.
+      beta: weight of the n kept gradients, a constant.
+      theta: second-moment parameter, a constant.
+      kept: n, how many gradients the first moment averages and by how much the second lags.
+    """
+
+    alpha: Schedule
+    beta: float = 0.9
+    theta: float = 0.99
+    kept: int = 10
+
+    def __post_init__(self) -> None:
+        """Check the constants."""
+        object.__setattr__(self, "alpha", as_schedule(self.alpha))
+        if not 0 <= self.beta < 1:
+            raise RunError(f"AdaShift's beta is {self.beta}, expected 0 <= beta < 1")
+        if not 0 < self.theta < 1:
+            raise RunError(f"AdaShift's theta is {self.theta}, expected 0 < theta < 1")
+        if self.kept < 1:
+            raise RunError(f"AdaShift keeps {self.kept} gradients, expected at least 1")
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm as far as its attributes can say it."""
+        window = f"momentum is a weighted mean of the last {self.kept} gradients"
+        method = Method(self.alpha, self.beta, self.theta)
+        return Algorithm(method, initial_v=0, delayed=True, outside=[window], label="AdaShift")
+
+    @property
+    def rate(self) -> Schedule:
+        """alpha_t with the correction of v, sqrt(1 - theta^(t-n)); the first n steps only collect gradients."""
+        corrected = sqrt(1 - as_schedule(f"{self.theta!r}^max(t - {self.kept}, 1)"))
+        return as_schedule(f"0 if t < {self.kept + 1} else 1") * self.alpha * corrected
+
+
+Subject = Method | Algorithm | AdaShift
+"""What a plan names: a Method alone means the paper's algorithm."""
+
+
+def algorithm_of(subject: Subject) -> Algorithm:
+    """Return what a certificate is asked about."""
+    return subject.algorithm if isinstance(subject, AdaShift) else as_algorithm(subject)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the lanes of a subject take a step, as the kernel wants it.
+
+    Attributes:
+      description: the subject as plain types.
+      schedules: alpha, beta, 1 - beta, theta, 1 - theta, a, b.
+      initial_v: v_0.
+      keep: how much of the largest v so far counts.
+      power: of what divides.
+      weights: of the gradients that are kept, if v lags by as many.
+    """
+
+    description: dict[str, Any]
+    schedules: tuple[Schedule, ...]
+    initial_v: float
+    keep: float = 0.0
+    power: float = 0.5
+    weights: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, subject: Subject) -> Rule:
+        """Return the rule of a subject.
+
+        Raises:
+          RunError: it does what the kernel does not.
+        """
+        if isinstance(subject, AdaShift):
+            plain = {name: getattr(subject, name) for name in ("beta", "theta", "kept")}
+            weights = subject.beta ** np.arange(subject.kept)
+            return cls(
+                {"algorithm": "AdaShift", "alpha": str(subject.alpha), **plain},
+                _sequences(subject.rate, as_schedule(subject.beta), as_schedule(subject.theta)),
+                _NEARLY_ZERO,
+                weights=tuple((weights / weights.sum()).tolist()),
+            )
+        x = as_algorithm(subject)
+        has_power, ahead = x.power != Fraction(1, 2), x.nesterov
+        names = {
+            "NAdam": ahead is not None,
+            "SGD": not x.preconditioned,
+            "Padam": has_power,
+            "AMSGrad": x.running_maximum and not has_power,
+        }
+        chosen = [name for name, is_one in names.items() if is_one] or ["Generic Adam"]
+        known = Algorithm(
+            x.method, initial_v=x.initial_v, running_maximum=x.running_maximum, power=x.power,
+            nesterov=ahead, preconditioned=x.preconditioned,
+        )  # fmt: skip
+        if known.departures != x.departures or len(chosen) > 1 or (has_power and not x.running_maximum):
+            raise RunError(
+                f"lanes run Generic Adam, AMSGrad, Padam, NAdam, SGD and AdaShift, not an algorithm in which "
+                f"{'; '.join(x.departures)}"
+            )
+        theta, initial_v = (x.method.theta, x.initial_v) if x.preconditioned else (as_schedule(1), 1.0)
+        weights = () if ahead is None else (ahead.momentum_weight, ahead.gradient_weight)
+        return cls(
+            {"algorithm": chosen[0], **x.to_dict()},
+            _sequences(x.method.alpha, x.method.beta, theta, *weights),
+            initial_v,
+            float(x.running_maximum),
+            float(x.power),
+        )
+
+    def initial_state(self, lanes: int, start: float) -> Floats:
+        """Return the state at t = 1: x_1 = start, m_0 = 0, v_0, and no gradients."""
+        state = np.zeros((kernels.ROWS + len(self.weights), lanes))
+        state[kernels.X], state[kernels.V] = start, self.initial_v
+        return state
+
+
+def _sequences(alpha: Schedule, beta: Schedule, theta: Schedule, *weights: Schedule) -> tuple[Schedule, ...]:
+    """What `kernels.advance` takes at each step, the complements without cancellation."""
+    return (alpha, beta, 1 - beta, theta, 1 - theta, *(weights or (as_schedule(1), as_schedule(0))))
 
 
 @dataclass(frozen=True)
@@ -42,7 +171,7 @@ class Plan:
     """What is simulated; two plans that are equal end in the same bits.
 
     Args:
-      methods: label to `Method`, `Algorithm` (Generic Adam, AMSGrad, Padam) or `AdaShift`.
+      methods: label to `Method`, `Algorithm` or `AdaShift`.
       problem: the counterexample.
       steps: T.
       replicates: a number (from 0 on) or a range: each is an independent stream of gradients.
@@ -78,11 +207,6 @@ class Plan:
         return self.replicates if isinstance(self.replicates, range) else range(self.replicates)
 
     @property
-    def rules(self) -> list[Rule]:
-        """How each method's lanes take a step, in order."""
-        return [rule_of(subject) for subject in self.methods.values()]
-
-    @property
     def lane_steps(self) -> int:
         """How many single steps of single lanes the plan asks for."""
         return self.steps * len(self.methods) * len(self.replicate_range)
@@ -91,7 +215,7 @@ class Plan:
         """Return the plan as plain types, for a manifest or a checkpoint."""
         lanes = self.replicate_range
         return {
-            "methods": {label: rule.describe() for label, rule in zip(self.methods, self.rules, strict=True)},
+            "methods": {label: Rule.of(subject).description for label, subject in self.methods.items()},
             "problem": self.problem.settings(),
             "steps": self.steps,
             "replicates": [lanes.start, lanes.stop],
@@ -153,185 +277,113 @@ class LaneRecords:
                     f"records of replicates {replicates} and {part.replicates} do not belong together"
                 )
             replicates = range(replicates.start, part.replicates.stop)
-        return LaneRecords(
-            times=parts[0].times,
-            labels=parts[0].labels,
-            replicates=replicates,
-            x=np.concatenate([part.x for part in parts], axis=2),
-            average_regret=np.concatenate([part.average_regret for part in parts], axis=2),
+        x, regret = (
+            np.concatenate([getattr(part, name) for part in parts], axis=2)
+            for name in ("x", "average_regret")
         )
+        return LaneRecords(parts[0].times, parts[0].labels, replicates, x, regret)
 
 
-class Chunk:
-    """Neighbouring replicates of all methods, in contiguous arrays of their own."""
-
-    def __init__(self, plan: Plan, replicates: range) -> None:
-        self.replicates = replicates
-        self.stream = GradientStream(plan.problem, plan.seed, replicates)
-        self.states = [rule.initial_state(len(replicates), plan.problem.start) for rule in plan.rules]
-
-
-class Simulation:
+class Simulation(Work):
     """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded.
 
     Args:
       plan: what to simulate.
-      threads: how many threads share the lanes; the result does not depend on it.
+      threads: how many threads share the methods; the result does not depend on it.
       block: how many steps a block has (None: what fits the caches); the result does not depend on it.
 
     Attributes:
-      next_t: the step that comes next.
-      chunks: the lanes.
+      schedules: the distinct sequences of all methods, each evaluated once a block.
     """
 
     def __init__(self, plan: Plan, threads: int = 1, block: int | None = None) -> None:
         if threads < 1:
             raise RunError(f"threads is {threads}, expected at least 1")
-        self.plan = plan
-        self.rules = plan.rules
-        self._list_schedules()
+        self.plan, self.steps = plan, plan.steps
+        self.rules = [Rule.of(subject) for subject in plan.methods.values()]
         self.times = record_times(plan.steps)
-        self.next_t = 1
-        lanes = plan.replicate_range
-        shape = (len(self.rules), self.times.size, len(lanes))
-        _check_memory(plan, self.times.size)
+        # Numbered, so that no block has to compare expressions again.
+        self.schedules = list(dict.fromkeys(chain.from_iterable(rule.schedules for rule in self.rules)))
+        places = {schedule: place for place, schedule in enumerate(self.schedules)}
+        self._rows_of = [[places[schedule] for schedule in rule.schedules] for rule in self.rules]
+        self._rest_of = {
+            place: places[rest]
+            for place, schedule in enumerate(self.schedules)
+            if (rest := _one_minus_what(schedule)) in places
+        }
+        lanes = len(plan.replicate_range)
+        shape = (len(self.rules), self.times.size, lanes)
+        _check_memory(plan, self.rules, self.times.size)
         self.x = np.full(shape, np.nan)
         self.loss = np.full(shape, np.nan)
         self.counts = np.zeros(shape[1:], dtype=np.int64)
-        self.chunks = [Chunk(plan, part) for part in split(lanes, min(threads, len(lanes) // _CHUNK_LANES))]
-        self.threads = threads
-        self.block = block or _block_steps(len(lanes), len(self.schedules))
+        self.stream = GradientStream(plan.problem, plan.seed, plan.replicate_range)
+        self.states = [rule.initial_state(lanes, plan.problem.start) for rule in self.rules]
+        fitting = min(_BLOCK_STEPS, _GRADIENT_NUMBERS // lanes, _SCHEDULE_NUMBERS // len(self.schedules))
+        self.block = block or max(16, fitting)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def _list_schedules(self) -> None:
-        """Number the distinct schedules, so that no block has to compare expressions again."""
-        wanted = [rule.schedules for rule in self.rules]
-        places = {
-            schedule: place for place, schedule in enumerate(dict.fromkeys(chain.from_iterable(wanted)))
-        }
-        self.schedules = list(places)
-        self._rows_of = [[places[schedule] for schedule in schedules] for schedules in wanted]
-        parts = {place: _one_minus_what(schedule) for schedule, place in places.items()}
-        self._part_of = {place: places[part] for place, part in parts.items() if part in places}
-        self._order = sorted(
-            range(len(places)), key=self._part_of.__contains__
-        )  # what others are made from first
-
-    @property
-    def steps(self) -> int:
-        """T."""
-        return self.plan.steps
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all steps have been made."""
-        return self.next_t > self.plan.steps
+        self._map = map if self._pool is None else self._pool.map
 
     def advance(self) -> None:
         """Carry every lane over the next block."""
-        start, stop = self.next_t, min(self.next_t + self.block, self.plan.steps + 1)
+        start, stop = self.next_t, min(self.next_t + self.block, self.steps + 1)
         first, last = np.searchsorted(self.times, (start, stop))
-        rows, record_at = slice(first, last), self.times[first:last] - start
-        values = self._evaluate(start, stop)
-        drawn = [self._call(chunk.stream.draw, start, stop - start, record_at) for chunk in self.chunks]
-        running: list[Future[None]] = []
-        for chunk, draw in zip(self.chunks, drawn, strict=True):
-            gradients, self.counts[rows, self._columns(chunk)] = draw.result()
-            for place, rows_of_method in enumerate(self._rows_of):
-                own = [values[row] for row in rows_of_method]
-                running.append(self._call(self._step, place, chunk, start, own, gradients, rows, record_at))
-        for future in running:
-            future.result()
-        self._check_finite(stop)
+        record_at = self.times[first:last] - start
+        evaluated = self.evaluate(start, stop)
+        gradients, self.counts[first:last] = self.stream.draw(start, stop - start, record_at)
+
+        def step(place: int) -> None:
+            rule, state = self.rules[place], self.states[place]
+            history = state[kernels.ROWS :]
+            window = np.concatenate((history, gradients)) if len(history) else gradients
+            kernels.advance(
+                tuple(evaluated[row] for row in self._rows_of[place]), window, state, self.plan.problem.low,
+                self.plan.problem.high, record_at, self.x[place, first:last], self.loss[place, first:last],
+                rule.keep, rule.power, np.array(rule.weights),
+            )  # fmt: skip
+            history[:] = window[len(window) - len(history) :]
+
+        for _ in self._map(step, range(len(self.rules))):
+            pass
+        for label, state in zip(self.plan.methods, self.states, strict=True):
+            if not np.isfinite(state[kernels.X]).all():  # an error, not a curve that silently ends
+                raise RunError(
+                    f"{label}: x is no longer a number before t = {stop}; expected finite schedules"
+                )
         self.next_t = stop
 
-    def _evaluate(self, start: int, stop: int) -> list[Future[Floats]]:
-        """Evaluate each distinct schedule once, whatever the number of methods and lanes that share it.
+    def evaluate(self, start: int, stop: int) -> list[Floats]:
+        """Return the values of each distinct schedule, whatever the number of methods and lanes that share it.
 
         theta is nearly always written as 1 - c/t^r, and its complement is needed too: one power and one
         subtraction give both, with the bits that `values` would give.
         """
-        found: dict[int, Future[Floats]] = {}
-        for place in self._order:
-            part = self._part_of.get(place)
-            if part in found:
-                found[place] = self._call(_complement, found[part])
-            else:
-                found[place] = self._call(self.schedules[place].values, start, stop)
-        return [found[place] for place in range(len(self.schedules))]
+        own = [place for place in range(len(self.schedules)) if place not in self._rest_of]
+        found = dict(zip(own, self._map(lambda p: self.schedules[p].values(start, stop), own), strict=True))
 
-    def _step(
-        self,
-        place: int,
-        chunk: Chunk,
-        start: int,
-        values: list[Future[Floats]],
-        gradients: Floats,
-        rows: slice,
-        record_at: NDArray[np.int64],
-    ) -> None:
-        """Carry one method's lanes of one chunk over a block."""
-        shape = (record_at.size, len(chunk.replicates))
-        block = Block(
-            start=start,
-            values=tuple(value.result() for value in values),
-            gradients=gradients,
-            interval=(self.plan.problem.low, self.plan.problem.high),
-            record_at=record_at,
-            x=np.empty(shape),
-            loss=np.empty(shape),
-        )
-        self.rules[place].advance(block, chunk.states[place])
-        columns = self._columns(chunk)
-        self.x[place, rows, columns] = block.x
-        self.loss[place, rows, columns] = block.loss
+        def values(place: int) -> Floats:
+            if place not in found:
+                found[place] = 1.0 - values(self._rest_of[place])
+            return found[place]
 
-    def _columns(self, chunk: Chunk) -> slice:
-        first = self.plan.replicate_range.start
-        return slice(chunk.replicates.start - first, chunk.replicates.stop - first)
-
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run a function in the pool, or here and now if there is none."""
-        if self._pool is not None:
-            return self._pool.submit(function, *arguments)
-        done: Future[Any] = Future()
-        done.set_result(function(*arguments))
-        return done
-
-    def _check_finite(self, stop: int) -> None:
-        """A schedule that leaves the real numbers is an error, not a curve that silently ends."""
-        for place, label in enumerate(self.plan.methods):
-            if not all(np.isfinite(chunk.states[place][kernels.X]).all() for chunk in self.chunks):
-                raise RunError(
-                    f"{label}: x is no longer a number before t = {stop}; expected finite schedules"
-                )
+        return [values(place) for place in range(len(self.schedules))]
 
     def records(self) -> LaneRecords:
         """Return what has been recorded; t not yet reached are nan."""
-        times = self.times[:, np.newaxis]
-        gradient_sum = self.plan.problem.gradient_sum(times, self.counts)
-        regret = self.plan.problem.regret(self.loss, gradient_sum)
-        return LaneRecords(
-            times=self.times,
-            labels=tuple(self.plan.methods),
-            replicates=self.plan.replicate_range,
-            x=self.x,
-            average_regret=regret / times,
-        )
+        times, problem = self.times[:, np.newaxis], self.plan.problem
+        regret = problem.regret(self.loss, problem.gradient_sum(times, self.counts)) / times
+        return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, self.x, regret)
+
+    def _own(self) -> dict[str, NDArray[Any]]:
+        """Generators, records and lanes: all that the next blocks depend on but t."""
+        return {
+            "words": self.stream.words, "rare_counts": self.stream.counts, "x": self.x, "loss": self.loss,
+            "counts": self.counts, **{f"state_{place}": state for place, state in enumerate(self.states)},
+        }  # fmt: skip
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return generators, lanes and records, by replicate: a run may change its threads."""
-        arrays: dict[str, NDArray[Any]] = {
-            "next_t": np.array(self.next_t),
-            "words": np.concatenate([chunk.stream.words for chunk in self.chunks], axis=1),
-            "rare_counts": np.concatenate([chunk.stream.counts for chunk in self.chunks]),
-            "x": self.x,
-            "loss": self.loss,
-            "counts": self.counts,
-        }
-        for place in range(len(self.rules)):
-            arrays[f"state_{place}"] = np.concatenate([chunk.states[place] for chunk in self.chunks], axis=1)
-        return arrays
+        """Return the state; it knows of neither threads nor blocks, which a run may change."""
+        return {"next_t": np.array(self.next_t), **self._own()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Bring a fresh simulation of the same plan to where `arrays` was called.
@@ -340,13 +392,8 @@ class Simulation:
           RunError: they are of another shape, so of another plan.
         """
         try:
-            self.x[:], self.loss[:], self.counts[:] = arrays["x"], arrays["loss"], arrays["counts"]
-            for chunk in self.chunks:
-                columns = self._columns(chunk)
-                chunk.stream.words[:] = arrays["words"][:, columns]
-                chunk.stream.counts[:] = arrays["rare_counts"][columns]
-                for place, state in enumerate(chunk.states):
-                    state[:] = arrays[f"state_{place}"][:, columns]
+            for name, own in self._own().items():
+                own[:] = arrays[name]
             self.next_t = int(arrays["next_t"])
         except (KeyError, ValueError, TypeError) as error:
             raise RunError(f"the checkpoint belongs to another run ({error})") from error
@@ -366,45 +413,29 @@ def _one_minus_what(schedule: Schedule) -> Schedule | None:
             return None
 
 
-def _complement(part: Future[Floats]) -> Floats:
-    return 1.0 - part.result()
-
-
 def split(replicates: range, parts: int) -> Iterator[range]:
     """Cut a range into at most `parts` neighbouring ones, of sizes that are multiples of four."""
-    parts = max(1, parts)
-    size = math.ceil(len(replicates) / parts)
+    size = math.ceil(len(replicates) / max(1, parts))
     size += -size % 4  # a vector holds four lanes
     for start in range(replicates.start, replicates.stop, size):
         yield range(start, min(start + size, replicates.stop))
 
 
-def _block_steps(lanes: int, schedules: int) -> int:
-    """Choose a block: long enough to hide its overhead, short enough for what it needs to fit."""
-    return max(16, min(_BLOCK_STEPS, _GRADIENT_NUMBERS // lanes, _SCHEDULE_NUMBERS // schedules))
-
-
-def _check_memory(plan: Plan, recorded: int) -> None:
-    """Refuse a plan that cannot fit, before the machine begins to swap."""
+def _check_memory(plan: Plan, rules: Sequence[Rule], recorded: int) -> None:
+    """Refuse a plan that cannot fit, before the machine begins to swap; not every system tells."""
     lanes = len(plan.replicate_range)
-    numbers = sum(rule.rows + 3 * recorded for rule in plan.rules) * lanes + 4 * _SCHEDULE_NUMBERS
-    needed, free = 8 * numbers, _free_memory()
-    if free is not None and needed > free:
-        raise RunError(
-            f"{len(plan.methods)} methods with {lanes} replicates need {needed / 2**30:.1f} GiB of memory, "
-            f"but {free / 2**30:.1f} GiB are free; expected fewer replicates or methods"
-        )
-
-
-def _free_memory() -> int | None:
-    """Return how many bytes can be had without swapping, or None where the system does not tell."""
+    rows = sum(kernels.ROWS + len(rule.weights) + 3 * recorded for rule in rules)
+    needed = 8 * (rows * lanes + 4 * _SCHEDULE_NUMBERS)
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
-        pass
-    return None
+        return
+    for line in lines:
+        if line.startswith("MemAvailable:") and needed > (free := int(line.split()[1]) * 1024):
+            raise RunError(
+                f"{len(rules)} methods with {lanes} replicates need {needed / 2**30:.1f} GiB of memory, "
+                f"but {free / 2**30:.1f} GiB are free; expected fewer replicates or methods"
+            )
 
 
 def simulate(
@@ -412,16 +443,16 @@ def simulate(
     *,
     threads: int = 1,
     block: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     run: Run | None = None,
 ) -> LaneRecords:
     """Simulate a plan.
 
     Args:
       plan: methods, problem, steps, replicates, seed.
-      threads: how many threads share the lanes.
+      threads: how many threads share the methods.
       block: steps a block; None chooses. Neither `threads` nor `block` changes a bit of the result.
-      progress: called after each block with the number of steps made so far.
+      progress: called after each block with the number of steps made so far and that of all.
       run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
 
     Returns:
@@ -436,31 +467,10 @@ def simulate(
         return simulation.records()
 
 
-def carry_out(work: Work, run: Run | None = None, progress: Callable[[int], None] | None = None) -> None:
-    """Do all of a work, or what a run's directory has not of it yet; tell the steps made after each block."""
-    if run is not None:
-        run.carry_through(work, progress)
-    while not work.is_finished:
-        work.advance()
-        if progress is not None:
-            progress(work.next_t - 1)
-
-
-def of_all(progress: Callable[[int, int], None] | None, work: Work) -> Callable[[int], None] | None:
-    """Return what tells, of a work, the steps made and all of its steps."""
-    return None if progress is None else lambda done: progress(done, work.steps)
-
-
 def compile_kernels() -> float:
     """Compile every kernel, or load it from the cache of an earlier run; return the seconds it took."""
     start = time.perf_counter()
     method = Method(alpha="1/sqrt(t)", beta=0.9, theta=0.99)
-    every: dict[str, Subject] = {
-        "Generic Adam": method,
-        "AMSGrad": Algorithm(method, running_maximum=True),
-        "Padam": Algorithm(method, running_maximum=True, power=0.125),
-        "AdaShift": AdaShift(as_schedule("1/sqrt(t)")),
-    }
     for form in Form:
-        simulate(Plan(every, steps=1, problem=Counterexample(form=form)))
+        simulate(Plan({"Generic Adam": method}, steps=1, problem=Counterexample(form=form)))
     return time.perf_counter() - start
