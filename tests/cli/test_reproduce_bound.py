@@ -26,7 +26,7 @@ def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFix
     shares = list(csv.DictReader((tmp_path / "theorem-2.csv").read_text(encoding="utf-8").splitlines()))
     assert len(shares) == 9 * 3
     assert all(float(row["share"]) >= float(row["promised"]) for row in shares)
-    assert "Measured and bounded at T = 220" in capsys.readouterr().out
+    assert "Outcomes of generic-adam reproduce bound --seeds 3 --steps 220" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,19 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(command, width, 
         assert words in whole, words
 
 
-@pytest.mark.parametrize("command", ["check", "check a run"])
-def test_check_answers_for_the_run_first_in_at_most_ten_lines(command, on_a_terminal):
-    for width in (80, 120):
-        lines = [line for line in on_a_terminal(width, *COMMANDS[command]) if line]
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "adam --steps 1e5", "adam", "adamw --weight-decay 0.1 --steps 1e5", "nadam --steps 1e5",
+        "certified_adam --steps 1e5", "--recipe nanogpt", "--recipe gpt3", "--recipe bert",
+        f"{RUN} --clip 1 --min-lr 3e-5", f"adamw {RUN} --clip 1 --min-lr 3e-5",
+    ],
+)  # fmt: skip
+def test_check_answers_for_the_run_first_in_at_most_ten_lines(subject, on_a_terminal):
+    for width in WIDTHS:
+        lines = [line for line in on_a_terminal(width, "check", *subject.split()) if line]
         assert len(lines) <= 10
-        assert lines[1].startswith("  for your ")
+        assert lines[1].startswith("  for ever: " if subject == "adam" else "  for your ")
 
 
 def test_explain_says_no_sentence_twice(on_a_terminal):

@@ -21,8 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
-        from generic_adam.cli.app import run
-        from generic_adam.cli.errors import OUTPUT_FAILED, tell
+        from generic_adam.cli.app import OUTPUT_FAILED, run, tell
     except KeyboardInterrupt:
         return 130
     if sys.stdout is None:  # closed (>&-)

@@ -1,83 +1,78 @@
 """``generic-adam advise``: what would be guaranteed more, what changes, and what that costs the run."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Plot, Subject, with_subject
+from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from generic_adam.theorems.advice import Advice
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.horizon import HorizonAnswer
 
+_KEEP = "Up to which step it stays yours (three quarters of the run)."
+
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand to the application."""
-
-    @app.command("advise", epilog="Example:  generic-adam advise --recipe nanogpt --keep 500000")
-    @with_subject
-    def advise(  # pyright: ignore[reportUnusedFunction]
-        subject: Subject,
-        keep: Annotated[
-            float | None,
-            typer.Option(
-                "--keep", metavar="STEPS", help="Up to which step it stays yours (three quarters of the run)."
-            ),
-        ] = None,
-        as_json: AsJson = False,
-        plot: Plot = None,
-    ) -> None:
-        """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
-        from generic_adam.cli.tables import make_console, print_json
-        from generic_adam.theorems.advice import advise_algorithm
-        from generic_adam.theorems.certificate import certify_algorithm, without_idle_clipping
-        from generic_adam.theorems.horizon import whole_steps
-
-        x = without_idle_clipping(subject.algorithm, subject.assume)
-        kept = None if keep is None else whole_steps(keep, "--keep")
-        with make_console(stderr=True).status("asking the theorems"):
-            certificate = certify_algorithm(x, assume=subject.assume)
-            found = advise_algorithm(x, x.horizon, kept)
-        if plot is not None:
-            _draw(subject, found, plot)
-        if as_json:
-            print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
-        else:
-            print_advice(certificate, found)
+    app.command("advise", epilog="Example:  generic-adam advise --recipe nanogpt --keep 500000")(advise)
 
 
-def print_advice(certificate: "Certificate", found: "Sequence[Advice]") -> None:
+@with_subject
+def advise(
+    subject: Subject,
+    keep: Annotated[float | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
+    as_json: AsJson = False,
+    plot: Plot = None,
+) -> None:
+    """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
+    from generic_adam.theorems.advice import advise_algorithm
+    from generic_adam.theorems.certificate import certify_algorithm, without_idle_clipping
+    from generic_adam.theorems.horizon import whole_steps
+
+    x = without_idle_clipping(subject.algorithm, subject.assume)
+    kept = None if keep is None else whole_steps(keep, "--keep")
+    with make_console(stderr=True).status("asking the theorems"):
+        certificate = certify_algorithm(x, assume=subject.assume)
+        found = advise_algorithm(x, x.horizon, kept)
+    if plot is not None:
+        _draw(subject, found, plot)
+    if as_json:
+        print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
+    else:
+        _print(certificate, found)
+
+
+def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
-    from generic_adam.cli.check import print_verdict
-    from generic_adam.cli.tables import answer, make_console, say, say_sequences
-
-    console = make_console()
-    print_verdict(certificate)
+    say_lines(line for block in verdict_lines(certificate).values() for line in block)
     if not found:
         certified = str(certificate.verdict) == "certified"
-        say(console, f"  {'nothing to change' if certified else 'no change is known that helps'}")
+        say(f"  {'nothing to change' if certified else 'no change is known that helps'}")
     for number, one in enumerate(found, start=1):
-        console.print()
-        say(console, f"{number}. {one.changes}", style="bold")
-        for_ever = answer(str(one.certificate.verdict))
-        say(console, f"   differs {one.differs}; for ever: ", for_ever, one.certificate.terms)
+        say("")
+        say(f"{number}. {one.changes}", style="bold")
+        say(
+            f"   differs {one.differs}; for ever: ",
+            answer(one.certificate.verdict),
+            one.certificate.terms,
+        )
         if one.after is not None:
-            say(console, f"   {one.after.statement}")
-        say_sequences(console, one.method, 3)
+            say(f"   {one.after.statement}")
+        say_lines(sequences(one.method, 3))
     if found and found[0].before is not None:
-        console.print()
+        say("")
         _print_prices(found[0].before, found)
 
 
 def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
     """The three numbers before and after each change, and the learning rate against yours along the run."""
-    from generic_adam.cli.tables import make_console, print_table, say
-
     rows = [("yours", *_numbers(before), *["1"] * 3, "100%")]
     for number, one in enumerate(found, start=1):
         if one.price is not None and one.after is not None:
@@ -86,13 +81,12 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
     headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
     print_table(headings, rows, title=f"Over your {before.steps:,} steps", right=headings[1:])
     say(
-        make_console(),
         "lr: the learning rate over yours there; summed: what is left of the summed step size. "
-        "Where weights decay, they are taken to stay within 1.",
+        "Where weights decay, they are taken to stay within 1."
     )
 
 
-def _numbers(reading: "HorizonAnswer") -> "Sequence[str]":
+def _numbers(reading: "HorizonAnswer") -> list[str]:
     numbers = (reading.noise, reading.gap, reading.drift)
     return ["none" if number is None else f"{number:.3g}" for number in numbers]
 

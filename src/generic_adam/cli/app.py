@@ -1,18 +1,22 @@
-"""Puts the subcommands together and turns every input error into one line.
+"""Puts the subcommands together and turns whatever ends them into one line and an exit code.
 
-A subcommand is a module of this package with a function ``register(app)`` that adds it to the application.
-Such a module imports only typer and the standard library at its top: what is heavy is imported inside the
-command, so that ``generic-adam check adam`` does not pay for torch.
+A subcommand is a function in a module of this package whose ``register(app)`` adds it to the application.
+Such a module imports only typer, rich and the standard library at its top: what is heavy is imported inside
+the command, so that ``generic-adam check adam`` does not pay for torch.
 """
 
+import os
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
-from generic_adam.cli.errors import report_error
+from generic_adam.errors import GenericAdamError
+from generic_adam.extras import missing_extra
 
 # Each subcommand and its module, in the order of `generic-adam --help`. A new one is added here.
 SUBCOMMANDS: Mapping[str, str] = {
@@ -23,10 +27,15 @@ SUBCOMMANDS: Mapping[str, str] = {
     "recipes": "listings",
     "theorems": "listings",
     "reproduce": "reproduce",
-    "data": "data",
-    "report": "report",
-    "demo": "demo",
+    "data": "experiments",
+    "report": "experiments",
+    "demo": "experiments",
 }
+BAD_INPUT = 2
+DEFECT = 70  # EX_SOFTWARE of sysexits.h
+OUTPUT_FAILED = 74  # EX_IOERR
+INTERRUPTED = 128 + 2  # SIGINT, as shells have it
+READER_LEFT = 128 + 13  # SIGPIPE, likewise
 
 _PROGRAM = "generic-adam"
 
@@ -40,14 +49,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def build_app(modules: Iterable[str] = SUBCOMMANDS.values()) -> typer.Typer:
-    """The application with the subcommands of the given modules, by default all.
-
-    Args:
-        modules: modules of this package, each with a function ``register(app)``.
-
-    Returns:
-        The application.
-    """
+    """The application with the subcommands of the given modules of this package, by default all."""
     app = typer.Typer(
         name=_PROGRAM,
         pretty_exceptions_enable=False,
@@ -72,14 +74,7 @@ def build_app(modules: Iterable[str] = SUBCOMMANDS.values()) -> typer.Typer:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line.
-
-    Args:
-        arguments: what follows the program's name.
-
-    Returns:
-        The exit code: the command's own, or that of :func:`report_error`.
-    """
+    """Run one command line, what follows the program's name; return its exit code."""
     try:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
         asked = [SUBCOMMANDS[name] for name in arguments[:1] if name in SUBCOMMANDS]
@@ -90,3 +85,73 @@ def run(arguments: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0
+
+
+def report_error(error: BaseException) -> int:
+    """Print what went wrong and return the exit code, which is never one that means an answer.
+
+    Returns:
+        2 for bad input, 130 when interrupted, 141 when the reader of a pipe has left, 74 when the output
+        cannot be written, and 70, after a traceback, for a defect of this program.
+    """
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED  # the user knows
+    # typer turns a broken pipe into SystemExit(1), which would read as an answer.
+    cause = error.__context__ if isinstance(error, SystemExit) else error
+    if isinstance(cause, BrokenPipeError):  # `generic-adam methods | head`: nobody is left to read a message
+        _point_at_nothing(sys.stdout)
+        return READER_LEFT
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else BAD_INPUT
+    message = _message(error)
+    if message is not None:
+        tell(message)
+        return BAD_INPUT
+    if isinstance(error, OSError):
+        _point_at_nothing(sys.stdout)
+        tell(f"cannot write the output: {error.strerror or error}")
+        return OUTPUT_FAILED
+    with suppress(OSError, ValueError):
+        traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        tell("not enough memory")
+    else:
+        tell("the lines above are a defect of generic-adam, not of your input: please report them")
+    return DEFECT
+
+
+def _message(error: BaseException) -> str | None:
+    """What to tell the user, or None if the error is a defect of this program."""
+    if isinstance(error, typer.TyperException):
+        close: Sequence[str] = getattr(error, "possibilities", None) or ()
+        if close:  # typer lists close options in its own words; commands already read like this
+            return f"{_first_lower(error.message)}. Did you mean {', '.join(map(repr, close))}?"
+        # The message is empty where a group was called alone: its help has been printed then.
+        return _first_lower(error.format_message().rstrip(".")) or "expected a command"
+    if isinstance(error, GenericAdamError):  # its message is one line, written for the user
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        extra = missing_extra(error.name)
+        return None if extra is None else str(extra)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+def _first_lower(text: str) -> str:
+    # "No such option" reads on after "generic-adam:", but "T must be ..." is a letter of the paper.
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+
+
+def tell(message: str) -> None:
+    """Say one line on standard error, if anybody can hear it."""
+    with suppress(OSError, ValueError):
+        print(f"{_PROGRAM}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def _point_at_nothing(stream: TextIO) -> None:
+    """Let a stream that failed end in silence: the interpreter flushes it again, and would complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

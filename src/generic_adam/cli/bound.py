@@ -5,111 +5,94 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from generic_adam.cli.subject import AsJson, Subject, Theorem, with_subject
+from generic_adam.cli.tables import print_json, print_table, say, say_lines, sequences, side_by_side
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
+    from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
     from generic_adam.theorems.problem import Problem
 
-_PANEL = "The problem"
 NO_BOUND = 1
+_EXAMPLE = "Example:  generic-adam bound adamw --weight-decay 0 --steps 1e5 --dimension 10"
 
 
 def _constant(flag: str, text: str) -> typer.models.OptionInfo:
-    return typer.Option(flag, help=text, rich_help_panel=_PANEL)
+    return typer.Option(flag, help=text, rich_help_panel="The problem")
+
+
+_GRADIENT_BOUND = _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past, whatever it was.")
+_EPSILON = _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand to the application."""
-
-    @app.command(
-        "bound", epilog="Example:  generic-adam bound adamw --weight-decay 0 --steps 1e5 --dimension 10"
-    )
-    @with_subject
-    def bound(  # pyright: ignore[reportUnusedFunction]
-        subject: Subject,
-        smoothness: Annotated[
-            float, _constant("--smoothness", "L, the gradient's Lipschitz constant.")
-        ] = 1.0,
-        gradient_bound: Annotated[
-            float, _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past, whatever it was.")
-        ] = 1.0,
-        dimension: Annotated[float, _constant("--dimension", "d, the number of parameters.")] = 1.0,
-        gap: Annotated[float, _constant("--gap", "f(x_1) - f*.")] = 1.0,
-        epsilon: Annotated[
-            float | None,
-            _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment."),
-        ] = None,
-        delta: Annotated[
-            float, typer.Option("--delta", help="The bound holds with probability 1 - delta^(2/3).")
-        ] = 0.1,
-        theorem: Theorem = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
-        from dataclasses import replace
-
-        from generic_adam.theorems.bounds import bound_algorithm, informative_from
-        from generic_adam.theorems.certificate import without_idle_clipping
-        from generic_adam.theorems.problem import Problem
-
-        x, steps = without_idle_clipping(subject.algorithm, subject.assume), subject.algorithm.horizon
-        if steps is None:
-            raise TheoremError("bound needs a number of steps: --steps T")
-        if epsilon is not None:
-            x = replace(x, initial_v=epsilon)
-        box = subject.assume.weights_bound
-        problem = Problem(smoothness, gradient_bound, dimension, gap, x.initial_v or 1e-8, box=box)  # type: ignore[arg-type]
-        result = bound_algorithm(x, problem, steps, delta, theorem)
-        since = None if result.informative or not result.is_valid else informative_from(x, problem)
-        if as_json:
-            _print_json(subject, problem, result, since)
-        else:
-            _print(subject, problem, result, since)
-        raise typer.Exit(0 if result.is_valid else NO_BOUND)
+    app.command("bound", epilog=_EXAMPLE)(bound)
 
 
-def _print_json(subject: Subject, problem: "Problem", result: "Bound", since: int | None) -> None:
-    from dataclasses import asdict
+@with_subject
+def bound(
+    subject: Subject,
+    lipschitz: Annotated[float, _constant("--smoothness", "L, the gradient's Lipschitz constant.")] = 1.0,
+    gradient_bound: Annotated[float, _GRADIENT_BOUND] = 1.0,
+    dimension: Annotated[float, _constant("--dimension", "d, the number of parameters.")] = 1.0,
+    gap: Annotated[float, _constant("--gap", "f(x_1) - f*.")] = 1.0,
+    epsilon: Annotated[float | None, _EPSILON] = None,
+    delta: Annotated[float, typer.Option(help="The bound holds with probability 1 - delta^(2/3).")] = 0.1,
+    theorem: Theorem = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
+    from dataclasses import asdict, replace
 
-    from generic_adam.cli.tables import print_json
-
-    beside = {"problem": asdict(problem), "algorithm": subject.algorithm.to_dict(), "informative_from": since}
-    print_json({**result.to_dict(), **beside})
-
-
-def _print(subject: Subject, problem: "Problem", result: "Bound", since: int | None) -> None:
-    """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
-    from generic_adam.cli.tables import make_console, print_table, say, say_pieces, say_sequences
+    from generic_adam.theorems.bounds import bound_algorithm, informative_from
     from generic_adam.theorems.certificate import without_idle_clipping
+    from generic_adam.theorems.problem import Problem
 
-    x, console = subject.algorithm, make_console()
-    say(console, x.label or "Generic Adam", style="bold")
-    if not result.is_valid:
-        _print_reasons(result)
+    given, steps = subject.algorithm, subject.algorithm.horizon
+    if steps is None:
+        raise TheoremError("bound needs a number of steps: --steps T")
+    start = given.initial_v if epsilon is None else epsilon
+    x = replace(without_idle_clipping(given, subject.assume), initial_v=start)
+    box = subject.assume.weights_bound
+    problem = Problem(lipschitz, gradient_bound, dimension, gap, x.initial_v or 1e-8, box=box)  # type: ignore[arg-type]
+    result = bound_algorithm(x, problem, steps, delta, theorem)
+    since = None if result.informative or not result.is_valid else informative_from(x, problem)
+    if as_json:
+        beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
+        print_json({**result.to_dict(), **beside})
     else:
-        if x.clipping is not None and without_idle_clipping(x, subject.assume) is not x:
-            say(console, f"  provided no gradient is longer than {x.clipping.threshold:g}:")
-        for sentence in result.statement.split("; "):
-            say(console, f"  {sentence}")
+        say(x.label or "Generic Adam", style="bold")
+        if given.clipping is not None and x.clipping is None:
+            say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
+        _print(x, problem, result, since)
+    raise typer.Exit(0 if result.is_valid else NO_BOUND)
+
+
+def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | None) -> None:
+    """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
+    if result.is_valid:
+        say_lines(f"  {sentence}" for sentence in result.statement.split("; "))
         chance = f"with probability at least {result.probability:.4g}"
-        say(console, f"  |grad f(x_tau)|^2 <= {result.value:.6g} {chance}")
+        say(f"  |grad f(x_tau)|^2 <= {result.value:.6g} {chance}")
+    else:
+        _print_reasons(result)
     if since is not None:
-        say(console, f"  it says something from about T = {since:,} on")
-    constants = (
-        ("L", problem.smoothness),
-        ("G", problem.total_gradient_bound),
-        ("d", problem.dimension),
-        ("f(x_1) - f*", problem.gap),
-        ("v_0", x.initial_v),
-        ("δ", result.delta),
-        *([] if problem.box is None else [("|x_t|_inf <= X", problem.box)]),
-    )
-    say_pieces(console, [f"{name} = {number:g}" for name, number in constants])
-    say_sequences(console, x.method)
+        say(f"  it says something from about T = {since:,} on")
+    constants = {
+        "L": problem.smoothness,
+        "G": problem.total_gradient_bound,
+        "d": problem.dimension,
+        "f(x_1) - f*": problem.gap,
+        "v_0": x.initial_v,
+        "δ": result.delta,
+        "|x_t|_inf <= X": problem.box,
+    }
+    known = [f"{name} = {number:g}" for name, number in constants.items() if number is not None]
+    say_lines((*side_by_side(known), *sequences(x.method)))
     if result.others:
         others = ", ".join(f"{name} {number:.6g}" for name, number in result.others)
-        say(console, f"  other theorems: {others}")
+        say(f"  other theorems: {others}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
     if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))
@@ -117,15 +100,12 @@ def _print(subject: Subject, problem: "Problem", result: "Bound", since: int | N
 
 def _print_reasons(result: "Bound") -> None:
     """Why no theorem has a bound; what the fewest say first, for that is the nearest."""
-    from generic_adam.cli.tables import make_console, say
-
-    console = make_console()
-    say(console, f"  after {result.steps:,} steps: no bound by any theorem that was asked")
+    say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
     reasons: dict[str, list[str]] = {}
     for name, why in result.missing:
         reasons.setdefault(why, []).append(name)
     for why, theorems in sorted(reasons.items(), key=lambda item: len(item[1])):
-        say(console, f"    {', '.join(theorems)}: {why}")
+        say(f"    {', '.join(theorems)}: {why}")
 
 
 _MEANINGS = {

@@ -1,55 +1,21 @@
 """``generic-adam check``: what is guaranteed for this run and for ever, by which theorem, and what next?"""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Plot, Subject, Theorem, method_names, with_subject
+from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from generic_adam.theorems.certificate import Certificate
 
 EXIT_CODES = {"certified": 0, "not certified": 1, "undecided": 3}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the subcommand to the application."""
-
-    @app.command("check", epilog=_EXAMPLES)
-    @with_subject
-    def check(  # pyright: ignore[reportUnusedFunction]
-        subject: Subject,
-        theorem: Theorem = None,
-        as_json: AsJson = False,
-        explain: Annotated[bool, typer.Option("--explain", help="Print the whole argument.")] = False,
-        plot: Plot = None,
-        against: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--against",
-                metavar="METHOD",
-                help="With --plot: one more of the catalogue. Can be repeated.",
-                autocompletion=method_names,
-            ),
-        ] = None,
-    ) -> None:
-        """What is guaranteed, by which theorem? Exit code 0 certified for ever, 1 not, 3 undecided, 2 bad input."""
-        from generic_adam.cli.tables import print_json
-        from generic_adam.theorems.certificate import certify_algorithm
-
-        certificate = certify_algorithm(subject.algorithm, theorem=theorem, assume=subject.assume)
-        _draw(subject, against or (), plot)
-        if as_json:
-            print_json(certificate.to_dict())
-        else:
-            print_answer(certificate, subject, explain=explain)
-        raise typer.Exit(EXIT_CODES[str(certificate.verdict)])
-
-
+_LONGEST = 10  # lines of an answer
 _EXAMPLES = """Examples:
 
 generic-adam check adamw --steps 1e5
@@ -61,68 +27,99 @@ _NUMBERS = (
     "on a problem, noise + gap (f(x_1) - f*)/G + drift d L/G of what holds without a theorem is left at most: "
     "G sums the bounds on the gradient's d coordinates, L is its Lipschitz constant"
 )
+_ANOTHER = "With --plot: one more of the catalogue. Can be repeated."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand to the application."""
+    app.command("check", epilog=_EXAMPLES)(check)
+
+
+@with_subject
+def check(
+    subject: Subject,
+    theorem: Theorem = None,
+    as_json: AsJson = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the whole argument.")] = False,
+    plot: Plot = None,
+    against: Annotated[
+        list[str] | None, typer.Option(metavar="METHOD", help=_ANOTHER, autocompletion=method_names)
+    ] = None,
+) -> None:
+    """What is guaranteed, by which theorem? Exit code 0 certified for ever, 1 not, 3 undecided, 2 bad input."""
+    from generic_adam.theorems.certificate import certify_algorithm
+
+    certificate = certify_algorithm(subject.algorithm, theorem=theorem, assume=subject.assume)
+    _draw(subject, against or (), plot)
+    if as_json:
+        print_json(certificate.to_dict())
+    else:
+        print_answer(certificate, subject, explain=explain)
+    raise typer.Exit(EXIT_CODES[str(certificate.verdict)])
+
+
+def verdict_lines(certificate: "Certificate") -> dict[str, list[Text]]:
+    """What is certified, its answer for the run, where one is known, and its answer for ever."""
+    run = [] if certificate.horizon is None else [Text(f"  {one}") for one in certificate.horizon.lines()]
+    return {
+        "label": [Text(certificate.algorithm.label or "Generic Adam", style="bold")],
+        "run": run[:1],
+        "numbers": run[1:],
+        "for ever": [Text.assemble("  for ever: ", answer(certificate.verdict), certificate.why)],
+    }
 
 
 def print_answer(certificate: "Certificate", subject: Subject | None = None, *, explain: bool) -> None:
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
-    from generic_adam.cli.tables import make_console, say, say_sequences
-
     console = make_console()
-    print_verdict(certificate)
-    say_sequences(console, certificate.method, full=explain)
+    lines = verdict_lines(certificate) | {"sequences": sequences(certificate.method, full=explain)}
     if subject is not None and subject.used:
-        say(console, f"  read from the file: {', '.join(subject.used)}")
-        for note in certificate.algorithm.notes:
-            say(console, f"  {note}")
+        read = [f"read from the file: {', '.join(subject.used)}", *certificate.algorithm.notes]
+        lines["read"] = [Text(f"  {one}") for one in read]
+    steps = [] if subject is None else _next_steps(certificate, subject, console.width)
+    lines["next"] = [Text(f"  {one}") for one in steps]
     if explain:
-        if certificate.horizon is not None and certificate.horizon.noise is not None:
-            say(console, f"  {_NUMBERS}")
-        for part in certificate.parts or (certificate,):
-            console.print()
-            if certificate.parts:
-                say(console, f"{part.algorithm.label}: {part.verdict}", style="bold")
-                say_sequences(console, part.method, full=True)
-            for line in part.argument():
-                say(console, line)
-    for line in () if subject is None else _next_steps(certificate, subject, console.width):
-        say(console, f"  {line}")
+        say_lines(line for name in lines if name != "next" for line in lines[name])
+        _print_argument(certificate)
+        say_lines(lines["next"])
+        return
+    for spare in ("sequences", "numbers"):  # what a narrow terminal goes without
+        if sum(len(hung(line, console)) for block in lines.values() for line in block) > _LONGEST:
+            lines[spare] = []
+    say_lines(line for block in lines.values() for line in block)
 
 
-def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> "Iterator[str]":
+def _print_argument(certificate: "Certificate") -> None:
+    """What the three numbers mean, and what every theorem says of every part."""
+    if certificate.horizon is not None and certificate.horizon.noise is not None:
+        say(f"  {_NUMBERS}")
+    for part in certificate.parts or (certificate,):
+        say("")
+        if certificate.parts:
+            say(f"{part.algorithm.label}: {part.verdict}", style="bold")
+            say_lines(sequences(part.method, full=True))
+        say_lines(part.argument())
+
+
+def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Iterator[str]:
     """What to grant, where that may decide, and the command that says what to change."""
     reading, clip = certificate.horizon, certificate.algorithm.clipping
     in_the_way = certificate.deciding is None or (reading is not None and reading.outside)
     if in_the_way and clip is not None and clip.kind == "norm":
-        limit = f"{clip.threshold:g}"
-        yield f"if no gradient is longer than {limit}, so that clipping never acts: add --gradient-norm {limit}"
+        yield f"if clipping never acts: add --gradient-norm {clip.threshold:g}"
     elif reading is not None and reading.decay is None:
         yield "if the weights stay within some X: add --weights-bound X"
     if str(certificate.verdict) != "certified":
         command = f"next: generic-adam advise {subject.written}"
-        fits = len(command) + 2 <= width
-        yield (
-            command if fits else "next: generic-adam advise, with the same options: what helps, and its price"
-        )
+        yield command if len(command) + 2 <= width else "next: generic-adam advise, with the same options"
 
 
-def print_verdict(certificate: "Certificate") -> None:
-    """What is certified, its answer for the run, where one is known, and its answer for ever."""
-    from generic_adam.cli.tables import answer, make_console, say
-
-    console = make_console()
-    say(console, certificate.algorithm.label or "Generic Adam", style="bold")
-    for line in () if certificate.horizon is None else certificate.horizon.lines():
-        say(console, f"  {line}")
-    say(console, "  for ever: ", answer(str(certificate.verdict)), certificate.why)
-
-
-def _draw(subject: Subject, against: "list[str] | tuple[str, ...]", path: Path | None) -> None:
+def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:
     """Draw chi_t, the ratio of condition 4 and the bound for the methods and those they are compared with."""
     if path is None:
         if against:
             raise MethodError("--against goes with --plot FILE")
         return
-    from generic_adam.cli.tables import make_console
     from generic_adam.experiments.figures import check_figure_path, write_figure
     from generic_adam.methods import as_algorithm, build
     from generic_adam.report.check_plot import LONGEST, draw_check

@@ -1,10 +1,13 @@
 """``generic-adam methods``, ``recipes`` and ``theorems``: what is known by name."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.cli.check import print_answer
 from generic_adam.cli.subject import AsJson, recipe_names, theorem_names
+from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, shortened
 
 if TYPE_CHECKING:
     from generic_adam.methods.recipes import Recipe
@@ -27,7 +30,6 @@ def register(app: typer.Typer) -> None:
 
 def methods(as_json: AsJson = False) -> None:
     """List the methods of the catalogue with their three sequences."""
-    from generic_adam.cli.tables import print_json, print_table, shortened
     from generic_adam.methods import as_algorithm, entries
 
     built = [(entry, as_algorithm(entry.build()).method) for entry in entries()]
@@ -48,15 +50,15 @@ def methods(as_json: AsJson = False) -> None:
     print_table(("method", "what it is", "α_t", "β_t", "θ_t"), rows, spare=("α_t", "β_t", "θ_t"))
 
 
+def _named(text: str, known: Callable[[], list[str]]) -> typer.models.ArgumentInfo:
+    return typer.Argument(metavar="NAME", help=text, autocompletion=known)
+
+
 def recipes(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One recipe, in full.", autocompletion=recipe_names)
-    ] = None,
+    name: Annotated[str | None, _named("One recipe, in full.", recipe_names)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Published recipes: what is guaranteed for their steps and for ever."""
-    from generic_adam.cli.check import print_answer
-    from generic_adam.cli.tables import make_console, print_json, say
     from generic_adam.methods.recipes import RECIPES, recipe
     from generic_adam.theorems.certificate import certify_algorithm
 
@@ -76,14 +78,11 @@ def recipes(
     one, certificate = found[0]
     known = "as read there" if one.evidence == "read" else "widely reported, the original was not at hand"
     print_answer(certificate, explain=True)
-    console = make_console()
-    say(console, f"source: {one.algorithm.source} ({known})")
-    for note in one.algorithm.notes:
-        say(console, f"note: {note}")
+    say(f"source: {one.algorithm.source} ({known})")
+    say_lines(f"note: {note}" for note in one.algorithm.notes)
 
 
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
-    from generic_adam.cli.tables import answer, make_console, print_table, say
     from generic_adam.methods.recipes import Evidence
 
     rows = []
@@ -99,12 +98,12 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
                 *("" if number is None else f"{number:.3g}" for number in numbers),
                 _word(reading),
                 reading.theorem or "",
-                answer(str(certificate.verdict)),
+                answer(certificate.verdict),
             )
         )
     headings = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
     print_table(headings, rows, right=headings[1:5], spare=("by", "gap", "drift", "noise", "steps"))
-    say(make_console(), _RECIPES_NOTE)
+    say(_RECIPES_NOTE)
 
 
 def _word(reading: "HorizonAnswer") -> str:
@@ -118,36 +117,27 @@ def _word(reading: "HorizonAnswer") -> str:
 
 
 def theorems(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One theorem, in full.", autocompletion=theorem_names)
-    ] = None,
+    name: Annotated[str | None, _named("One theorem, in full.", theorem_names)] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the theorems with what they cover, what they assume and where they are from."""
-    from generic_adam.cli.tables import make_console, print_json, print_table, say
     from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
 
     chosen = THEOREMS if name is None else (theorem_named(name),)
-    console = make_console()
     if as_json:
-        fields = ("name", "title", "statement", "covered", "source")
-        print_json(
-            [
-                {field: getattr(one, field) for field in fields}
-                | {field: str(getattr(one, field)) for field in ("about", "confidence")}
-                | {"assumptions": list(one.assumptions)}
-                for one in chosen
-            ]
+        fields = (
+            *("name", "title", "statement", "covered", "source"),
+            *("about", "confidence", "assumptions"),
         )
+        print_json([{field: getattr(one, field) for field in fields} for one in chosen])
     elif name is None:
         rows = [(one.name, one.covered, one.confidence) for one in chosen]
         print_table(("theorem", "covers", "how it is known"), rows)
-        say(console, "Cited, never used to certify (constants or text not at hand):")
-        for one in REPORTED:
-            say(console, f"  {one.name}: {one.statement}")
+        say("Cited, never used to certify (constants or text not at hand):")
+        say_lines(f"  {one.name}: {one.statement}" for one in REPORTED)
     else:
         (one,) = chosen
-        say(console, f"{one.title}: {one.statement}")
-        say(console, f"  covers: {one.covered}")
-        say(console, f"  assumes: {', '.join(one.assumptions)}")
-        say(console, f"  source: {one.source} ({one.confidence})")
+        say(f"{one.title}: {one.statement}")
+        say(f"  covers: {one.covered}")
+        say(f"  assumes: {', '.join(one.assumptions)}")
+        say(f"  source: {one.source} ({one.confidence})")

@@ -1,42 +1,450 @@
-"""`generic-adam reproduce EXPERIMENT`: run an experiment of the paper; figure, records, claims, manifest."""
+"""`generic-adam reproduce EXPERIMENT`: run an experiment of the paper; figure, records, claims, manifest.
 
-from importlib import import_module
-from typing import Annotated
+The same command starts a run, takes up a paused one, and tells that a finished one is finished.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Options that several experiments share.
-Quick = Annotated[bool, typer.Option("--quick", help="A small run of a few seconds.")]
-Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
-Threads = Annotated[
-    int | None, typer.Option(help="Threads of this machine; by default all cores.", show_default=False)
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler.", show_default=False),
-]
-Restart = Annotated[
-    bool, typer.Option("--restart", help="Replace the run that --out holds, paused or finished.")
-]
+from generic_adam.cli.tables import answer, make_console, make_progress, print_table
 
-# In the order of `generic-adam reproduce --help`. Each module has a function `register(reproduce_app)`;
-# a new experiment adds its module here.
-EXPERIMENTS: tuple[str, ...] = (
-    "reproduce_lanes",
-    "reproduce_training",
-)
+if TYPE_CHECKING:
+    from generic_adam.experiments.records import Occasion
+    from generic_adam.experiments.run import Run
+    from generic_adam.experiments.study import Job, Options, Study
+    from generic_adam.experiments.sweep import Advance, Place
+
 _EXAMPLE = "Example:  generic-adam reproduce {} --quick"
+_STUDIES = {
+    "lenet": "Figure 2: LeNet on MNIST, seven methods.",
+    "resnet18": "Figure 3: ResNet-18 on CIFAR-100, seven methods.",
+    "resnet18-large-lr": "Figure 4: ResNet-18 with the larger learning rate.",
+    "lenet-v0": "The order of Adam and AdaEMA on LeNet as a function of v_0.",
+    "lenet-cost": "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
+    "resnet18-cost": "What the guarantee costs on ResNet-18.",
+    "gpt-cost": "What the guarantee costs on a small GPT: AdamW against certified methods.",
+}
+
+# Options that several experiments share.
+Quick = Annotated[bool, typer.Option("--quick", help="A small run: seconds instead of hours.")]
+Steps = Annotated[float | None, typer.Option(metavar="T", help="The number of steps.", show_default=False)]
+Seeds = Annotated[int | None, typer.Option(help="Independent streams of gradients.", show_default=False)]
+Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
+Out = Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")]
+Threads = Annotated[int | None, typer.Option(help="Threads of this machine; by default all cores.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Run on a Dask cluster: its scheduler's tcp://HOST:PORT.")
+]
+Restart = Annotated[bool, typer.Option("--restart", help="Replace the run that --out holds.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add `reproduce` and its experiments."""
-    reproduce_app = typer.Typer(
-        no_args_is_help=True,
-        help="Run an experiment of the paper: figure, records, claims, manifest.",
-        epilog=_EXAMPLE.format("counterexample"),
+    text = "Run an experiment of the paper: figure, records, claims, manifest."
+    group = typer.Typer(no_args_is_help=True, help=text, epilog=_EXAMPLE.format("counterexample"))
+    for name, command in {"counterexample": counterexample, "phase-map": phase_map, "bound": bound}.items():
+        group.command(name, epilog=_EXAMPLE.format(name))(command)
+    for name, text in _STUDIES.items():
+        group.command(name, help=text, epilog=_EXAMPLE.format(name))(_study(name))
+    app.add_typer(group, name="reproduce")
+
+
+def counterexample(
+    seeds: Seeds = None,
+    steps: Steps = None,
+    out: Out = Path("runs/counterexample"),
+    quick: Quick = False,
+    form: Annotated[str, typer.Option(help="stochastic (the paper's) or deterministic.")] = "stochastic",
+    as_printed: Annotated[bool, typer.Option("--as-printed", help="The paper's misprint, +10x.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also AMSGrad, Padam, AdaShift, RMSProp and AdaGrad.")] = True,
+    turning: Annotated[bool, typer.Option(help="Also the slow curves to 10 T: when each r turns.")] = True,
+    seed: Seed = 0,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    restart: Restart = False,
+) -> None:
+    """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar.
+
+    100 seeds and 1e7 steps as in the paper; 20 and 5e5 with --quick.
+    """
+    from generic_adam.experiments.counterexample import Counterexample, Plan, figures
+    from generic_adam.experiments.counterexample import study as studies
+
+    plan = Plan(
+        studies.figure_methods() | (studies.peer_methods() if peers else {}),
+        steps=_whole(steps, 5e5 if quick else 1e7),
+        replicates=(20 if quick else 100) if seeds is None else seeds,
+        problem=Counterexample(form=form, as_printed=as_printed),
+        seed=seed,
     )
-    for name in EXPERIMENTS:
-        import_module(f"generic_adam.cli.{name}").register(reproduce_app)
-    for command in reproduce_app.registered_commands:
-        command.epilog = _EXAMPLE.format(command.name)
-    app.add_typer(reproduce_app, name="reproduce")
+    study = studies.Study(plan, is_quick=quick, with_turning=turning)
+    flags = {"as-printed": as_printed, "no-peers": not peers, "quick": quick, "no-turning": not turning}
+    command = _command("counterexample", plan.steps, len(plan.replicate_range), seed, flags, form=form)
+
+    def write(folder: Path, found: studies.Outcome, occasion: Occasion) -> None:
+        figures.write_study(folder, study, found, occasion)
+
+    compute = partial(studies.run_study, study)
+    _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
+
+
+def phase_map(
+    seeds: Annotated[int, typer.Option(help="Independent streams of gradients a point.")] = 8,
+    steps: Steps = None,
+    columns: Annotated[int | None, typer.Option(help="Values of r from 0 to 2.", show_default=False)] = None,
+    rows: Annotated[int | None, typer.Option(help="Values of s from 0 to 1.2.", show_default=False)] = None,
+    out: Out = Path("runs/phase-map"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    restart: Restart = False,
+) -> None:
+    """Map where Generic Adam converges on the counterexample, against where the theory says so.
+
+    41 columns, 25 rows and 1e7 steps; 11, 13 and 1e5 with --quick.
+    """
+    from generic_adam.experiments import phase_map as maps
+
+    columns = columns if columns is not None else (11 if quick else 41)
+    rows = rows if rows is not None else (13 if quick else 25)
+    grid = maps.Grid.regular(columns, rows)
+    plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
+    settings = maps.identity(grid, plan)
+    command = _command("phase-map", plan.steps, seeds, seed, {"quick": quick}, columns=columns, rows=rows)
+
+    compute = partial(maps.run_map, grid, plan, is_quick=quick)
+    _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, threads, scheduler, restart)
+
+
+def bound(
+    seeds: Seeds = None,
+    steps: Steps = None,
+    out: Out = Path("runs/bound"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    restart: Restart = False,
+) -> None:
+    """Measure what Theorems 1, 2, W and E bound on the sum of x^2/(1+x^2) with bounded noise.
+
+    64 seeds and 1e6 steps; 16 and 2e3 with --quick.
+    """
+    from dataclasses import asdict
+
+    from generic_adam.experiments import bound as bounds
+
+    seeds = seeds if seeds is not None else (16 if quick else 64)
+    total, well = _whole(steps, 2e3 if quick else 1e6), bounds.BoundedWell()
+    command = _command("bound", total, seeds, seed, {})
+    settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
+
+    def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> list[bounds.Comparison]:
+        return bounds.run_measurements(well, total, seeds, seed, progress=progress, run=run)
+
+    lane_steps = total * seeds * len(bounds.MEMBERS)
+    _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, 1, None, restart)
+
+
+def _whole(steps: float | None, usual: float) -> int:
+    from generic_adam.theorems.horizon import whole_steps
+
+    return whole_steps(usual if steps is None else steps, "--steps")
+
+
+def _command(name: str, steps: int, seeds: int, seed: int, flags: Mapping[str, bool], **more: object) -> str:
+    """What a person types to repeat a run."""
+    values = {"seeds": seeds, "steps": steps, "seed": seed, **more}
+    words = [f"--{key} {value}" for key, value in values.items()]
+    words += [f"--{flag}" for flag, is_given in flags.items() if is_given]
+    return " ".join(("generic-adam reproduce", name, *words))
+
+
+def _reproduce(
+    command: str,
+    identity: Mapping[str, Any],
+    lane_steps: int,
+    compute: Callable[..., Any],
+    write: Callable[[Path, Any, Occasion], object],
+    out: Path,
+    threads: int | None,
+    scheduler: str | None,
+    restart: bool,
+) -> None:
+    """Compute in a directory of its own and publish, or say how to go on.
+
+    Args:
+      command: what a person types to repeat it.
+      identity: what must be the same for a run to be this one.
+      lane_steps: single steps of single lanes.
+      compute: finds everything, given run, threads, progress and, on a cluster, simulate_lanes.
+      write: fills a folder with the results, which then appear together.
+      out: the directory.
+      threads: threads of this machine (None: all cores).
+      scheduler: address of a Dask scheduler, or None.
+      restart: replace what the directory holds.
+    """
+    from generic_adam.experiments.records import Occasion
+    from generic_adam.experiments.run import PausedRun, open_run
+
+    begun = time.perf_counter()
+    again = f"go on with: {command} --out {shlex.quote(str(out))}"
+    with open_run(out, identity, restart=restart, hold_signals=scheduler is None, is_command=True) as run:
+        if run.is_finished:
+            typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
+            return
+        try:
+            threads = os.cpu_count() or 1 if threads is None else threads
+            found, timing = _compute(compute, lane_steps, run, threads, scheduler, again)
+        except (PausedRun, OSError) as stop:
+            if run.signals.number is None:
+                raise
+            with suppress(OSError):  # the terminal may be what went away
+                typer.echo(f"{stop if isinstance(stop, PausedRun) else 'paused'}; {again}", err=True)
+            raise typer.Exit(128 + run.signals.number) from None
+        with run.publish() as folder:
+            write(folder, found, Occasion(command, {**identity, **timing}, time.perf_counter() - begun))
+            names = sorted(path.name for path in folder.iterdir())
+        _print_results(command, [run.directory / name for name in names])
+
+
+def _print_results(command: str, written: Sequence[Path]) -> None:
+    """The table of outcomes, or of claims where there is none, and what has been written."""
+    from generic_adam.report.contents import read_table
+
+    tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
+    for path in tables or [path for path in written if path.name == "claims.md"]:
+        table = read_table(path)
+        right = [name for name, is_right in zip(table.header, table.right, strict=True) if is_right]
+        cells = [[answer(cell) for cell in row] for row in table.rows]
+        print_table(table.header, cells, title=f"{table.title} of {command}", right=right)
+    typer.echo("\n".join(f"wrote {path}" for path in written))
+
+
+def _compute(
+    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None, again: str
+) -> tuple[Any, dict[str, Any]]:
+    """What was found, and how long it took on what."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    from generic_adam.experiments.backends import simulate_on_cluster
+    from generic_adam.experiments.counterexample import compile_kernels
+
+    console = make_console(stderr=True)
+    with (
+        run.signals.nothing_to_save(f"paused while the inner loops were compiled; {again}"),
+        console.status("compiling the inner loops (kept for later runs)"),
+    ):
+        compiling = compile_kernels()
+    begun, worked = time.perf_counter(), time.process_time()
+    elsewhere = scheduler and partial(simulate_on_cluster, address=scheduler, tell=console.print)
+    columns = (f"{lane_steps:.1e} lane-steps", BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    with make_progress(*columns) as bar:
+        task = bar.add_task("steps", total=None)
+        found = compute(
+            run=run,
+            threads=threads,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            simulate_lanes=elsewhere,
+        )
+    for complaint in run.complaints:
+        console.print(f"warning: {complaint}; the checkpoint before it was used")
+    seconds = run.seconds if scheduler is None else time.perf_counter() - begun
+    console.print(
+        f"{lane_steps:,} lane-steps and what belongs to them in {seconds:.1f} s on {threads} "
+        f"thread{'s' if threads > 1 else ''}; compiling took {compiling:.1f} s before that"
+    )
+    return found, {
+        "lane_steps": lane_steps,
+        "simulation_seconds": round(seconds, 3),
+        "threads": threads,
+        "scheduler": scheduler,
+        "resumed_from": run.resumed_from,
+        "compile_seconds": round(compiling, 3),
+        # What this process needed, whatever else the machine did: over the number of cores, the time on an
+        # idle one.
+        "processor_seconds": round(time.process_time() - worked, 3),
+    }
+
+
+def _study(name: str) -> Callable[..., None]:
+    def command(
+        epochs: Annotated[int | None, typer.Option(help="Length of each run; 100 in the paper.")] = None,
+        seeds: Annotated[
+            int | None, typer.Option(help="Runs of each method (3 for gpt-cost, else 1).")
+        ] = None,
+        width: Annotated[int | None, typer.Option(help="ResNet-18's first width (64), or GPT's.")] = None,
+        blocks: Annotated[
+            str, typer.Option(help="ResNet-18: 'usual' (2, 2, 2, 2) or 'paper' (1, 2, 2, 2).")
+        ] = "usual",
+        epsilon: Annotated[
+            list[float] | None, typer.Option(help="v_0 (1e-8 and 1e-4); may be given several times.")
+        ] = None,
+        corrected: Annotated[
+            bool, typer.Option("--corrected", help="Also Kingma and Ba's Adam: v_0 = 0 and bias correction.")
+        ] = False,
+        only: Annotated[
+            list[str] | None, typer.Option(help="A method by its label ('r = 0', SGD, ...); can be repeated.")
+        ] = None,
+        device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+        jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
+        scheduler: Scheduler = None,
+        out: Annotated[
+            Path | None, typer.Option(help="Directory for all results (runs/ and the name).")
+        ] = None,
+        data: Annotated[
+            Path | None, typer.Option(help="The data sets ($GENERIC_ADAM_DATA, then the cache).")
+        ] = None,
+        bf16: Annotated[bool, typer.Option("--bf16", help="bfloat16 where autocast allows.")] = False,
+        earlier: Annotated[Path | None, typer.Option(help="Results whose runs are not repeated.")] = None,
+        tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+        quick: Quick = False,
+    ) -> None:
+        from generic_adam.experiments.study import Options
+        from generic_adam.experiments.sweep import Place
+
+        _check_place(device, jobs, scheduler)
+        options = Options(
+            epochs, seeds, width, blocks, tuple(epsilon or ()), corrected, tuple(only or ()), bf16, quick
+        )
+        place = Place(out or Path("runs") / name, data, device, jobs, scheduler)
+        _run_study(name, options, place, earlier, tensorboard=tensorboard)
+
+    return command
+
+
+def _run_study(name: str, options: Options, place: Place, earlier: Path | None, *, tensorboard: bool) -> None:
+    """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
+    from generic_adam.experiments import cost, paper_studies, sweep
+    from generic_adam.experiments import study as studies
+    from generic_adam.experiments.backends import Paused
+    from generic_adam.experiments.study_figures import plot_study
+
+    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
+    study, known = experiment.plan(options, place.data)
+    if earlier is not None:
+        study, known["earlier"] = studies.with_earlier(study, known, earlier)
+    command = _repeating(study, options, place)
+    console = make_console(stderr=True)
+    try:
+        with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
+            if not sweep.run(study, place, on_advance=tell, tell=console.print):
+                return
+    except Paused as paused:
+        console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")
+        data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
+        console.print(f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}")
+        raise typer.Exit(128 + paused.signal) from paused
+    curves = studies.collect(study, place.directory)
+    before = sum(one["seconds"] for one in known.get("earlier", ()))
+    files = studies.publish(
+        study,
+        place.directory,
+        curves,
+        command=command,
+        claims=experiment.judge(study, curves, place.data),
+        notes=experiment.notes(study, known["steps"]),
+        draw=plot_study,
+        seconds=sweep.elapsed_seconds(place.directory) + before,
+        extra={"device": place.device, **known},
+    )
+    _print_results(command, files)
+
+
+def _check_place(device: str, jobs: int | None, scheduler: str | None) -> None:
+    from generic_adam.errors import RunError
+    from generic_adam.extras import from_extra
+
+    if jobs is not None and jobs < 1:
+        raise RunError(f"--jobs {jobs}: expected a positive whole number")
+    if device not in {"cpu", "cuda"}:
+        raise RunError(f"--device {device!r}: expected cpu or cuda")
+    if device == "cuda" and scheduler is None:  # a cluster's devices are not seen from here
+        with from_extra("experiments"):
+            import torch
+
+        if not torch.cuda.is_available():
+            raise RunError("--device cuda: torch finds no CUDA device on this machine")
+
+
+def _repeating(study: Study, options: Options, place: Place) -> str:
+    """The command that repeats a study, defaults spelled out."""
+    parts = [f"generic-adam reproduce {study.name} --epochs {study.epochs} --seeds {study.seeds}"]
+    if study.network != "lenet":
+        parts.append(f"--width {study.width}")
+    if study.network.startswith("resnet18"):
+        parts.append(f"--blocks {options.blocks}")
+    values = dict.fromkeys(line.initial_v for line in study.lines if line.initial_v is not None)
+    parts += [f"--epsilon {value!r}" for value in values]
+    parts += [f"--only {label!r}" for label in options.only]
+    parts += [f"--device {place.device}"] if place.device != "cpu" else []
+    flags = {"--corrected": options.corrected, "--bf16": options.bf16, "--quick": options.quick}
+    return " ".join([*parts, *(flag for flag, is_set in flags.items() if is_set)])
+
+
+@contextmanager
+def _advancing(
+    jobs: Sequence[Job], directory: Path, *, tensorboard: bool
+) -> Iterator[Callable[[Advance, float], None]]:
+    """A line after each epoch of each run; on a terminal a bar for each run and one for the whole."""
+    from rich.progress import BarColumn, MofNCompleteColumn
+
+    columns = ("{task.description}", BarColumn(12), MofNCompleteColumn(), "{task.fields[now]}")
+    bars = make_progress(*columns, transient=False)
+    tasks = {job.name: bars.add_task(job.name, total=job.settings.epochs, now="") for job in jobs}
+    whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
+    reached = dict.fromkeys(tasks, 0)
+    with bars, _logging(directory if tensorboard else None) as log:
+
+        def tell(done: Advance, seconds_left: float) -> None:
+            for complaint in done.complaints:
+                bars.console.print(f"warning: {complaint}; the checkpoint before it is used")
+            record, speed = done.record, done.samples_per_second
+            name, left = done.job.name, f"{timedelta(seconds=round(seconds_left))} left"
+            reached[name] = record.epoch
+            now = f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}"
+            bars.update(tasks[name], completed=record.epoch, now=now)
+            bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
+            if speed is not None:
+                log(done)
+                if not bars.console.is_terminal:
+                    unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
+                    epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
+                    bars.console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
+
+        yield tell
+
+
+@contextmanager
+def _logging(directory: Path | None) -> Iterator[Callable[[Advance], None]]:
+    """A function that logs an epoch for TensorBoard; without a directory it does nothing."""
+    if directory is None:
+        yield lambda _done: None
+        return
+    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
+
+    from generic_adam.experiments.study import MEASURES
+
+    with ExitStack() as stack:
+
+        @cache
+        def writer(name: str) -> SummaryWriter:
+            return stack.enter_context(SummaryWriter(str(directory / "tensorboard" / name)))
+
+        def log(done: Advance) -> None:
+            for measure in MEASURES:
+                value = getattr(done.record, measure)
+                writer(done.job.name).add_scalar(measure, value, done.record.epoch)
+            writer(done.job.name).flush()
+
+        yield log

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from generic_adam.schedules import Schedule
     from generic_adam.theorems.theorem import Assumptions
 
-_METHOD, _HAND = "The method", "What you have in hand"
-_READ, _GRANTED = "Where it is read from", "What is taken for granted"
 _SHAPES = ("constant", "cosine", "linear", "inverse-sqrt")
 
 
@@ -57,109 +55,72 @@ Theorem = Annotated[
 ]
 
 
-def _option(
-    *flags: str,
-    text: str,
-    panel: str = _METHOD,
-    metavar: str = "VALUE",
-    kind: type = str,
-    complete: Callable[[], list[str]] | None = None,
-) -> Any:
-    given = typer.Option(*flags, help=text, rich_help_panel=panel, metavar=metavar, autocompletion=complete)
-    return Annotated[kind | None, given]
+def _options(panel: str, rows: Mapping[str, tuple[Any, str, str]]) -> dict[str, Any]:
+    """Options as typer reads them, from rows of type, flags with what they take, and help; bool is a flag."""
+    found: dict[str, Any] = {}
+    for name, (kind, spelled, text) in rows.items():
+        flags = [word for word in spelled.split() if word.startswith("--")]
+        metavar = None if kind is bool else spelled.removeprefix(" ".join(flags)).strip() or "VALUE"
+        complete = _COMPLETIONS.get(name)
+        given = typer.Option(
+            *flags, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=complete
+        )
+        found[name] = Annotated[kind | None, given]
+    return found
 
 
-def _flag(flag: str, text: str, panel: str) -> Any:
-    return Annotated[bool | None, typer.Option(flag, help=text, rich_help_panel=panel)]
-
-
+_COMPLETIONS = {"recipe": recipe_names, "decay": lambda: list(_SHAPES)}
+_NAME = typer.Argument(
+    metavar="METHOD",
+    help="A name of the catalogue (see `generic-adam methods`).",
+    autocompletion=method_names,
+)
 # Arguments of the catalogue's functions, by their names there.
-_CATALOGUE: Mapping[str, Any] = {
-    "beta": _option("--beta", "--beta1", text="The momentum parameter, a number or a text."),
-    "theta": _option("--theta", "--beta2", text='The second-moment parameter: 0.999 or "1 - 1/max(t, 2)".'),
-    "lr": _option("--lr", text="The (peak) learning rate, a number or a text."),
-    "r": _option("--r", text="The exponent of 1 - theta_t, or of the weights."),
-    "s": _option("--s", text="The exponent of the learning rate."),
-    "c": _option("--c", text="The numerator of 1 - theta_t."),
-    "K": _option("--K", text="How long a constant beginning lasts."),
-    "weights": _option("--weights", text="The weights of Weighted AdaEMA or NosAdam, a text."),
-    "initial": _option("--initial", text="W_0 of Weighted AdaEMA or NosAdam."),
-    "momentum": _option("--momentum", text="Heavy-ball momentum of RMSprop or SGD."),
-    "bias_correction": _flag("--no-bias-correction", "Adam without its bias correction.", _METHOD),
+_CATALOGUE = {
+    "beta": (str, "--beta --beta1", "The momentum parameter, a number or a text."),
+    "theta": (str, "--theta --beta2", 'The second-moment parameter: 0.999 or "1 - 1/max(t, 2)".'),
+    "lr": (str, "--lr", "The (peak) learning rate, a number or a text."),
+    "r": (str, "--r", "The exponent of 1 - theta_t, or of the weights."),
+    "s": (str, "--s", "The exponent of the learning rate."),
+    "c": (str, "--c", "The numerator of 1 - theta_t."),
+    "K": (str, "--K", "How long a constant beginning lasts."),
+    "weights": (str, "--weights", "The weights of Weighted AdaEMA or NosAdam, a text."),
+    "initial": (str, "--initial", "W_0 of Weighted AdaEMA or NosAdam."),
+    "momentum": (str, "--momentum", "Heavy-ball momentum of RMSprop or SGD."),
+    "bias_correction": (bool, "--no-bias-correction", "Adam without its bias correction."),
 }
-_OPTIONS: Mapping[str, Any] = {
-    "name": Annotated[
-        str | None,
-        typer.Argument(
-            metavar="METHOD",
-            help="A name of the catalogue (see `generic-adam methods`).",
-            autocompletion=method_names,
-        ),
-    ],
-    "alpha": _option("--alpha", text='The base learning rate of the paper: "0.5/sqrt(t)".'),
-    **_CATALOGUE,
-    "betas": _option("--betas", text="Both at once: 0.9,0.999.", panel=_HAND, metavar="B1,B2"),
-    "eps": _option(
-        "--eps",
-        text="What is added to the root (1e-8 where the options are torch's).",
-        panel=_HAND,
-        kind=float,
-    ),
-    "weight_decay": _option("--weight-decay", text="Decoupled weight decay.", panel=_HAND, kind=float),
-    "clip": _option("--clip", text="Gradients are clipped to this norm.", panel=_HAND, kind=float),
-    "factored": _flag("--factored", "Second moments are factored.", _HAND),
-    "warmup": _option("--warmup", text="Steps of linear warm-up.", panel=_HAND, metavar="STEPS", kind=float),
-    "decay": _option(
-        "--decay",
-        text=f"How the rate falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's.",
-        panel=_HAND,
-        complete=lambda: list(_SHAPES),
-    ),
-    "min_lr": _option("--min-lr", text="Where it ends.", panel=_HAND, kind=float),
-    "horizon": _option(
-        "--steps", "--horizon", text="The number of steps of the run.", panel=_HAND, metavar="T", kind=float
-    ),
+_ALPHA = {"alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')}
+_FALLS = f"How the rate falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's."
+_IN_HAND = {
+    "betas": (str, "--betas B1,B2", "Both at once: 0.9,0.999."),
+    "eps": (float, "--eps", "What is added to the root (1e-8 where the options are torch's)."),
+    "weight_decay": (float, "--weight-decay", "Decoupled weight decay."),
+    "clip": (float, "--clip", "Gradients are clipped to this norm."),
+    "factored": (bool, "--factored", "Second moments are factored."),
+    "warmup": (float, "--warmup STEPS", "Steps of linear warm-up."),
+    "decay": (str, "--decay", _FALLS),
+    "min_lr": (float, "--min-lr", "Where it ends."),
+    "horizon": (float, "--steps --horizon T", "The number of steps of the run."),
 }
-_SOURCES: Mapping[str, Any] = {
-    "recipe": _option(
-        "--recipe",
-        text="A published recipe (see `generic-adam recipes`).",
-        panel=_READ,
-        metavar="NAME",
-        complete=recipe_names,
-    ),
-    "reference": _option(
-        "--from",
-        text="MODULE:FUNCTION of yours that returns an optimizer, or that and a scheduler.",
-        panel=_READ,
-        metavar="CODE",
-    ),
-    "config": _option(
-        "--config",
-        text="DeepSpeed's or Trainer's arguments, or an optimizer block, in JSON or YAML.",
-        panel=_READ,
-        metavar="FILE",
-    ),
-    "steps_per_scheduler_step": _option(
-        "--every",
-        text="With --from: scheduler.step() is called every N optimizer steps.",
-        panel=_READ,
-        metavar="N",
-        kind=int,
-    ),
+_SOURCES = {
+    "recipe": (str, "--recipe NAME", "A published recipe (see `generic-adam recipes`)."),
+    "reference": (str, "--from CODE", "MODULE:FUNCTION that returns an optimizer, or that and a scheduler."),
+    "config": (str, "--config FILE", "DeepSpeed's, Trainer's, or an optimizer block, in JSON or YAML."),
+    "every": (int, "--every N", "With --from: scheduler.step() is called every N optimizer steps."),
 }
-_ASSUMPTIONS: Mapping[str, Any] = {
-    "weights_bound": _option(
-        "--weights-bound", text="No weight exceeds this.", panel=_GRANTED, metavar="X", kind=float
-    ),
-    "gradient_norm": _option(
-        "--gradient-norm", text="No gradient's norm exceeds this.", panel=_GRANTED, metavar="G", kind=float
-    ),
-    "full_batch": _flag("--full-batch", "Every gradient is exact.", _GRANTED),
-    "smoothness_bound": _option(
-        "--smoothness-bound", text="The gradient is L-Lipschitz.", panel=_GRANTED, metavar="L", kind=float
-    ),
-    "convex": _flag("--convex", "Convex losses on a bounded domain: ask for regret too.", _GRANTED),
+_ASSUMPTIONS = {
+    "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
+    "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
+    "full_batch": (bool, "--full-batch", "Every gradient is exact."),
+    "smoothness": (float, "--smoothness-bound L", "The gradient is L-Lipschitz."),
+    "convex": (bool, "--convex", "Convex losses on a bounded domain: ask for regret too."),
+}
+_OPTIONS = {
+    "name": Annotated[str | None, _NAME],
+    **_options("The method", _ALPHA | _CATALOGUE),
+    **_options("What you have in hand", _IN_HAND),
+    **_options("Where it is read from", _SOURCES),
+    **_options("What is taken for granted", _ASSUMPTIONS),
 }
 
 
@@ -182,34 +143,25 @@ class Subject:
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it receives a `Subject` as its argument ``subject``."""
-    own = inspect.signature(command)
-    options = {**_OPTIONS, **_SOURCES, **_ASSUMPTIONS}
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in options.items()
-    ]
-    rest = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own.parameters.values()
-        if parameter.name != "subject"
-    ]
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        command(subject=read_subject({name: arguments.pop(name) for name in options}), **arguments)
+        command(subject=read_subject({name: arguments.pop(name) for name in _OPTIONS}), **arguments)
 
-    parameters = [*shared, *rest]
+    own = inspect.signature(command)
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _OPTIONS.items()
+    ]
+    rest = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()][1:]
     # What typer reads: the signature with the shared options in front.
-    wrapped.__signature__ = own.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    wrapped.__signature__ = own.replace(parameters=[*shared, *rest])  # pyright: ignore[reportAttributeAccessIssue]
+    wrapped.__annotations__ = {one.name: one.annotation for one in (*shared, *rest)}
     return wrapped
 
 
 def read_subject(given: Mapping[str, Any]) -> Subject:
-    """The subject that the options mean.
-
-    Args:
-        given: the options by name, None where absent.
+    """The subject that the options, None where absent, mean.
 
     Raises:
         GenericAdamError: no subject, options that contradict each other, or a value that is refused.
@@ -219,24 +171,16 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     from generic_adam.theorems.horizon import whole_steps
     from generic_adam.theorems.theorem import Assumptions
 
-    assume = Assumptions(
-        given["weights_bound"],
-        given["gradient_norm"],
-        bool(given["full_batch"]),
-        bool(given["convex"]),
-        given["smoothness_bound"],
-    )
+    assume = Assumptions(**{name: given[name] for name in _ASSUMPTIONS if given[name] is not None})
     steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
-    flags = {"recipe": "--recipe", "reference": "--from", "config": "--config"}
-    sources = [name for name in flags if given[name] is not None]
-    written = [name for name in _OPTIONS if name != "horizon" and given[name] is not None]
-    if len(sources) > 1 or (sources and written):
-        raise MethodError(f"{flags[sources[0]]} stands alone: it says all about the method")
-    every = given["steps_per_scheduler_step"]
-    if every is not None and sources != ["reference"]:
+    sources = [name for name in ("recipe", "reference", "config") if given[name] is not None]
+    written = ["name", *_ALPHA, *_CATALOGUE, *_IN_HAND]
+    if len(sources) > 1 or (sources and any(given[one] is not None for one in written if one != "horizon")):
+        flag = _SOURCES[sources[0]][1].split()[0]
+        raise MethodError(f"{flag} stands alone: it says all about the method")
+    if given["every"] is not None and sources != ["reference"]:
         raise MethodError("--every goes with --from")
-    if every is not None:
-        whole_steps(every, "--every")
+    every = None if given["every"] is None else whole_steps(given["every"], "--every")
     used: tuple[str, ...] = ()
     if sources == ["config"]:
         from generic_adam.adapters.config import read_config
@@ -256,13 +200,12 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
 
 def _typed(given: Mapping[str, Any]) -> str:
     """The options as text for a shell; the method's name comes first."""
-    words: list[str] = []
-    for name, annotation in {**_OPTIONS, **_SOURCES, **_ASSUMPTIONS}.items():
+    words = [] if given["name"] is None else [str(given["name"])]
+    for name, (kind, spelled, _) in (_ALPHA | _CATALOGUE | _IN_HAND | _SOURCES | _ASSUMPTIONS).items():
         value = given[name]
-        if value is not None and name != "name":
-            words.append(annotation.__metadata__[0].default)  # where typer keeps the first flag
-        if value is not None and value is not True:
-            words.append(f"{value:.12g}" if isinstance(value, float) else str(value))
+        if value is not None:
+            words.append(spelled.split()[0])
+            words += [] if kind is bool else [f"{value:.12g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
 
 
@@ -365,17 +308,11 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
 
     if not isinstance(peak, float | int):
         raise MethodError(f"--warmup, --decay and --min-lr go with a number for --lr, got {peak!r}")
-    lowest = given["min_lr"] or 0.0
+    lowest, shape = given["min_lr"] or 0.0, given["decay"] or "constant"
     if not 0 <= lowest <= peak:
         raise MethodError(f"--min-lr: expected a number from 0 to --lr, got {lowest:g}")
     warmup = 0 if given["warmup"] is None else whole_steps(given["warmup"], "--warmup")
-    return training_rate(
-        float(peak),
-        warmup=warmup,
-        decay=given["decay"] or "constant",
-        lowest=lowest,
-        steps=steps,
-    )
+    return training_rate(float(peak), warmup=warmup, decay=shape, lowest=lowest, steps=steps)
 
 
 def _value(value: Any) -> Any:

@@ -1,13 +1,17 @@
-"""What the subcommands print: tables that align, JSON, and colour only on a terminal."""
+"""What the subcommands print: sentences, tables that align, bars, JSON, and colour only on a terminal."""
 
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+    from rich.progress import Progress, ProgressColumn
 
     from generic_adam.methods import Method
 
@@ -26,22 +30,28 @@ _UNLIMITED = 10_000
 _PROSE = 18  # a column of sentences that is narrower than this is not read
 
 
-def make_console(*, stderr: bool = False) -> "Console":
+def make_console(*, stderr: bool = False) -> Console:
     """A console that colours only on a terminal and elsewhere wraps no line to fit an imagined width.
 
     Text is taken as it is: a path with ``[bold]`` or ``:smile:`` in it is neither markup nor a picture.
     """
-    from rich.console import Console
-
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _UNLIMITED
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
-def answer(word: str) -> "Text":
-    """A verdict, status or claim in its colour; any other word as it is."""
-    from rich.text import Text
+def make_progress(*columns: "str | ProgressColumn", transient: bool = True) -> "Progress":
+    """Bars on standard error, on a terminal only."""
+    from rich.progress import Progress, TextColumn
 
+    console = make_console(stderr=True)
+    # A text is the format of a column; it holds names and paths, which are no markup.
+    made = [TextColumn(one, markup=False) if isinstance(one, str) else one for one in columns]
+    return Progress(*made, console=console, transient=transient, disable=not console.is_terminal)
+
+
+def answer(word: object) -> Text:
+    """A verdict, status or claim in its colour; any other word as it is."""
     return Text(str(word), style=_STYLES.get(str(word), ""))
 
 
@@ -62,25 +72,20 @@ def print_table(
         right: the headings of the columns that align to the right (numbers).
         spare: the headings of the columns that a narrow terminal goes without, the first of them first.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     console = make_console()
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
     if title is not None:
-        say(console, title, style="bold")
-    shown, left_out = list(range(len(headings))), list[str]()
-    while (widths := _widths([headings, *cells], shown, console.width)) is None and len(left_out) < len(
-        spare
-    ):
-        left_out.append(spare[len(left_out)])
-        shown.remove(headings.index(left_out[-1]))
-    if widths is None:
+        say(title, style="bold")
+    for left_out in range(len(spare) + 1):
+        shown = [index for index, name in enumerate(headings) if name not in spare[:left_out]]
+        widths = _widths([headings, *cells], shown, console.width)
+        if widths is not None:
+            break
+    else:
         for row in cells:
-            say(console, row[0], style="bold")
+            say(row[0], style="bold")
             filled = [(name, cell) for name, cell in zip(headings[1:], row[1:], strict=True) if cell.plain]
-            say_pieces(console, [Text.assemble(f"{name}: ", cell) for name, cell in filled])
+            say_lines(side_by_side(Text.assemble(f"{name}: ", cell) for name, cell in filled))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for index, width in zip(shown, widths, strict=True):
@@ -90,7 +95,7 @@ def print_table(
         table.add_row(*(row[index] for index in shown))
     console.print(table)
     if left_out:
-        say(console, f"A wider terminal shows {', '.join(left_out)} too; --json has everything.")
+        say(f"A wider terminal shows {', '.join(spare[:left_out])} too; --json has everything.")
 
 
 def _widths(rows: Sequence[Sequence[object]], shown: Sequence[int], room: int) -> list[int] | None:
@@ -114,45 +119,51 @@ def _widths(rows: Sequence[Sequence[object]], shown: Sequence[int], room: int) -
     return widths
 
 
-def say(console: "Console", *parts: "str | Text", style: str = "") -> None:
-    """Print one sentence; its further lines hang under its first word."""
-    from rich.text import Text
-
-    text = Text.assemble(*parts, style=style)
+def hung(text: Text, console: Console) -> list[Text]:
+    """The lines of a sentence on a console; its further lines hang under its first word."""
     indent = len(text.plain) - len(text.plain.lstrip())
     if len(text.plain) <= console.width:
-        console.print(text)
-        return
+        return [text]
     first = text[indent:].wrap(console, max(20, console.width - indent))[0].plain.rstrip()
     body = text[indent + len(first) :]
-    rest = body[len(body.plain) - len(body.plain.lstrip()) :]
-    console.print(Text.assemble(" " * indent, text[indent : indent + len(first)]))
-    for line in rest.wrap(console, max(20, console.width - indent - 2)):
-        line.rstrip()
-        console.print(Text.assemble(" " * (indent + 2), line))
-
-
-def say_pieces(console: "Console", pieces: "Iterable[str | Text]", indent: int = 2) -> None:
-    """Print short pieces side by side, as many as fit a line; none is broken that fits one."""
-    from rich.text import Text
-
-    line = Text()
-    for piece in pieces:
-        joined = Text.assemble(line, "   ", piece) if line.plain else Text.assemble(piece)
-        if line.plain and indent + len(joined.plain) > console.width:
-            say(console, " " * indent, line)
-            joined = Text.assemble(piece)
-        line = joined
-    say(console, " " * indent, line)
-
-
-def say_sequences(console: "Console", method: "Method", indent: int = 2, *, full: bool = False) -> None:
-    """Print the three sequences, long ones shortened to a line unless asked for in full."""
-    room = max(20, min(console.width, 100) - indent - 6)
-    named = (("α_t", method.alpha), ("β_t", method.beta), ("θ_t", method.theta))
-    say_pieces(
-        console, [f"{name} = {text if full else shortened(text, room)}" for name, text in named], indent
+    rest = body[len(body.plain) - len(body.plain.lstrip()) :].wrap(
+        console, max(20, console.width - indent - 2)
     )
+    for line in rest:
+        line.rstrip()
+    return [text[: indent + len(first)], *(Text.assemble(" " * (indent + 2), line) for line in rest)]
+
+
+def say(*parts: str | Text, style: str = "") -> None:
+    """Print one sentence."""
+    console = make_console()
+    for line in hung(Text.assemble(*parts, style=style), console):
+        console.print(line)
+
+
+def say_lines(lines: Iterable[str | Text]) -> None:
+    """Print one sentence after the other."""
+    for line in lines:
+        say(line)
+
+
+def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
+    """Lines of short pieces, as many as fit each; none is broken that fits one."""
+    width, lines = make_console().width, list[Text]()
+    for piece in pieces:
+        if lines and len(lines[-1]) + 3 + len(piece) <= width:
+            lines[-1] = Text.assemble(lines[-1], "   ", piece)
+        else:
+            lines.append(Text.assemble(" " * indent, piece))
+    return lines
+
+
+def sequences(method: "Method", indent: int = 2, *, full: bool = False) -> list[Text]:
+    """Lines with the three sequences, long ones shortened to a line unless asked for in full."""
+    room = max(20, min(make_console().width, 100) - indent - 6)
+    named = (("α_t", method.alpha), ("β_t", method.beta), ("θ_t", method.theta))
+    texts = [f"{name} = {text if full else shortened(text, room)}" for name, text in named]
+    return side_by_side(texts, indent)
 
 
 def shortened(expression: object, longest: int = 60) -> str:

@@ -140,9 +140,7 @@ def read_contents(directory: str | Path) -> Contents:
         manifest=manifest,
         claims=_claims(folder / "claims.json", documents),
         figures={path: _figure(path) for path in plain if _is_figure(path, files)},
-        tables=tuple(
-            _read_table(path) for path in plain if path.suffix == ".md" and path.name != "claims.md"
-        ),
+        tables=tuple(read_table(path) for path in plain if path.suffix == ".md" and path.name != "claims.md"),
         certificates=_certificates(manifest, documents),
         bounds={path.stem: data for path, data in documents.items() if _fits(data, _BOUND)},
         watched={path: text for path in plain if path.suffix == ".csv" and (text := _watched(path))},
@@ -334,7 +332,7 @@ def _is_generic_adam(entry: Mapping[str, Any]) -> bool:
     return named.lower().replace("-", " ") == "generic adam" and not more
 
 
-def _read_table(path: Path) -> Table:
+def read_table(path: Path) -> Table:
     """Return the first table of a Markdown file; an empty one where there is none."""
     lines = [line for line in _read_text(path).splitlines() if line.lstrip().startswith("|")]
     cells = [_cells(line) for line in lines[: _TABLE_ROWS + 2]]

@@ -1,0 +1,122 @@
+"""``generic-adam data``, ``report`` and ``demo``: what comes before an experiment, after it, and instead."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from generic_adam.cli.app import tell
+from generic_adam.cli.tables import answer, make_console, make_progress, print_table, say
+
+if TYPE_CHECKING:
+    from generic_adam.methods import Algorithm
+
+STEPS, SEEDS = 2_000_000, 20
+_FETCH = "Example:  generic-adam data fetch mnist --data ~/data"
+_SETS = ["mnist", "cifar100"]
+_NEXT = """
+Next:
+  generic-adam check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000
+  generic-adam advise --recipe nanogpt
+  generic-adam reproduce counterexample"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the three subcommands to the application."""
+    data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help=True, epilog=_FETCH)
+    data.command("fetch", epilog=_FETCH)(fetch)
+    app.add_typer(data, name="data")
+    app.command("report", epilog="Example:  generic-adam report runs/counterexample --out page.html")(report)
+    app.command("demo", epilog="Example:  generic-adam demo --out runs/first")(demo)
+
+
+def fetch(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="mnist or cifar100.", autocompletion=lambda: _SETS)
+    ],
+    data: Annotated[Path | None, typer.Option(help="Put it there instead of in the cache.")] = None,
+    mirror: Annotated[str | None, typer.Option(help="URL of a directory that holds the same files.")] = None,
+) -> None:
+    """Download a data set, check its SHA-256 and unpack it; a broken download goes on where it broke."""
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
+
+    from generic_adam.experiments import downloads
+
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with make_progress(*columns) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(file: str, have: int, size: int) -> None:
+            if file not in tasks:
+                tasks[file] = progress.add_task(file, total=size)
+            progress.update(tasks[file], completed=have)
+
+        folder = downloads.fetch(name, data, mirror=mirror, report=report)
+    typer.echo(f"{name} is in {folder}")
+
+
+def report(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="What an experiment, a check or a watched run wrote.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="The page (report.html in the directory).")] = None,
+) -> None:
+    """Turn an output directory into one self-contained HTML page.
+
+    Exit code 1 if a file is not the one the run wrote: its SHA-256 is not the manifest's.
+    """
+    from generic_adam.report.page import write_report
+
+    path, contents = write_report(directory, out)
+    typer.echo(f"wrote {path}")
+    for name, reason in contents.changed.items():
+        tell(f"{name}: {reason}")
+    if contents.changed:
+        raise typer.Exit(1)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for the figure.")] = Path("runs/demo"),
+) -> None:
+    """Show Adam failing where a certified method arrives, and read a recipe that everybody knows."""
+    import numpy as np
+
+    from generic_adam.experiments.counterexample import Plan, simulate
+    from generic_adam.experiments.counterexample.figures import draw_two_curves
+    from generic_adam.experiments.figures import save_figure
+    from generic_adam.experiments.records import ensure_output_directory
+    from generic_adam.methods.recipes import recipe
+    from generic_adam.theorems.certificate import certify_algorithm
+
+    folder = ensure_output_directory(out)
+    subjects = _contestants()
+    with make_console(stderr=True).status("compiling the inner loops (kept for later runs), then simulating"):
+        records = simulate(Plan(subjects, steps=STEPS, replicates=SEEDS), threads=2)
+    rows = []
+    for label, subject in subjects.items():
+        one, end = certify_algorithm(subject), np.median(records.final_x(label))
+        rows.append((label, answer(one.verdict), one.theorem or "", one.rate or "", f"{end:+.3f}"))
+    title = f"The counterexample of Reddi, Kale and Kumar, {STEPS:,} steps, {SEEDS} seeds: -1 is best, +1 is worst"
+    print_table(("method", "for ever", "theorem", "rate", "ends at"), rows, title=title, right=("ends at",))
+    say("Not certified means that no theorem guarantees it. Here Adam does fail; on your problem it may not.")
+    for path in save_figure(draw_two_curves(records), folder / "counterexample"):
+        typer.echo(f"wrote {path}")
+    known = recipe("nanogpt").algorithm
+    certificate = certify_algorithm(known)
+    typer.echo(f"\n{known.label}: for ever {certificate.verdict}")
+    if certificate.horizon is not None:
+        say(certificate.horizon.statement)
+    typer.echo(_NEXT)
+
+
+def _contestants() -> "dict[str, Algorithm]":
+    """The same step size and momentum; what differs is the second moment."""
+    from generic_adam.methods import Algorithm, Method
+
+    adam = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
+    rising = Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
+    return {
+        "Adam": Algorithm(adam),
+        "AMSGrad": Algorithm(adam, running_maximum=True),
+        "certified Adam": Algorithm(rising),
+    }
