@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from generic_adam.adapters import read, read_config
 from generic_adam.cli import main
@@ -204,6 +206,8 @@ TORCH = {
     "PolynomialLR": {"total_iters": 60, "power": 2.0},
     "CosineAnnealingLR": {"T_max": 50, "eta_min": 1e-4},
     "CosineAnnealingWarmRestarts": {"T_0": 30},
+    "OneCycleLR": {"max_lr": 0.1, "total_steps": 200},
+    "CyclicLR": {"base_lr": 1e-3, "max_lr": 0.1, "step_size_up": 20, "step_size_down": 30},
 }
 
 
@@ -225,6 +229,71 @@ def test_torch_s_schedulers_are_read_as_the_live_ones(name, form, tmp_path):
     for ours, theirs in ((algorithm.method.alpha, expected.method.alpha), (algorithm.decay, expected.decay)):
         np.testing.assert_allclose(ours.values(1, 201), theirs.values(1, 201), rtol=1e-12, atol=1e-15)
     assert any(key.endswith(next(iter(TORCH[name]))) for key in used)
+
+
+VARIANTS = [
+    ("OneCycleLR", {"max_lr": 0.1, "epochs": 10, "steps_per_epoch": 20, "three_phase": True}),
+    ("OneCycleLR", {"max_lr": 0.1, "total_steps": 200, "anneal_strategy": "linear", "cycle_momentum": False}),
+    ("CyclicLR", {"base_lr": 1e-3, "max_lr": 0.1, "step_size_up": 20, "mode": "triangular2"}),
+    ("CyclicLR", {"base_lr": 1e-3, "max_lr": 0.1, "step_size_up": 20, "mode": "exp_range", "gamma": 0.99}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 30, "T_mult": 2}),
+]
+PARTS = st.sampled_from([*TORCH.items(), *VARIANTS])
+
+
+def compared_with_torch(kind, arguments, parts, tmp_path):
+    """A stack in a file against the live one: "read", or "refused" in one line."""
+    targets = [{"_target_": f"torch.optim.lr_scheduler.{name}", **given} for name, given in parts]
+    nested = {"schedulers": targets} if kind else targets[0]
+    scheduler = nested | ({"_target_": f"torch.optim.lr_scheduler.{kind}", **arguments} if kind else {})
+    data = {"optimizer": {"_target_": "torch.optim.AdamW", "lr": 0.02}, "scheduler": scheduler}
+    live = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=0.02)
+    built = [getattr(torch.optim.lr_scheduler, name)(live, **given) for name, given in parts]
+    try:
+        algorithm, used = read_config(written(tmp_path, data, "conf.yaml"))
+    except OptimizerError as refusal:
+        assert "\n" not in str(refusal)  # noqa: PT017 - it may be read as well
+        return "refused"
+    assert "scheduler._target_" in used
+    made = {"SequentialLR": [live, built], "ChainedScheduler": [built]}
+    stack = getattr(torch.optim.lr_scheduler, kind)(*made[kind], **arguments) if kind else built[0]
+    for t in range(1, 200):
+        (group,) = live.param_groups
+        assert algorithm.decay(t) / 0.01 == pytest.approx(group["lr"], rel=1e-9, abs=1e-14), t
+        assert algorithm.method.beta(t) == pytest.approx(group["betas"][0], rel=1e-12), t
+        stack.step()
+    return "read"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "given"), VARIANTS)
+def test_variants_of_torch_s_schedulers(name, given, tmp_path):
+    assert compared_with_torch(None, {}, [(name, given)], tmp_path) == "read"
+
+
+COMPOSED = {
+    "warm-up, then a cosine": ("SequentialLR", {"milestones": [20]}, ["LinearLR", "CosineAnnealingLR"]),
+    "three": ("SequentialLR", {"milestones": [20, 90]}, ["LinearLR", "ConstantLR", "ExponentialLR"]),
+    "a chain": ("ChainedScheduler", {}, ["LinearLR", "ExponentialLR"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", COMPOSED)
+def test_sequences_and_chains(name, tmp_path):
+    kind, arguments, parts = COMPOSED[name]
+    made = [(part, TORCH[part]) for part in parts]
+    assert compared_with_torch(kind, arguments, made, tmp_path) == "read"
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kind=st.sampled_from(["SequentialLR", "ChainedScheduler"]), parts=st.lists(PARTS, min_size=1, max_size=3)
+)
+def test_a_stack_in_a_file_is_read_as_torch_runs_it_or_refused(kind, parts, tmp_path):
+    arguments = {"milestones": [30 * n for n in range(1, len(parts))]} if kind == "SequentialLR" else {}
+    compared_with_torch(kind, arguments, parts, tmp_path)
 
 
 def test_what_is_used_and_what_is_not_is_said(tmp_path):

@@ -11,15 +11,20 @@ import transformers
 from torch.optim import lr_scheduler as torch_lr
 
 import generic_adam as ga
-from generic_adam.adapters.clock import Clock
+from generic_adam.adapters.clock import Clock, follow
 from generic_adam.adapters.rates import scheduled_rates
-from generic_adam.adapters.schedulers import closed_form
+from generic_adam.adapters.schedulers import closed_form, settings_of
 from generic_adam.adapters.torch import read as read_optimizer
-from generic_adam.errors import OptimizerError
+from generic_adam.adapters.updates import name_of
+from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.schedules import Opaque, has_callable, parse
 from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
 
 STEPS = 2_000
+
+
+def form_of(scheduler, clock):
+    return closed_form(name_of(type(scheduler)), settings_of(scheduler, 0), clock)
 
 
 def adam(lr=0.1, groups=1):
@@ -140,15 +145,15 @@ def test_one_cycle_of_every_size(strategy, total):
 )
 def test_stairs_decay_geometrically(name, log_rho):
     optimizer = adam()
-    growth = closed_form(CLOSED[name](optimizer), 0, Clock(2)).growth
+    growth = form_of(CLOSED[name](optimizer), Clock(2)).growth
     assert growth.rho.log == pytest.approx(log_rho / 2, rel=1e-12)
 
 
 def test_cosine_never_settles_and_touches_zero():
     optimizer = adam()
-    above = closed_form(CLOSED["CosineAnnealingLR"](optimizer), 0, Clock())
+    above = form_of(CLOSED["CosineAnnealingLR"](optimizer), Clock())
     assert (above.growth.low, above.growth.high) == (pytest.approx(0.001), pytest.approx(0.1))
-    touching = closed_form(torch_lr.CosineAnnealingLR(adam(), 300), 0, Clock())
+    touching = form_of(torch_lr.CosineAnnealingLR(adam(), 300), Clock())
     # pi is rounded in its angle: what is 0 in floats is about 5e-33 by the form.
     assert touching.growth is None or 0 < touching.growth.low < 1e-30
     assert touching(301) == touching(901) == 0
@@ -400,12 +405,11 @@ def test_steps_per_scheduler_step_must_be_a_positive_whole_number():
 
 
 def test_clock_follows_a_schedule():
-    from generic_adam.adapters.clock import follow
-
     schedule = parse("min(1 / sqrt(t), 0.4) * exp(-t / 50) + (0.1 if t < 7 else t^-2) - abs(sin(t))")
     clock = Clock(3, start=2)
     moved = follow(schedule, clock)
     for t in range(clock.first_step(0), 200):
         assert moved(t) == pytest.approx(schedule((t - 1) // 3 - 2 + 1), rel=1e-12)
-    assert follow(parse("bias_correction(0.9)"), clock) is None
+    with pytest.raises(ScheduleError, match="another clock"):
+        follow(parse("bias_correction(0.9)"), clock)
     assert follow(parse("bias_correction(0.9)"), Clock()) is not None

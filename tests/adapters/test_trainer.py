@@ -156,7 +156,7 @@ def test_trainers_own_adafactor_decays_as_read():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"optim": "lion_32bit"}, "optim 'lion_32bit' is none that can be read"),
+        ({"optim": "lion_32bit"}, "the optimizer 'lion_32bit' is none that can be read"),
         ({"optim": "rmsprop", "optim_args": "momentum=fast"}, "momentum is 'fast'; expected a number"),
         ({"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "steps"}, "depends on the data"),
         ({"max_steps": -1}, "the number of steps is not known"),

@@ -83,6 +83,7 @@ SCHEDULES = {
     "cosine": optax.cosine_decay_schedule(0.1, 150, 0.1),
     "exponential": optax.exponential_decay(0.1, 10, 0.9, transition_begin=5),
     "stairs": optax.exponential_decay(0.1, 10, 0.9, 5, staircase=True, end_value=1e-2),
+    "growing": optax.exponential_decay(0.1, 10, 1.1, end_value=0.4),
     "piecewise": optax.piecewise_constant_schedule(0.1, {10: 0.5, 30: 0.1}),
     "warm-up and cosine": optax.warmup_cosine_decay_schedule(0.0, 0.1, 10, 100, 1e-3),
     "warm-up and exponential": optax.warmup_exponential_decay_schedule(0.0, 0.1, 10, 100, 0.9),
@@ -92,7 +93,6 @@ SCHEDULES = {
     ),
 }
 CALLED = {
-    "growing": optax.exponential_decay(0.1, 10, 1.1, end_value=0.4),
     "cosine, another exponent": optax.cosine_decay_schedule(0.1, 100, exponent=1.5),
     "one cycle": optax.cosine_onecycle_schedule(100, 0.1),
     "a function of one's own": lambda count: 0.1 / (1 + count),

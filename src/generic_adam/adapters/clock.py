@@ -1,15 +1,22 @@
-"""A scheduler's time: how often it has been stepped before step t, and schedules of that count."""
+"""A scheduler's time, and what learning rates are put together from over it: stages, ramps, stairs, cycles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
-from generic_adam.errors import OptimizerError
-from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tree
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.methods.shapes import half_cosine
+from generic_adam.schedules import Schedule, as_schedule, join, log, periodic, sqrt, t, tree
 
 # What cannot be moved to another clock: its value at t rests on other t, or on code.
 _FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
+
+_PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -45,35 +52,28 @@ class Clock:
         """The clock of a phase that begins `count` scheduler steps after this one."""
         return Clock(self.every, self.start + count)
 
-    def switch(self, before: object, count: int, after: object) -> Schedule:
-        """`before` while k_t < count, `after` from then on."""
-        threshold, early = self.first_step(count), as_schedule(before)
-        while isinstance(early, tree.Join) and early.threshold >= threshold:
-            early = early.before  # its later phase would never be reached
-        return join(early, threshold, after)
-
     def staircase(self, factor: float, size: int = 1) -> Schedule:
         """factor^floor(k_t / size), as a geometric sequence times a factor that repeats.
 
         Written so, its order of growth can be read off: gamma^floor(u) = gamma^u gamma^-(u - floor(u)).
         """
-        length = size * self.every
-        base = as_schedule(factor)
+        if not factor > 0:
+            raise ScheduleError(f"stairs by a factor of {factor} have no closed form")
+        length, base = size * self.every, as_schedule(factor)
         if length == 1:
             return base**self.count
         elapsed = (t - self.first_step(0)) / length
-        return base**elapsed * self.repeating_steps(length, lambda position: base ** (-position / length))
+        return base**elapsed * self._cycle(length, lambda position: base ** (-position / length))
 
     def repeating(self, period: int, body: Callable[[Schedule], Schedule]) -> Schedule:
         """body(k_t mod period)."""
-        every = self.every
-        if every == 1:
-            return self.repeating_steps(period, body)
+        if self.every == 1:
+            return self._cycle(period, body)
         # A phase begins at a multiple of `every`, so the step within an epoch does not depend on the phase.
-        within = periodic(t - 1, every)
-        return self.repeating_steps(period * every, lambda position: body((position - within) / every))
+        within = periodic(t - 1, self.every)
+        return self._cycle(period * self.every, lambda position: body((position - within) / self.every))
 
-    def repeating_steps(self, length: int, body: Callable[[Schedule], Schedule]) -> Schedule:
+    def _cycle(self, length: int, body: Callable[[Schedule], Schedule]) -> Schedule:
         """body(j) with j = 0, ..., length - 1 again and again, j = 0 at the first step of the phase."""
         # The node repeats from t = 1 on; a phase that begins elsewhere is the same cycle, entered in its
         # middle.
@@ -82,25 +82,65 @@ class Clock:
         return periodic(rotated, length)
 
 
-def follow(schedule: Schedule, clock: Clock) -> Schedule | None:
-    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step.
+Part = float | Schedule | Callable[[Clock], Schedule]
+"""A number or a schedule of t; or a function of the clock that starts where the part does."""
 
-    None where the form does not allow it: running sums, periods and callables, once the clock is not t
-    itself.
-    """
-    if clock == Clock():
-        return schedule
-    if tree.contains(schedule, *_FIXED):
-        return None
 
-    def moved(node: Schedule) -> Schedule:
-        if isinstance(node, tree.Time):
-            return clock.count + 1
-        if isinstance(node, tree.Join):
-            return clock.switch(moved(node.before), node.threshold - 1, moved(node.after))
-        return tree.rebuild(node, moved)
+def stages(clock: Clock, parts: Iterable[tuple[int, Part]], tail: Part) -> Schedule:
+    """Each part while k_t is below its end, one after the other; then the tail."""
+    begun, start = [], 0
+    for end, part in parts:
+        if end > start:
+            begun.append((clock.first_step(end), _begin(part, clock.later(start))))
+            start = end
+    result = _begin(tail, clock.later(start))
+    for threshold, before in reversed(begun):
+        result = join(_until(before, threshold), threshold, result)
+    return result
 
-    return moved(schedule)
+
+def _until(schedule: Schedule, threshold: int) -> Schedule:
+    """Without the later phases of a join that are never reached."""
+    if isinstance(schedule, tree.Join) and schedule.threshold >= threshold:
+        return _until(schedule.before, threshold)
+    return schedule
+
+
+def _begin(part: Part, clock: Clock) -> Schedule:
+    return as_schedule(part) if isinstance(part, Schedule) or not callable(part) else part(clock)
+
+
+Shape = Callable[[Schedule, float], Schedule]
+SHAPES: dict[str, Shape] = {
+    "linear": lambda k, length: 1 - k / length,
+    "cos": half_cosine,
+    "cosine": half_cosine,
+    "sqrt": lambda k, length: 1 - sqrt(k / length),
+    "1-sqrt": lambda k, length: 1 - sqrt(k / length),
+    "log": lambda k, length: 1 - log(k + 1) / log(as_schedule(length)),
+}
+"""How a ramp goes: the share of the way that is left after k of `length` counts, from 1 to 0."""
+
+
+def power(exponent: float) -> Shape:
+    """The shape (1 - k / length)^exponent."""
+    return lambda k, length: (1 - k / length) ** as_schedule(exponent)
+
+
+def curve(first: float, last: float, k: Schedule, length: float, shape: str | Shape) -> Schedule:
+    """From `first` at k = 0 to `last` at k = length."""
+    if shape == "linear":
+        return between(first, last, k / length)
+    if not callable(shape) and shape not in SHAPES:
+        raise OptimizerError(f"the shape is {shape!r}; expected one of {', '.join(SHAPES)}")
+    return between(last, first, (shape if callable(shape) else SHAPES[shape])(k, length))
+
+
+def ramp(
+    first: float, last: float, length: float, shape: str | Shape = "linear", ahead: int = 0
+) -> Callable[[Clock], Schedule]:
+    """A part: the curve over its own counts, `ahead` of them on."""
+    return lambda clock: curve(first, last, clock.count + ahead, length, shape)
 
 
 def between(start: float, end: float, x: Schedule) -> Schedule:
@@ -114,3 +154,55 @@ def scaled(base: float, factor: Schedule) -> Schedule:
     if isinstance(factor, tree.Join):
         return join(scaled(base, factor.before), factor.threshold, scaled(base, factor.after))
     return base * factor
+
+
+def follow(schedule: Schedule, clock: Clock) -> Schedule:
+    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step.
+
+    Raises:
+        ScheduleError: the form does not allow it: running sums, periods and callables, once the clock is not t.
+    """
+    if clock == Clock():
+        return schedule
+    if tree.contains(schedule, *_FIXED):
+        raise ScheduleError(f"{schedule} cannot be moved to another clock")
+
+    def moved(node: Schedule) -> Schedule:
+        if isinstance(node, tree.Time):
+            return clock.count + 1
+        if isinstance(node, tree.Join):
+            return stages(clock, [(node.threshold - 1, moved(node.before))], moved(node.after))
+        return tree.rebuild(node, moved)
+
+    return moved(schedule)
+
+
+@dataclass(frozen=True)
+class Called:
+    """u_t = value(k_t), for `tree.Opaque`: each count is asked for once, however often t comes.
+
+    Attributes:
+        values: a function from an array of counts to their values.
+        clock: k_t.
+        paged: whether whole pages of counts are asked for, where a call costs as much for many as for one.
+    """
+
+    values: Callable[[npt.NDArray[np.int64]], Any]
+    clock: Clock = Clock()
+    paged: bool = False
+    _pages: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict, init=False, compare=False)
+
+    def __call__(self, time: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
+        """One value, or an array of them."""
+        counts = (np.asarray(time).astype(np.int64) - 1) // self.clock.every - self.clock.start
+        numbers, found = counts // _PAGE, np.empty(counts.shape)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            page = self._pages.setdefault(number, np.full(_PAGE, np.nan))
+            inside = counts[here] % _PAGE
+            asked = np.arange(_PAGE) if self.paged else np.unique(inside)
+            missing = asked[np.isnan(page[asked])]
+            if missing.size:
+                page[missing] = self.values(missing + number * _PAGE)
+            found[here] = page[inside]
+        return found if found.ndim else float(found)

@@ -22,6 +22,7 @@ import math
 import re
 import reprlib
 import textwrap
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,20 +30,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from generic_adam.adapters import shapes, updates
-from generic_adam.adapters.clock import Clock, scaled
-from generic_adam.adapters.schedulers import FACTORS, RATES
+from generic_adam.adapters import updates
+from generic_adam.adapters.clock import Clock, ramp, scaled, stages
+from generic_adam.adapters.schedulers import (
+    MOMENTA,
+    TRANSFORMERS,
+    Nested,
+    closed_form,
+    transformers_rate,
+)
 from generic_adam.adapters.trainer import read_training_arguments
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.extras import from_extra
-from generic_adam.methods import Algorithm, Clipping
-from generic_adam.methods.shapes import half_cosine
-from generic_adam.schedules import Schedule, as_schedule, join, sqrt, t
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import Schedule, as_schedule
 
 LARGEST = 2**18
 """A configuration of more bytes than this is none."""
 
 _NAMED = 12  # as many unused keys are named; of more there is the number
+_EXPECTED = {float: "a number", int: "a whole number", str: "a name", bool: "true or false"}
 
 
 class _Keys:
@@ -68,75 +75,59 @@ class _Keys:
             table = table.table(one)
         return table.get(last, default, depth - 1)
 
-    def number(self, name: str, default: float | None = None) -> float:
-        """A finite number; YAML reads 1e-3 as a text, so texts that are numbers are taken."""
-        value = self.get(name, default)
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise OptimizerError(f"{self.where}{name} is {reprlib.repr(value)}; expected a number")
-        return number
+    def value(self, name: str, expected: Any) -> Any:
+        """The value of a key, of the type of the default that is given, or of the type that is.
 
-    def whole(self, name: str, default: int | None = None) -> int:
-        """A whole number of steps."""
-        value = self.number(name, default)
-        if value != int(value):
-            raise OptimizerError(f"{self.where}{name} is {value!r}; expected a whole number")
-        return int(value)
-
-    def text(self, name: str, default: str = "") -> str:
-        """A name."""
-        value = self.get(name, default)
-        if not isinstance(value, str):
-            raise OptimizerError(f"{self.where}{name} is {reprlib.repr(value)}; expected a name")
-        return value
+        Numbers are finite; YAML reads 1e-3 as a text, so texts that are numbers are taken.
+        """
+        needed = isinstance(expected, type)
+        kind, value = (expected, self.get(name)) if needed else (type(expected), self.get(name, expected))
+        if kind in {bool, str} or isinstance(value, bool):
+            fits = isinstance(value, kind) and isinstance(value, bool) is (kind is bool)
+        else:
+            try:
+                value = float(value)
+            except (TypeError, ValueError, OverflowError):
+                fits = False
+            else:
+                fits = math.isfinite(value) and (kind is float or value == int(value))
+        if not fits:
+            shown = reprlib.repr(self.get(name))
+            raise OptimizerError(f"{self.where}{name} is {shown}; expected {_EXPECTED[kind]}")
+        return kind(value)
 
     def table(self, name: str) -> _Keys:
-        """A mapping inside; empty where there is none."""
+        """A mapping inside, or a list of them by number; empty where there is none."""
         value = self.data.get(name)
+        if isinstance(value, list):
+            value = {str(n): one for n, one in enumerate(value)}
         return _Keys(value if isinstance(value, Mapping) else {}, f"{self.where}{name}.", self.root)
 
     def settings(self) -> dict[str, Any]:
         """All keys of this table that are no tables, used; texts that are numbers are numbers."""
-        found = {str(name): _numeric(self.get(name)) for name in self.data if isinstance(name, str)}
-        return {
-            name: value
-            for name, value in found.items()
-            if value is not None and not isinstance(value, Mapping)
-        }
+        found = {name: _numeric(self.get(name)) for name in self.data if isinstance(name, str)}
+        return {name: one for name, one in found.items() if one is not None and not isinstance(one, Mapping)}
 
     def unused(self) -> list[str]:
-        """The keys at the top, and those of tables that were looked into, that nothing was made of."""
-        names = [name.rpartition(".")[0] for name in self.used]
-        tables = {
-            ".".join(name.split(".")[:n]) for name in names if name for n in range(1, name.count(".") + 2)
-        }
-        found = []
-        for path in ("", *sorted(tables)):
-            table = self
-            for one in path.split(".") if path else ():
-                table = table.table(one)
-            for key in table.data:
-                name = f"{table.where}{key}"
-                if name not in self.used and name not in tables:
-                    found.append(name)
+        """The keys here, and those of tables that were looked into, that nothing was made of."""
+        found: list[str] = []
+        for key in self.data:
+            name = f"{self.where}{key}"
+            if any(used.startswith(f"{name}.") for used in self.used):
+                found += self.table(key).unused()
+            elif name not in self.used:
+                found.append(name)
         return found
 
 
 def _numeric(value: Any) -> Any:
     """1e-3 is a text in YAML's first version; a list of numbers is a tuple of them."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return (
-        tuple(float(one) if isinstance(one, str) else one for one in value)
-        if isinstance(value, list)
-        else value
-    )
+    if isinstance(value, list):
+        return tuple(float(one) if isinstance(one, str) else one for one in value)
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorithm, tuple[str, ...]]:
@@ -156,14 +147,7 @@ def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorith
     file = Path(path)
     keys = _Keys(_load(file))
     try:
-        read = next((read for fits, read in _KINDS if fits(keys.data)), None)
-        if read is None:
-            names = ", ".join(reprlib.repr(name).strip("'") for name in list(keys.data)[:6])
-            raise OptimizerError(
-                f"no optimizer is named (the keys are {names}); expected DeepSpeed's, Trainer's, torchtitan's "
-                "or Hydra's names"
-            )
-        algorithm = read(keys, steps)
+        algorithm = _kind(keys)(keys, steps)
     except (GenericAdamError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
     notes, unused = algorithm.notes, keys.unused()
@@ -194,12 +178,6 @@ def _load(file: Path) -> Mapping[Any, Any]:
     return data
 
 
-def _toml(text: str) -> Any:
-    import tomllib
-
-    return tomllib.loads(text)
-
-
 def _yaml(text: str) -> Any:
     with from_extra("cli"):
         import yaml
@@ -218,162 +196,125 @@ def _yaml(text: str) -> Any:
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     ".json": json.loads,
-    ".toml": _toml,
+    ".toml": tomllib.loads,
     ".yaml": _yaml,
     ".yml": _yaml,
 }
 
 
-def _update(name: str) -> updates.Update:
-    """The update rule that is meant by a name, whatever its case and decoration."""
-    bare = name.rpartition(".")[2].lower().replace("_", "").replace("-", "")
-    for decoration in ("fused", "torch", "cpu", "deepspeed", "paged", "32bit", "apex", "xla", "hf"):
-        bare = bare.replace(decoration, "")
-    for known in updates.names():
-        if known.lower() == bare:
-            return updates.UPDATES[f"torch.{known}"]
-    names = ", ".join(updates.names())
-    raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {names}")
-
-
-# DeepSpeed.
-
-
-_DEEPSPEED: Mapping[str, Callable[[Any, int, Clock], Schedule]] = {
-    "WarmupLR": shapes.deepspeed_warmup,
-    "WarmupDecayLR": shapes.deepspeed_warmup_decay,
-    "WarmupCosineLR": shapes.deepspeed_warmup_cosine,
-}
-
-
-def _is_deepspeed(data: Mapping[str, Any]) -> bool:
-    optimizer = data.get("optimizer")
-    return isinstance(optimizer, Mapping) and "type" in optimizer
+def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
+    """The reading that fits the keys."""
+    optimizer = keys.table("optimizer").data
+    if "type" in optimizer:
+        return _deepspeed
+    if "learning_rate" in keys.data:
+        return _trainer
+    if "lr" in optimizer and ("name" in optimizer or "training" in keys.data):
+        return _torchtitan
+    if _hydra_tables(keys) is not None:
+        return _hydra
+    names = ", ".join(reprlib.repr(name).strip("'") for name in list(keys.data)[:6])
+    raise OptimizerError(
+        f"no optimizer is named (the keys are {names}); expected DeepSpeed's, Trainer's, torchtitan's or Hydra's names"
+    )
 
 
 def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
-    optimizer = keys.table("optimizer")
-    name, params = optimizer.text("type"), optimizer.table("params")
-    base = params.number("lr", 1e-3)
-    scheduler = keys.table("scheduler")
-    kind = scheduler.text("type")
-    rate, end = _deepspeed_rate(kind, scheduler.table("params"), base) if kind else (as_schedule(base), None)
+    optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
+    name, params, kind = optimizer.value("type", str), optimizer.table("params"), scheduler.value("type", "")
+    base, end = params.value("lr", 1e-3), None
+    rate = as_schedule(base)
+    if kind:
+        shape = _deepspeed_settings(kind, scheduler.table("params"), base)
+        rate, end = closed_form(f"deepspeed.{kind}", shape, Clock()), shape.total_num_steps
     settings = params.settings()
-    update = _update(name)
+    update = updates.by_name(name)
     if name.lower() == "adam" and settings.pop("adam_w_mode", True):
         update = updates.read_adamw  # DeepSpeed's Adam decays as AdamW does unless told otherwise
-    clip = keys.number("gradient_clipping", 0.0)
     source = f"DeepSpeed, {name}" + (f" with {kind}" if kind else "")
-    return _finished(update(settings, rate, None), source, end if steps is None else steps, clip)
+    algorithm = replace(update(settings, rate, None), source=source, horizon=end if steps is None else steps)
+    return updates.clipped(algorithm, keys.value("gradient_clipping", 0.0))
 
 
-def _deepspeed_rate(kind: str, params: _Keys, base: float) -> tuple[Schedule, int | None]:
-    """The rate of DeepSpeed's WarmupLR, WarmupDecayLR or WarmupCosineLR with its defaults, and its length."""
-    if kind not in _DEEPSPEED:
+def _deepspeed_settings(kind: str, params: _Keys, base: float) -> SimpleNamespace:
+    """The attributes of DeepSpeed's WarmupLR, WarmupDecayLR or WarmupCosineLR, with its defaults."""
+    if kind not in {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"}:
         raise OptimizerError(
             f"the scheduler {kind!r} is none that can be read; expected WarmupLR, WarmupDecayLR or "
             "WarmupCosineLR"
         )
-    total = None if kind == "WarmupLR" else params.whole("total_num_steps")
-    ramp = params.text("warmup_type", "log")
+    ramp = params.value("warmup_type", "log")
     if ramp not in {"log", "linear"}:
         raise OptimizerError(f"warmup_type is {ramp!r}; expected 'log' or 'linear'")
-    cosine = kind == "WarmupCosineLR"
-    scheduler = SimpleNamespace(
-        warmup_num_steps=max(2, params.whole("warmup_num_steps", 1000)),
+    found = SimpleNamespace(
+        warmup_num_steps=max(2, params.value("warmup_num_steps", 1000)),
         warmup_type=ramp,
-        total_num_steps=total,
-        org_lrs=[base],
-        min_lrs=[0.0 if cosine else params.number("warmup_min_lr", 0.0)],
-        max_lrs=[base if cosine else params.number("warmup_max_lr", base if kind == "WarmupLR" else 1e-3)],
-        warmup_min_ratio=params.number("warmup_min_ratio", 0.0) if cosine else 0.0,
-        cos_min_ratio=params.number("cos_min_ratio", 1e-4) if cosine else 0.0,
+        total_num_steps=None if kind == "WarmupLR" else params.value("total_num_steps", int),
+        org_lrs=base,
     )
-    return _DEEPSPEED[kind](scheduler, 0, Clock()), total
+    if kind == "WarmupCosineLR":
+        found.warmup_min_ratio = params.value("warmup_min_ratio", 0.0)
+        found.cos_min_ratio = params.value("cos_min_ratio", 1e-4)
+    else:
+        found.min_lrs = params.value("warmup_min_lr", 0.0)
+        found.max_lrs = params.value("warmup_max_lr", base if kind == "WarmupLR" else 1e-3)
+    return found
 
 
-# Trainer's arguments, and axolotl with the same names.
-
-
-def _is_trainer(data: Mapping[str, Any]) -> bool:
-    return "learning_rate" in data
-
-
-_TRAINER_DEFAULTS: dict[str, Any] = {
+_TRAINER: dict[str, Any] = {
+    "learning_rate": float,
     "max_steps": -1,
-    "warmup_steps": 0,
+    "warmup_steps": 0.0,
     "warmup_ratio": 0.0,
     "adam_beta1": 0.9,
     "adam_beta2": 0.999,
     "adam_epsilon": 1e-8,
     "weight_decay": 0.0,
     "max_grad_norm": 1.0,
+    "optim_args": "",
 }
 
 
 def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
-    arguments = SimpleNamespace(learning_rate=keys.number("learning_rate"))
-    for name, default in _TRAINER_DEFAULTS.items():
-        value = keys.number(name, default)
-        setattr(arguments, name, int(value) if name == "max_steps" else value)
-    arguments.lr_scheduler_type = keys.text("lr_scheduler_type") or keys.text("lr_scheduler", "linear")
-    arguments.lr_scheduler_kwargs = keys.table("lr_scheduler_kwargs").settings() or None
-    arguments.optim = keys.text("optim") or keys.text("optimizer", "adamw_torch")
-    arguments.optim_args = keys.text("optim_args") or None
+    """Trainer's arguments; axolotl has other names for two of them."""
+    arguments = SimpleNamespace(**{name: keys.value(name, default) for name, default in _TRAINER.items()})
+    arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", "linear")
+    arguments.lr_scheduler_kwargs = keys.table("lr_scheduler_kwargs").settings()
+    arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
     return read_training_arguments(arguments, steps=steps)
-
-
-# torchtitan.
-
-
-def _is_torchtitan(data: Mapping[str, Any]) -> bool:
-    optimizer = data.get("optimizer")
-    return (
-        isinstance(optimizer, Mapping) and "lr" in optimizer and ("name" in optimizer or "training" in data)
-    )
 
 
 def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer, training = keys.table("optimizer"), keys.table("training")
-    total = steps if steps is not None else training.whole("steps", 10_000)
-    base = optimizer.number("lr", 8e-4)
+    total = steps if steps is not None else training.value("steps", 10_000)
     scheduler = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
-    rate = scaled(base, _torchtitan_factor(scheduler, total))
+    rate = scaled(optimizer.value("lr", 8e-4), _torchtitan_factor(scheduler, total))
     settings = {
-        "betas": (optimizer.number("beta1", 0.9), optimizer.number("beta2", 0.95)),
-        "eps": optimizer.number("eps", 1e-8),
-        "weight_decay": optimizer.number("weight_decay", 0.1),
+        "betas": (optimizer.value("beta1", 0.9), optimizer.value("beta2", 0.95)),
+        "eps": optimizer.value("eps", 1e-8),
+        "weight_decay": optimizer.value("weight_decay", 0.1),
     }
-    name = optimizer.text("name", "AdamW")
-    return _finished(
-        _update(name)(settings, rate, None), f"torchtitan, {name}", total, training.number("max_norm", 1.0)
-    )
+    name = optimizer.value("name", "AdamW")
+    algorithm = updates.by_name(name)(settings, rate, None)
+    algorithm = replace(algorithm, source=f"torchtitan, {name}", horizon=total)
+    return updates.clipped(algorithm, training.value("max_norm", 1.0))
 
 
 def _torchtitan_factor(scheduler: _Keys, total: int) -> Schedule:
     """Linear warm-up to 1, flat, then a decay over the last share of the run to the least factor."""
-    warm = min(scheduler.whole("warmup_steps", 200), total)
-    share = scheduler.get("decay_ratio")
-    decay = total - warm if share is None else round(total * scheduler.number("decay_ratio"))
-    decay = min(decay, total - warm)
-    low = as_schedule(scheduler.number("min_lr_factor", 0.0))
-    kind = scheduler.text("decay_type", "linear")
-    flat_until = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least
-    progress = (t - flat_until) / max(1, decay)
-    shapes: dict[str, Callable[[], Schedule]] = {
-        "linear": lambda: 1 - progress,
-        "sqrt": lambda: 1 - sqrt(progress),
-        "cosine": lambda: half_cosine(t - flat_until, max(1, decay)),
-    }
-    if kind not in shapes:
+    warm = min(scheduler.value("warmup_steps", 200), total)
+    share = None if scheduler.get("decay_ratio") is None else scheduler.value("decay_ratio", float)
+    decay = min(total - warm if share is None else round(total * share), total - warm)
+    low, kind = scheduler.value("min_lr_factor", 0.0), scheduler.value("decay_type", "linear")
+    if kind not in {"linear", "sqrt", "cosine"}:
         raise OptimizerError(f"decay_type is {kind!r}; expected linear, sqrt or cosine")
-    fall = low + (1 - low) * shapes[kind]()
-    tail = join(fall, total + 1, low) if decay else as_schedule(1)
-    flat = join(1, flat_until + 1, tail)
-    return join(t / warm, warm + 1, flat) if warm else flat
-
-
-# Hydra and OmegaConf.
+    flat = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least
+    parts = [
+        (warm, ramp(0, 1, max(1, warm), ahead=1)),
+        (flat, 1),
+        (total, ramp(1, low, max(1, decay), kind, 1)),
+    ]
+    return stages(Clock(), parts, low if decay else 1)
 
 
 _OPTIMIZERS: Mapping[str, Mapping[str, float]] = {
@@ -383,26 +324,48 @@ _OPTIMIZERS: Mapping[str, Mapping[str, float]] = {
     "rmsprop": {"lr": 1e-2},
     "adafactor": {"lr": 1e-2},
 }
+"""Torch's defaults, where they are others than the readings'."""
+
 _SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
     "ConstantLR": {"factor": 1 / 3, "total_iters": 5},
     "LinearLR": {"start_factor": 1 / 3, "end_factor": 1.0, "total_iters": 5},
-    "ExponentialLR": {"gamma": None},
-    "StepLR": {"step_size": None, "gamma": 0.1},
-    "MultiStepLR": {"milestones": None, "gamma": 0.1},
+    "ExponentialLR": {"gamma": float},
+    "StepLR": {"step_size": int, "gamma": 0.1},
+    "MultiStepLR": {"gamma": 0.1},
     "PolynomialLR": {"total_iters": 5, "power": 1.0},
-    "CosineAnnealingLR": {"T_max": None, "eta_min": 0.0},
-    "CosineAnnealingWarmRestarts": {"T_0": None, "T_mult": 1, "eta_min": 0.0},
+    "CosineAnnealingLR": {"T_max": int, "eta_min": 0.0},
+    "CosineAnnealingWarmRestarts": {"T_0": int, "T_mult": 1, "eta_min": 0.0},
+    "OneCycleLR": {
+        "max_lr": float,
+        "pct_start": 0.3,
+        "anneal_strategy": "cos",
+        "cycle_momentum": True,
+        "base_momentum": 0.85,
+        "max_momentum": 0.95,
+        "div_factor": 25.0,
+        "final_div_factor": 1e4,
+        "three_phase": False,
+    },
+    "CyclicLR": {
+        "base_lr": float,
+        "max_lr": float,
+        "step_size_up": 2000,
+        "mode": "triangular",
+        "gamma": 1.0,
+        "cycle_momentum": True,
+        "base_momentum": 0.8,
+        "max_momentum": 0.9,
+    },
+    "SWALR": {"swa_lr": float, "anneal_epochs": 10, "anneal_strategy": "cos"},
+    "SequentialLR": {},
+    "ChainedScheduler": {},
 }
-"""Torch's defaults, where they are others than the readings'; None for what has to be given."""
-
-
-def _is_hydra(data: Mapping[Any, Any]) -> bool:
-    return _hydra_tables(_Keys(data)) is not None
+"""The arguments of torch's classes with their defaults; a type for what has to be given."""
 
 
 def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
     """The optimizer's table and the scheduler's, at the top or inside one table."""
-    inside = [keys.table(str(name)) for name, value in keys.data.items() if isinstance(value, Mapping)]
+    inside = [keys.table(name) for name, value in keys.data.items() if isinstance(value, Mapping)]
     for place in (keys, *inside):
         for name in ("optimizer", "optim"):
             table = place.table(name)
@@ -413,63 +376,99 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
 
 def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
     (name, optimizer), (kind, scheduler) = map(_target, _hydra_tables(keys) or (keys, keys))
-    settings = dict(_OPTIMIZERS.get(name.rpartition(".")[2].lower(), {"lr": 1e-3})) | optimizer.settings()
-    base = optimizer.number("lr", settings["lr"])
-    kind = kind.rpartition(".")[2]
-    rate, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None)
-    source = name.rpartition(".")[2] + (f" with {kind}" if kind else "")
-    return _finished(_update(name)(settings, rate, None), source, end if steps is None else steps, 0.0)
+    bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
+    defaults = {"lr": 1e-3} | dict(_OPTIMIZERS.get(bare.lower(), {}))
+    base, settings = optimizer.value("lr", defaults["lr"]), defaults | optimizer.settings()
+    rate, beta, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None, None)
+    algorithm = updates.by_name(name, name.partition(".")[0])(settings, rate, beta)
+    source = bare + (f" with {kind}" if kind else "")
+    return replace(algorithm, source=source, horizon=end if steps is None else steps)
 
 
 def _target(table: _Keys) -> tuple[str, _Keys]:
     """The class that a table names, and the table of its arguments."""
     if "class_path" in table.data:
-        return table.text("class_path"), table.table("init_args")
-    return table.text("_target_") or table.text("name", "AdamW" if "lr" in table.data else ""), table
+        return table.value("class_path", str), table.table("init_args")
+    return table.value("_target_", "") or table.value("name", "AdamW" if "lr" in table.data else ""), table
 
 
-def _hydra_rate(kind: str, scheduler: _Keys, base: float, steps: int | None) -> tuple[Schedule, int | None]:
-    """Transformers' get_..._schedule_with_warmup, and torch's schedulers by the arguments of their classes."""
-    shape = kind.removeprefix("get_").removesuffix("_with_warmup").removesuffix("_schedule")
-    if kind.startswith("get_") and shape in shapes.SHAPES:
-        total = steps if steps is not None else scheduler.whole("num_training_steps")
-        function, defaults = shapes.SHAPES[shape]
-        warm = scheduler.whole("num_warmup_steps", 0)
-        given = {"num_warmup_steps": warm, "num_training_steps": total, "lr_init": base}
-        return scaled(base, function(Clock(), {**defaults, **given})), total
+def _hydra_rate(
+    kind: str, table: _Keys, base: float, steps: int | None
+) -> tuple[Schedule, Schedule | None, int | None]:
+    """lr_t, beta_t where it moves and the length of the run, of transformers' get_... or torch's classes."""
+    getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
+    if kind in getters:
+        total = steps if steps is not None else table.settings().get("num_training_steps")
+        known = {"num_warmup_steps": 0, "num_training_steps": total}
+        return transformers_rate(getters[kind], base, known | table.settings()), None, total
+    name, settings = _torch_settings(kind, table, base)
+    try:
+        moves = name in MOMENTA and settings.cycle_momentum
+        beta = MOMENTA[name](settings, Clock()) if moves else None
+        rate = closed_form(name, settings, Clock())
+    except (GenericAdamError, LookupError, AttributeError, ArithmeticError) as error:
+        raise OptimizerError(f"{kind}: {error}; hand over the live one instead") from error
+    return rate, beta, getattr(settings, "T_max", getattr(settings, "total_steps", None))
+
+
+def _torch_settings(kind: str, table: _Keys, base: float, *, first: bool = True) -> Nested:
+    """A scheduler of torch's by the arguments of its class, as the attributes that it would have."""
     if kind == "ReduceLROnPlateau":
         raise OptimizerError(f"{kind} depends on the data: there is no sequence to read")
     if kind not in _SCHEDULERS:
         raise OptimizerError(
             f"the scheduler {kind!r} is none that can be read from a file; hand over the live one instead"
         )
-    values: dict[str, Any] = {"base_lrs": [base]}
+    s = SimpleNamespace(base_lrs=base, initial_lr=base, replayed=None)
     for name, default in _SCHEDULERS[kind].items():
-        if name == "milestones":
-            values[name] = Counter(map(int, _numeric(scheduler.get(name, []))))
-        else:
-            whole = name in {"total_iters", "step_size", "T_max", "T_0", "T_mult"}
-            values[name] = (scheduler.whole if whole else scheduler.number)(name, default)
-            if whole and values[name] < 1:
-                raise OptimizerError(f"{kind}: {name} is {values[name]}; expected at least 1")
-    live = SimpleNamespace(**values)
-    end = values.get("T_max")
-    if f"torch.{kind}" in RATES:
-        return RATES[f"torch.{kind}"](live, 0, Clock()) or as_schedule(base), end
-    factor = FACTORS[f"torch.{kind}"](live, Clock())
-    if factor is None:
-        raise OptimizerError(f"{kind} with these settings has no closed form; hand over the live one instead")
-    return scaled(base, factor), end
+        value = table.value(name, default)
+        if type(value) is int and value < 1:
+            raise OptimizerError(f"{kind}: {name} is {value}; expected at least 1")
+        setattr(s, name, value)
+    match kind:
+        case "MultiStepLR":
+            s.milestones = Counter(map(int, _numeric(table.get("milestones", []))))
+        case "OneCycleLR":
+            _one_cycle(s, table)
+        case "CyclicLR":
+            down = table.value("step_size_down", s.step_size_up)
+            s.total_size, s.step_ratio = s.step_size_up + down, s.step_size_up / (s.step_size_up + down)
+            s.base_lrs, s.max_lrs, s.initial_lr = s.base_lr, s.max_lr, s.base_lr if first else base
+            s.base_momentums, s.max_momentums = s.base_momentum, s.max_momentum
+        case "SWALR":
+            s._anneal_strategy = s.anneal_strategy
+        case "SequentialLR" | "ChainedScheduler":
+            _compose(kind, s, table)
+    return f"torch.{kind}", s
 
 
-def _finished(algorithm: Algorithm, source: str, horizon: int | None, clip: float) -> Algorithm:
-    clipping = Clipping(clip) if clip > 0 and algorithm.clipping is None else algorithm.clipping
-    return replace(algorithm, source=source, horizon=horizon, clipping=clipping)
+def _one_cycle(s: SimpleNamespace, table: _Keys) -> None:
+    total = table.get("total_steps")
+    s.total_steps = (
+        table.value("total_steps", int)
+        if total is not None
+        else table.value("epochs", int) * table.value("steps_per_epoch", int)
+    )
+    s.initial_lr, s._anneal_func_type = s.max_lr / s.div_factor, s.anneal_strategy
+    s.min_lr, rise = s.initial_lr / s.final_div_factor, s.pct_start * s.total_steps
+    ends = [rise - 1, *([2 * rise - 2] if s.three_phase else []), s.total_steps - 1]
+    s._schedule_phases = [{"end_step": end} for end in ends]
 
 
-_KINDS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[_Keys, int | None], Algorithm]], ...] = (
-    (_is_deepspeed, _deepspeed),
-    (_is_trainer, _trainer),
-    (_is_torchtitan, _torchtitan),
-    (_is_hydra, _hydra),
-)
+def _compose(kind: str, s: SimpleNamespace, table: _Keys) -> None:
+    parts, s._schedulers = table.table("schedulers"), []
+    s._milestones = list(map(int, _numeric(table.get("milestones", []))))
+    between = len(s._milestones) if kind == "SequentialLR" else len(parts.data) - 1
+    if not 1 <= len(parts.data) <= 64 or between != len(parts.data) - 1:
+        raise OptimizerError(
+            f"{kind} has {len(parts.data)} schedulers and {len(s._milestones)} milestones; expected 1 to 64 "
+            "schedulers, of a sequence with a milestone between each two"
+        )
+    for part in map(parts.table, parts.data):
+        name, own = _target(part)
+        inner = name.rpartition(".")[2]
+        if inner in {"SequentialLR", "ChainedScheduler"}:
+            raise OptimizerError(f"{inner} inside {kind} has no closed form; hand over the live one instead")
+        # Each one starts from the base rate that those made before it left.
+        s._schedulers.append(_torch_settings(inner, own, s.initial_lr, first=not s._schedulers))
+        s.initial_lr = s._schedulers[-1][1].initial_lr

@@ -1,337 +1,521 @@
-"""The learning rates of schedulers in closed form, tail included: one small function each.
+"""Learning rates in closed form, tail included: one declaration for each scheduler, whoever hands it over.
 
-Every function takes the scheduler (or anything with its attributes), the index of a parameter group and a
-`Clock`, and returns lr as a schedule of the optimizer's step t, or None where there is no closed form. They
+A form takes the scheduler's settings for one parameter group under the scheduler's own names, and a `Clock`; a
+live scheduler, a configuration file and a closure fill in the same names. `FACTORS` multiply the base rate,
+`RATES` write a rate of their own, `MOMENTA` the beta that goes with it; a form raises where there is none. They
 describe what repeated `scheduler.step()` does, which for some arguments is not what torch's own
-`_get_closed_form_lr` says. The tables name classes by their package, so that nothing is imported for them.
+`_get_closed_form_lr` says. Classes are named by their package, so that nothing is imported for them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
-from generic_adam.adapters import shapes
-from generic_adam.adapters.clock import Clock, between, follow, scaled
+import numpy as np
+import numpy.typing as npt
+
+from generic_adam.adapters.clock import (
+    Called,
+    Clock,
+    Part,
+    Shape,
+    between,
+    curve,
+    follow,
+    power,
+    ramp,
+    scaled,
+    stages,
+)
 from generic_adam.adapters.updates import name_of
+from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods.shapes import half_cosine
-from generic_adam.schedules import Schedule, as_schedule, minimum, tree
+from generic_adam.schedules import Schedule, as_schedule, exp, maximum, minimum, sqrt, tree
 
-LearningRate = Callable[[Any, int, Clock], Schedule | None]
-Factor = Callable[[Any, Clock], Schedule | None]
+Form = Callable[[Any, Clock], Schedule]
+Nested = tuple[str, Any]
+"""A scheduler inside another: its name in the tables, and its settings."""
 
-
-def base_rate(scheduler: Any, group: int) -> float:
-    """The learning rate that the scheduler's factors multiply."""
-    return float(scheduler.base_lrs[group])
-
-
-def constant(scheduler: Any, clock: Clock) -> Schedule | None:
-    """ConstantLR: `factor` for the first total_iters steps, then 1."""
-    if scheduler.total_iters < 1:
-        return as_schedule(float(scheduler.factor))  # the step that would restore the rate is never met
-    return clock.switch(float(scheduler.factor), scheduler.total_iters, 1)
+_MOST = 64  # joins in joins of more cases than this are no form to look at
+_OF_GROUP = ("base_lrs", "max_lrs", "min_lrs", "org_lrs", "base_values", "warmup_steps", "base_momentums")
+_OF_GROUP += ("max_momentums", "lr_lambdas", "schedules")
 
 
-def linear(scheduler: Any, clock: Clock) -> Schedule | None:
-    """LinearLR: from start_factor to end_factor in equal steps, then held."""
-    start, end, total = float(scheduler.start_factor), float(scheduler.end_factor), scheduler.total_iters
-    if total < 1:
-        return as_schedule(start)
-    ramp = as_schedule(start) + (as_schedule(end) - start) * clock.count / total
-    return clock.switch(ramp, total, end)
+def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) -> SimpleNamespace:
+    """The settings of a live scheduler for one parameter group: the group's options and the attributes.
 
-
-def exponential(scheduler: Any, clock: Clock) -> Schedule | None:
-    """ExponentialLR: gamma^k."""
-    return clock.staircase(float(scheduler.gamma)) if scheduler.gamma > 0 else None
-
-
-def step(scheduler: Any, clock: Clock) -> Schedule | None:
-    """StepLR: gamma^floor(k / step_size)."""
-    return clock.staircase(float(scheduler.gamma), scheduler.step_size) if scheduler.gamma > 0 else None
-
-
-def multi_step(scheduler: Any, clock: Clock) -> Schedule | None:
-    """MultiStepLR: a factor gamma at each milestone."""
-    gamma, passed = as_schedule(float(scheduler.gamma)), scheduler.milestones.total()
-    if len(scheduler.milestones) > 64:
-        return None  # joins in joins
-    factor = gamma**passed
-    for milestone, times in sorted(scheduler.milestones.items(), reverse=True):
-        passed -= times
-        factor = clock.switch(gamma**passed, milestone, factor)
-    return factor
-
-
-def polynomial(scheduler: Any, clock: Clock) -> Schedule | None:
-    """PolynomialLR: (1 - k/total_iters)^power, then 0 for ever."""
-    total = scheduler.total_iters
-    return clock.switch((1 - clock.count / total) ** as_schedule(float(scheduler.power)), total, 0)
-
-
-# Schedulers whose step multiplies the rate it finds, so that several of them multiply each other.
-FACTORS: dict[str, Factor] = {
-    "torch.ConstantLR": constant,
-    "torch.LinearLR": linear,
-    "torch.ExponentialLR": exponential,
-    "torch.StepLR": step,
-    "torch.MultiStepLR": multi_step,
-    "torch.PolynomialLR": polynomial,
-}
-
-
-def cosine(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """CosineAnnealingLR: down to eta_min at T_max, up again, with period 2 T_max."""
-    low, high = float(scheduler.eta_min), base_rate(scheduler, group)
-    return clock.repeating(2 * scheduler.T_max, lambda k: between(low, high, half_cosine(k, scheduler.T_max)))
-
-
-def warm_restarts(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """CosineAnnealingWarmRestarts: cosine from the base rate to eta_min, in cycles of T_0, T_0 T_mult, ..."""
-    low, high, first = float(scheduler.eta_min), base_rate(scheduler, group), scheduler.T_0
-    if scheduler.T_mult == 1:
-        return clock.repeating(first, lambda k: between(low, high, half_cosine(k, first)))
-    return between(
-        low, high, tree.Bounded(tree.Opaque(GrowingCycles(first, scheduler.T_mult, clock)), 0.0, 1.0)
+    Args:
+        scheduler: the scheduler.
+        group: the index of the group, whose number stands for an attribute that is a list with one for each.
+        replayed: lr_t by replay, for a beginning without a closed form before a tail that has one.
+    """
+    found = {**scheduler.optimizer.param_groups[group], **vars(scheduler), "replayed": replayed}
+    found |= {name: found[name][group] for name in _OF_GROUP if name in found}
+    if "_schedulers" in found:
+        found["_schedulers"] = [
+            (name_of(type(one)), settings_of(one, group)) for one in scheduler._schedulers
+        ]
+    # A tensor or a NumPy number is its number; what has more of them (the parameters) is no setting.
+    return SimpleNamespace(
+        **{name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
     )
 
 
-class GrowingCycles:
-    """(1 + cos(pi x)) / 2, with x the position in cycles that grow by a whole factor."""
-
-    def __init__(self, first: int, factor: int, clock: Clock) -> None:
-        self.first, self.factor, self.clock = first, factor, clock
-
-    def __call__(self, t: int) -> float:
-        """The value at optimizer step t."""
-        position, length = (t - 1) // self.clock.every - self.clock.start, self.first
-        while position >= length:
-            position, length = position - length, length * self.factor
-        return (1 + math.cos(math.pi * position / length)) / 2
+def closed_form(name: str, settings: Any, clock: Clock) -> Schedule:
+    """lr_t of a scheduler by its name in the tables; anything may be raised where it has no closed form."""
+    if name in FACTORS:
+        return scaled(settings.base_lrs, FACTORS[name](settings, clock))
+    return RATES[name](settings, clock)
 
 
-def one_cycle(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """OneCycleLR: two or three phases; after total_steps, where torch leaves its curve, the last is held."""
-    values = scheduler.optimizer.param_groups[group]
-    return _phases(scheduler, clock, values, "lr")
+def drops(clock: Clock, ends: Sequence[int], values: Sequence[Part]) -> Schedule:
+    """Each value up to its end, and the last one for ever."""
+    if len(ends) > _MOST:
+        raise ScheduleError(f"{len(ends)} steps have no closed form here; at most {_MOST} have")
+    return stages(clock, zip(ends, values, strict=False), values[-1])
 
 
-def one_cycle_beta(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """The momentum that OneCycleLR writes: high where the rate is low."""
-    values = scheduler.optimizer.param_groups[group]
-    return _phases(scheduler, clock, values, "momentum") if scheduler.cycle_momentum else None
+def _powers(factor: float, count: int) -> list[Schedule]:
+    return [as_schedule(factor) ** n for n in range(count + 1)]
 
 
-def _phases(scheduler: Any, clock: Clock, values: Any, what: str) -> Schedule:
-    phases = scheduler._schedule_phases
-    ends = [0.0, *(float(phase["end_step"]) for phase in phases)]
-    result = as_schedule(float(values[phases[-1][f"end_{what}"]]))
-    threshold = scheduler.total_steps
-    for (start, end), phase in reversed(list(zip(pairwise(ends), phases, strict=True))):
-        first, last = float(values[phase[f"start_{what}"]]), float(values[phase[f"end_{what}"]])
-        position, length = clock.count - start, max(end - start, 1)  # a phase of no length is never entered
-        if scheduler._anneal_func_type == "linear":
-            curve = between(first, last, position / length)
-        else:
-            curve = between(last, first, half_cosine(position, length))
-        result = clock.switch(curve, threshold, result)
-        threshold = math.floor(start) + 1
-    return result
+def _multi_step(s: Any, clock: Clock) -> Schedule:
+    ends = sorted(s.milestones.elements())
+    return drops(clock, ends, _powers(s.gamma, min(len(ends), _MOST)))
 
 
-def cyclic(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """CyclicLR: a triangle from base_lr to max_lr, its height constant, halved each cycle, or geometric."""
-    height = _triangle(scheduler, clock)
-    if height is None:
-        return None
-    low, high = base_rate(scheduler, group), float(scheduler.max_lrs[group])
-    return between(low, high, height)
+# Torch.
 
 
-def cyclic_beta(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """The momentum that CyclicLR writes: max_momentum minus the same triangle."""
-    height = _triangle(scheduler, clock)
-    if not scheduler.cycle_momentum or height is None:
-        return None
-    low, high = float(scheduler.base_momentums[group]), float(scheduler.max_momentums[group])
-    return between(high, low, height)
+def _warm_restarts(s: Any, clock: Clock) -> Schedule:
+    """Cosine from the base rate to eta_min, in cycles of T_0, T_0 T_mult, ..."""
+    if s.T_mult == 1:
+        return clock.repeating(s.T_0, lambda k: between(s.eta_min, s.base_lrs, half_cosine(k, s.T_0)))
+
+    def height(k: int) -> float:
+        length = s.T_0
+        while k >= length:
+            k, length = k - length, length * s.T_mult
+        return (1 + math.cos(math.pi * k / length)) / 2
+
+    cycles = tree.Opaque(Called(lambda counts: list(map(height, counts.tolist())), clock))
+    return between(s.eta_min, s.base_lrs, tree.Bounded(cycles, 0.0, 1.0))
 
 
-def _triangle(scheduler: Any, clock: Clock) -> Schedule | None:
-    length = scheduler.total_size
-    up = scheduler.step_ratio * length
-    if scheduler._scale_fn_custom is not None or length != round(length):
-        return None
-    period, rise = round(length), round(up)
-    if not 0 < rise < period or abs(up - rise) > 1e-6:
-        return None
+def _one_cycle(what: str) -> Form:
+    """OneCycleLR's rate or momentum: two or three phases; after total_steps, where torch ends, the last is held."""
+
+    def form(s: Any, clock: Clock) -> Schedule:
+        ends = [0.0, *(float(phase["end_step"]) for phase in s._schedule_phases)]
+        low, high, last = (
+            (s.initial_lr, s.max_lr, s.min_lr)
+            if what == "lr"
+            else (s.max_momentum, s.base_momentum, s.max_momentum)
+        )
+        levels = [low, high, last] if len(ends) == 3 else [low, high, low, last]
+        # A phase may begin between two counts; one of no length is never entered.
+        curves = [
+            curve(first, last, clock.count - start, max(end - start, 1), s._anneal_func_type)
+            for (start, end), (first, last) in zip(pairwise(ends), pairwise(levels), strict=True)
+        ]
+        switches = [*(math.floor(end) + 1 for end in ends[1:-1]), s.total_steps]
+        return stages(clock, zip(switches, curves, strict=True), levels[-1])
+
+    return form
+
+
+def _triangle(s: Any, clock: Clock) -> Schedule:
+    """CyclicLR's height: a triangle, constant, halved each cycle, or geometric."""
+    period, rise = round(s.total_size), round(s.step_ratio * s.total_size)
+    exact = period == s.total_size and abs(s.step_ratio * s.total_size - rise) <= 1e-6
+    if getattr(s, "_scale_fn_custom", None) is not None or not exact or not 0 < rise < period:
+        raise ScheduleError("CyclicLR has a closed form for whole steps and a mode of torch's")
     triangle = clock.repeating(period, lambda k: minimum(k / rise, (period - k) / (period - rise)))
-    if scheduler.mode == "triangular2":
+    if s.mode == "triangular2":
         return triangle * clock.staircase(0.5, period)
-    if scheduler.mode == "exp_range":
-        return triangle * clock.staircase(float(scheduler.gamma)) if scheduler.gamma > 0 else None
-    return triangle
+    return triangle * clock.staircase(s.gamma) if s.mode == "exp_range" else triangle
 
 
-def lambda_rate(scheduler: Any, group: int, clock: Clock) -> Schedule:
+@dataclass(frozen=True)
+class _Factor:
+    """base * function(k) for each k."""
+
+    function: Callable[[int], Any]
+    base: float
+
+    def __call__(self, counts: npt.NDArray[np.int64]) -> list[float]:
+        return [self.base * float(self.function(count)) for count in counts.tolist()]
+
+
+def _lambda(s: Any, clock: Clock) -> Schedule:
     """LambdaLR: base * function(k), opaque unless the function carries a schedule or is one of transformers'.
 
     A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
     `generic_adam.torch.ScheduleFactor` has.
     """
-    function, base = scheduler.lr_lambdas[group], base_rate(scheduler, group)
+    function = s.lr_lambdas
     carried = getattr(function, "schedule", None)
     if isinstance(carried, Schedule):
-        followed = follow(carried, clock)
-        if followed is not None:
-            return scaled(base, followed)
+        return scaled(s.base_lrs, follow(carried, clock))
     inner, given = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
-    if getattr(inner, "__module__", "") == "transformers.optimization":
-        shape = shapes.SHAPES_BY_FUNCTION.get(inner.__name__)
-        if shape is not None and not getattr(function, "args", ()):
-            return scaled(base, shape(clock, given))
-
-    def of_step(t: int) -> float:
-        return base * float(function((int(t) - 1) // clock.every - clock.start))
-
-    return tree.Opaque(of_step, f"LambdaLR {getattr(function, '__qualname__', 'function')}")
+    if getattr(inner, "__module__", "") == "transformers.optimization" and not getattr(function, "args", ()):
+        name = _TRANSFORMERS_FUNCTIONS.get(inner.__name__)
+        if name is not None:
+            return closed_form(f"transformers.{name}", SimpleNamespace(base_lrs=s.base_lrs, **given), clock)
+    label = f"LambdaLR {getattr(function, '__qualname__', 'function')}"
+    return tree.Opaque(Called(_Factor(function, s.base_lrs), clock), label)
 
 
-def own_schedule(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """ScheduleLR: the schedule it was made of."""
-    return follow(scheduler.schedules[group], clock)
+def sequence(
+    parts: Sequence[Nested], ends: Sequence[int], clock: Clock, replayed: Schedule | None = None
+) -> Schedule:
+    """Each scheduler from the end of the one before on, counting from 0 again whatever came before."""
+    starts = [0, *ends]
+    *forms, tail = [_phase(*part, clock.later(start)) for part, start in zip(parts, starts, strict=True)]
+    known = [replayed if form is None else form for form in forms]
+    if tail is None or None in known:
+        raise ScheduleError("a part of the sequence has no closed form inside it")
+    return stages(clock, zip(ends, known, strict=True), tail)  # pyright: ignore[reportArgumentType]
 
 
-def averaging(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
-    """SWALR: from the base rate to swa_lr in anneal_epochs steps, then held."""
-    first, length = base_rate(scheduler, group), scheduler.anneal_epochs
-    last = float(scheduler.optimizer.param_groups[group]["swa_lr"])
-    if length < 1:
-        return as_schedule(last)
-    if scheduler._anneal_strategy == "linear":
-        return clock.switch(between(first, last, clock.count / length), length, last)
-    return clock.switch(between(last, first, half_cosine(clock.count, length)), length, last)
-
-
-# Schedulers that write a rate of their own, whatever they find; and the momenta that two of them write.
-RATES: dict[str, LearningRate] = {
-    "torch.CosineAnnealingLR": cosine,
-    "torch.CosineAnnealingWarmRestarts": warm_restarts,
-    "torch.OneCycleLR": one_cycle,
-    "torch.CyclicLR": cyclic,
-    "torch.LambdaLR": lambda_rate,
-    "torch.SWALR": averaging,
-    "generic_adam.ScheduleLR": own_schedule,
-    "deepspeed.WarmupLR": shapes.deepspeed_warmup,
-    "deepspeed.WarmupDecayLR": shapes.deepspeed_warmup_decay,
-    "deepspeed.WarmupCosineLR": shapes.deepspeed_warmup_cosine,
-    "timm.CosineLRScheduler": shapes.timm_cosine,
-    "timm.TanhLRScheduler": shapes.timm_tanh,
-    "timm.PolyLRScheduler": shapes.timm_polynomial,
-    "timm.StepLRScheduler": shapes.timm_step,
-    "timm.MultiStepLRScheduler": shapes.timm_multi_step,
-}
-MOMENTA: dict[str, LearningRate] = {"torch.OneCycleLR": one_cycle_beta, "torch.CyclicLR": cyclic_beta}
-
-
-def closed_form(
-    scheduler: Any, group: int, clock: Clock, replayed: Schedule | None = None
-) -> Schedule | None:
-    """lr_t of one parameter group, or None where no closed form is known.
-
-    Args:
-        scheduler: the scheduler.
-        group: the index of the parameter group.
-        clock: the scheduler's time.
-        replayed: lr_t by replay, for a beginning without a closed form before a tail that has one.
-    """
-    name = name_of(type(scheduler))
-    if name in FACTORS:
-        factor = FACTORS[name](scheduler, clock)
-        return None if factor is None else scaled(base_rate(scheduler, group), factor)
-    if name in RATES:
-        return RATES[name](scheduler, group, clock)
-    if name == "torch.SequentialLR":
-        return _sequential(scheduler, group, clock, replayed)
-    if name == "torch.ChainedScheduler":
-        product = _chained(scheduler, group, clock)
-        return _chained_from_cosine_on(scheduler, group, clock, replayed) if product is None else product
-    return None
-
-
-def _sequential(scheduler: Any, group: int, clock: Clock, replayed: Schedule | None) -> Schedule | None:
-    """SequentialLR: each scheduler from its milestone on, counting from 0 again whatever came before."""
-    children, milestones = scheduler._schedulers, scheduler._milestones
-    phases = [
-        _phase(child, group, clock.later(start))
-        for child, start in zip(children, [0, *milestones], strict=True)
-    ]
-    result = phases[-1]
-    for phase, end in zip(reversed(phases[:-1]), reversed(milestones), strict=True):
-        known = replayed if phase is None else phase
-        result = None if known is None or result is None else clock.switch(known, end, result)
-    return result
-
-
-def _phase(child: Any, group: int, clock: Clock) -> Schedule | None:
-    """One part of a SequentialLR, or None where its beginning inside the sequence is another than alone."""
+def _phase(name: str, s: Any, clock: Clock) -> Schedule | None:
+    """One part of a sequence, or None where its beginning inside the sequence is another than alone."""
     # Nested compositions count differently from one torch version to the next, SWALR starts from the rate it
     # finds, and a phase that moves beta leaves it where it was afterwards.
-    plain = name_of(type(child)) in {*FACTORS, *RATES} - {"torch.SWALR"}
-    moves_beta, never_restored = getattr(child, "cycle_momentum", False), getattr(child, "total_iters", 1) < 1
-    return closed_form(child, group, clock) if plain and not moves_beta and not never_restored else None
+    other = name in {"torch.SWALR", "torch.SequentialLR", "torch.ChainedScheduler"}
+    if other or getattr(s, "cycle_momentum", False) or getattr(s, "total_iters", 1) < 1:
+        return None
+    try:
+        return closed_form(name, s, clock)
+    except (ValueError, LookupError, AttributeError):
+        return None
 
 
-def _chained(scheduler: Any, group: int, clock: Clock) -> Schedule | None:
+def _chained(s: Any, clock: Clock) -> Schedule:
     """ChainedScheduler: the product, where every part multiplies the rate it finds."""
-    children = scheduler._schedulers
-    result = as_schedule(float(children[0].optimizer.param_groups[group]["initial_lr"]))
-    for child in children:
-        factor = _factor_in_chain(child, children, clock)
-        if factor is None:
-            return None
-        result = result * factor
-    return result
-
-
-def _factor_in_chain(child: Any, children: Sequence[Any], clock: Clock) -> Schedule | None:
-    if name_of(type(child)) in FACTORS:
-        return FACTORS[name_of(type(child))](child, clock)
+    cosines = [own for name, own in s._schedulers if name == "torch.CosineAnnealingLR"]
+    others = [(name, own) for name, own in s._schedulers if name != "torch.CosineAnnealingLR"]
+    product = as_schedule(s._schedulers[0][1].base_lrs)
+    for name, own in others:
+        product = product * FACTORS[name](own, clock)
+    if not cosines:
+        return product
+    (annealing,) = cosines
+    length = annealing.T_max
     # A cosine to 0 multiplies too, until it starts again from 0 after T_max by adding: from there on the
     # product is right only where all other parts have come back to a factor of 1.
-    others = [other for other in children if other is not child]
-    if (
-        name_of(type(child)) == "torch.CosineAnnealingLR"
-        and child.eta_min == 0
-        and all(_is_warm_up(other, child.T_max) for other in others)
-    ):
-        return clock.repeating(2 * child.T_max, lambda k: half_cosine(k, child.T_max))
-    return None
+    if annealing.eta_min == 0 and all(_returns(*other, length) for other in others):
+        return product * clock.repeating(2 * length, lambda k: half_cosine(k, length))
+    # Before one to eta_min > 0 has been there, each step of a warm-up scales eta_min too, and the cosine
+    # carries on from there: a recursion.
+    if s.replayed is None or not all(_returns(*other, length - 1) for other in others):
+        raise ScheduleError("a cosine chained to what does not end before it has no closed form")
+    return stages(clock, [(length, s.replayed)], closed_form("torch.CosineAnnealingLR", annealing, clock))
 
 
-def _chained_from_cosine_on(
-    scheduler: Any, group: int, clock: Clock, replayed: Schedule | None
-) -> Schedule | None:
-    """ChainedScheduler of a cosine to eta_min > 0 and warm-ups: the cosine alone, once it was at eta_min.
-
-    Before, each step of a warm-up scales eta_min too, and the cosine carries on from there: a recursion.
-    """
-    cosines = [child for child in scheduler._schedulers if name_of(type(child)) == "torch.CosineAnnealingLR"]
-    if replayed is None or len(cosines) != 1:
-        return None
-    (annealing,) = cosines
-    others = [child for child in scheduler._schedulers if child is not annealing]
-    if not all(_is_warm_up(other, annealing.T_max - 1) for other in others):
-        return None
-    return clock.switch(replayed, annealing.T_max, cosine(annealing, group, clock))
-
-
-def _is_warm_up(scheduler: Any, steps: int) -> bool:
+def _returns(name: str, s: Any, steps: int) -> bool:
     """Whether the scheduler's factor is 1 from some step before `steps` on."""
-    name = name_of(type(scheduler))
-    returns = name == "torch.ConstantLR" or (name == "torch.LinearLR" and scheduler.end_factor == 1)
-    return returns and 1 <= scheduler.total_iters <= steps
+    returns = name == "torch.ConstantLR" or (name == "torch.LinearLR" and s.end_factor == 1)
+    return returns and 1 <= s.total_iters <= steps
+
+
+# Transformers: factors on the base rate, after a warm-up from 0 in a line.
+
+
+def _rise(s: Any) -> tuple[int, Part]:
+    return s.num_warmup_steps, ramp(0, 1, max(1, s.num_warmup_steps))
+
+
+def _length(s: Any) -> int:
+    return max(1, s.num_training_steps - s.num_warmup_steps)
+
+
+def _wave(s: Any, ahead: int = 0) -> Part:
+    """num_cycles waves down to the least rate over the rest of the run, going on beyond its end."""
+    lowest, length = float(getattr(s, "min_lr_rate", None) or 0.0), _length(s)
+
+    def shape(k: Schedule) -> Schedule:
+        return between(lowest, 1.0, half_cosine(k + ahead, length / (2 * s.num_cycles)))
+
+    period = length / s.num_cycles
+    return lambda clock: clock.repeating(round(period), shape) if period % 1 == 0 else shape(clock.count)
+
+
+def _wave_from_first_step(s: Any, clock: Clock) -> Schedule:
+    """As cosine, but the warm-up starts above 0 and all is one step earlier."""
+    steps, start = s.num_warmup_steps, getattr(s, "warmup_lr_rate", None)
+    rise = ramp(0, 1, max(1, steps), ahead=1) if start is None else ramp(start, 1, max(1, steps - 1))
+    return stages(clock, [(steps, rise)], _wave(s, 1))
+
+
+def _restarts(s: Any, clock: Clock) -> Schedule:
+    """num_cycles half waves, each from where rounding puts its beginning, then 0."""
+    start, length, cycles = s.num_warmup_steps, _length(s), int(s.num_cycles)
+    if cycles > _MOST:
+        raise ScheduleError(f"num_cycles = {cycles} restarts have no closed form here; at most {_MOST} have")
+
+    def first(cycle: int) -> int:
+        k = max(0, cycle * length // cycles - 1)
+        while float(cycles) * (k / length) < cycle:
+            k += 1
+        return k
+
+    after = clock.later(start).count
+    waves = [
+        (start + first(n + 1), half_cosine(after - as_schedule(length) * n / cycles, length / cycles))
+        for n in range(cycles)
+    ]
+    return stages(clock, [_rise(s), *waves], 0)
+
+
+def _inverse_sqrt(s: Any, clock: Clock) -> Schedule:
+    warm = s.num_warmup_steps
+    timescale = getattr(s, "timescale", None) or warm or 10_000
+    return stages(clock, [_rise(s)], 1 / sqrt((clock.count + (timescale - warm)) / timescale))
+
+
+def _warmup_stable_decay(s: Any, clock: Clock) -> Schedule:
+    """Up, flat, down to min_lr_ratio, where it stays."""
+    warm, decay, low = s.num_warmup_steps, s.num_decay_steps, s.min_lr_ratio
+    stable = getattr(s, "num_stable_steps", None)
+    fall = warm + stable if stable is not None else s.num_training_steps - decay
+    up = power(0.5) if s.warmup_type == "1-sqrt" else s.warmup_type
+    down = (
+        (lambda k, length: half_cosine(k, length / (2 * s.num_cycles)))
+        if s.decay_type == "cosine"
+        else s.decay_type
+    )
+    parts = [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, ramp(1, low, decay, down))]
+    return stages(clock, parts, low)
+
+
+TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "constant": ("constant_schedule", {}),
+    "constant_with_warmup": ("constant_schedule_with_warmup", {}),
+    "linear": ("linear_schedule_with_warmup", {}),
+    "cosine": ("cosine_schedule_with_warmup", {"num_cycles": 0.5}),
+    "cosine_with_restarts": ("cosine_with_hard_restarts_schedule_with_warmup", {"num_cycles": 1}),
+    "cosine_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup", {"num_cycles": 0.5}),
+    "cosine_warmup_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup_lr_rate", {"num_cycles": 0.5}),
+    "polynomial": ("polynomial_decay_schedule_with_warmup", {"lr_end": 1e-7, "power": 1.0}),
+    "inverse_sqrt": ("inverse_sqrt_schedule", {}),
+    "warmup_stable_decay": (
+        "wsd_schedule",
+        {"warmup_type": "linear", "decay_type": "cosine", "min_lr_ratio": 0.0, "num_cycles": 0.5},
+    ),
+}
+"""The names of `transformers.get_scheduler`, what follows get_ in each one's function, and its defaults."""
+
+# The functions inside the LambdaLR that those build.
+_TRANSFORMERS_FUNCTIONS = {f"_get_{getter}_lr_lambda": name for name, (getter, _) in TRANSFORMERS.items()} | {
+    "_get_constant_lambda": "constant",
+    "_get_cosine_with_min_lr_schedule_with_warmup_lr_rate_lambda": "cosine_warmup_with_min_lr",
+    "_get_wsd_scheduler_lambda": "warmup_stable_decay",
+}
+
+
+def transformers_rate(kind: str, base: float, given: Mapping[str, Any]) -> Schedule:
+    """lr_t of `transformers.get_scheduler`: its name, the base rate, and its arguments.
+
+    Raises:
+        OptimizerError: it depends on the data, is not known, or the arguments do not fit it.
+    """
+    if kind in {"reduce_lr_on_plateau", "greedy"}:
+        raise OptimizerError(f"lr_scheduler_type {kind!r} depends on the data: there is no sequence to read")
+    if kind not in TRANSFORMERS:
+        names = ", ".join(TRANSFORMERS)
+        raise OptimizerError(f"lr_scheduler_type {kind!r} has no known closed form; expected one of {names}")
+    settings = {**TRANSFORMERS[kind][1], "base_lrs": base, "lr_init": base, **given}
+    try:
+        if "min_lr" in settings:
+            settings["min_lr_rate"] = float(settings["min_lr"]) / base
+        return closed_form(f"transformers.{kind}", SimpleNamespace(**settings), Clock())
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        shown = reprlib.repr(dict(given))
+        raise OptimizerError(f"lr_scheduler_kwargs {shown} do not fit {kind!r}: {error}") from error
+
+
+# DeepSpeed, whose count is -1 before the first step of the scheduler: k - 1.
+
+
+def _deepspeed(s: Any, clock: Clock, low: float, high: float, first: float, *rest: Any) -> Schedule:
+    """`first` at k = 0, then from low to high in a logarithm or a line, then the rest: parts and a tail."""
+    steps = s.warmup_num_steps
+    rise = ramp(low, high, steps, s.warmup_type)
+    return stages(clock, [(1, first), (steps + 1, rise), *rest[:-1]], rest[-1])
+
+
+def _deepspeed_decay(s: Any, clock: Clock) -> Schedule:
+    low, high, total = s.min_lrs, s.max_lrs, s.total_num_steps
+    fall = (total + 1, ramp(high, low, total - s.warmup_num_steps))
+    return _deepspeed(s, clock, low, high, low, fall, low)
+
+
+def _deepspeed_cosine(s: Any, clock: Clock) -> Schedule:
+    base, steps, total = s.org_lrs, s.warmup_num_steps, s.total_num_steps
+    last = s.cos_min_ratio * base
+    fall = (total, ramp(base, last, max(1, total - steps), "cos", ahead=1))
+    return _deepspeed(s, clock, s.warmup_min_ratio * base, base, 0.0, fall, last)
+
+
+# timm.
+
+
+def _timm(body: Form) -> Form:
+    """A line from warmup_lr_init over warmup_t steps, then the body: over the clock, or counting from there."""
+
+    def form(s: Any, clock: Clock) -> Schedule:
+        if s.noise_range_t is not None:
+            raise ScheduleError("noise has no closed form")
+        steps = s.warmup_t
+        # Without a warm-up the first rate is the constructor's, whatever the shape says of k = 0.
+        rise = s.warmup_lr_init + s.warmup_steps * clock.count if steps else s.base_values
+        then = body(s, clock.later(steps) if s.warmup_prefix else clock)
+        return stages(clock, [(steps or 1, rise)], then) * getattr(s, "lr_scale", 1.0)
+
+    return form
+
+
+def _timm_cycles(shape: Callable[[Any], str | Shape]) -> Form:
+    """cycle_limit cycles of t_initial steps, each lower by cycle_decay, then lr_min."""
+
+    def body(s: Any, clock: Clock) -> Schedule:
+        length, low = s.t_initial, s.lr_min
+        if s.cycle_mul != 1 or getattr(s, "k_decay", 1) != 1:
+            raise ScheduleError("cycles that grow and k-decay have no closed form")
+        tops = [s.base_values * s.cycle_decay**n for n in range(min(s.cycle_limit, _MOST + 1))]
+        falls = [ramp(top, low, length, shape(s)) for top in tops]
+        return drops(clock, [length * (n + 1) for n in range(len(tops))], [*falls, low])
+
+    return _timm(body)
+
+
+def _tanh(s: Any) -> Shape:
+    """(1 - tanh y) / 2 = 1 / (1 + e^(2y)), with y from lb to ub in a line."""
+    return lambda k, length: 1 / (1 + exp(2 * between(s.lb, s.ub, k / length)))
+
+
+def _timm_step(s: Any, clock: Clock) -> Schedule:
+    if s.decay_t < 1 or s.decay_t % 1:
+        raise ScheduleError("stairs of a length that is not whole have no closed form")
+    return s.base_values * clock.staircase(s.decay_rate, int(s.decay_t))
+
+
+def _timm_multi_step(s: Any, clock: Clock) -> Schedule:
+    values = [s.base_values * one for one in _powers(s.decay_rate, min(len(s.decay_t), _MOST))]
+    return drops(clock, [milestone - 1 for milestone in sorted(s.decay_t)], values)
+
+
+# Optax.
+
+
+def _optax_polynomial(s: Any, clock: Clock) -> Schedule:
+    """linear_schedule and polynomial_schedule: held before and after."""
+    begin, length = int(s.transition_begin), int(s.transition_steps)
+    fall = ramp(s.init_value, s.end_value, length, power(s.power))
+    return stages(clock, [(begin, s.init_value), (begin + length, fall)], s.end_value)
+
+
+def _optax_cosine(s: Any, clock: Clock) -> Schedule:
+    if s.exponent != 1:
+        raise ScheduleError("a power of a cosine has no closed form here")
+    length, last = int(s.decay_steps), s.init_value * s.alpha
+    return stages(clock, [(length, ramp(s.init_value, last, length, "cos"))], last)
+
+
+def _optax_exponential(s: Any, clock: Clock) -> Schedule:
+    """In stairs or not, cut off at end_value."""
+    begin, length, rate = int(s.transition_begin), int(s.transition_steps), s.decay_rate
+
+    def fall(later: Clock) -> Schedule:
+        stairs = later.staircase(rate, length) if s.staircase else as_schedule(rate) ** (later.count / length)
+        return s.init_value * stairs
+
+    result = stages(clock, [(begin, s.init_value)], fall)
+    if s.end_value is None:
+        return result
+    return (maximum if rate < 1 else minimum)(result, s.end_value)
+
+
+def _optax_piecewise(s: Any, clock: Clock) -> Schedule:
+    """A factor at each boundary."""
+    values, boundaries = [as_schedule(s.init_value)], sorted((s.boundaries_and_scales or {}).items())
+    for _, factor in boundaries:
+        values.append(values[-1] * as_schedule(float(factor)))
+    return drops(clock, [int(boundary) for boundary, _ in boundaries], values)
+
+
+FACTORS: dict[str, Form] = {
+    # The step that would end a ConstantLR or a LinearLR of no length is never met.
+    "torch.ConstantLR": lambda s, c: stages(
+        c, [(s.total_iters, s.factor)], 1 if s.total_iters > 0 else s.factor
+    ),
+    "torch.LinearLR": lambda s, c: stages(
+        c,
+        [(s.total_iters, ramp(s.start_factor, s.end_factor, s.total_iters))],
+        s.end_factor if s.total_iters > 0 else s.start_factor,
+    ),
+    "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
+    "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
+    "torch.MultiStepLR": _multi_step,
+    "torch.PolynomialLR": lambda s, c: stages(
+        c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0
+    ),
+    "transformers.constant": lambda _s, _c: as_schedule(1),
+    "transformers.constant_with_warmup": lambda s, c: stages(c, [_rise(s)], 1),
+    "transformers.linear": lambda s, c: stages(
+        c, [_rise(s), (s.num_training_steps, ramp(1, 0, _length(s)))], 0
+    ),
+    "transformers.cosine": lambda s, c: stages(c, [_rise(s)], _wave(s)),
+    "transformers.cosine_with_restarts": _restarts,
+    "transformers.cosine_with_min_lr": lambda s, c: stages(c, [_rise(s)], _wave(s)),
+    "transformers.cosine_warmup_with_min_lr": _wave_from_first_step,
+    "transformers.polynomial": lambda s, c: stages(
+        c,
+        [_rise(s), (s.num_training_steps, ramp(1, s.lr_end / s.lr_init, _length(s), power(s.power)))],
+        s.lr_end / s.lr_init,
+    ),
+    "transformers.inverse_sqrt": _inverse_sqrt,
+    "transformers.warmup_stable_decay": _warmup_stable_decay,
+}
+RATES: dict[str, Form] = {
+    "torch.CosineAnnealingLR": lambda s, c: c.repeating(
+        2 * s.T_max, lambda k: between(s.eta_min, s.base_lrs, half_cosine(k, s.T_max))
+    ),
+    "torch.CosineAnnealingWarmRestarts": _warm_restarts,
+    "torch.OneCycleLR": _one_cycle("lr"),
+    "torch.CyclicLR": lambda s, c: between(s.base_lrs, s.max_lrs, _triangle(s, c)),
+    "torch.LambdaLR": _lambda,
+    "torch.SWALR": lambda s, c: stages(
+        c, [(s.anneal_epochs, ramp(s.base_lrs, s.swa_lr, s.anneal_epochs, s._anneal_strategy))], s.swa_lr
+    ),
+    "torch.SequentialLR": lambda s, c: sequence(s._schedulers, s._milestones, c, s.replayed),
+    "torch.ChainedScheduler": _chained,
+    "generic_adam.ScheduleLR": lambda s, c: follow(s.schedules, c),
+    "deepspeed.WarmupLR": lambda s, c: _deepspeed(s, c, s.min_lrs, s.max_lrs, s.min_lrs, s.max_lrs),
+    "deepspeed.WarmupDecayLR": _deepspeed_decay,
+    "deepspeed.WarmupCosineLR": _deepspeed_cosine,
+    "timm.CosineLRScheduler": _timm_cycles(lambda _s: "cos"),
+    "timm.TanhLRScheduler": _timm_cycles(_tanh),
+    "timm.PolyLRScheduler": _timm_cycles(lambda s: power(s.power)),
+    "timm.StepLRScheduler": _timm(_timm_step),
+    "timm.MultiStepLRScheduler": _timm(_timm_multi_step),
+    "optax.constant": lambda s, _c: as_schedule(s.value),
+    "optax.polynomial_schedule": _optax_polynomial,
+    "optax.cosine_decay_schedule": _optax_cosine,
+    "optax.exponential_decay": _optax_exponential,
+    "optax.piecewise_constant_schedule": _optax_piecewise,
+    "optax.join_schedules": lambda s, c: sequence(s.schedules, list(map(int, s.boundaries)), c),
+}
+MOMENTA: dict[str, Form] = {
+    "torch.OneCycleLR": _one_cycle("momentum"),
+    "torch.CyclicLR": lambda s, c: between(s.max_momentums, s.base_momentums, _triangle(s, c)),
+}
+"""The momentum that goes with a rate where `cycle_momentum` is set: high where the rate is low."""

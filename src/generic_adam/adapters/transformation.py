@@ -8,22 +8,23 @@ gives the values of the function itself, which is called for them.
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.adapters.clock import Clock, between
+from generic_adam.adapters.clock import Called, Clock
+from generic_adam.adapters.schedulers import closed_form
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adam
 from generic_adam.methods.catalogue import corrected_eps
-from generic_adam.methods.shapes import half_cosine
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, maximum, minimum, sqrt, t, tree
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t, tree
 
 _INSTEAD = "expected links of Optax's Adam family, or the sequences as ga.Algorithm(ga.Method(...))"
 
@@ -61,10 +62,9 @@ def read_transformation(transformation: Any) -> Algorithm:
     Raises:
         OptimizerError: a link is not known; the message names it and says what to hand over instead.
     """
-    chain = _Chain()
-    names = []
+    chain, names = _Chain(), []
     try:
-        for name, settings in _links(transformation):
+        for name, settings in _links(transformation.update, transformation.init):
             names.append(name)
             _add(chain, name, settings)
         return _algorithm(chain, names)
@@ -80,36 +80,34 @@ def read_transformation(transformation: Any) -> Algorithm:
         ) from error
 
 
-def _links(transformation: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _links(update: Any, init: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name of the function that made the link, what its init and update close over), in order."""
-    for update, init in _functions(transformation.update, transformation.init):
-        name = update.__qualname__.partition(".")[0]
-        yield name, _closure(init) | _closure(update)
+    name, inner = _maker(update), _closure(update)
+    match name:
+        case "chain":
+            for pair in zip(inner["update_fns"], _closure(init).get("init_fns", ()), strict=True):
+                yield from _links(*pair)
+        case "named_chain":
+            for _, one in inner["transforms"]:
+                yield from _links(one.update, one.init)
+        case "inject_hyperparams":
+            given = _closure(init) | inner
+            scheduled = {key: value.schedule_fn for key, value in given["sched_hps"].items()}
+            built = given["inner_factory"](**given["other_hps"], **given["numeric_hps"], **scheduled)
+            yield from _links(built.update, built.init)
+        case "with_extra_args_support":
+            yield from _links(inner["tx"].update, inner["tx"].init)
+        case "masked":
+            for one, settings in _links(inner["inner"].update, inner["inner"].init):
+                if one != "add_decayed_weights":
+                    raise OptimizerError(f"optax.masked around {one} cannot be read; {_INSTEAD}")
+                yield one, {**settings, "mask": True}
+        case _:
+            yield name, _closure(init) | inner
 
 
-def _functions(update: Any, init: Any) -> Iterator[tuple[Any, Any]]:
-    name, inner = getattr(update, "__qualname__", "").partition(".")[0], _closure(update)
-    if name == "chain":
-        starts = _closure(init).get("init_fns", ())
-        for one, start in zip(inner["update_fns"], starts, strict=True):
-            yield from _functions(one, start)
-    elif name == "named_chain":
-        for _, one in inner["transforms"]:
-            yield from _functions(one.update, one.init)
-    elif name == "inject_hyperparams":
-        given = _closure(init) | inner
-        scheduled = {key: value.schedule_fn for key, value in given["sched_hps"].items()}
-        built = given["inner_factory"](**given["other_hps"], **given["numeric_hps"], **scheduled)
-        yield from _functions(built.update, built.init)
-    elif name == "with_extra_args_support":
-        yield from _functions(inner["tx"].update, inner["tx"].init)
-    elif name == "masked":
-        for one, _ in _functions(inner["inner"].update, inner["inner"].init):
-            if one.__qualname__.partition(".")[0] != "add_decayed_weights":
-                raise OptimizerError(f"optax.masked around {one.__qualname__} cannot be read; {_INSTEAD}")
-            yield one, init
-    else:
-        yield update, init
+def _maker(function: Any) -> str:
+    return getattr(function, "__qualname__", type(function).__name__).partition(".")[0]
 
 
 def _closure(function: Any) -> dict[str, Any]:
@@ -153,128 +151,39 @@ def _add(chain: _Chain, name: str, settings: dict[str, Any]) -> None:
 
 def _schedule(function: Any) -> Schedule:
     """u_t = function(t - 1) of an Optax schedule: in closed form where that gives its values, else called."""
-    called = tree.Opaque(_Paged(function), "Optax schedule")
+    called = tree.Opaque(Called(partial(_values, function), paged=True), "Optax schedule")
     try:
-        form = _form(function, Clock())
-        if form is None:
-            return called
+        form = closed_form(*_nested(function), Clock())
         joins = [node.threshold for node in tree.walk(form) if isinstance(node, tree.Join)]
-        times = {*range(1, 17), *(int(10 * 1.5**n) for n in range(30))} | {
-            j + n for j in joins for n in (-1, 0, 1)
-        }
-        pairs = [(form(step), float(function(step - 1))) for step in sorted(times) if step >= 1]
+        times = {*range(1, 17), *(int(10 * 1.5**n) for n in range(30))}
+        steps = sorted(times.union(join + n for join in joins for n in (-1, 0, 1) if join + n > 0))
+        ours, real = form.at(steps), np.array([float(function(step - 1)) for step in steps])
     except (GenericAdamError, AttributeError, ArithmeticError, LookupError, TypeError, ValueError):
         return called
-    scale = max(abs(real) for _, real in pairs)
     # Optax computes in float32, and its cosine loses digits near 0.
-    agrees = all(math.isclose(ours, real, rel_tol=1e-5, abs_tol=1e-6 * scale) for ours, real in pairs)
-    return form if agrees else called
+    return form if np.allclose(ours, real, rtol=1e-5, atol=1e-6 * np.abs(real).max()) else called
 
 
-def _form(function: Any, clock: Clock) -> Schedule | None:
-    """The closed form of one of Optax's schedules over a clock, or None."""
-    name, settings = function.__qualname__.partition(".")[0], _closure(function)
+def _nested(function: Any) -> tuple[str, SimpleNamespace]:
+    """A schedule's name in the table of forms, and its settings."""
+    settings = {
+        name: getattr(value, "item", lambda v=value: v)() for name, value in _closure(function).items()
+    }
     if "value" in settings or set(settings) == {"init_value"}:  # constants, and lengths of 0 that end in one
-        return as_schedule(float(next(iter(settings.values()))))
-    return _SCHEDULES[name](settings, clock) if name in _SCHEDULES else None
+        return "optax.constant", SimpleNamespace(value=next(iter(settings.values())))
+    if "schedules" in settings:
+        settings["schedules"] = list(map(_nested, settings["schedules"]))
+    return f"optax.{_maker(function)}", SimpleNamespace(**settings)
 
 
-def _polynomial(settings: dict[str, Any], clock: Clock) -> Schedule:
-    """linear_schedule and polynomial_schedule: held before and after."""
-    first, last = float(settings["init_value"]), float(settings["end_value"])
-    begin, length = int(settings["transition_begin"]), int(settings["transition_steps"])
-    left = 1 - clock.later(begin).count / length
-    fall = between(last, first, left ** as_schedule(float(settings["power"])))
-    return clock.switch(first, begin, clock.switch(fall, begin + length, last))
-
-
-def _cosine(settings: dict[str, Any], clock: Clock) -> Schedule | None:
-    """cosine_decay_schedule: half a cosine from init_value to its share alpha, then held."""
-    first, length = float(settings["init_value"]), int(settings["decay_steps"])
-    last = first * float(settings["alpha"])
-    fall = between(last, first, half_cosine(clock.count, length))
-    return clock.switch(fall, length, last) if settings["exponent"] == 1 else None
-
-
-def _exponential(settings: dict[str, Any], clock: Clock) -> Schedule:
-    """exponential_decay, in stairs or not, cut off at end_value."""
-    first, rate, begin = (
-        float(settings["init_value"]),
-        float(settings["decay_rate"]),
-        settings["transition_begin"],
-    )
-    later, length = clock.later(int(begin)), int(settings["transition_steps"])
-    stairs = (
-        later.staircase(rate, length)
-        if settings["staircase"]
-        else as_schedule(rate) ** (later.count / length)
-    )
-    result = clock.switch(first, int(begin), first * stairs)
-    if settings["end_value"] is None:
-        return result
-    return (maximum if rate < 1 else minimum)(result, float(settings["end_value"]))
-
-
-def _stepwise(settings: dict[str, Any], clock: Clock) -> Schedule:
-    """piecewise_constant_schedule: a factor at each boundary."""
-    result = scale = as_schedule(float(settings["init_value"]))
-    phases = []
-    for boundary, factor in sorted((settings["boundaries_and_scales"] or {}).items()):
-        phases.append((scale, int(boundary)))
-        result = scale = scale * as_schedule(float(factor))
-    for before, boundary in reversed(phases):
-        result = clock.switch(before, boundary, result)
-    return result
-
-
-def _joined(settings: dict[str, Any], clock: Clock) -> Schedule | None:
-    """join_schedules, and with it all warm-ups and sgdr_schedule: each counts from its boundary on."""
-    starts = [0, *map(int, settings["boundaries"])]
-    parts = [_form(one, clock.later(start)) for one, start in zip(settings["schedules"], starts, strict=True)]
-    result = parts[-1]
-    for part, end in zip(reversed(parts[:-1]), reversed(starts), strict=False):
-        result = None if part is None or result is None else clock.switch(part, end, result)
-    return result
-
-
-_SCHEDULES: dict[str, Callable[[dict[str, Any], Clock], Schedule | None]] = {
-    "polynomial_schedule": _polynomial,
-    "cosine_decay_schedule": _cosine,
-    "exponential_decay": _exponential,
-    "piecewise_constant_schedule": _stepwise,
-    "join_schedules": _joined,
-}
-
-
-class _Paged:
-    """function(t - 1), asked for in pages: a call of JAX costs as much for 4,096 counts as for one."""
-
-    PAGE = 4096
-
-    def __init__(self, function: Any) -> None:
-        self.function, self.pages = function, dict[int, npt.NDArray[np.float64]]()
-
-    def __call__(self, t: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
-        """One value, or an array of them."""
-        counts = np.asarray(t).astype(np.int64) - 1
-        numbers = np.unique(counts // self.PAGE)
-        found = np.empty(counts.shape)
-        for number in numbers.tolist():
-            here = counts // self.PAGE == number
-            found[here] = self._page(number)[counts[here] % self.PAGE]
-        return found if found.ndim else float(found)
-
-    def _page(self, number: int) -> npt.NDArray[np.float64]:
-        if number not in self.pages:
-            counts = np.arange(number * self.PAGE, (number + 1) * self.PAGE)
-            try:
-                values = np.asarray(sys.modules["jax"].vmap(self.function)(counts), dtype=float)
-            except Exception:  # noqa: BLE001 - a function of one number alone
-                values = np.empty(0)
-            if values.shape != counts.shape:
-                values = np.array([float(self.function(int(count))) for count in counts])
-            self.pages[number] = values
-        return self.pages[number]
+def _values(function: Any, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    try:
+        values = np.asarray(sys.modules["jax"].vmap(function)(counts), dtype=float)
+    except Exception:  # noqa: BLE001 - a function of one number alone
+        values = np.empty(0)
+    if values.shape == counts.shape:
+        return values
+    return np.array([float(function(count)) for count in counts.tolist()])
 
 
 def _add_decay(chain: _Chain, settings: dict[str, Any]) -> None:

@@ -281,12 +281,37 @@ def not_read(kind: type) -> OptimizerError:
                 f"{base.__name__} is none of the algorithms here: {NOT_READ[name_of(base)]}"
             )
     return OptimizerError(
-        f"{kind.__name__} is not an optimizer that can be read; expected one of {', '.join(names())} (torch), or "
+        f"{kind.__name__} is not an optimizer that can be read; expected one of {', '.join(_names())} (torch), or "
         "its sequences as an Algorithm"
     )
 
 
-def names() -> list[str]:
+def by_name(name: str, package: str = "torch") -> Update:
+    """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first."""
+    if f"{package}.{name.rpartition('.')[2]}" in UPDATES:
+        return UPDATES[f"{package}.{name.rpartition('.')[2]}"]
+    bare = name.rpartition(".")[2].lower().replace("_", "").replace("-", "")
+    for decoration in ("fused", "torch", "cpu", "deepspeed", "paged", "32bit", "apex", "xla", "npu", "hf"):
+        bare = bare.replace(decoration, "")
+    for known in _names():
+        if known.lower() == bare:
+            return UPDATES.get(f"{package}.{known}", UPDATES[f"torch.{known}"])
+    raise OptimizerError(
+        f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}"
+    )
+
+
+def clipped(algorithm: Algorithm, norm: float) -> Algorithm:
+    """With gradients clipped to a norm, unless it is 0."""
+    if norm <= 0:
+        return algorithm
+    if algorithm.clipping is None:
+        return replace(algorithm, clipping=Clipping(norm))
+    said = f"gradients are clipped to norm {norm:g} before updates are"
+    return replace(algorithm, outside=(*algorithm.outside, said))
+
+
+def _names() -> list[str]:
     """Torch's classes that are read, by name."""
     return [name.removeprefix("torch.") for name in UPDATES if name.startswith("torch.")]
 
