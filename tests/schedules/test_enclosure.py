@@ -46,10 +46,8 @@ def test_the_elasticity_encloses_the_slope_in_logarithms(schedule, start):
     with np.errstate(all="ignore"):
         slopes = np.diff(np.log(schedule.at(times))) / np.diff(np.log(times))
     slopes = slopes[np.isfinite(slopes)]
-    if elasticity.low is not None:
-        assert np.all(slopes >= float(elasticity.low) - 1e-6 * (1 + np.abs(slopes)))
-    if elasticity.high is not None:
-        assert np.all(slopes <= float(elasticity.high) + 1e-6 * (1 + np.abs(slopes)))
+    assert np.all(slopes >= below(elasticity.low) - 1e-6 * (1 + np.abs(slopes)))
+    assert np.all(slopes <= above(elasticity.high) + 1e-6 * (1 + np.abs(slopes)))
 
 
 @pytest.mark.parametrize(
@@ -89,6 +87,8 @@ def test_a_finite_stretch_can_know_more():
     assert enclose(cosine, 1, 999).direction == -1
     assert enclose(cosine, 1, 999).positive
     assert enclose(cosine, 1).direction is None
+    bounds = enclose(parse("cos(1/(t + 1))"), 1).range
+    assert (below(bounds.low), above(bounds.high)) == (pytest.approx(math.cos(0.5)), 1.0)
 
 
 @pytest.mark.parametrize("power", ["0", "0.5", "1", "2", "-0.5"])

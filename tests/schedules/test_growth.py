@@ -2,6 +2,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import fmpq
 from hypothesis import given, settings
 
 from generic_adam.schedules import parse
@@ -141,7 +142,7 @@ def test_the_base_of_a_geometric_factor_is_exact():
     near_one = GeometricBase.from_rational(Fraction(10**20 + 1, 10**20))
     assert near_one.sign_of_log == 1
     assert (near_one ** Fraction(-1)).sign_of_log == -1
-    e_times_rational = GeometricBase.from_exponential(Fraction(1)) * GeometricBase.from_rational(
+    e_times_rational = GeometricBase(fmpq(1)) * GeometricBase.from_rational(
         Fraction(367879441171442321595523770161460867445811131031767834507836801697461495744899, 10**78)
     )
     assert e_times_rational.sign_of_log != 0  # e is irrational, however good the approximation

@@ -105,9 +105,21 @@ def test_a_narrow_bump_is_not_overlooked(text):
     """Samples spread over decades would miss a bump of a few steps; what is not proved smooth is added."""
     schedule = parse(text)
     exact = math.fsum(schedule.values(1, 2_000_001).tolist())
-    assert sums.partial_sum(schedule, 2_000_000) == pytest.approx(exact, rel=1e-9)
-    with pytest.raises(sums.SumError, match="term by term"):
-        sums.partial_sum(schedule, FAR)
+    for steps in (2_000_000, 10**7):
+        assert sums.partial_sum(schedule, steps) == pytest.approx(
+            exact + sums.direct_sum(schedule, 2_000_001, steps), rel=1e-9
+        )
+
+
+def test_a_bump_is_summed_far_beyond_it():
+    with mpmath.workdps(30):
+        ends = [mpmath.digamma(mpmath.mpc(end, -1)) for end in (1 - 10**6, FAR - 10**6 + 1)]
+        exact = (ends[1] - ends[0]).imag
+    assert sums.partial_sum(parse("1/(1 + (t - 1000000)^2)"), FAR) == pytest.approx(float(exact), rel=1e-13)
+    with pytest.raises(
+        sums.SumError, match="term by term"
+    ):  # a sum of two that move apart: not proved smooth
+        sums.partial_sum(parse("1e-9/t + 1/(1 + (t - 1e6)^4)"), FAR)
 
 
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.5, 2.0])

@@ -233,7 +233,7 @@ def _recursive(node: Recursion, moment: Moment) -> Number:
     return moment.recursion(node, moment)
 
 
-TRACED.rules |= {
+TRACED |= {
     tree.Constant: lambda node, _moment: float(node.value),
     tree.Time: lambda _node, moment: moment.time,
     tree.Add: _of_two(operator.add),

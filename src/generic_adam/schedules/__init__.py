@@ -2,7 +2,10 @@
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import evaluate, expansion  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from generic_adam.schedules.build import (
+from generic_adam.schedules.growth import Growth
+from generic_adam.schedules.normal import as_linear, as_power_of_t, has_callable
+from generic_adam.schedules.text import (
+    as_schedule,
     bias_correction,
     clip,
     exp,
@@ -13,15 +16,13 @@ from generic_adam.schedules.build import (
     log,
     maximum,
     minimum,
+    parse,
     periodic,
     power_law,
     sqrt,
     t,
     theta_from_weights,
 )
-from generic_adam.schedules.growth import Growth
-from generic_adam.schedules.normal import as_linear, as_power_of_t, has_callable
-from generic_adam.schedules.text import as_schedule, parse
 from generic_adam.schedules.tree import (
     NODES,
     Add,

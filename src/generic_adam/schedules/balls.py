@@ -17,12 +17,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from flint import arb, ctx, fmpq
 
 from generic_adam.schedules import tree
-from generic_adam.schedules.normal import as_linear
+from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.tree import Schedule, Table
 
 Number = fmpq | arb
@@ -168,79 +169,33 @@ def value(schedule: Schedule, t: int) -> Number:
     return _shortened(value_of[type(schedule)](schedule, t))
 
 
-@value_of.rule(tree.Constant)
-def _(node: tree.Constant, _t: int) -> Number:
+def _of_two(operation: Callable[..., Number]) -> Callable[[tree.Binary, int], Number]:
+    return lambda node, t: operation(value(node.left, t), value(node.right, t))
+
+
+def _constant(node: tree.Constant, _t: int) -> Number:
     known = node.known_facts.get("number")
     return known if known is not None else node.known_facts.setdefault("number", number(node.value))
 
 
-@value_of.rule(tree.Time)
-def _(_node: tree.Time, t: int) -> Number:
-    return fmpq(t)
-
-
-_OF_TWO: dict[type[Schedule], Callable[..., Number]] = {
-    tree.Add: operator.add,
-    tree.Multiply: operator.mul,
-    tree.Divide: quotient,
-    tree.Power: power,
-}
-
-
-@value_of.rule(*_OF_TWO)
-def _(node: tree.Binary, t: int) -> Number:
-    return _OF_TWO[type(node)](value(node.left, t), value(node.right, t))
-
-
-@value_of.rule(tree.Subtract)
-def _(node: tree.Subtract, t: int) -> Number:
+def _difference(node: tree.Subtract, t: int) -> Number:
     left, right = value(node.left, t), value(node.right, t)
     if isinstance(left, arb) and isinstance(right, arb) and left.overlaps(right):
         return fmpq(0) if _key(node.left, t) == _key(node.right, t) else left - right
     return left - right
 
 
-@value_of.rule(tree.Maximum)
-def _(node: tree.Maximum, t: int) -> Number:
-    return _larger(value(node.left, t), value(node.right, t))
-
-
-@value_of.rule(tree.Minimum)
-def _(node: tree.Minimum, t: int) -> Number:
-    return -_larger(-value(node.left, t), -value(node.right, t))
-
-
-def _larger(a: Number, b: Number) -> Number:
+def larger(a: Number, b: Number) -> Number:
+    """max(a, b)."""
     return a if a >= b else b if b >= a else ball(a).max(ball(b))
 
 
-@value_of.rule(tree.Negate)
-def _(node: tree.Negate, t: int) -> Number:
-    return -value(node.operand, t)
+def smaller(a: Number, b: Number) -> Number:
+    """min(a, b)."""
+    return a if a <= b else b if b <= a else ball(a).min(ball(b))
 
 
-@value_of.rule(tree.Function)
-def _(node: tree.Function, t: int) -> Number:
-    return apply(node.name, value(node.argument, t))
-
-
-@value_of.rule(tree.Join)
-def _(node: tree.Join, t: int) -> Number:
-    return value(node.before if t < node.threshold else node.after, t)
-
-
-@value_of.rule(tree.Periodic)
-def _(node: tree.Periodic, t: int) -> Number:
-    return value(node.body, (t - 1) % node.period + 1)
-
-
-@value_of.rule(tree.Bounded)
-def _(node: tree.Bounded, t: int) -> Number:
-    return value(node.operand, t)
-
-
-@value_of.rule(tree.Opaque)
-def _(node: tree.Opaque, t: int) -> Number:
+def _opaque(node: tree.Opaque, t: int) -> Number:
     # What a callable returns is the number itself.
     result = node.scalar(t)
     return number(Fraction(result)) if math.isfinite(result) else NAN
@@ -276,62 +231,64 @@ def _share(node: tree.OfWeights, t: int) -> Number:
 
 
 def closed_sum(weights: Schedule, t: int) -> Number | None:
-    r"""w_1 + ... + w_t for w_t = c (t + b)^p (Hurwitz' zeta function) and c rho^t; None for other weights.
+    r"""w_1 + ... + w_t for w_t = c (a t + b)^p (Hurwitz' zeta function) and c rho^t; None for other weights.
 
     .. math:: \sum_{i=1}^{t} (i + b)^p = \zeta(-p, 1 + b) - \zeta(-p, t + 1 + b), \qquad b > -1.
     """
-    match weights:
-        case tree.Constant(one):
-            return number(one) * t
-        case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
-            inner = closed_sum(other, t)
-            return None if inner is None else number(factor) * inner
-        case tree.Divide(other, tree.Constant(factor)):
-            inner = closed_sum(other, t)
-            return None if inner is None else inner / number(factor)
-        case tree.Divide(tree.Constant(factor), tree.Power(base, tree.Constant(exponent))):
-            return _sum_of_powers(base, number(factor), -number(exponent), t)
-        case tree.Divide(tree.Constant(factor), tree.Function("sqrt", base)):
-            return _sum_of_powers(base, number(factor), fmpq(-1, 2), t)
-        case tree.Divide(tree.Constant(factor), base):
-            return _sum_of_powers(base, number(factor), fmpq(-1), t)
-        case tree.Power(tree.Constant(rho), tree.Time()) if rho not in {0, 1}:
-            return number(rho) * (power(number(rho), fmpq(t)) - 1) / (number(rho) - 1)
-        case tree.Power(base, tree.Constant(exponent)):
-            return _sum_of_powers(base, fmpq(1), number(exponent), t)
-        case tree.Function("sqrt", base):
-            return _sum_of_powers(base, fmpq(1), fmpq(1, 2), t)
-        case _:
-            return _sum_of_powers(weights, fmpq(1), fmpq(1), t)
-
-
-def _sum_of_powers(base: Schedule, factor: fmpq, exponent: fmpq, t: int) -> Number | None:
-    line = as_linear(base)
+    factor: Number = fmpq(1)
+    moving: list[tuple[Schedule, Fraction]] = []
+    for base, exponent in factored(weights).items():
+        if isinstance(base, tree.Constant):
+            factor = factor * power(number(base.value), number(exponent))
+        else:
+            moving.append((base, exponent))
+    if len(moving) != 1:
+        return None if moving else factor * t
+    base, p = moving[0][0], number(moving[0][1])
+    form, line = as_exponential(base), as_linear(base)
+    if form is not None:
+        rho, slope, offset = form
+        one = apply("exp", fmpq(1)) if rho is None else number(rho)
+        ratio = power(one, number(slope) * p)
+        return factor * power(one, number(offset) * p) * ratio * (power(ratio, fmpq(t)) - 1) / (ratio - 1)
     if line is None or line[0] <= 0 or line[0] + line[1] <= 0:
         return None
-    slope, first = number(line[0]), number(1 + line[1] / line[0])
-    if exponent == -1:
+    first = number(1 + line[1] / line[0])
+    if p == -1:
         whole = arb(first + t).digamma() - arb(first).digamma()
     else:
-        whole = arb(-exponent).zeta(arb(first)) - arb(-exponent).zeta(arb(first + t))
-    return factor * power(slope, exponent) * whole
+        whole = arb(-p).zeta(arb(first)) - arb(-p).zeta(arb(first + t))
+    return factor * power(number(line[0]), p) * whole
 
 
-@value_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare, t: int) -> Number:
-    return _share(node, t)
-
-
-@value_of.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta, t: int) -> Number:
-    return 1 - _share(node, t)
-
-
-@value_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection, t: int) -> Number:
+def _correction(node: tree.BiasCorrection, t: int) -> Number:
     if node.factor.is_constant:
         return 1 - power(value(node.factor, 1), fmpq(t))
     return 1 - _running(node, t, fmpq(1), lambda product, i: product * value(node.factor, i))
+
+
+value_of.declare(
+    {
+        tree.Constant: _constant,
+        tree.Time: lambda _node, t: fmpq(t),
+        tree.Add: _of_two(operator.add),
+        tree.Subtract: _difference,
+        tree.Multiply: _of_two(operator.mul),
+        tree.Divide: _of_two(quotient),
+        tree.Power: _of_two(power),
+        tree.Maximum: _of_two(larger),
+        tree.Minimum: _of_two(smaller),
+        tree.Negate: lambda node, t: -value(node.operand, t),
+        tree.Function: lambda node, t: apply(node.name, value(node.argument, t)),
+        tree.Join: lambda node, t: value(node.before if t < node.threshold else node.after, t),
+        tree.Periodic: lambda node, t: value(node.body, (t - 1) % node.period + 1),
+        tree.Bounded: lambda node, t: value(node.operand, t),
+        tree.WeightShare: _share,
+        tree.WeightedTheta: lambda node, t: 1 - _share(node, t),
+        tree.BiasCorrection: _correction,
+        tree.Opaque: _opaque,
+    }
+)
 
 
 def decided(question: Callable[[], Number]) -> tuple[int | None, Number]:
@@ -388,16 +345,16 @@ def sign_of_step(schedule: Schedule, t: int) -> int | None:
 
 @dataclass(frozen=True)
 class Range:
-    """All real numbers from low to high; the ends are exact, and may be infinite.
+    """All real numbers from low to high.
 
     Attributes:
-        low: the lower end.
-        high: the upper end.
+        low: the lower end, exact: a fraction, a ball without radius, or minus infinity.
+        high: the upper end, likewise.
         nonzero: whether 0 is left out where it is an end: a positive sequence that tends to 0.
     """
 
-    low: arb
-    high: arb
+    low: Number
+    high: Number
     nonzero: bool = False
 
     @property
@@ -408,33 +365,49 @@ class Range:
         return -1 if self.high < 0 or (self.nonzero and self.high <= 0) else 0
 
     @property
-    def ends(self) -> tuple[arb, arb]:
-        """The two end points."""
-        return self.low, self.high
+    def trend(self) -> int | None:
+        """0 where it is {0}, 1 or -1 where no element is negative or positive, None where both may be."""
+        if self.low >= 0:
+            return 1 if self.high > 0 else 0
+        return -1 if self.high <= 0 else None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is {0}."""
+        return self.trend == 0
+
+    @property
+    def number(self) -> fmpq | None:
+        """The fraction that it is, if it is one."""
+        return self.low if isinstance(self.low, fmpq) and self.low == self.high else None
+
+    @property
+    def size(self) -> Number:
+        """The largest absolute value."""
+        return larger(-self.low, self.high)
 
     @property
     def is_finite(self) -> bool:
         """Whether both ends are numbers."""
-        return self.low.is_finite() and self.high.is_finite()
+        return is_finite(self.low) and is_finite(self.high)
 
     def __neg__(self) -> Range:
         return Range(-self.high, -self.low, self.nonzero)
 
     def __add__(self, other: Range) -> Range:
-        low, high = _down(self.low + other.low), _up(self.high + other.high)
         signs = {self.sign, other.sign}
         positive = 1 in signs and self.low >= 0 and other.low >= 0
-        return Range(low, high, positive or (-1 in signs and self.high <= 0 and other.high <= 0))
+        negative = -1 in signs and self.high <= 0 and other.high <= 0
+        return Range(_down(self.low + other.low), _up(self.high + other.high), positive or negative)
 
     def __sub__(self, other: Range) -> Range:
         return self + (-other)
 
     def __mul__(self, other: Range) -> Range:
-        if self.low >= 0 and other.low >= 0:
-            nonzero = self.sign > 0 and other.sign > 0
-            return Range(_down(_times(self.low, other.low)), _up(_times(self.high, other.high)), nonzero)
         nonzero = bool(self.sign and other.sign)
-        return _hull_of([_times(a, b) for a in self.ends for b in other.ends], nonzero)
+        if self.low >= 0 and other.low >= 0:
+            return Range(_down(_times(self.low, other.low)), _up(_times(self.high, other.high)), nonzero)
+        return _hull([_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)], nonzero)
 
     def __truediv__(self, other: Range) -> Range:
         if not other.sign:
@@ -446,62 +419,101 @@ class Range:
         if self.low >= 0:
             low, high = _over(self.low, other.high), _over(self.high, other.low)
             return Range(_down(low), _up(high), self.sign > 0)
-        return _hull_of([_over(a, b) for a in self.ends for b in other.ends], bool(self.sign))
+        corners = [_over(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _hull(corners, bool(self.sign))
+
+    def __pow__(self, exponent: fmpq) -> Range:
+        """x^exponent; where that is not defined for every x, everything."""
+        even = exponent.q == 1 and exponent.p % 2 == 0
+        if self.sign < 0:
+            positive = (-self) ** exponent
+            return positive if even else -positive if exponent.q == 1 else EVERYTHING
+        if self.low < 0:
+            return Range(fmpq(0), self.size) ** exponent if even and exponent > 0 else EVERYTHING
+        if exponent < 0:
+            return (ONE / self) ** -exponent
+        return self.mapped(lambda x: power(x, exponent) if is_finite(x) else x, self.sign > 0)
 
     def meet(self, other: Range) -> Range:
         """The numbers in both: two enclosures of one thing."""
-        low = max(self.low, other.low)
-        high = min(self.high, other.high)
-        return Range(low, high, self.nonzero or other.nonzero)
+        return Range(
+            _down(larger(self.low, other.low)),
+            _up(smaller(self.high, other.high)),
+            self.nonzero or other.nonzero,
+        )
 
     def hull(self, other: Range) -> Range:
         """The smallest range that holds both."""
-        return _hull_of([*self.ends, *other.ends], bool(self.sign) and self.sign == other.sign)
+        corners = [self.low, self.high, other.low, other.high]
+        return _hull(corners, bool(self.sign) and self.sign == other.sign)
 
-    def mapped(self, increasing: Callable[[arb], Number], nonzero: bool = False) -> Range:
+    def largest(self, other: Range) -> Range:
+        """max(x, y) for the elements of the two."""
+        low, high = larger(self.low, other.low), larger(self.high, other.high)
+        signs = {self.sign, other.sign}
+        return Range(_down(low), _up(high), 1 in signs or signs == {-1})
+
+    def mapped(self, increasing: Callable[[Number], Number], nonzero: bool = False) -> Range:
         """The image under an increasing function."""
-        return Range(_down(ball(increasing(self.low))), _up(ball(increasing(self.high))), nonzero)
+        low = increasing(self.low)
+        high = low if self.high is self.low else increasing(self.high)
+        return Range(_down(low), _up(high), nonzero)
+
+    def image(self, name: str) -> Range:
+        """The image under a named function."""
+        if name == "abs":
+            return self if self.low >= 0 else -self if self.high <= 0 else Range(fmpq(0), self.size)
+        if name not in {"sin", "cos"}:  # they increase
+            return self.mapped(lambda x: apply(name, x), name == "exp" or (name != "log" and bool(self.sign)))
+        if not self.is_finite:
+            return SWING
+        # They move by no more than their argument does.
+        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        image = apply(name, middle)
+        return Range(_down(image - half), _up(image + half)).meet(SWING)
+
+
+def is_finite(value: Number) -> bool:
+    """Whether it is a number, not an infinity."""
+    return isinstance(value, fmpq) or value.is_finite()
 
 
 def point(value: Number) -> Range:
-    """The range of one number: as wide as its ball."""
-    middle = ball(value)
-    return Range(_down(middle), _up(middle))
+    """The range of one number: a fraction, or as wide as its ball."""
+    return Range(value, value) if isinstance(value, fmpq) else Range(_down(value), _up(value))
 
 
-def _down(value: arb) -> arb:
+def _down(value: Number) -> Number:
+    if isinstance(value, fmpq):
+        return value
     low = value.lower()
     return -INFINITY if low.is_nan() else low
 
 
-def _up(value: arb) -> arb:
-    high = value.upper()
-    return INFINITY if high.is_nan() else high
+def _up(value: Number) -> Number:
+    return -_down(-value)
 
 
-def _times(a: arb, b: arb) -> arb:
+def _times(a: Number, b: Number) -> Number:
     # An end 0 is exact: times an infinite end it is the limit of zeros.
-    return arb(0) if a == 0 or b == 0 else a * b
+    return fmpq(0) if a == 0 or b == 0 else a * b
 
 
-def _over(a: arb, b: arb) -> arb:
-    """A / b for an end b >= 0; of 0/0 and infinity over infinity the other corners hold the extremes."""
+def _over(a: Number, b: Number) -> Number:
+    """a / b for an end b >= 0; of 0/0 and infinity over infinity the other corners hold the extremes."""
     if a == 0:
-        return arb(0)
-    if not b.is_finite():
-        return arb(0) if a.is_finite() else a
-    return a / b if b > 0 else a.sgn() * INFINITY
+        return fmpq(0)
+    if not is_finite(b):
+        return fmpq(0) if is_finite(a) else a
+    return a / b if b > 0 else INFINITY if a > 0 else -INFINITY
 
 
-def _hull_of(corners: list[arb], nonzero: bool) -> Range:
-    low, high = _down(corners[0]), _up(corners[0])
-    for corner in corners[1:]:
-        bottom, top = _down(corner), _up(corner)
-        low = min(low, bottom)
-        high = max(high, top)
-    return Range(low, high, nonzero)
+def _hull(corners: list[Number], nonzero: bool) -> Range:
+    return Range(_down(reduce(smaller, corners)), _up(reduce(larger, corners)), nonzero)
 
 
 EVERYTHING = Range(-INFINITY, INFINITY)
-NOT_NEGATIVE = Range(arb(0), INFINITY)
-POSITIVE = Range(arb(0), INFINITY, True)
+NOT_NEGATIVE = Range(fmpq(0), INFINITY)
+POSITIVE = Range(fmpq(0), INFINITY, True)
+ONE, SWING = Range(fmpq(1), fmpq(1)), Range(fmpq(-1), fmpq(1))
+"""What 1 is, and where sin and cos are."""

@@ -1,15 +1,18 @@
 """What can be proved about a schedule on start <= t <= stop, stop possibly infinite: range, sign, direction.
 
 The argument is by form: ranges with exact ends for the values, and the elasticity t u'/u for the direction.
-Everything here is one-sided: an answer is a proof, and "unknown" is always allowed.
+The elasticity of t^p is p, exactly; it adds under products, so that chi_t = t^-0.4 / sqrt(t^-0.8) has
+elasticity exactly 0. Everything here is one-sided: an answer is a proof, and "unknown" is always allowed.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
     EVERYTHING,
     INFINITY,
-    NOT_NEGATIVE,
+    ONE,
     POSITIVE,
     Number,
     Precision,
@@ -28,97 +31,27 @@ from generic_adam.schedules.balls import (
     apply,
     ball,
     closed_sum,
+    is_finite,
     number,
     point,
     sign_of_step,
+    smaller,
     value,
 )
-from generic_adam.schedules.growth import positive_power
-from generic_adam.schedules.normal import as_linear
-from generic_adam.schedules.scan import filtered
+from generic_adam.schedules.evaluate import filtered
+from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.tree import Schedule, Table, rebuild
 
 # The direction of a running sum needs its value where a stretch begins.
 _FARTHEST_BEGINNING = 1 << 16
+# So many candidates for the least value of a period are compared in balls.
 _CLOSE = 64
 # From a running sum at this step the later ones are bounded by integrals.
 _FAR = 1 << 14
-# An elasticity beyond 2^4096 says no more than an infinite one.
-_LARGEST = arb(2) ** 4096
-_UNIT_RANGE = Range(arb(0), arb(1))
+FLAT = Range(fmpq(0), fmpq(0))
+"""The elasticity of a constant."""
+_SHARE = Range(fmpq(0), fmpq(1), True)
 _ZERO = tree.operand(0)
-
-# None stands for an infinite end.
-End = fmpq | None
-
-
-@dataclass(frozen=True)
-class Elasticity:
-    r"""t u'(t)/u(t), the local exponent of u, lies in [low, high]; None is minus or plus infinity.
-
-    The elasticity of t^p is p, exactly; it adds under products, so that chi_t = t^-0.4 / sqrt(t^-0.8) has
-    elasticity exactly 0.
-    """
-
-    low: End
-    high: End
-
-    @property
-    def sign(self) -> int | None:
-        """1, -1 or 0 where the elasticity is >= 0, <= 0 or = 0 throughout; None where it may change sign."""
-        if self.low == 0 == self.high:
-            return 0
-        if self.low is not None and self.low >= 0:
-            return 1
-        return -1 if self.high is not None and self.high <= 0 else None
-
-    def __add__(self, other: Elasticity) -> Elasticity:
-        low = None if self.low is None or other.low is None else self.low + other.low
-        return Elasticity(low, None if self.high is None or other.high is None else self.high + other.high)
-
-    def scaled(self, factor: fmpq) -> Elasticity:
-        """The elasticity of u^factor."""
-        if factor == 0:
-            return FLAT
-        low, high = (self.low, self.high) if factor > 0 else (self.high, self.low)
-        return Elasticity(None if low is None else low * factor, None if high is None else high * factor)
-
-    def times(self, factor: Range) -> Elasticity:
-        """The product with a range."""
-        if self == FLAT:
-            return self
-        low = -INFINITY if self.low is None else arb(self.low)
-        high = INFINITY if self.high is None else arb(self.high)
-        # 0 is an end that must stay exact: the sign of the product is what matters.
-        product = Range(point(low).low, point(high).high) * factor
-        if self.low == 0 and factor.low >= 0:
-            product = product.meet(NOT_NEGATIVE)
-        if self.high == 0 and factor.low >= 0:
-            product = -((-product).meet(NOT_NEGATIVE))
-        return Elasticity(_as_end(product.low, -1), _as_end(product.high, 1))
-
-    def hull(self, other: Elasticity) -> Elasticity:
-        """The smallest interval that holds both."""
-        low = None if self.low is None or other.low is None else min(self.low, other.low)
-        high = None if self.high is None or other.high is None else max(self.high, other.high)
-        return Elasticity(low, high)
-
-
-FLAT = Elasticity(fmpq(0), fmpq(0))
-
-
-def _as_end(value: arb, side: int) -> End:
-    """An exact end as a fraction, moved outward where its exponent is out of all proportion."""
-    if not value.is_finite():
-        return None
-    if value == 0:
-        return fmpq(0)
-    size, outward = abs(value), (value > 0) == (side > 0)
-    if size > _LARGEST:
-        return None if outward else fmpq(0)
-    if size < 1 / _LARGEST:
-        return side * (1 / _LARGEST).fmpq() if outward else fmpq(0)
-    return value.fmpq()
 
 
 @dataclass(frozen=True)
@@ -128,12 +61,12 @@ class Enclosure:
     Attributes:
         range: every u_t lies in it.
         direction: 1 non-decreasing, -1 non-increasing, 0 constant, None unknown.
-        elasticity: an interval for t u'/u where u has one sign and is smooth between kinks, else None.
+        elasticity: where t u'/u lies, if u has one sign and is smooth between kinks, else None.
     """
 
     range: Range = EVERYTHING
     direction: int | None = None
-    elasticity: Elasticity | None = None
+    elasticity: Range | None = None
 
     @property
     def sign(self) -> int:
@@ -144,6 +77,93 @@ class Enclosure:
     def positive(self) -> bool:
         """Whether u_t > 0 at every t of the stretch."""
         return self.range.sign > 0
+
+    def times_elasticity(self, factor: Range) -> Range | None:
+        """The elasticity times a range."""
+        return None if self.elasticity is None else self.elasticity * factor
+
+    def __neg__(self) -> Enclosure:
+        # The elasticity does not see the sign of u.
+        return Enclosure(-self.range, _turned(self.direction, -1), self.elasticity)
+
+    def __add__(self, other: Enclosure) -> Enclosure:
+        direction = _agreeing(self.direction, other.direction)
+        return Enclosure(self.range + other.range, direction, _elasticity_of_sum(self, other))
+
+    def __sub__(self, other: Enclosure) -> Enclosure:
+        return self + (-other)
+
+    def __mul__(self, other: Enclosure) -> Enclosure:
+        direction = None
+        if self.positive and other.positive:
+            direction = _agreeing(self.direction, other.direction)
+        for one, two in ((self, other), (other, self)):
+            # A constant of known sign times anything monotone is monotone.
+            if direction is None and one.direction == 0 and one.sign:
+                direction = _turned(two.direction, one.sign)
+        elasticity = None
+        if self.elasticity is not None and other.elasticity is not None:
+            elasticity = self.elasticity + other.elasticity
+        return Enclosure(self.range * other.range, direction, elasticity)
+
+    def __truediv__(self, other: Enclosure) -> Enclosure:
+        return self * other ** fmpq(-1)
+
+    def __pow__(self, exponent: fmpq) -> Enclosure:
+        bounds = self.range**exponent
+        if self.positive:
+            direction = _turned(self.direction, 1 if exponent > 0 else -1)
+            return Enclosure(bounds, direction, self.times_elasticity(point(exponent)))
+        if self.sign < 0 and exponent.q == 1:
+            facts = (-self) ** exponent
+            return facts if exponent.p % 2 == 0 else -facts
+        if exponent < 0:
+            return Enclosure()
+        return Enclosure(bounds, self.direction if self.range.low >= 0 else None)
+
+    def largest(self, other: Enclosure) -> Enclosure:
+        """Facts about max(u, v)."""
+        if self.range.low >= other.range.high:
+            return self
+        if other.range.low >= self.range.high:
+            return other
+        elasticity = None
+        if self.elasticity is not None and other.elasticity is not None and self.sign == other.sign != 0:
+            elasticity = self.elasticity.hull(other.elasticity)
+        direction = _agreeing(self.direction, other.direction)
+        return Enclosure(self.range.largest(other.range), direction, elasticity)
+
+    def smallest(self, other: Enclosure) -> Enclosure:
+        """Facts about min(u, v)."""
+        return -(-self).largest(-other)
+
+
+def _turned(direction: int | None, sign: int) -> int | None:
+    return None if direction is None else sign * direction
+
+
+def _agreeing(first: int | None, second: int | None) -> int | None:
+    """The direction of a sum from those of its parts."""
+    if first is None or second is None or first * second < 0:
+        return None
+    return first or second
+
+
+def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Range | None:
+    """(l e_l + r e_r)/(l + r): the mean of the two with weights l/(l + r) and r/(l + r)."""
+    if left.elasticity is None or right.elasticity is None:
+        return None
+    together = left.positive and right.positive
+    if together and left.elasticity == right.elasticity:
+        return left.elasticity
+    for main, other in ((left, right), (right, left)):
+        # With one part constant, only the moving part contributes.
+        if other.elasticity == FLAT and (main.range.low > 0 if together else main.sign):
+            ratio = ONE + other.range / main.range
+            if ratio.sign:
+                share = ONE / ratio
+                return main.times_elasticity(share.meet(_SHARE) if together else share)
+    return left.elasticity.hull(right.elasticity) if together else None
 
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
@@ -164,8 +184,7 @@ def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     found = enclosure_of[type(schedule)](schedule, start, stop)
     direction, bounds = found.direction, found.range
     if direction is None and found.elasticity is not None and found.sign:
-        slope = found.elasticity.sign
-        direction = None if slope is None else slope * found.sign
+        direction = _turned(found.elasticity.trend, found.sign)
     # Of one moving part the form has the range already; of several it forgets that they move together.
     moving = sum(not child.is_constant for child in schedule.children)
     if direction is not None and (moving > 1 or isinstance(schedule, tree.OfWeights | tree.BiasCorrection)):
@@ -194,56 +213,86 @@ def _limit(schedule: Schedule) -> Range | None:
     growth = schedule.order
     if growth is None or growth.trend > 0:
         return None
-    return point(arb(0)) if growth.trend < 0 or growth.is_zero else growth.coefficient
+    return FLAT if growth.trend < 0 or growth.is_zero else growth.coefficient
+
+
+def exponential(exponent: Enclosure, log_base: Range = ONE) -> Enclosure:
+    """b^x = e^{x log b}: t u'/u = (x log b) e_x."""
+    scaled = exponent.range * log_base
+    direction = None if log_base.trend is None else _turned(exponent.direction, log_base.trend)
+    return Enclosure(scaled.image("exp").meet(POSITIVE), direction, exponent.times_elasticity(scaled))
+
+
+def applied(name: str, inner: Enclosure) -> Enclosure:
+    """Facts about a named function of u."""
+    if name in {"sqrt", "exp"}:
+        return exponential(inner) if name == "exp" else inner ** fmpq(1, 2)
+    bounds, image, direction = inner.range, inner.range.image(name), inner.direction
+    known = bool(inner.sign)
+    match name:
+        case "expm1":
+            factor = bounds.mapped(_expm1_factor)
+        case "log1p" if bounds.low > -1:
+            factor = (-bounds).mapped(_log1p_factor)
+        case "log" if inner.positive:
+            factor, known = ONE / image, bool(image.sign)
+        case "abs":
+            return inner if bounds.low >= 0 else -inner if bounds.high <= 0 else Enclosure(image)
+        case "cos" if bounds.low >= 0 and bounds.high <= arb.pi():
+            falling = (-bounds).mapped(lambda x: apply("cos", x))
+            return Enclosure(falling, _turned(direction, -1))
+        case "sin" | "cos":
+            return Enclosure(image)
+        case _:
+            return Enclosure()
+    return Enclosure(image, direction, inner.times_elasticity(factor) if known else None)
+
+
+def _expm1_factor(x: Number) -> Number:
+    """x e^x / (e^x - 1), increasing from 0 to infinity, 1 at 0."""
+    if not is_finite(x):
+        return fmpq(0) if x < 0 else INFINITY
+    return fmpq(1) if x == 0 else x / -apply("expm1", -x)
+
+
+def _log1p_factor(negative: Number) -> Number:
+    """x / ((1 + x) log(1 + x)) at x = -negative: falling in x from infinity to 0, 1 at 0."""
+    x = -negative
+    if not is_finite(x):
+        return fmpq(0)
+    return fmpq(1) if x == 0 else x / ((1 + x) * apply("log1p", x))
 
 
 enclosure_of: Table[Callable[[Any, int, float], Enclosure]] = Table("enclosures")
 """Node, start, stop -> facts from the form of the node."""
 
 
-@enclosure_of.rule(tree.Constant)
-def _(node: tree.Constant, start: int, _stop: float) -> Enclosure:
-    return Enclosure(point(value(node, start)), 0, FLAT)
+def _of_two(
+    operation: Callable[[Enclosure, Enclosure], Enclosure],
+) -> Callable[[tree.Binary, int, float], Enclosure]:
+    return lambda node, start, stop: operation(
+        enclose(node.left, start, stop), enclose(node.right, start, stop)
+    )
 
 
-@enclosure_of.rule(tree.Time)
-def _(_node: tree.Time, start: int, stop: float) -> Enclosure:
-    last = INFINITY if math.isinf(stop) else point(arb(int(stop))).high
-    return Enclosure(Range(point(arb(start)).low, last), 1, Elasticity(fmpq(1), fmpq(1)))
+def _time(_node: tree.Time, start: int, stop: float) -> Enclosure:
+    last = INFINITY if math.isinf(stop) else fmpq(int(stop))
+    return Enclosure(Range(fmpq(start), last), 1, ONE)
 
 
-@enclosure_of.rule(tree.Opaque)
-def _(_node: tree.Opaque, _start: int, _stop: float) -> Enclosure:
-    return Enclosure()
+def _power(node: tree.Power, start: int, stop: float) -> Enclosure:
+    base, exponent = node.left, node.right
+    if isinstance(exponent, tree.Constant):
+        return enclose(base, start, stop) ** number(exponent.value)
+    if base.is_constant and value(base, 1) > 0:
+        return exponential(enclose(exponent, start, stop), point(apply("log", value(base, 1))))
+    facts = enclose(base, start, stop)
+    return (
+        exponential(enclose(exponent, start, stop) * applied("log", facts)) if facts.positive else Enclosure()
+    )
 
 
-@enclosure_of.rule(tree.Negate)
-def _(node: tree.Negate, start: int, stop: float) -> Enclosure:
-    return negated(enclose(node.operand, start, stop))
-
-
-@enclosure_of.rule(tree.Power)
-def _(node: tree.Power, start: int, stop: float) -> Enclosure:
-    match node:
-        case tree.Power(base, tree.Constant(exponent)):
-            return raised(enclose(base, start, stop), number(exponent))
-        case tree.Power(base, exponent) if base.is_constant and value(base, 1) > 0:
-            return exponential(enclose(exponent, start, stop), point(apply("log", value(base, 1))))
-        case tree.Power(base, exponent) if (facts := enclose(base, start, stop)).positive:
-            product = multiplied(enclose(exponent, start, stop), applied("log", facts))
-            return exponential(product, point(arb(1)))
-        case _:
-            return Enclosure()
-
-
-@enclosure_of.rule(tree.Function)
-def _(node: tree.Function, start: int, stop: float) -> Enclosure:
-    inner = enclose(node.argument, start, stop)
-    return raised(inner, fmpq(1, 2)) if node.name == "sqrt" else applied(node.name, inner)
-
-
-@enclosure_of.rule(tree.Join)
-def _(node: tree.Join, start: int, stop: float) -> Enclosure:
+def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
     if start >= node.threshold:
         return enclose(node.after, start, stop)
     if stop < node.threshold:
@@ -253,55 +302,35 @@ def _(node: tree.Join, start: int, stop: float) -> Enclosure:
     return Enclosure(before.range.hull(after.range))
 
 
-@enclosure_of.rule(tree.Bounded)
-def _(node: tree.Bounded, _start: int, _stop: float) -> Enclosure:
-    return Enclosure(Range(arb(node.low), arb(node.high)))
-
-
-@enclosure_of.rule(tree.Periodic)
-def _(node: tree.Periodic, _start: int, _stop: float) -> Enclosure:
-    low, high = extremes(node)
-    return Enclosure(Range(point(low).low, point(high).high))
-
-
 def extremes(node: tree.Periodic) -> tuple[Number, Number]:
     """The least and the largest value of a period: floats find the candidates, balls decide between them."""
     values, errors = filtered(node.body, np.arange(1.0, node.period + 1))
     if not np.isfinite(errors).all():
         raise ScheduleError(f"{node} is not a number everywhere in its period")
     found: list[Number] = []
-    for ends, others in ((values - errors, values + errors), (-(values + errors), errors - values)):
-        candidates = np.flatnonzero(ends <= others.min())
-        if len(candidates) <= _CLOSE:
-            numbers = [value(node.body, int(index) + 1) for index in candidates]
-            sign = 1 if not found else -1
-            least = numbers[0]
-            for one in numbers[1:]:
-                least = (
-                    one
-                    if sign * one <= sign * least
-                    else least
-                    if sign * least <= sign * one
-                    else _nearer(one, least, sign)
-                )
-            found.append(least)
+    for side in (1, -1):
+        lowest = side * values - errors
+        candidates = np.flatnonzero(lowest <= (side * values + errors).min())
+        if len(candidates) > _CLOSE:
+            found.append(side * arb(float(lowest.min())))
         else:
-            found.append(arb(float(ends.min())) * (1 if not found else -1))
+            numbers = [side * value(node.body, int(index) + 1) for index in candidates]
+            found.append(side * reduce(smaller, numbers))
     return found[0], found[1]
 
 
-def _nearer(one: Number, other: Number, sign: int) -> arb:
-    return ball(one).min(ball(other)) if sign > 0 else ball(one).max(ball(other))
+def _periodic(node: tree.Periodic, _start: int, _stop: float) -> Enclosure:
+    low, high = extremes(node)
+    return Enclosure(Range(point(low).low, point(high).high))
 
 
-@enclosure_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare, start: int, stop: float) -> Enclosure:
+def _share(node: tree.WeightShare, start: int, stop: float) -> Enclosure:
     # w_t/W_t falls where w does; once it falls, it does so for ever while w is log-concave.
-    bounds = Range(arb(0), arb(1), True)
+    bounds = _SHARE
     if not enclose(node.weights, 1).positive:
         return Enclosure()
     if start > _FAR and math.isfinite(stop) and (scaled := share_times_t(node, _FAR)) is not None:
-        bounds = bounds.meet(scaled / Range(point(arb(start)).low, point(arb(int(stop))).high))
+        bounds = bounds.meet(scaled / Range(fmpq(start), fmpq(int(stop))))
     weights = enclose(node.weights, max(start - 1, 1), stop)
     falls = weights.direction is not None and weights.direction <= 0
     near = start <= _FARTHEST_BEGINNING or closed_sum(node.weights, start) is not None
@@ -311,223 +340,48 @@ def _(node: tree.WeightShare, start: int, stop: float) -> Enclosure:
     return Enclosure(bounds, -1 if falls else None)
 
 
-@enclosure_of.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta, start: int, stop: float) -> Enclosure:
+def _theta(node: tree.WeightedTheta, start: int, stop: float) -> Enclosure:
     share = enclose(node.complement, start, stop)
-    found = summed(Enclosure(point(arb(1)), 0, FLAT), negated(share))
-    if share.positive and (node.initial > 0 or start > 1):  # W_{t-1}/W_t > 0: some weight came before
-        return replace(found, range=found.range.meet(Range(arb(0), arb(1), True)))
-    return found
+    found = Enclosure(ONE, 0, FLAT) - share
+    # W_{t-1}/W_t > 0: W_0 is.
+    return replace(found, range=found.range.meet(_SHARE)) if share.positive else found
 
 
-@enclosure_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection, start: int, stop: float) -> Enclosure:
-    # It rises to at most 1; for a constant factor t u'/u = y/(e^y - 1) with y = -t log(factor).
+def _correction(node: tree.BiasCorrection, start: int, stop: float) -> Enclosure:
+    # It rises to at most 1; for a constant factor t u'/u = y/(e^y - 1) with y = -t log(factor), which falls.
     if not (enclose(node.factor, 1).range.low >= 0 and enclose(node.factor.complement, 1).positive):
         return Enclosure()
     elasticity = None
     if node.factor.is_constant and value(node.factor, 1) > 0:
-        rate = -ball(apply("log", value(node.factor, 1)))
-        ends = [_correction_factor(rate * arb(int(t))) if math.isfinite(t) else arb(0) for t in (stop, start)]
-        elasticity = Elasticity(
-            max(_as_end(ends[0].lower(), -1) or fmpq(0), fmpq(0)), _as_end(ends[1].upper(), 1)
-        )
-    return Enclosure(Range(arb(0), arb(1), True), 1, elasticity)
+        rate = ball(apply("log", value(node.factor, 1)))
+        times = Range(-INFINITY if math.isinf(stop) else fmpq(-int(stop)), fmpq(-start))
+        falling = times.mapped(lambda t: rate * t / (rate * t).expm1() if is_finite(t) else fmpq(0))
+        elasticity = falling.meet(POSITIVE)
+    return Enclosure(_SHARE, 1, elasticity)
 
 
-def _correction_factor(y: arb) -> arb:
-    return y / y.expm1()
-
-
-def negated(inner: Enclosure) -> Enclosure:
-    """Facts about -u."""
-    # The elasticity t u'/u does not see the sign of u.
-    return Enclosure(-inner.range, None if inner.direction is None else -inner.direction, inner.elasticity)
-
-
-def summed(left: Enclosure, right: Enclosure) -> Enclosure:
-    """Facts about u + v."""
-    direction = _agreeing(left.direction, right.direction)
-    return Enclosure(left.range + right.range, direction, _elasticity_of_sum(left, right))
-
-
-def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Elasticity | None:
-    """(l e_l + r e_r)/(l + r): the mean of the two with weights l/(l + r) and r/(l + r)."""
-    if left.elasticity is None or right.elasticity is None:
-        return None
-    one = point(arb(1))
-    pairs = ((left, left.elasticity, right), (right, right.elasticity, left))
-    if left.positive and right.positive:
-        if left.elasticity == right.elasticity:
-            return left.elasticity
-        for main, slope, other in pairs:
-            if other.elasticity == FLAT and main.range.low > 0:
-                share = one / (one + other.range / main.range)
-                return slope.times(share.meet(_UNIT_RANGE))
-        return left.elasticity.hull(right.elasticity)
-    for main, slope, other in pairs:
-        # a - b with one part constant: only the moving part contributes.
-        if other.elasticity == FLAT and main.range.sign != 0:
-            ratio = one + other.range / main.range
-            if ratio.sign != 0:
-                return slope.times(one / ratio)
-    return None
-
-
-def _agreeing(first: int | None, second: int | None) -> int | None:
-    """The direction of a sum from those of its parts."""
-    if first is None or second is None or first * second < 0:
-        return None
-    return first or second
-
-
-def multiplied(left: Enclosure, right: Enclosure) -> Enclosure:
-    """Facts about u v."""
-    direction = _agreeing(left.direction, right.direction) if left.positive and right.positive else None
-    if direction is None:
-        direction = _scaled_direction(left, right)
-    elasticity = None
-    if left.elasticity is not None and right.elasticity is not None:
-        elasticity = left.elasticity + right.elasticity
-    return Enclosure(left.range * right.range, direction, elasticity)
-
-
-def _scaled_direction(left: Enclosure, right: Enclosure) -> int | None:
-    """A constant of known sign times anything monotone is monotone."""
-    for one, other in ((left, right), (right, left)):
-        if one.direction == 0 and other.direction is not None and one.sign:
-            return one.sign * other.direction
-    return None
-
-
-def inverted(inner: Enclosure) -> Enclosure:
-    """Facts about 1/u."""
-    if not inner.sign:
-        return Enclosure()
-    if inner.sign < 0:
-        return negated(inverted(negated(inner)))
-    direction = None if inner.direction is None else -inner.direction
-    elasticity = None if inner.elasticity is None else inner.elasticity.scaled(fmpq(-1))
-    return Enclosure(point(arb(1)) / inner.range, direction, elasticity)
-
-
-def raised(inner: Enclosure, exponent: fmpq) -> Enclosure:
-    """Facts about u^exponent."""
-    if not inner.positive:
-        if exponent > 0 and exponent.q == 1 and exponent.p % 2 == 0:
-            size = Range(arb(0), max(-inner.range.low, inner.range.high), bool(inner.sign))
-            return Enclosure(positive_power(size, exponent))
-        if exponent > 0 and inner.range.low >= 0:
-            return Enclosure(positive_power(inner.range, exponent), inner.direction)
-        if exponent.q == 1 and inner.sign < 0:
-            facts = raised(negated(inner), exponent)
-            return facts if exponent.p % 2 == 0 else negated(facts)
-        return Enclosure()
-    direction = None if inner.direction is None else inner.direction * (1 if exponent > 0 else -1)
-    elasticity = None if inner.elasticity is None else inner.elasticity.scaled(exponent)
-    return Enclosure(positive_power(inner.range, exponent), direction, elasticity)
-
-
-def exponential(exponent: Enclosure, log_base: Range) -> Enclosure:
-    """b^x = e^{x log b}: t u'/u = (x log b) e_x."""
-    scaled = exponent.range * log_base
-    bounds = scaled.mapped(arb.exp, True).meet(POSITIVE)
-    rising = log_base.sign
-    known = exponent.direction is not None and (rising or bool(log_base.low == 0 == log_base.high))
-    direction = exponent.direction * rising if known and exponent.direction is not None else None
-    elasticity = None if exponent.elasticity is None else exponent.elasticity.times(scaled)
-    return Enclosure(bounds, direction, elasticity)
-
-
-def applied(name: str, inner: Enclosure) -> Enclosure:
-    """Facts about a named function of u."""
-    bounds, direction = inner.range, inner.direction
-    match name:
-        case "exp":
-            return exponential(inner, point(arb(1)))
-        case "expm1":
-            image = bounds.mapped(arb.expm1, bool(bounds.sign))
-            return Enclosure(image, direction, _times(inner, _expm1_factor))
-        case "log1p" if bounds.low > -1:
-            image = bounds.mapped(arb.log1p, bool(bounds.sign))
-            return Enclosure(image, direction, _times(inner, _log1p_factor))
-        case "log" if inner.positive:
-            image = bounds.mapped(lambda x: x.log() if x > 0 else -INFINITY)
-            known = inner.elasticity is not None and image.sign
-            elasticity = inner.elasticity.times(point(arb(1)) / image) if known and inner.elasticity else None
-            return Enclosure(image, direction, elasticity)
-        case "abs" if bounds.low >= 0 or bounds.high <= 0:
-            return inner if bounds.low >= 0 else negated(inner)
-        case "abs":
-            return Enclosure(Range(arb(0), max(-bounds.low, bounds.high)))
-        case "cos" if bounds.low >= 0 and bounds.high <= arb.pi():
-            image = Range(bounds.high.cos().lower(), bounds.low.cos().upper())
-            return Enclosure(image, None if direction is None else -direction)
-        case "sin" | "cos":
-            return Enclosure(oscillation(name, bounds))
-        case _:
-            return Enclosure()
-
-
-def _times(inner: Enclosure, factor: Callable[[arb], arb]) -> Elasticity | None:
-    """Elasticity times a positive monotone factor of the argument (expm1 and log1p)."""
-    if inner.elasticity is None or not inner.sign:
-        return None
-    return inner.elasticity.times(point(factor(inner.range.low)).hull(point(factor(inner.range.high))))
-
-
-def oscillation(name: str, argument: Range) -> Range:
-    """Sin and cos move by no more than their argument does, and stay in [-1, 1]."""
-    everywhere = Range(arb(-1), arb(1))
-    if not argument.is_finite:
-        return everywhere
-    middle, half = (argument.low + argument.high) / 2, (argument.high - argument.low) / 2
-    image = getattr(middle, name)()
-    return Range((image - half).lower(), (image + half).upper()).meet(everywhere)
-
-
-def _expm1_factor(x: arb) -> arb:
-    """X e^x / (e^x - 1), increasing from 0 to infinity, 1 at 0."""
-    if not x.is_finite():
-        return arb(0) if x < 0 else INFINITY
-    return arb(1) if x == 0 else x / -(-x).expm1()
-
-
-def _log1p_factor(x: arb) -> arb:
-    """X / ((1 + x) log(1 + x)), decreasing from infinity to 0, 1 at 0."""
-    if not x.is_finite():
-        return arb(0)
-    return arb(1) if x == 0 else x / ((1 + x) * x.log1p())
-
-
-def larger(left: Enclosure, right: Enclosure) -> Enclosure:
-    """Facts about max(u, v)."""
-    if left.range.low >= right.range.high:
-        return left
-    if right.range.low >= left.range.high:
-        return right
-    low, high = max(left.range.low, right.range.low), max(left.range.high, right.range.high)
-    positive = 1 in {left.sign, right.sign}
-    bounds = Range(low, high, positive or left.sign == right.sign == -1)
-    elasticity = None
-    if left.elasticity is not None and right.elasticity is not None and left.sign == right.sign != 0:
-        elasticity = left.elasticity.hull(right.elasticity)
-    return Enclosure(bounds, _agreeing(left.direction, right.direction), elasticity)
-
-
-_OF_TWO: dict[type[Schedule], Callable[[Enclosure, Enclosure], Enclosure]] = {
-    tree.Add: summed,
-    tree.Subtract: lambda u, v: summed(u, negated(v)),
-    tree.Multiply: multiplied,
-    tree.Divide: lambda u, v: multiplied(u, inverted(v)),
-    tree.Maximum: larger,
-    tree.Minimum: lambda u, v: negated(larger(negated(u), negated(v))),
-}
-
-
-@enclosure_of.rule(*_OF_TWO)
-def _(node: tree.Binary, start: int, stop: float) -> Enclosure:
-    return _OF_TWO[type(node)](enclose(node.left, start, stop), enclose(node.right, start, stop))
+enclosure_of.declare(
+    {
+        tree.Constant: lambda node, start, _stop: Enclosure(point(value(node, start)), 0, FLAT),
+        tree.Time: _time,
+        tree.Add: _of_two(operator.add),
+        tree.Subtract: _of_two(operator.sub),
+        tree.Multiply: _of_two(operator.mul),
+        tree.Divide: _of_two(Enclosure.__truediv__),
+        tree.Power: _power,
+        tree.Maximum: _of_two(Enclosure.largest),
+        tree.Minimum: _of_two(Enclosure.smallest),
+        tree.Negate: lambda node, start, stop: -enclose(node.operand, start, stop),
+        tree.Function: lambda node, start, stop: applied(node.name, enclose(node.argument, start, stop)),
+        tree.Join: _join,
+        tree.Periodic: _periodic,
+        tree.Bounded: lambda node, _start, _stop: Enclosure(Range(arb(node.low), arb(node.high))),
+        tree.WeightShare: _share,
+        tree.WeightedTheta: _theta,
+        tree.BiasCorrection: _correction,
+        tree.Opaque: lambda _node, _start, _stop: Enclosure(),
+    }
+)
 
 
 def resolved(
@@ -585,46 +439,31 @@ def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
     """
     facts = enclose(node.weights, start)
     slope = facts.elasticity
-    if not facts.positive or slope is None or slope.low is None or slope.low != slope.high or slope.low <= -1:
+    exponent = None if slope is None else slope.number
+    if not facts.positive or exponent is None or exponent <= -1:
         return None
     with Precision():
         share = ball(value(node, start))
-        first, limit = (1 / share - 1) / start, 1 / arb(slope.low + 1)
-        low, high = point(first).hull(point(limit)).ends
-        high = (high + arb(1) / start).upper()
-        return Range((1 / high).lower(), (1 / low).upper()) if low > 0 else None
+        first, limit = (1 / share - 1) / start, 1 / arb(exponent + 1)
+        inverse = point(first).hull(point(limit)) + Range(fmpq(0), fmpq(1, start))
+        return ONE / inverse if inverse.low > 0 else None
 
 
 def _is_log_concave(node: Schedule) -> bool:
     """Whether log u_t is concave by form: a product of constants, rho^t and (a t + b)^p with p >= 0."""
-    match node:
-        case tree.Constant(value):
-            return value > 0
-        case tree.Multiply(left, right):
-            return _is_log_concave(left) and _is_log_concave(right)
-        case tree.Divide(left, tree.Constant(value)):
-            return value > 0 and _is_log_concave(left)
-        case tree.Power(tree.Constant(base), exponent):
-            return base > 0 and as_linear(exponent) is not None
-        case tree.Power(base, tree.Constant(exponent)):
-            return exponent >= 0 and _is_log_concave(base)
-        case tree.Function("sqrt", argument):
-            return _is_log_concave(argument)
-        case tree.Function("exp", argument):
-            return as_linear(argument) is not None
-        case _:
-            line = as_linear(node)
-            return line is not None and line[0] + line[1] > 0 and line[0] >= 0
+    for base, exponent in factored(node).items():
+        line = as_linear(base)
+        if line is None:
+            if as_exponential(base) is None:
+                return False
+        elif line[0] < 0 or line[0] + line[1] <= 0 or (line[0] and exponent < 0):
+            return False
+    return True
 
 
 def factors(schedule: Schedule) -> dict[Schedule, Fraction]:
-    """U = prod base_i ^ exponent_i, equal bases collected; (t+1)^-0.5 / sqrt(1/(t+1)) has none left."""
-    found: dict[Schedule, Fraction] = {}
-    for base, exponent in _flattened(schedule, Fraction(1)):
-        total = found.pop(base, Fraction(0)) + exponent
-        if total:
-            found[base] = total
-    return found
+    """u = prod base_i ^ exponent_i, equal bases collected."""
+    return factored(schedule, lambda part: enclose(part, 1).positive)
 
 
 def collected(schedule: Schedule) -> Schedule:
@@ -633,25 +472,3 @@ def collected(schedule: Schedule) -> Schedule:
     for base, exponent in factors(schedule).items():
         result = result * (base ** tree.Constant(exponent))
     return result
-
-
-def _flattened(node: Schedule, exponent: Fraction) -> list[tuple[Schedule, Fraction]]:
-    whole = exponent.denominator == 1
-    match node:
-        # sqrt(x y) is sqrt(x) sqrt(y), and sqrt(x^2) is x, only where x and y are positive.
-        case tree.Multiply(left, right) if whole or _are_positive(left, right):
-            return _flattened(left, exponent) + _flattened(right, exponent)
-        case tree.Divide(left, right) if whole or _are_positive(left, right):
-            return _flattened(left, exponent) + _flattened(right, -exponent)
-        case tree.Power(base, tree.Constant(value)) if whole or _are_positive(base):
-            return _flattened(base, exponent * value)
-        case tree.Function("sqrt", argument):
-            return _flattened(argument, exponent / 2)
-        case tree.Constant(value) if value == 1:
-            return []
-        case _:
-            return [(node, exponent)]
-
-
-def _are_positive(*parts: Schedule) -> bool:
-    return all(enclose(part, 1).positive for part in parts)

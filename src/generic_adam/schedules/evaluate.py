@@ -1,4 +1,8 @@
-"""Values: one at a time (a function composed once for each node) and in blocks (NumPy)."""
+"""Values: one at a time (a function composed once for each node), in blocks, and in blocks with error bounds.
+
+A float decides nothing unless its error bound does. The bounds assume what IEEE 754 promises of + - * / and
+sqrt, and that NumPy's other functions are right to 16 units in the last place.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,12 @@ import numpy as np
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.budget import check_time
-from generic_adam.schedules.normal import as_linear
-from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled
+from generic_adam.schedules.normal import as_exponential, factored, function
+from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, Table, block_of, compiled
 
 Values = FloatArray | np.float64 | float
+Pair = tuple[Any, Any]
+"""Values and bounds on their errors, arrays or single numbers."""
 
 # From this exponent on, the digits that a float loses of a base such as 0.9 show in the power.
 _LONG = 64
@@ -27,6 +33,17 @@ _RECURSION_BLOCK = 4096
 _ROW = 512
 # A running quantity at t costs t steps; past this the wait would be minutes.
 LARGEST_RECURSION = 10**9
+BLOCK = 1 << 15
+"""How many steps are walked at a time."""
+# Twice the rounding of one operation, and of one library function.
+ULP = 2.0**-52
+_LIBRARY = 16 * ULP
+# What an operation can lose to underflow.
+_TINY = 1e-320
+# Running sums in floats are right to this, relatively; 512 terms at a time are added plainly, and then their sums.
+_SUM = 1e-11
+# They are walked to here, which takes half a second; later values are left to closed forms in balls.
+_FARTHEST_SUM = 1 << 24
 
 
 def _log1p(value: float) -> float:
@@ -38,122 +55,75 @@ def _quotient(a: float, b: float) -> float:
     return a / b
 
 
-_FUNCTIONS: dict[str, tuple[ScalarFunction, Callable[..., Any]]] = {
-    "sqrt": (math.sqrt, np.sqrt),
-    "log": (math.log, np.log),
-    "exp": (math.exp, np.exp),
-    "abs": (abs, np.abs),
-    "sin": (math.sin, np.sin),
-    "cos": (math.cos, np.cos),
-    "expm1": (math.expm1, np.expm1),
-    "log1p": (_log1p, np.log1p),
-}
-_OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
-    tree.Add: (operator.add, operator.add),
-    tree.Subtract: (operator.sub, operator.sub),
-    tree.Multiply: (operator.mul, operator.mul),
-    tree.Divide: (_quotient, np.true_divide),
-    tree.Maximum: (max, np.maximum),
-    tree.Minimum: (min, np.minimum),
+_FUNCTIONS: dict[str, ScalarFunction] = {
+    **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "sin", "cos", "expm1")},
+    "abs": abs,
+    "log1p": _log1p,
 }
 
 
-@compiled.rule(tree.Constant)
-def _(node: tree.Constant) -> ScalarFunction:
+def _composed(operation: Callable[..., float]) -> Callable[[tree.Binary], ScalarFunction]:
+    """t -> operation(left_t, right_t), with constants taken out of the inner call."""
+
+    def compose(node: tree.Binary) -> ScalarFunction:
+        f, g = node.left.scalar, node.right.scalar
+        a, b = node.left.constant_value, node.right.constant_value
+        if a is not None:
+            return lambda t: operation(a, g(t))
+        if b is not None:
+            return lambda t: operation(f(t), b)
+        return lambda t: operation(f(t), g(t))
+
+    return compose
+
+
+def _blocks_of_two(operation: Callable[..., Any]) -> Callable[[tree.Binary, FloatArray], Values]:
+    return lambda node, times: operation(node.left.block(times), node.right.block(times))
+
+
+def _constant(node: tree.Constant) -> ScalarFunction:
     number = float(node.value)
     return lambda _t: number
 
 
-@block_of.rule(tree.Constant)
-def _(node: tree.Constant, _times: FloatArray) -> Values:
-    return float(node.value)
-
-
-@compiled.rule(tree.Time)
-def _(_node: tree.Time) -> ScalarFunction:
-    return float
-
-
-@block_of.rule(tree.Time)
-def _(_node: tree.Time, times: FloatArray) -> Values:
-    return times
-
-
-@compiled.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Maximum, tree.Minimum)
-def _(node: tree.Binary) -> ScalarFunction:
-    return _composed(_OF_TWO[type(node)][0], node)
-
-
-@block_of.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Maximum, tree.Minimum)
-def _(node: tree.Binary, times: FloatArray) -> Values:
-    return _OF_TWO[type(node)][1](node.left.block(times), node.right.block(times))
-
-
-def _composed(operation: Callable[..., float], node: tree.Binary) -> ScalarFunction:
-    """The function t -> operation(left_t, right_t), with constants taken out of the inner call."""
-    f, g = node.left.scalar, node.right.scalar
-    a, b = node.left.constant_value, node.right.constant_value
-    if a is not None:
-        return lambda t: operation(a, g(t))
-    if b is not None:
-        return lambda t: operation(f(t), b)
-    return lambda t: operation(f(t), g(t))
-
-
-@compiled.rule(tree.Negate)
-def _(node: tree.Negate) -> ScalarFunction:
+def _negative(node: tree.Negate) -> ScalarFunction:
     inner = node.operand.scalar
     return lambda t: -inner(t)
 
 
-@block_of.rule(tree.Negate)
-def _(node: tree.Negate, times: FloatArray) -> Values:
-    return -node.operand.block(times)
-
-
-@compiled.rule(tree.Function)
-def _(node: tree.Function) -> ScalarFunction:
-    function, inner = _FUNCTIONS[node.name][0], node.argument.scalar
+def _function(node: tree.Function) -> ScalarFunction:
+    function, inner = _FUNCTIONS[node.name], node.argument.scalar
     return function if isinstance(node.argument, tree.Time) else lambda t: function(inner(t))
 
 
-@block_of.rule(tree.Function)
-def _(node: tree.Function, times: FloatArray) -> Values:
-    return _FUNCTIONS[node.name][1](node.argument.block(times))
-
-
-@compiled.rule(tree.Join)
-def _(node: tree.Join) -> ScalarFunction:
+def _join(node: tree.Join) -> ScalarFunction:
     threshold, before, after = node.threshold, node.before.scalar, node.after.scalar
     return lambda t: before(t) if t < threshold else after(t)
 
 
-@block_of.rule(tree.Join)
-def _(node: tree.Join, times: FloatArray) -> Values:
+def _joined(node: tree.Join, times: FloatArray, part_at: Callable[[Schedule, FloatArray], Pair]) -> Pair:
+    """Both parts, each at the times that are its own."""
     early = times < node.threshold
     if not early.any():
-        return node.after.block(times)
+        return part_at(node.after, times)
     if early.all():
-        return node.before.block(times)
-    result = np.empty_like(times)
-    result[early] = node.before.block(times[early])
-    result[~early] = node.after.block(times[~early])
-    return result
+        return part_at(node.before, times)
+    values, errors = np.empty_like(times), np.empty_like(times)
+    for mask, part in ((early, node.before), (~early, node.after)):
+        values[mask], errors[mask] = part_at(part, times[mask])
+    return values, errors
 
 
-@compiled.rule(tree.Periodic)
-def _(node: tree.Periodic) -> ScalarFunction:
+def _periodic(node: tree.Periodic) -> ScalarFunction:
     period, body = node.period, node.body.scalar
     return lambda t: body((t - 1) % period + 1)
 
 
-@block_of.rule(tree.Periodic)
-def _(node: tree.Periodic, times: FloatArray) -> Values:
-    return node.body.block(np.mod(times - 1, node.period) + 1)
+def _in_period(node: tree.Periodic, times: FloatArray) -> FloatArray:
+    return np.mod(times - 1, node.period) + 1
 
 
-@compiled.rule(tree.Bounded)
-def _(node: tree.Bounded) -> ScalarFunction:
+def _bounded(node: tree.Bounded) -> ScalarFunction:
     inner, low, high = node.operand.scalar, node.low, node.high
 
     def evaluate(t: float) -> float:
@@ -165,8 +135,7 @@ def _(node: tree.Bounded) -> ScalarFunction:
     return evaluate
 
 
-@block_of.rule(tree.Bounded)
-def _(node: tree.Bounded, times: FloatArray) -> Values:
+def _bounded_block(node: tree.Bounded, times: FloatArray) -> Values:
     values = np.asarray(node.operand.block(times), dtype=np.float64)
     outside = np.flatnonzero(~((values >= node.low) & (values <= node.high)))
     if outside.size:
@@ -175,8 +144,7 @@ def _(node: tree.Bounded, times: FloatArray) -> Values:
     return values
 
 
-@compiled.rule(tree.Opaque)
-def _(node: tree.Opaque) -> ScalarFunction:
+def _opaque(node: tree.Opaque) -> ScalarFunction:
     function = node.function
 
     def evaluate(t: float) -> float:
@@ -197,18 +165,16 @@ def _(node: tree.Opaque) -> ScalarFunction:
     return evaluate
 
 
-@block_of.rule(tree.Opaque)
-def _(node: tree.Opaque, times: FloatArray) -> Values:
+def _opaque_block(node: tree.Opaque, times: FloatArray) -> Values:
     whole = times.size > 1 and bool(np.all(times == np.floor(times)))
-    block = called_on_block(node, times) if whole else None
+    block = _called_on_block(node, times) if whole else None
     if block is not None:
         return block
-    return np.array([node.scalar(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]).reshape(
-        times.shape
-    )
+    singles = [node.scalar(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]
+    return np.array(singles).reshape(times.shape)
 
 
-def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
+def _called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
     """The function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
@@ -223,71 +189,50 @@ def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
     return block
 
 
-def lost_exponent(node: tree.Power) -> float:
-    """What a float loses of an exponent such as 0.8; t^0.8 at t = 10^12 would be off by 1.2e-15."""
-    exponent = node.right
-    return (
-        float(exponent.value - Fraction(float(exponent.value)))
-        if isinstance(exponent, tree.Constant)
-        else 0.0
-    )
+def _lost_digits(node: tree.Power) -> tuple[float, float]:
+    """What floats lose: of log(base) for a number as base, of a number as exponent.
 
-
-def lost_rate(node: tree.Power) -> float:
-    """What a float loses of log(base), base a number: 0.999999999^t at t = 10^9 would be off by 3e-8."""
-    base = node.left
-    if not isinstance(base, tree.Constant) or base.value <= 0 or isinstance(node.right, tree.Constant):
-        return 0.0
+    0.999999999^t at t = 10^9 would be off by 3e-8, t^0.8 at t = 10^12 by 1.2e-15.
+    """
+    base, exponent = node.left, node.right
+    if isinstance(exponent, tree.Constant):
+        return 0.0, float(exponent.value - Fraction(float(exponent.value)))
+    if not isinstance(base, tree.Constant) or base.value <= 0:
+        return 0.0, 0.0
     rounded = Fraction(float(base.value))
-    return float((base.value - rounded) / rounded) if rounded else 0.0
+    return float((base.value - rounded) / rounded) if rounded else 0.0, 0.0
 
 
-@compiled.rule(tree.Power)
-def _(node: tree.Power) -> ScalarFunction:
-    rate, lost = lost_rate(node), lost_exponent(node)
-    if rate:
-        return _exponential(node, rate)
-    if not lost:
-        return _composed(math.pow, node)
-    inner, exponent = node.left.scalar, node.right(1)
+def _power(node: tree.Power) -> ScalarFunction:
+    rate, lost = _lost_digits(node)
+    if not rate and not lost:
+        return _composed(math.pow)(node)
+    f, g = node.left.scalar, node.right.scalar
 
     def power(t: float) -> float:
-        base = inner(t)
+        base, exponent = f(t), g(t)
         result = math.pow(base, exponent)
-        return result if base < _FAR else result + result * (lost * math.log(base))
-
-    return power
-
-
-def _exponential(node: tree.Power, rate: float) -> ScalarFunction:
-    base, exponent = node.left(1), node.right.scalar
-
-    def power(t: float) -> float:
-        x = exponent(t)
-        result = math.pow(base, x)
-        if abs(x) < _LONG or not 0 < result < math.inf:
+        if (base < _FAR if lost else abs(exponent) < _LONG) or not 0 < result < math.inf:
             return result
-        return result * math.exp(rate * x)
+        return result * math.exp(lost * math.log(base) if lost else rate * exponent)
 
     return power
 
 
-@block_of.rule(tree.Power)
-def _(node: tree.Power, times: FloatArray) -> Values:
+def _power_block(node: tree.Power, times: FloatArray) -> Values:
     base, exponent = node.left.block(times), node.right.block(times)
     if not isinstance(base, np.ndarray):
         if 0 < base < 1 and np.size(exponent) and np.min(exponent) * math.log(base) < -760:
             return np.zeros_like(exponent)  # below every double; the library's power takes its time over it
-        result, rate = np.power(base, exponent), lost_rate(node)
-        if rate and np.size(exponent) and float(np.max(np.abs(exponent))) >= _LONG:
-            done = (np.abs(exponent) < _LONG) | (result == 0) | np.isinf(result)
-            result = np.where(done, result, result * np.exp(rate * exponent))
-        return result
-    # The operator knows the fast exponents 2, 0.5 and -1 of arrays, but not the commonest one of all.
-    result = 1 / np.sqrt(base) if np.ndim(exponent) == 0 and exponent == -0.5 else base**exponent
-    lost = lost_exponent(node)
-    if lost and base.size and float(base.max()) >= _FAR:
-        result = np.where(base < _FAR, result, result + result * (lost * np.log(base)))
+        result = np.power(base, exponent)
+    else:
+        # The operator knows the fast exponents 2, 0.5 and -1 of arrays, but not the commonest one of all.
+        result = 1 / np.sqrt(base) if np.ndim(exponent) == 0 and exponent == -0.5 else base**exponent
+    rate, lost = _lost_digits(node)
+    far = base >= _FAR if lost else np.abs(exponent) >= _LONG
+    if (rate or lost) and np.any(far):
+        exact = result * np.exp(lost * np.log(base) if lost else rate * exponent)
+        result = np.where(far & (result != 0) & np.isfinite(result), exact, result)
     return result
 
 
@@ -372,24 +317,17 @@ def log_of(value: Fraction) -> float:
 
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
-    match weights:
-        case tree.Multiply(left, right):
-            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
-            return first + second, rest * other
-        case tree.Divide(left, right):
-            (first, rest), (second, other) = split_geometric(left), split_geometric(right)
-            return first - second, rest / other
-        case tree.Negate(operand):
-            rate, rest = split_geometric(operand)
-            return rate, -rest
-        case tree.Power(tree.Constant(base), exponent) if (
-            base > 0 and (line := as_linear(exponent)) is not None
-        ):
-            return float(line[0]) * log_of(base), tree.Constant(base) ** tree.Constant(line[1])
-        case tree.Function("exp", argument) if (line := as_linear(argument)) is not None:
-            return float(line[0]), tree.Function("exp", tree.Constant(line[1]))
-        case _:
-            return 0.0, weights
+    rate, rest = 0.0, tree.operand(1)
+    for base, exponent in factored(weights).items():
+        form = as_exponential(base)
+        if form is None:
+            rest = rest * base ** tree.Constant(exponent)
+        else:
+            constant, slope, offset = form
+            rate += float(slope * exponent) * (1.0 if constant is None else log_of(constant))
+            known = tree.Constant(offset * exponent)
+            rest = rest * (function("exp", known) if constant is None else tree.Constant(constant) ** known)
+    return (rate, rest) if rate else (0.0, weights)
 
 
 def _share(node: tree.OfWeights) -> Recursion:
@@ -415,27 +353,6 @@ def _share(node: tree.OfWeights) -> Recursion:
         return weights / sums, total / float(powers[-1])
 
     return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
-
-
-@compiled.rule(tree.WeightShare)
-def _(node: tree.WeightShare) -> ScalarFunction:
-    return _share(node).scalar
-
-
-@block_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare, times: FloatArray) -> Values:
-    return _share(node).evaluate(times)
-
-
-@compiled.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta) -> ScalarFunction:
-    share = _share(node).scalar
-    return lambda t: 1.0 - share(t)
-
-
-@block_of.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta, times: FloatArray) -> Values:
-    return 1.0 - _share(node).evaluate(times)
 
 
 def decay_of(node: tree.BiasCorrection) -> float | None:
@@ -467,8 +384,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
     return node.known_facts.setdefault("product", Recursion(0.0, _RECURSION_BLOCK, advance))
 
 
-@compiled.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection) -> ScalarFunction:
+def _correction(node: tree.BiasCorrection) -> ScalarFunction:
     rate = decay_of(node)
     if rate is not None:
         return lambda t: -math.expm1(-rate * t)
@@ -476,7 +392,229 @@ def _(node: tree.BiasCorrection) -> ScalarFunction:
     return lambda t: -math.expm1(running(t))
 
 
-@block_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection, times: FloatArray) -> Values:
+def _correction_block(node: tree.BiasCorrection, times: FloatArray) -> Values:
     rate = decay_of(node)
     return -np.expm1(-rate * times if rate is not None else _log_product(node).evaluate(times))
+
+
+def _theta(node: tree.WeightedTheta) -> ScalarFunction:
+    share = _share(node).scalar
+    return lambda t: 1.0 - share(t)
+
+
+compiled.declare(
+    {
+        tree.Constant: _constant,
+        tree.Time: lambda _node: float,
+        tree.Add: _composed(operator.add),
+        tree.Subtract: _composed(operator.sub),
+        tree.Multiply: _composed(operator.mul),
+        tree.Divide: _composed(_quotient),
+        tree.Power: _power,
+        tree.Maximum: _composed(max),
+        tree.Minimum: _composed(min),
+        tree.Negate: _negative,
+        tree.Function: _function,
+        tree.Join: _join,
+        tree.Periodic: _periodic,
+        tree.Bounded: _bounded,
+        tree.WeightShare: lambda node: _share(node).scalar,
+        tree.WeightedTheta: _theta,
+        tree.BiasCorrection: _correction,
+        tree.Opaque: _opaque,
+    }
+)
+block_of.declare(
+    {
+        tree.Constant: lambda node, _times: float(node.value),
+        tree.Time: lambda _node, times: times,
+        tree.Add: _blocks_of_two(operator.add),
+        tree.Subtract: _blocks_of_two(operator.sub),
+        tree.Multiply: _blocks_of_two(operator.mul),
+        tree.Divide: _blocks_of_two(np.true_divide),
+        tree.Power: _power_block,
+        tree.Maximum: _blocks_of_two(np.maximum),
+        tree.Minimum: _blocks_of_two(np.minimum),
+        tree.Negate: lambda node, times: -node.operand.block(times),
+        tree.Function: lambda node, times: getattr(np, node.name)(node.argument.block(times)),
+        tree.Join: lambda node, times: _joined(node, times, lambda part, at: (part.block(at), 0.0))[0],
+        tree.Periodic: lambda node, times: node.body.block(_in_period(node, times)),
+        tree.Bounded: _bounded_block,
+        tree.WeightShare: lambda node, times: _share(node).evaluate(times),
+        tree.WeightedTheta: lambda node, times: 1.0 - _share(node).evaluate(times),
+        tree.BiasCorrection: _correction_block,
+        tree.Opaque: _opaque_block,
+    }
+)
+
+
+filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error bounds")
+"""Node, array of whole t -> values and bounds on their errors (infinite where nothing is known)."""
+
+
+def filtered(schedule: Schedule, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """u_t at whole t, and bounds on the errors."""
+    with np.errstate(all="ignore"):
+        values, errors = _pair(schedule, times)
+    shape = times.shape
+    values = np.array(np.broadcast_to(values, shape), dtype=np.float64)
+    errors = np.array(np.broadcast_to(errors, shape), dtype=np.float64)
+    errors[~np.isfinite(values) | np.isnan(errors)] = np.inf
+    return values, errors
+
+
+def _pair(node: Schedule, times: FloatArray) -> Pair:
+    return filtered_of[type(node)](node, times)
+
+
+def _pairs_of_two(
+    operation: Callable[[Any, Any], Any], error: Callable[[Any, Pair, Pair], Any]
+) -> Callable[[tree.Binary, FloatArray], Pair]:
+    """left (operation) right, and what the error of the result is, given those of the parts."""
+
+    def rule(node: tree.Binary, times: FloatArray) -> Pair:
+        left, right = _pair(node.left, times), _pair(node.right, times)
+        result = operation(left[0], right[0])
+        return result, error(result, left, right)
+
+    return rule
+
+
+def _exact_or_rounded(node: tree.Constant, _times: FloatArray) -> Pair:
+    number = float(node.value)
+    numerator, denominator = number.as_integer_ratio()
+    exact = numerator * node.value.denominator == node.value.numerator * denominator
+    return number, 0.0 if exact else abs(number) * ULP + _TINY
+
+
+def _error_of_sum(result: Any, left: Pair, right: Pair) -> Any:
+    return left[1] + right[1] + ULP * np.abs(result)
+
+
+def _error_of_product(result: Any, left: Pair, right: Pair) -> Any:
+    (a, da), (b, db) = left, right
+    return np.abs(a) * db + np.abs(b) * da + da * db + ULP * np.abs(result) + _TINY
+
+
+def _error_of_quotient(result: Any, left: Pair, right: Pair) -> Any:
+    (_, da), (b, db) = left, right
+    margin = np.abs(b) - db
+    error = np.true_divide(da + np.abs(result) * db, margin) * (1 + 8 * ULP)
+    return np.where(margin > 0, error + ULP * np.abs(result) + _TINY, np.inf)
+
+
+def _error_of_power(result: Any, left: Pair, right: Pair) -> Any:
+    (a, da), (x, dx) = left, right
+    # d(a^x) = a^x (x da/a + log a dx): to first order, times 2 while it stays small.
+    relative = 2 * (np.abs(x) * np.true_divide(da, np.abs(a)) + np.abs(np.log(np.abs(a))) * dx)
+    error = np.abs(result) * (relative + _LIBRARY) + _TINY
+    error = np.where((relative < 0.1) & (np.asarray(da) < np.abs(a)), error, np.inf)
+    return np.where((np.asarray(a) == 0) & (np.asarray(da) == 0) & (x > dx), 0.0, error)
+
+
+def _larger_error(_result: Any, left: Pair, right: Pair) -> Any:
+    return np.maximum(left[1], right[1])
+
+
+def _root_error(a: Any, da: Any) -> Any:
+    """What sqrt makes of an error; infinite where the argument may be negative."""
+    low: Any = np.maximum(a - da, 0.0)
+    error: Any = np.sqrt(a + da)  # between 0 and 2 da the root is anything up to this
+    smaller: Any = np.minimum(error, np.nan_to_num(np.true_divide(da, np.sqrt(low)), nan=np.inf))
+    return smaller + np.where(a - da >= 0, 0.0, np.inf)
+
+
+def _function_pair(node: tree.Function, times: FloatArray) -> Pair:
+    a, da = _pair(node.argument, times)
+    result: Any = getattr(np, node.name)(a)
+    size: Any = np.abs(result)
+    low: Any = a - da
+    match node.name:
+        case "abs":
+            return result, da
+        case "sin" | "cos":
+            return result, da + _LIBRARY
+        case "sqrt":
+            return result, _root_error(a, da) + ULP * size
+        case "log":
+            return result, np.where(
+                low > 0, np.true_divide(da, low) * (1 + _LIBRARY) + _LIBRARY * size, np.inf
+            )
+        case "log1p":
+            under = (1 + low) * (1 - _LIBRARY)
+            return result, np.where(under > 0, np.true_divide(da, under) + _LIBRARY * size, np.inf)
+        case "exp":
+            return result, size * (np.expm1(da) * (1 + _LIBRARY) + _LIBRARY) + _TINY
+        case _:  # expm1
+            return result, (size + 1) * np.expm1(da) * (1 + _LIBRARY) + _LIBRARY * size
+
+
+def _opaque_pair(node: tree.Opaque, times: FloatArray) -> Pair:
+    # What a callable returns for one t is the number itself; for an array it may round otherwise.
+    block = _called_on_block(node, times) if times.size > 1 else None
+    return (node.block(times), 0.0) if block is None else (block, np.abs(block) * _LIBRARY)
+
+
+def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
+    """The largest relative error of a part over t = 1, ..., last: what a running sum of it can be off."""
+    done, worst = node.known_facts.get("relative error", (0, 0.0))
+    for begin in range(done + 1, int(last) + 1, BLOCK):
+        end = min(begin + BLOCK, int(last) + 1)
+        values, errors = filtered(part, np.arange(begin, end, dtype=np.float64))
+        worst = max(worst, float(np.max(errors / np.abs(values))))
+        node.known_facts["relative error"] = (end - 1, worst)
+    return worst
+
+
+def _share_pair(node: tree.WeightShare, times: FloatArray) -> Pair:
+    if times.max() > _FARTHEST_SUM:
+        return np.nan, np.inf
+    share = node.block(times)
+    return share, share * (_SUM + 8 * _worst_relative_error(node, node.weights, float(times.max()))) + _TINY
+
+
+def _theta_pair(node: tree.WeightedTheta, times: FloatArray) -> Pair:
+    share, error = _pair(node.complement, times)
+    return 1 - share, error + ULP
+
+
+def _correction_pair(node: tree.BiasCorrection, times: FloatArray) -> Pair:
+    if decay_of(node) is not None:
+        result = node.block(times)
+        return result, np.abs(result) * 1e-13
+    if times.max() > _FARTHEST_SUM:
+        return np.nan, np.inf
+    result = node.block(times)
+    # log(1 - m) magnifies the relative error of m where m is close to 1: the factors must stay above 1/100.
+    relative = _worst_relative_error(node, node.factor.complement, float(times.max()))
+    relative = max(relative, _worst_relative_error(node.factor, node.factor, float(times.max())))
+    return result, np.abs(result) * (_SUM + 200 * relative) + _TINY
+
+
+def _negative_pair(node: tree.Negate, times: FloatArray) -> Pair:
+    value, error = _pair(node.operand, times)
+    return -value, error
+
+
+filtered_of.declare(
+    {
+        tree.Constant: _exact_or_rounded,
+        tree.Time: lambda _node, times: (times, np.where(times < 2.0**53, 0.0, times * ULP)),
+        tree.Add: _pairs_of_two(operator.add, _error_of_sum),
+        tree.Subtract: _pairs_of_two(operator.sub, _error_of_sum),
+        tree.Multiply: _pairs_of_two(operator.mul, _error_of_product),
+        tree.Divide: _pairs_of_two(np.true_divide, _error_of_quotient),
+        tree.Power: _pairs_of_two(lambda a, x: np.power(np.asarray(a, dtype=np.float64), x), _error_of_power),
+        tree.Maximum: _pairs_of_two(np.maximum, _larger_error),
+        tree.Minimum: _pairs_of_two(np.minimum, _larger_error),
+        tree.Negate: _negative_pair,
+        tree.Function: _function_pair,
+        tree.Join: lambda node, times: _joined(node, times, _pair),
+        tree.Periodic: lambda node, times: _pair(node.body, _in_period(node, times)),
+        tree.Bounded: lambda node, times: _pair(node.operand, times),
+        tree.WeightShare: _share_pair,
+        tree.WeightedTheta: _theta_pair,
+        tree.BiasCorrection: _correction_pair,
+        tree.Opaque: _opaque_pair,
+    }
+)

@@ -5,7 +5,7 @@ terms it is made of. Here they are those of the scale rho^t t^p (log t)^q (log l
 
 .. math:: u_t = \sum_{i<n} c_i\,s_i(t) + R(t), \qquad s_0 > s_1 > \dots \text{ in order of growth},
 
-with c_i an exact fraction or a range (a range also for what swings: sin t is [-1, 1]). Sums, products,
+with c_i a range: one exact fraction, or all that swings (sin t is [-1, 1]). Sums, products,
 powers, exp, log and sin of expansions are expansions: the leading term is taken out, u = c_0 s_0 (1 + d) with
 d -> 0, and the power series of the function is put in for d. Where leading terms cancel, sqrt(t^2 + 1) - t,
 exact coefficients cancel exactly and the next term leads; where they are not exact, nothing is concluded.
@@ -34,38 +34,32 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
     BITS,
     INFINITY,
+    ONE,
+    SWING,
+    Number,
     Precision,
     Range,
-    apply,
+    ball,
     number,
     point,
     power,
     sign_of,
     value,
 )
-from generic_adam.schedules.enclosure import enclose, factors, oscillation, resolved, share_times_t
-from generic_adam.schedules.growth import (
-    UNIT,
-    UNKNOWN_CONSTANT,
-    ZERO,
-    GeometricBase,
-    Growth,
-    Scale,
-    positive_power,
-)
+from generic_adam.schedules.enclosure import FLAT, enclose, factors, resolved, share_times_t
+from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, function, linear
 from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
 
-Coefficient = fmpq | Range
-
 # How many terms are kept: few first, more where they cancel.
 _COUNTS = (2, 6)
-_HALF = fmpq(1, 2)
 _T = Scale(power=fmpq(1))
 _LOG = Scale(log=fmpq(1))
 _LOGLOG = Scale(loglog=fmpq(1))
 # From here on log log t > 1, so that every scale is a positive function.
 EARLIEST = 16
+
+Term = tuple[Scale, Range]
 
 
 class OffScale(Exception):  # noqa: N818  (an answer, not an error)
@@ -80,50 +74,6 @@ class TooEarly(Exception):  # noqa: N818
     """The series does not converge fast enough at the step from which on a proof is wanted."""
 
 
-def _range(c: Coefficient) -> Range:
-    return c if isinstance(c, Range) else point(c)
-
-
-def _sign(c: Coefficient) -> int:
-    """1, -1, or 0 where it is not known."""
-    return c.sign if isinstance(c, Range) else sign_of(c) or 0
-
-
-def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
-    return a + b if isinstance(a, fmpq) and isinstance(b, fmpq) else _range(a) + _range(b)
-
-
-def _product(a: Coefficient, b: Coefficient) -> Coefficient:
-    return a * b if isinstance(a, fmpq) and isinstance(b, fmpq) else _range(a) * _range(b)
-
-
-def _size(c: Coefficient) -> arb:
-    """An upper bound on abs(c)."""
-    low, high = _range(c).ends
-    return max(abs(low), abs(high))
-
-
-def _to_power(c: Coefficient, exponent: fmpq) -> Coefficient:
-    sign = _sign(c)
-    if not sign or (sign < 0 and exponent.q != 1):
-        raise Unclear
-    if isinstance(c, fmpq):
-        raised = power(c, exponent)
-        return raised if isinstance(raised, fmpq) else point(raised)
-    raised = positive_power(c if sign > 0 else -c, exponent)
-    return -raised if sign < 0 and exponent.p % 2 else raised
-
-
-def _of_function(name: str, c: Coefficient) -> Coefficient:
-    """Exp or log of a coefficient (both increase), sin or cos."""
-    if isinstance(c, fmpq):
-        result = apply(name, c)
-        return result if isinstance(result, fmpq) else point(result)
-    if name in {"sin", "cos"}:
-        return oscillation(name, c)
-    return c.mapped(lambda x: apply(name, x))
-
-
 @dataclass(frozen=True)
 class Rest:
     """What an expansion leaves out.
@@ -136,19 +86,18 @@ class Rest:
 
     scale: Scale
     little: bool = False
-    bound: arb | None = None
+    bound: Number = INFINITY
 
-    @property
-    def known(self) -> arb:
-        """The bound, where there has to be one."""
-        return INFINITY if self.bound is None else self.bound
+    def times(self, scale: Scale, size: Number, little: bool = False) -> Rest:
+        """The product with something of that order and size."""
+        return Rest(self.scale * scale, self.little or little, ball(self.bound * size).upper())
 
 
 @dataclass(frozen=True)
 class Expansion:
     """Terms of falling order, and what is left out (None: nothing)."""
 
-    terms: tuple[tuple[Scale, Coefficient], ...]
+    terms: tuple[Term, ...]
     rest: Rest | None = None
 
     @property
@@ -156,10 +105,23 @@ class Expansion:
         """Whether it is the sequence 0."""
         return not self.terms and self.rest is None
 
+    @property
+    def rests(self) -> list[Rest]:
+        """What is left out, as a list."""
+        return [] if self.rest is None else [self.rest]
 
-def constant(c: Coefficient) -> Expansion:
+    def scaled(self, c: Range, scale: Scale = UNIT) -> Expansion:
+        """c s a."""
+        rest = None if self.rest is None else self.rest.times(scale, c.size)
+        return Expansion(tuple((one * scale, c * other) for one, other in self.terms), rest)
+
+    def __neg__(self) -> Expansion:
+        return Expansion(tuple((scale, -c) for scale, c in self.terms), self.rest)
+
+
+def constant(c: Range) -> Expansion:
     """The expansion of a number."""
-    return Expansion(((UNIT, c),) if not (isinstance(c, fmpq) and c == 0) else ())
+    return Expansion(() if c.is_zero else ((UNIT, c),))
 
 
 class Calculus:
@@ -202,10 +164,10 @@ class Calculus:
         log_of_value = t * rate + scale.power * log + scale.log * loglog + scale.loglog * loglog.log()
         return log_of_value.exp().upper()
 
-    def rests(self, parts: list[Rest]) -> Rest | None:
-        """Several things left out, together."""
-        if not parts:
-            return None
+    def together(self, parts: list[Rest]) -> Rest | None:
+        """Several things left out, as one."""
+        if len(parts) < 2:
+            return parts[0] if parts else None
         top = parts[0]
         for part in parts[1:]:
             order = part.scale.compared_with(top.scale)
@@ -215,120 +177,106 @@ class Calculus:
             return top
         bound = arb(0)
         for part in parts:
-            bound += part.known * self.highest(part.scale / top.scale)
+            bound += part.bound * self.highest(part.scale / top.scale)
         return Rest(top.scale, False, bound.upper())
 
-    def collected(self, terms: list[tuple[Scale, Coefficient]], rests: list[Rest]) -> Expansion:
+    def collected(self, terms: list[Term], rests: list[Rest]) -> Expansion:
         """Equal scales merged, exact zeros dropped, the terms that are too many left out."""
-        merged: list[tuple[Scale, Coefficient]] = []
+        merged: list[Term] = []
         for scale, c in sorted(terms, key=cmp_to_key(lambda a, b: b[0].compared_with(a[0]))):
             if merged and merged[-1][0].compared_with(scale) == 0:
-                merged[-1] = (merged[-1][0], _sum(merged[-1][1], c))
+                merged[-1] = (merged[-1][0], merged[-1][1] + c)
             else:
                 merged.append((scale, c))
-        merged = [(scale, c) for scale, c in merged if not (isinstance(c, fmpq) and c == 0)]
-        rest = self.rests(rests)
-        kept: list[tuple[Scale, Coefficient]] = []
+        rest = self.together(rests)
+        kept: list[Term] = []
         left: list[Rest] = [] if rest is None else [rest]
         for scale, c in merged:
+            if c.is_zero:
+                continue
             hidden = False
             if rest is not None and self.start is None:
                 order = rest.scale.compared_with(scale)
                 hidden = order > 0 or (order == 0 and not rest.little)
             if hidden or len(kept) == self.count:
-                left.append(Rest(scale, False, None if self.start is None else _size(c)))
+                left.append(Rest(scale, False, c.size))
             else:
                 kept.append((scale, c))
-        return Expansion(tuple(kept), self.rests(left))
+        return Expansion(tuple(kept), self.together(left))
 
     def add(self, a: Expansion, b: Expansion) -> Expansion:
-        """A + b."""
-        return self.collected([*a.terms, *b.terms], [one.rest for one in (a, b) if one.rest is not None])
-
-    def scaled(self, a: Expansion, c: Coefficient, scale: Scale = UNIT) -> Expansion:
-        """C s a."""
-        terms = [(one * scale, _product(c, other)) for one, other in a.terms]
-        rest = a.rest
-        if rest is not None:
-            bound = None if rest.bound is None else (rest.bound * _size(c)).upper()
-            rest = Rest(rest.scale * scale, rest.little, bound)
-        return Expansion(tuple(terms), rest)
-
-    def negative(self, a: Expansion) -> Expansion:
-        """-a."""
-        return self.scaled(a, fmpq(-1))
+        """a + b."""
+        return self.collected([*a.terms, *b.terms], a.rests + b.rests)
 
     def subtract(self, a: Expansion, b: Expansion) -> Expansion:
-        """A - b."""
-        return self.add(a, self.negative(b))
+        """a - b."""
+        return self.add(a, -b)
 
     def magnitude(self, a: Expansion) -> Rest:
         """The order of a, with a bound on abs(a)."""
-        parts = [Rest(scale, False, None if self.start is None else _size(c)) for scale, c in a.terms]
-        found = self.rests(parts + ([a.rest] if a.rest is not None else []))
-        return Rest(UNIT, False, arb(0)) if found is None else found
+        parts = [Rest(scale, False, c.size) for scale, c in a.terms]
+        return self.together(parts + a.rests) or Rest(UNIT, False, arb(0))
 
     def multiply(self, a: Expansion, b: Expansion) -> Expansion:
-        """A b."""
+        """a b."""
         if a.is_zero or b.is_zero:
             return Expansion(())
-        terms = [(s * r, _product(c, d)) for s, c in a.terms for r, d in b.terms]
         rests: list[Rest] = []
         for one, other in ((a, b), (b, a)):
             if one.rest is not None:
                 size = self.magnitude(other)
-                bound = None
-                if one.rest.bound is not None and size.bound is not None:
-                    bound = (one.rest.bound * size.bound).upper()
-                rests.append(Rest(one.rest.scale * size.scale, one.rest.little or size.little, bound))
-        return self.collected(terms, rests)
+                rests.append(one.rest.times(size.scale, size.bound, size.little))
+        return self.collected([(s * r, c * d) for s, c in a.terms for r, d in b.terms], rests)
+
+    def divide(self, a: Expansion, b: Expansion) -> Expansion:
+        """a / b."""
+        return self.multiply(a, self.power(b, fmpq(-1)))
 
     def series(
-        self, d: Expansion, coefficients: Callable[[int], Coefficient], tail: Callable[[int, arb], arb]
+        self, d: Expansion, coefficients: Callable[[int], fmpq], tail: Callable[[int, arb], arb]
     ) -> Expansion:
         """sum_k c_k d^k for d -> 0, with abs(R_n) <= tail(n, sup abs(d)) abs(d)^n."""
         if d.is_zero:
-            return constant(coefficients(0))
+            return constant(point(coefficients(0)))
         size = self.magnitude(d)
         if not self.fades(size):
             raise Unclear
         n = self.count
-        bound = None
+        bound = INFINITY
         if self.start is not None:
-            largest = (size.known * self.highest(size.scale)).upper()
-            if not largest <= _HALF:
+            largest = (size.bound * self.highest(size.scale)).upper()
+            if not largest <= fmpq(1, 2):
                 raise TooEarly
-            bound = (tail(n, largest) * size.known**n).upper()
-        result = constant(coefficients(n - 1))
+            bound = (tail(n, largest) * size.bound**n).upper()
+        result = constant(point(coefficients(n - 1)))
         for k in range(n - 2, -1, -1):
-            result = self.add(self.multiply(result, d), constant(coefficients(k)))
-        cut = Rest(size.scale ** fmpq(n), size.little, bound)
-        exact = all(isinstance(c := coefficients(k), fmpq) and c == 0 for k in range(n, n + 4))
-        return result if exact else self.add(result, Expansion((), cut))
+            result = self.add(self.multiply(result, d), constant(point(coefficients(k))))
+        if all(coefficients(k) == 0 for k in range(n, n + 4)):
+            return result
+        return self.add(result, Expansion((), Rest(size.scale ** fmpq(n), size.little, bound)))
 
     def fades(self, rest: Rest) -> bool:
         """Whether something left out tends to 0, or at least has a bound."""
         return rest.scale.trend < 0 or (rest.scale.trend == 0 and (rest.little or self.start is not None))
 
-    def lead(self, a: Expansion) -> tuple[Scale, Coefficient, Expansion]:
+    def lead(self, a: Expansion) -> tuple[Scale, Range, Expansion]:
         """(s, c, d) with a = c s (1 + d), d -> 0."""
-        if not a.terms:
+        if not a.terms or not a.terms[0][1].sign:
             raise Unclear
-        (scale, c), lower = a.terms[0], a.terms[1:]
-        if not _sign(c):
-            raise Unclear
+        scale, c = a.terms[0]
         if a.rest is not None:
             order = a.rest.scale.compared_with(scale)
             if order > 0 or (order == 0 and not a.rest.little):
                 raise Unclear
-        inverse = _to_power(c, fmpq(-1))
-        return scale, c, self.scaled(Expansion(lower, a.rest), inverse, scale ** fmpq(-1))
+        return scale, c, Expansion(a.terms[1:], a.rest).scaled(c ** fmpq(-1), scale ** fmpq(-1))
 
     def power(self, a: Expansion, exponent: fmpq) -> Expansion:
         """a^exponent."""
         if a.is_zero and exponent > 0:
             return a
         scale, c, d = self.lead(a)
+        if c.sign < 0 and exponent.q != 1:
+            raise Unclear
 
         def binomial(k: int) -> fmpq:
             result = fmpq(1)
@@ -341,76 +289,52 @@ class Calculus:
             factor = arb(2) ** (n - exponent) if exponent < n else arb(1.5) ** (exponent - n)
             return abs(arb(binomial(n))) * factor
 
-        return self.scaled(self.series(d, binomial, tail), _to_power(c, exponent), scale**exponent)
+        return self.series(d, binomial, tail).scaled(c**exponent, scale**exponent)
 
     def logarithm(self, a: Expansion) -> Expansion:
-        """Log a."""
+        """log a."""
         scale, c, d = self.lead(a)
-        if _sign(c) < 0 or scale.loglog:
+        if c.sign < 0 or scale.loglog:
             raise OffScale
-        terms: list[tuple[Scale, Coefficient]] = [(_LOG, scale.power), (_LOGLOG, scale.log)]
-        if scale.rho.sign_of_log:
-            rate = point(scale.rho.log_at(BITS)) if scale.rho.factors else scale.rho.exponent_of_e
-            terms.append((_T, rate))
-        terms.append((UNIT, _of_function("log", c)))
+        rate = scale.rho.log_at(BITS) if scale.rho.factors else scale.rho.exponent_of_e
+        leading = ((_T, rate), (_LOG, scale.power), (_LOGLOG, scale.log))
+        terms: list[Term] = [(one, point(part)) for one, part in leading]
         small = self.series(
             d,
             lambda k: fmpq((-1) ** (k + 1), k) if k else fmpq(0),
             lambda n, largest: (1 / (1 - largest)) ** n / n,
         )
-        return self.add(self.collected(terms, []), small)
+        return self.add(self.collected([*terms, (UNIT, c.image("log"))], []), small)
 
     def exponential(self, a: Expansion, base: Fraction | None = None) -> Expansion:
         """base^a for a number base > 0, e by default."""
         if a.rest is not None and not self.fades(a.rest):
             raise Unclear
-        scale, factor, small = UNIT, constant(fmpq(1)), list[tuple[Scale, Coefficient]]()
-        log_base: Coefficient = fmpq(1) if base is None else _of_function("log", number(base))
+        scale, factor, small = UNIT, ONE, list[Term]()
+        log_base = ONE if base is None else point(number(base)).image("log")
         for one, c in a.terms:
             if one.trend < 0:
-                small.append((one, _product(c, log_base)))
-            elif one.trend == 0:
-                factor = constant(self._constant_power(c, base))
+                small.append((one, c * log_base))
+            elif one.trend > 0:
+                scale = scale * _geometric(one, c, base)
+            elif base is not None and c.number is not None:
+                factor = point(power(number(base), c.number))
             else:
-                scale = scale * self._geometric(one, c, base)
-        rest = a.rest
-        if rest is not None and rest.bound is not None:
-            rest = Rest(rest.scale, rest.little, (rest.bound * _size(log_base)).upper())
+                factor = (c * log_base).image("exp")
+        rests = [rest.times(UNIT, log_base.size) for rest in a.rests]
         grown = self.series(
-            self.collected(small, [rest] if rest is not None else []),
+            self.collected(small, rests),
             lambda k: fmpq(1, math.factorial(k)),
             lambda n, largest: largest.exp() / math.factorial(n),
         )
-        return self.multiply(self.scaled(factor, fmpq(1), scale), grown)
-
-    @staticmethod
-    def _constant_power(c: Coefficient, base: Fraction | None) -> Coefficient:
-        if base is None:
-            return _of_function("exp", c)
-        if isinstance(c, fmpq):
-            raised = power(number(base), c)
-            return raised if isinstance(raised, fmpq) else point(raised)
-        return _of_function("exp", _product(c, _of_function("log", number(base))))
-
-    @staticmethod
-    def _geometric(scale: Scale, c: Coefficient, base: Fraction | None) -> Scale:
-        """base^(c s) as a scale: rho^t for s = t, t^c for s = log t, (log t)^c for s = log log t."""
-        if isinstance(c, Range):
-            raise OffScale
-        if scale == _T:
-            return Scale(GeometricBase(c) if base is None else GeometricBase.from_rational(base) ** c)
-        if base is None and scale == _LOG:
-            return Scale(power=c)
-        if base is None and scale == _LOGLOG:
-            return Scale(log=c)
-        raise OffScale
+        return grown.scaled(factor, scale)
 
     def oscillation(self, name: str, a: Expansion) -> Expansion:
-        """Sin a or cos a."""
+        """sin a or cos a."""
         if any(scale.trend > 0 for scale, _ in a.terms) or (a.rest is not None and a.rest.scale.trend >= 0):
-            return constant(Range(arb(-1), arb(1)))
+            return constant(SWING)
         small = tuple((scale, c) for scale, c in a.terms if scale.trend < 0)
-        middle: Coefficient = next((c for scale, c in a.terms if scale.trend == 0), fmpq(0))
+        middle = next((c for scale, c in a.terms if scale.trend == 0), FLAT)
 
         def part(shift: int) -> Expansion:
             # The derivatives of sin at 0 are 0, 1, 0, -1; those of cos come one later.
@@ -422,13 +346,8 @@ class Calculus:
 
         sine, cosine = part(0), part(1)
         if name == "sin":
-            return self.add(
-                self.scaled(cosine, _of_function("sin", middle)),
-                self.scaled(sine, _of_function("cos", middle)),
-            )
-        return self.subtract(
-            self.scaled(cosine, _of_function("cos", middle)), self.scaled(sine, _of_function("sin", middle))
-        )
+            return self.add(cosine.scaled(middle.image("sin")), sine.scaled(middle.image("cos")))
+        return self.subtract(cosine.scaled(middle.image("cos")), sine.scaled(middle.image("sin")))
 
     def sign(self, a: Expansion) -> int:
         """The sign of a eventually, or for every t >= start; 0 for the sequence 0."""
@@ -437,9 +356,9 @@ class Calculus:
         _, c, d = self.lead(a)
         if self.start is not None and not d.is_zero:
             size = self.magnitude(d)
-            if not size.known * self.highest(size.scale) < 1:
+            if not size.bound * self.highest(size.scale) < 1:
                 raise TooEarly
-        return _sign(c)
+        return c.sign
 
     def largest(self, a: Expansion, b: Expansion) -> Expansion:
         """max(a, b): the one that is ahead, or what holds both where they cross for ever."""
@@ -452,65 +371,52 @@ class Calculus:
         leading: list[Range] = []
         others: list[Rest] = []
         for one in (a, b):
-            at_top = [c for scale, c in one.terms if scale.compared_with(top) == 0]
-            leading.append(_range(at_top[0]) if at_top else point(fmpq(0)))
+            leading.append(next((c for scale, c in one.terms if scale.compared_with(top) == 0), FLAT))
             lower = Expansion(tuple(term for term in one.terms if term[0].compared_with(top)), one.rest)
             if not lower.is_zero:
                 others.append(self.magnitude(lower))
-        low = max(one.low for one in leading)
-        return self.collected([(top, Range(low, max(one.high for one in leading)))], others)
+        return self.collected([(top, leading[0].largest(leading[1]))], others)
+
+    def smallest(self, a: Expansion, b: Expansion) -> Expansion:
+        """min(a, b)."""
+        return -self.largest(-a, -b)
 
     def absolute(self, a: Expansion) -> Expansion:
         """abs(a)."""
         try:
-            return a if self.sign(a) >= 0 else self.negative(a)
+            return a if self.sign(a) >= 0 else -a
         except Unclear:
             if not a.terms:
                 raise
         (top, c), rest = a.terms[0], Expansion(a.terms[1:], a.rest)
-        return self.collected(
-            [(top, Range(arb(0), _size(c)))], [] if rest.is_zero else [self.magnitude(rest)]
-        )
+        return self.collected([(top, c.image("abs"))], [] if rest.is_zero else [self.magnitude(rest)])
+
+
+def _geometric(scale: Scale, c: Range, base: Fraction | None) -> Scale:
+    """base^(c s) as a scale: rho^t for s = t, t^c for s = log t, (log t)^c for s = log log t."""
+    exponent = c.number
+    if exponent is not None:
+        if scale == _T:
+            rho = GeometricBase(exponent)
+            return Scale(rho if base is None else GeometricBase.from_rational(base) ** exponent)
+        if base is None and scale == _LOG:
+            return Scale(power=exponent)
+        if base is None and scale == _LOGLOG:
+            return Scale(log=exponent)
+    raise OffScale
 
 
 expansion_of: Table[Callable[[Any, Calculus], Expansion]] = Table("expansions at infinity")
 """Node, calculus -> its expansion; raises OffScale, Unclear or TooEarly where there is none."""
 
 
-@expansion_of.rule(tree.Constant)
-def _(node: tree.Constant, _: Calculus) -> Expansion:
-    return constant(number(node.value))
+def _of_two(
+    operation: Callable[[Calculus, Expansion, Expansion], Expansion],
+) -> Callable[[tree.Binary, Calculus], Expansion]:
+    return lambda node, calculus: operation(calculus, calculus.expand(node.left), calculus.expand(node.right))
 
 
-@expansion_of.rule(tree.Time)
-def _(_node: tree.Time, _: Calculus) -> Expansion:
-    return Expansion(((_T, fmpq(1)),))
-
-
-_OF_TWO: dict[type[Schedule], Callable[[Calculus, Expansion, Expansion], Expansion]] = {
-    tree.Add: Calculus.add,
-    tree.Subtract: Calculus.subtract,
-    tree.Multiply: Calculus.multiply,
-    tree.Divide: lambda calculus, a, b: calculus.multiply(a, calculus.power(b, fmpq(-1))),
-    tree.Maximum: Calculus.largest,
-    tree.Minimum: lambda calculus, a, b: calculus.negative(
-        calculus.largest(calculus.negative(a), calculus.negative(b))
-    ),
-}
-
-
-@expansion_of.rule(*_OF_TWO)
-def _(node: tree.Binary, calculus: Calculus) -> Expansion:
-    return _OF_TWO[type(node)](calculus, calculus.expand(node.left), calculus.expand(node.right))
-
-
-@expansion_of.rule(tree.Negate)
-def _(node: tree.Negate, calculus: Calculus) -> Expansion:
-    return calculus.negative(calculus.expand(node.operand))
-
-
-@expansion_of.rule(tree.Power)
-def _(node: tree.Power, calculus: Calculus) -> Expansion:
+def _power(node: tree.Power, calculus: Calculus) -> Expansion:
     base, exponent = node.left, node.right
     if isinstance(exponent, tree.Constant):
         return calculus.power(calculus.expand(base), number(exponent.value))
@@ -520,54 +426,46 @@ def _(node: tree.Power, calculus: Calculus) -> Expansion:
     return calculus.exponential(product)
 
 
-@expansion_of.rule(tree.Function)
-def _(node: tree.Function, calculus: Calculus) -> Expansion:
+def _function(node: tree.Function, calculus: Calculus) -> Expansion:
     inner = calculus.expand(node.argument)
-    one = constant(fmpq(1))
     match node.name:
         case "sqrt":
-            return calculus.power(inner, _HALF)
+            return calculus.power(inner, fmpq(1, 2))
         case "log":
             return calculus.logarithm(inner)
         case "log1p":
-            return calculus.logarithm(calculus.add(inner, one))
+            return calculus.logarithm(calculus.add(inner, constant(ONE)))
         case "exp":
             return calculus.exponential(inner)
         case "expm1":
-            return calculus.subtract(calculus.exponential(inner), one)
+            return calculus.subtract(calculus.exponential(inner), constant(ONE))
         case "abs":
             return calculus.absolute(inner)
         case _:
             return calculus.oscillation(node.name, inner)
 
 
-@expansion_of.rule(tree.Join)
-def _(node: tree.Join, calculus: Calculus) -> Expansion:
+def _join(node: tree.Join, calculus: Calculus) -> Expansion:
     if calculus.start is not None and calculus.start < node.threshold:
         raise TooEarly
     return calculus.expand(node.after)
 
 
-@expansion_of.rule(tree.Periodic, tree.Bounded)
-def _(node: Schedule, _: Calculus) -> Expansion:
-    bounds = enclose(node, 1).range
+def _by_range(node: Schedule, start: int = 1) -> Expansion:
+    bounds = enclose(node, start).range
     if not bounds.is_finite:
         raise OffScale
     return constant(bounds)
 
 
-@expansion_of.rule(tree.Opaque)
-def _(_node: tree.Opaque, _: Calculus) -> Expansion:
+def _off_scale(_node: Schedule, _calculus: Calculus) -> Expansion:
     raise OffScale
 
 
-@expansion_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare, calculus: Calculus) -> Expansion:
+def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     if calculus.start is not None:
         scaled = share_times_t(node, calculus.start)
-        if scaled is not None:
-            return Expansion(((Scale(power=fmpq(-1)), scaled),))
-        return _by_range(node, calculus.start)
+        return _by_range(node, calculus.start) if scaled is None else Expansion(((_T ** fmpq(-1), scaled),))
     weights = node.weights.growth
     sums = None if weights is None or weights.sign <= 0 else weights.partial_sums()
     if weights is None or sums is None:
@@ -576,7 +474,7 @@ def _(node: tree.WeightShare, calculus: Calculus) -> Expansion:
         # w_t/W_t tends to 1 - 1/rho, up to the swing of the coefficient.
         limit = point(-(-weights.rho.log_at(BITS)).expm1())
         swing = weights.coefficient
-        share = limit if swing.low == swing.high else (swing / swing * limit).meet(Range(arb(0), arb(1)))
+        share = limit if swing.low == swing.high else (swing / swing * limit).meet(Range(fmpq(0), fmpq(1)))
         return Expansion(((UNIT, share),), Rest(UNIT, True))
     # W_0 counts beside a convergent sum; only its being a positive constant is used.
     inverse = (UNKNOWN_CONSTANT if sums.trend == 0 else sums).inverse()
@@ -586,23 +484,14 @@ def _(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     return Expansion(((share.scale, share.coefficient),), Rest(share.scale, True))
 
 
-def _by_range(node: Schedule, start: int) -> Expansion:
-    facts = enclose(node, start)
-    if not facts.range.is_finite:
-        raise OffScale
-    return constant(facts.range)
+def _theta(node: tree.WeightedTheta, calculus: Calculus) -> Expansion:
+    return calculus.subtract(constant(ONE), calculus.expand(node.complement))
 
 
-@expansion_of.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta, calculus: Calculus) -> Expansion:
-    return calculus.subtract(constant(fmpq(1)), calculus.expand(node.complement))
-
-
-@expansion_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
+def _correction(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
     if isinstance(node.factor, tree.Constant):
         rho = GeometricBase.from_rational(node.factor.value)
-        return calculus.collected([(UNIT, fmpq(1)), (Scale(rho), fmpq(-1))], [])
+        return calculus.collected([(UNIT, ONE), (Scale(rho), -ONE)], [])
     if calculus.start is not None:
         return _by_range(node, calculus.start)
     # It rises from 1 - factor_1 to a limit of at most 1, and tends to 1 where the product tends to 0.
@@ -611,8 +500,32 @@ def _(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
     if sums is None:
         raise OffScale
     if sums.trend > 0:
-        return Expansion(((UNIT, fmpq(1)),), Rest(UNIT, True))
-    return constant(Range(point(value(node, 1)).low, arb(1), True))
+        return Expansion(((UNIT, ONE),), Rest(UNIT, True))
+    return constant(Range(point(value(node, 1)).low, fmpq(1), True))
+
+
+expansion_of.declare(
+    {
+        tree.Constant: lambda node, _calculus: constant(point(number(node.value))),
+        tree.Time: lambda _node, _calculus: Expansion(((_T, ONE),)),
+        tree.Add: _of_two(Calculus.add),
+        tree.Subtract: _of_two(Calculus.subtract),
+        tree.Multiply: _of_two(Calculus.multiply),
+        tree.Divide: _of_two(Calculus.divide),
+        tree.Power: _power,
+        tree.Maximum: _of_two(Calculus.largest),
+        tree.Minimum: _of_two(Calculus.smallest),
+        tree.Negate: lambda node, calculus: -calculus.expand(node.operand),
+        tree.Function: _function,
+        tree.Join: _join,
+        tree.Periodic: lambda node, _calculus: _by_range(node),
+        tree.Bounded: lambda node, _calculus: _by_range(node),
+        tree.WeightShare: _share,
+        tree.WeightedTheta: _theta,
+        tree.BiasCorrection: _correction,
+        tree.Opaque: _off_scale,
+    }
+)
 
 
 @order_of.rule(*NODES)
@@ -633,7 +546,7 @@ def _(node: Schedule) -> Growth | None:
                 scale, c = found.terms[0]
                 if found.rest is not None and found.rest.scale.compared_with(scale) > 0:
                     continue
-                known = Growth(_range(c), scale)
+                known = Growth(c, scale)
                 if known.sign:
                     return known
     return known
@@ -710,6 +623,17 @@ def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> in
     return found if found and p * q < 0 and found == sign_of(number(p)) else None
 
 
+_OUTER: dict[str, Callable[[Schedule], Schedule]] = {
+    "sqrt": lambda x: 1 / (2 * function("sqrt", x)),
+    "log": lambda x: 1 / x,
+    "log1p": lambda x: 1 / (1 + x),
+    "exp": lambda x: function("exp", x),
+    "expm1": lambda x: function("exp", x),
+    "sin": lambda x: function("cos", x),
+    "cos": lambda x: -function("sin", x),
+}
+
+
 def derivative(node: Schedule) -> Schedule:  # noqa: C901, PLR0912  (one rule a node)
     """u'(t) of a schedule without joins, kinks, running sums and callables; raises OffScale for those."""
     match node:
@@ -735,27 +659,9 @@ def derivative(node: Schedule) -> Schedule:  # noqa: C901, PLR0912  (one rule a 
             if not base.is_constant:
                 inside = inside + exponent * derivative(base) / base
             return node * inside
-        case tree.Function(name, argument):
-            return _outer(name, argument) * derivative(argument)
+        case tree.Function(name, argument) if name in _OUTER:
+            return _OUTER[name](argument) * derivative(argument)
         case tree.BiasCorrection(factor) if factor.is_constant:
             return -(factor ** tree.Time()) * function("log", factor)
-        case _:
-            raise OffScale
-
-
-def _outer(name: str, x: Schedule) -> Schedule:
-    match name:
-        case "sqrt":
-            return 1 / (2 * function("sqrt", x))
-        case "log":
-            return 1 / x
-        case "log1p":
-            return 1 / (1 + x)
-        case "exp" | "expm1":
-            return function("exp", x)
-        case "sin":
-            return function("cos", x)
-        case "cos":
-            return -function("sin", x)
         case _:
             raise OffScale

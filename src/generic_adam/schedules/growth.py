@@ -12,10 +12,7 @@ from flint import arb, fmpq
 
 from generic_adam.schedules.balls import (
     BITS,
-    INFINITY,
-    NOT_NEGATIVE,
     POSITIVE,
-    Number,
     Precision,
     Range,
     above,
@@ -24,10 +21,9 @@ from generic_adam.schedules.balls import (
     nearest,
     number,
     point,
-    power,
     sign_of,
 )
-from generic_adam.schedules.cached import cached_attribute
+from generic_adam.schedules.tree import cached_attribute
 
 NOTHING = fmpq(0)
 
@@ -53,11 +49,6 @@ class GeometricBase:
     def from_rational(cls, value: Fraction) -> GeometricBase:
         """The base equal to a positive rational number."""
         return cls(NOTHING, _coprime({value.numerator: fmpq(1), value.denominator: fmpq(-1)}))
-
-    @classmethod
-    def from_exponential(cls, exponent: Fraction) -> GeometricBase:
-        """The base e^exponent."""
-        return cls(number(exponent), ())
 
     def __mul__(self, other: GeometricBase) -> GeometricBase:
         if other is ONE:
@@ -229,18 +220,10 @@ class Growth:
 
     @classmethod
     def of(
-        cls,
-        low: Number | float,
-        high: Number | float | None = None,
-        rho: GeometricBase = ONE,
-        power: Fraction = Fraction(0),
-        log: Fraction = Fraction(0),
-        loglog: Fraction = Fraction(0),
+        cls, coefficient: int, power: Fraction, log: Fraction = Fraction(0), loglog: Fraction = Fraction(0)
     ) -> Growth:
-        """A growth from the ends of its coefficient (one number for both) and its exponents."""
-        bottom = point(arb(low))
-        top = bottom if high is None else point(arb(high))
-        return cls(Range(bottom.low, top.high), Scale(rho, number(power), number(log), number(loglog)))
+        """c t^p (log t)^q (log log t)^w."""
+        return cls(point(fmpq(coefficient)), Scale(ONE, number(power), number(log), number(loglog)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Balls do not travel: the ends go as the floats around them, the sign apart.
@@ -279,7 +262,7 @@ class Growth:
     @property
     def is_zero(self) -> bool:
         """Whether the sequence is 0 from some t on."""
-        return bool(self.coefficient.low == 0 and self.coefficient.high == 0)
+        return self.coefficient.is_zero
 
     @property
     def sign(self) -> int:
@@ -296,7 +279,7 @@ class Growth:
         """The limit as a float where the sequence has one that is known to 20 bits, else None."""
         if self.trend < 0 or self.is_zero:
             return 0.0
-        low, high = self.coefficient.ends
+        low, high = self.coefficient.low, self.coefficient.high
         known = self.trend == 0 and self.sign and self.coefficient.is_finite
         return nearest((low + high) / 2) if known and abs(high - low) * 2**20 <= abs(low) else None
 
@@ -329,8 +312,7 @@ class Growth:
 
     def _raised(self, exponent: Fraction) -> Growth:
         with Precision():
-            raised = positive_power(self.coefficient if self.sign > 0 else -self.coefficient, exponent)
-            return Growth(raised if self.sign > 0 else -raised, self.scale**exponent)
+            return Growth(self.coefficient ** number(exponent), self.scale**exponent)
 
     def partial_sums(self) -> Growth | None:
         """The growth of sum_{t<=T} u_t for u > 0 (theory: the rules of the scale), or None off the scale."""
@@ -368,21 +350,11 @@ class Growth:
         """The growth of max(u, v) for u, v > 0."""
         order = self.compared_with(other)
         if order == 0:
-            one, two = self.coefficient, other.coefficient
-            return Growth(Range(max(one.low, two.low), max(one.high, two.high), True), self.scale)
+            return Growth(self.coefficient.largest(other.coefficient), self.scale)
         return self if order > 0 else other
 
     def __str__(self) -> str:
         return "0" if self.is_zero else self.scale.text("t")
-
-
-def positive_power(base: Range, exponent: Fraction | fmpq) -> Range:
-    """x^exponent for every x >= 0 of the range."""
-    base = base.meet(NOT_NEGATIVE)
-    if exponent < 0:
-        return positive_power(Range(arb(1), arb(1)) / base, -exponent)
-    exact = number(exponent)
-    return base.mapped(lambda x: power(x, exact) if x.is_finite() else INFINITY, base.sign > 0)
 
 
 def _growth_from_floats(low: float, high: float, nonzero: bool, scale: Scale) -> Growth:
@@ -394,8 +366,8 @@ def scale_text(growth: Growth, variable: str) -> str:
     return growth.scale.text(variable)
 
 
-ZERO = Growth(Range(arb(0), arb(0)))
-CONSTANT = Growth(Range(arb(1), arb(1)))
+ZERO = Growth(Range(NOTHING, NOTHING))
+CONSTANT = Growth.of(1, Fraction(0))
 UNKNOWN_CONSTANT = Growth(POSITIVE)
 """The growth of a sequence between two positive constants that are not known."""
-LINEAR = Growth(Range(arb(1), arb(1)), Scale(power=fmpq(1)))
+LINEAR = Growth.of(1, Fraction(1))

@@ -20,9 +20,8 @@ from typing import Any, final
 import numpy as np
 
 from generic_adam.schedules import tree
-from generic_adam.schedules.cached import cached_attribute
 from generic_adam.schedules.growth import Growth
-from generic_adam.schedules.tree import FloatArray, Schedule
+from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
 
 Integrand = Callable[[FloatArray], FloatArray]
 

@@ -6,6 +6,7 @@ that equal text means equal schedule, and `1 - theta` keeps all its digits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from generic_adam.errors import ScheduleError
@@ -46,27 +47,80 @@ def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
             return None
 
 
-def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
-    """(c, p) if the schedule is, by its form, exactly c t^p for every t; else None."""
-    match schedule:
-        case tree.Constant(value):
-            return value, Fraction(0)
-        case tree.Time():
-            return Fraction(1), Fraction(1)
-        case tree.Multiply(left, right):
-            first, second = as_power_of_t(left), as_power_of_t(right)
-            return None if first is None or second is None else (first[0] * second[0], first[1] + second[1])
-        case tree.Divide(left, right):
-            first, second = as_power_of_t(left), as_power_of_t(right)
-            if first is None or second is None or second[0] == 0:
-                return None
-            return first[0] / second[0], first[1] - second[1]
-        case tree.Function("sqrt", tree.Time()):
-            return Fraction(1), Fraction(1, 2)
-        case tree.Power(tree.Time(), tree.Constant(exponent)):
-            return Fraction(1), exponent
+def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction] | None:
+    """(c, a, b) where the expression is c^(a t + b) with a number c > 0 (None for e) and a != 0, else None."""
+    match node:
+        case tree.Power(tree.Constant(base), exponent) if base > 0:
+            line = as_linear(exponent)
+        case tree.Function("exp", exponent):
+            base, line = None, as_linear(exponent)
         case _:
             return None
+    return None if line is None or not line[0] else (base, *line)
+
+
+def _positive(node: Schedule) -> bool:
+    """Whether u_t > 0 for every t >= 1, by a look at its form."""
+    line = as_linear(node)
+    if line is not None:
+        return line[0] >= 0 and line[0] + line[1] > 0
+    return as_exponential(node) is not None
+
+
+def factored(
+    schedule: Schedule, positive: Callable[[Schedule], bool] = _positive
+) -> dict[Schedule, Fraction]:
+    """u = prod base_i ^ exponent_i, equal bases collected; (t+1)^-0.5 / sqrt(1/(t+1)) has none left.
+
+    Args:
+        schedule: u.
+        positive: what tells that a part is positive: sqrt(x y) is sqrt(x) sqrt(y), and sqrt(x^2) is x, only
+            where x and y are.
+    """
+    found: dict[Schedule, Fraction] = {}
+
+    def collect(node: Schedule, exponent: Fraction) -> None:
+        match node:
+            case tree.Power(base, tree.Constant()) if exponent.denominator > 1 and not positive(base):
+                pass
+            case tree.Multiply(left, right) | tree.Divide(left, right) if exponent.denominator > 1 and not (
+                positive(left) and positive(right)
+            ):
+                pass
+            case tree.Multiply(left, right):
+                collect(left, exponent)
+                return collect(right, exponent)
+            case tree.Divide(left, right):
+                collect(left, exponent)
+                return collect(right, -exponent)
+            case tree.Power(base, tree.Constant(value)):
+                return collect(base, exponent * value)
+            case tree.Function("sqrt", argument):
+                return collect(argument, exponent / 2)
+            case tree.Constant(value) if value == 1:
+                return None
+            case _:
+                pass
+        total = found.pop(node, Fraction(0)) + exponent
+        if total:
+            found[node] = total
+        return None
+
+    collect(schedule, Fraction(1))
+    return found
+
+
+def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:
+    """(c, p) if the schedule is, by its form, exactly c t^p for every t; else None."""
+    factor, power = Fraction(1), Fraction(0)
+    for base, exponent in factored(schedule).items():
+        if isinstance(base, tree.Time):
+            power = exponent
+        elif isinstance(base, tree.Constant) and _folds_exactly(base.value, exponent):
+            factor *= base.value ** int(exponent)
+        else:
+            return None
+    return factor, power
 
 
 def linear(slope: Fraction, offset: Fraction) -> Schedule:

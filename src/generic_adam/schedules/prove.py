@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, resolved
+from generic_adam.schedules.evaluate import BLOCK, ULP, filtered
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
-from generic_adam.schedules.scan import first_not, first_rise
-from generic_adam.schedules.tree import Schedule
+from generic_adam.schedules.tree import FloatArray, Schedule
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
 BEGINNINGS = (64, 1024, 8192, 65_536)
@@ -183,4 +185,47 @@ def _search_later(
         if refutes(t):
             # Not necessarily the first step of all, but one whose predecessor does not refute it.
             return bisect.bisect_left(range(good + 1, t + 1), True, key=refutes) + good + 1
+    return None
+
+
+def blocks(first: int, last: int, budget: Budget) -> Iterator[tuple[int, FloatArray]]:
+    """The steps first..last in blocks: the first t and the array of t."""
+    for begin in range(first, last + 1, BLOCK):
+        budget.check(begin)
+        yield begin, np.arange(begin, min(begin + BLOCK, last + 1), dtype=np.float64)
+
+
+def first_not(schedule: Schedule, first: int, last: int, budget: Budget, *, zero: bool = False) -> int | None:
+    """The first t of first..last with u_t <= 0 (with zero=True: u_t < 0), or None; proved for every t."""
+    for begin, times in blocks(first, last, budget):
+        values, errors = filtered(schedule, times)
+        for index in np.flatnonzero(~(values > errors)):
+            t = begin + int(index)
+            budget.ask(t)
+            if not values[index] < -errors[index]:
+                found = sign(schedule, t)
+                if found is None:
+                    raise Undecided(f"no precision tells the sign at t = {t:,}")
+                if found > 0 or (zero and found == 0):
+                    continue
+            return t
+    return None
+
+
+def first_rise(schedule: Schedule, first: int, last: int, budget: Budget) -> int | None:
+    """The first t of first..last, first >= 2, with u_t > u_{t-1}, or None; proved for every t."""
+    for begin, times in blocks(first, last, budget):
+        values, errors = filtered(schedule, np.concatenate([[begin - 1.0], times]))
+        steps = np.diff(values)
+        margin = errors[1:] + errors[:-1] + ULP * np.abs(steps)
+        for index in np.flatnonzero(~((steps < -margin) | ((steps <= 0) & (margin == 0)))):
+            t = begin + int(index)
+            budget.ask(t)
+            if not steps[index] > margin[index]:
+                found = sign_of_step(schedule, t)
+                if found is None:
+                    raise Undecided(f"no precision tells whether it moves between t = {t - 1:,} and {t:,}")
+                if found <= 0:
+                    continue
+            return t
     return None

@@ -11,15 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import NAN, Precision, Range, above, ball, below, number, value
+from generic_adam.schedules.balls import NAN, ONE, Number, Precision, above, ball, below, number, point, value
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import (
     FLAT,
-    Elasticity,
     collected,
     enclose,
     factors,
@@ -27,10 +26,9 @@ from generic_adam.schedules.enclosure import (
     settled,
     share_times_t,
 )
+from generic_adam.schedules.evaluate import filtered
 from generic_adam.schedules.expansion import tail_direction
-from generic_adam.schedules.growth import positive_power
-from generic_adam.schedules.prove import BEGINNINGS, stretches
-from generic_adam.schedules.scan import blocks, filtered
+from generic_adam.schedules.prove import BEGINNINGS, blocks, stretches
 from generic_adam.schedules.tree import Schedule, contains, walk
 
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
@@ -66,12 +64,12 @@ class _Running:
         self.constant = arb(1)
         self.exact = True
 
-    def take(self, smallest: arb, largest: arb) -> None:
+    def take(self, smallest: Number, largest: Number) -> None:
         """Values that begin no lower than `smallest`, then reach `largest` at most."""
-        floor = smallest.lower() if self.least is None else min(smallest.lower(), self.least)
-        if largest > floor:
-            self.constant = max(self.constant, (largest / floor).upper())
-        self.least = floor
+        low = ball(smallest).lower()
+        self.least = low if self.least is None else min(low, self.least)
+        if largest > self.least:
+            self.constant = max(self.constant, (largest / self.least).upper())
 
     def walk(self, schedule: Schedule, first: int, last: int, budget: Budget) -> None:
         """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
@@ -82,12 +80,10 @@ class _Running:
             if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
                 for t in range(begin, begin + len(times)):
                     budget.ask(t)
-                    one = ball(value(schedule, t))
+                    one = value(schedule, t)
                     if not one > 0:
                         raise Undecided(f"no precision tells how large it is at t = {t:,}")
-                    if self.least is not None and one > self.least:
-                        self.constant = max(self.constant, (one / self.least).upper())
-                    self.least = one.lower() if self.least is None else min(self.least, one.lower())
+                    self.take(one, one)
                 continue
             before = np.minimum(np.concatenate([[least], np.minimum.accumulate(lowest)[:-1]]), least)
             rise = float(np.max(highest / before)) * (1 + 1e-15)
@@ -177,7 +173,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
     low = enclose(piece, done, stop).range.low
     if math.isfinite(stop) and not low > 0:
         raise Undecided("no form bounds it from below")
-    running.least = min(low, running.least) if running.least is not None else low
+    running.take(low, low)
 
 
 def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> bool:
@@ -187,18 +183,18 @@ def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start:
         direction = tail_direction(piece, start)
     if direction is None:
         return False
-    first = ball(value(schedule, start))
+    first, last = value(schedule, start), NAN
+    growth = piece.growth if direction > 0 and math.isinf(stop) else None
     if math.isfinite(stop):
-        last = ball(value(schedule, int(stop)))
+        last = value(schedule, int(stop))
     elif direction <= 0:
-        last = arb(0)  # nothing comes after it
-    else:
-        growth = piece.growth
-        last = growth.coefficient.high if growth is not None and growth.trend == 0 else NAN
+        last = fmpq(0)  # nothing comes after it
+    elif growth is not None and growth.trend == 0:
+        last = growth.coefficient.high
     if not (first > 0 and last >= 0):
         return False
     running.take(first, first)
-    running.take(last, last) if direction <= 0 else running.take(first, last.upper())
+    running.take(last if direction <= 0 else first, last)
     return True
 
 
@@ -208,28 +204,27 @@ def _bound(running: _Running, schedule: Schedule, piece: Schedule, start: int, s
     found: list[arb] = []
     if running.least is None:
         return None
-    if bounds.low > 0 and bounds.high.is_finite():
-        found.append((bounds.high / min(bounds.low, running.least)).upper())
+    if bounds.low > 0 and bounds.is_finite:
+        found.append((bounds.high / min(ball(bounds.low).lower(), running.least)).upper())
     factor = _rise_of_factors(piece, start, stop)
     if factor is not None:
-        first = ball(value(schedule, start))
-        found.append(max(factor, (factor * first / running.least).upper()))
+        found.append(max(factor, (factor * value(schedule, start) / running.least).upper()))
     return min(found) if found else None
 
 
 def _rise_of_factors(piece: Schedule, start: int, stop: float) -> arb | None:
     """A bound on u_t / u_s for start <= s <= t: a falling part times factors between two constants."""
-    smooth, bound = FLAT, arb(1)
+    smooth, bound = FLAT, ONE
     for factor, exponent in factors(piece).items():
         facts = enclose(factor, start, stop)
         swing = facts.range
         scaled = share_times_t(factor, start) if isinstance(factor, tree.WeightShare) else None
         if scaled is not None:
-            smooth, swing = smooth + Elasticity(-number(exponent), -number(exponent)), scaled
+            smooth, swing = smooth - point(number(exponent)), scaled
         elif facts.elasticity is not None and facts.positive:
-            smooth = smooth + facts.elasticity.scaled(number(exponent))
+            smooth = smooth + facts.elasticity * point(number(exponent))
             continue
-        if not (swing.low > 0 and swing.high.is_finite()):
+        if not (swing.low > 0 and swing.is_finite):
             return None
-        bound = bound * positive_power(Range(arb(1), (swing.high / swing.low).upper()), abs(exponent)).high
-    return bound.upper() if smooth.sign in {0, -1} else None
+        bound = bound * (swing / swing) ** number(abs(exponent))
+    return ball(bound.high).upper() if smooth.trend in {0, -1} else None

@@ -366,10 +366,7 @@ def _bends_slowly(expression: Schedule, first: int, last: int) -> bool:
     facts = enclose(expression, first, _horizon_of_proof(expression, last=last))
     if facts.direction is not None:
         return True
-    slope = facts.elasticity
-    if slope is None or slope.low is None or slope.high is None:
-        return False
-    return slope.low >= -_STEEPEST and slope.high <= _STEEPEST
+    return facts.elasticity is not None and facts.elasticity.size <= _STEEPEST
 
 
 def _horizon_of_proof(*expressions: Schedule, last: int) -> float:

@@ -1,6 +1,7 @@
-"""Text: every node as text, and text as a schedule; what `str` writes, `parse` reads back as an equal one.
+"""Making schedules: from numbers, callables and other schedules, and from text, which every node has.
 
-The language is small: Python's grammar and a whitelist read it, and nothing of it is ever run.
+What `str` writes, `parse` reads back as an equal schedule. The language is small: Python's grammar and a
+whitelist read it, and nothing of it is ever run.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import difflib
 import math
 import threading
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
+from numbers import Integral
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
@@ -20,6 +23,97 @@ from generic_adam.schedules.tree import FUNCTIONS, Schedule, exact, normal_form,
 LONGEST_TEXT = 10_000
 LONGEST_NUMBER = 1_000
 DEEPEST_NESTING = 60
+
+t = tree.Time()
+"""The time itself, t = 1, 2, 3, ...: expressions are built from it, as in `0.5 / sqrt(t)`."""
+
+
+def as_schedule(value: object) -> Schedule:
+    """A schedule from a number, a text (see `parse`), a schedule (as it is) or a callable of t (opaque)."""
+    return parse(value) if isinstance(value, str) else operand(value)
+
+
+def function(name: str, argument: object) -> Schedule:
+    """One of the named functions (sqrt, log, exp, abs, sin, cos, expm1, log1p) of a schedule."""
+    return normal_form[tree.Function](name, as_schedule(argument))
+
+
+def sqrt(argument: object) -> Schedule:
+    """The square root of a schedule."""
+    return function("sqrt", argument)
+
+
+def log(argument: object) -> Schedule:
+    """The natural logarithm of a schedule."""
+    return function("log", argument)
+
+
+def exp(argument: object) -> Schedule:
+    """The exponential of a schedule."""
+    return function("exp", argument)
+
+
+def maximum(first: object, *others: object) -> Schedule:
+    """The largest of several schedules at each t."""
+    return reduce(normal_form[tree.Maximum], map(as_schedule, (first, *others)))
+
+
+def minimum(first: object, *others: object) -> Schedule:
+    """The smallest of several schedules at each t."""
+    return reduce(normal_form[tree.Minimum], map(as_schedule, (first, *others)))
+
+
+def clip(argument: object, low: object, high: object) -> Schedule:
+    """min(max(argument, low), high)."""
+    return minimum(maximum(argument, low), high)
+
+
+def join(before: object, threshold: int, after: object) -> Schedule:
+    """`before` for t < threshold, `after` from then on."""
+    return normal_form[tree.Join](_whole(threshold, "a threshold"), as_schedule(before), as_schedule(after))
+
+
+def periodic(body: object, period: int) -> Schedule:
+    """The first `period` values again and again: u_t = body_s with s = 1 + (t - 1) mod period."""
+    return normal_form[tree.Periodic](as_schedule(body), _whole(period, "a period"))
+
+
+def _whole(value: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ScheduleError(f"{what} must be a whole number, got {value}")
+    return int(value)
+
+
+def bounded(argument: object, low: float, high: float) -> Schedule:
+    """A schedule of which it is known that low <= u_t <= high for every t."""
+    return normal_form[tree.Bounded](as_schedule(argument), float(low), float(high))
+
+
+def power_law(coefficient: float, exponent: float, shift: float = 0) -> Schedule:
+    """coefficient / (t + shift)^exponent."""
+    return as_schedule(coefficient) / (t + shift) ** as_schedule(exponent)
+
+
+def geometric(start: float, ratio: float) -> Schedule:
+    """start * ratio^t."""
+    return as_schedule(start) * as_schedule(ratio) ** t
+
+
+def linear_warmup(steps: int, then: object) -> Schedule:
+    """t / steps times the schedule for t < steps, the schedule itself from then on."""
+    tail = as_schedule(then)
+    return join(tail * t / steps, steps, tail)
+
+
+def theta_from_weights(weights: object, initial: float | Fraction = 1) -> Schedule:
+    """theta_t = W_{t-1} / W_t with W_t = W_{t-1} + w_t and W_0 = initial (Weighted AdaEMA, Algorithm 2)."""
+    return normal_form[tree.WeightedTheta](as_schedule(weights), exact(initial))
+
+
+def bias_correction(factor: object) -> Schedule:
+    """1 - prod_{i<=t} factor_i: Kingma and Ba's correction with the exact product."""
+    return normal_form[tree.BiasCorrection](as_schedule(factor))
+
 
 # Python 3.11 counts the depth of all threads' syntax trees in one place, and warning filters are global.
 _PARSING = threading.Lock()
@@ -30,18 +124,20 @@ _BINARY: dict[type[ast.operator], type[Schedule]] = {
     ast.Div: tree.Divide,
     ast.Pow: tree.Power,
 }
-# name -> (fewest arguments, most arguments)
-_ARITIES: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(FUNCTIONS, (1, 1)),
-    "min": (2, 64),
-    "max": (2, 64),
-    "clip": (3, 3),
-    "theta_from_weights": (1, 2),
-    "bias_correction": (1, 1),
-    "periodic": (2, 2),
-    "bounded": (3, 3),
+# name -> what it builds, fewest and most arguments
+_CALLS: dict[str, tuple[Callable[..., Schedule], int, int]] = {
+    **{name: (partial(function, name), 1, 1) for name in FUNCTIONS},
+    "min": (minimum, 2, 64),
+    "max": (maximum, 2, 64),
+    "clip": (clip, 3, 3),
+    "theta_from_weights": (theta_from_weights, 1, 2),
+    "bias_correction": (bias_correction, 1, 1),
+    "periodic": (periodic, 2, 2),
+    "bounded": (bounded, 3, 3),
 }
-_EXPECTED = f"numbers, t, pi, + - * / ^ ( ), {', '.join(_ARITIES)}, and 'a if t < K else b'"
+# Where every argument but the first is a number: what it is called.
+_NUMBERS = {"theta_from_weights": "W_0", "periodic": "the period", "bounded": "a bound"}
+_EXPECTED = f"numbers, t, pi, + - * / ^ ( ), {', '.join(_CALLS)}, and 'a if t < K else b'"
 # How tightly a text binds: a join, a sum, a product, a sign, a power, an atom.
 _JOIN, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(6)
 # node -> (symbol, its own binding, what its left and its right operand need)
@@ -52,6 +148,15 @@ _SYMBOLS: dict[type[Schedule], tuple[str, int, int, int]] = {
     tree.Divide: (" / ", _PRODUCT, _PRODUCT, _SIGN),
     tree.Power: ("^", _POWER, _ATOM, _POWER),
 }
+# nodes that are written as a call of their fields
+_CALLED: dict[type[Schedule], str] = {
+    tree.Maximum: "max",
+    tree.Minimum: "min",
+    tree.Periodic: "periodic",
+    tree.Bounded: "bounded",
+    tree.WeightedTheta: "theta_from_weights",
+    tree.BiasCorrection: "bias_correction",
+}
 _TINY = Fraction(1, 10**300)
 
 
@@ -59,11 +164,6 @@ def _bracketed(node: Schedule, binding: int) -> str:
     """The text of a part, in parentheses where it binds less tightly than its place asks for."""
     text, own = text_of[type(node)](node)
     return text if own >= binding else f"({text})"
-
-
-@text_of.rule(tree.Constant)
-def _(node: tree.Constant) -> tuple[str, int]:
-    return _number(node.value)
 
 
 def _number(value: Fraction) -> tuple[str, int]:
@@ -89,61 +189,25 @@ def _shifted(integer: int, places: int) -> str:
     return ("-" if integer < 0 else "") + whole + (f".{decimals}" if decimals else "")
 
 
-@text_of.rule(tree.Time)
-def _(_node: tree.Time) -> tuple[str, int]:
-    return "t", _ATOM
-
-
-@text_of.rule(tree.Add, tree.Subtract, tree.Multiply, tree.Divide, tree.Power)
+@text_of.rule(*_SYMBOLS)
 def _(node: tree.Binary) -> tuple[str, int]:
     symbol, own, left, right = _SYMBOLS[type(node)]
     return f"{_bracketed(node.left, left)}{symbol}{_bracketed(node.right, right)}", own
 
 
-@text_of.rule(tree.Maximum, tree.Minimum)
-def _(node: tree.Binary) -> tuple[str, int]:
-    return f"{'max' if isinstance(node, tree.Maximum) else 'min'}({node.left}, {node.right})", _ATOM
-
-
-@text_of.rule(tree.Negate)
-def _(node: tree.Negate) -> tuple[str, int]:
-    return f"-{_bracketed(node.operand, _POWER)}", _SIGN
-
-
-@text_of.rule(tree.Function)
-def _(node: tree.Function) -> tuple[str, int]:
-    return f"{node.name}({node.argument})", _ATOM
+@text_of.rule(*_CALLED, tree.Function)
+def _(node: Schedule) -> tuple[str, int]:
+    name = node.name if isinstance(node, tree.Function) else _CALLED[type(node)]
+    parts = node.field_values[1:] if isinstance(node, tree.Function) else node.field_values
+    if isinstance(node, tree.OfWeights) and node.initial == 1:
+        parts = parts[:1]
+    texts = (_number(part)[0] if isinstance(part, Fraction) else str(part) for part in parts)
+    return f"{name}({', '.join(texts)})", _ATOM
 
 
 @text_of.rule(tree.Join)
 def _(node: tree.Join) -> tuple[str, int]:
     return f"{_bracketed(node.before, _SUM)} if t < {node.threshold} else {node.after}", _JOIN
-
-
-@text_of.rule(tree.Periodic)
-def _(node: tree.Periodic) -> tuple[str, int]:
-    return f"periodic({node.body}, {node.period})", _ATOM
-
-
-@text_of.rule(tree.Bounded)
-def _(node: tree.Bounded) -> tuple[str, int]:
-    return f"bounded({node.operand}, {node.low!r}, {node.high!r})", _ATOM
-
-
-@text_of.rule(tree.WeightedTheta)
-def _(node: tree.OfWeights) -> tuple[str, int]:
-    initial = "" if node.initial == 1 else f", {_number(node.initial)[0]}"
-    return f"theta_from_weights({node.weights}{initial})", _ATOM
-
-
-@text_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare) -> tuple[str, int]:
-    return f"1 - {tree.WeightedTheta(node.weights, node.initial)}", _SUM
-
-
-@text_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection) -> tuple[str, int]:
-    return f"bias_correction({node.factor})", _ATOM
 
 
 @text_of.rule(tree.Opaque)
@@ -152,9 +216,10 @@ def _(node: tree.Opaque) -> tuple[str, int]:
     return f"<callable {name}>", _ATOM
 
 
-def as_schedule(value: object) -> Schedule:
-    """A schedule from a number, a text (see `parse`), a schedule (as it is) or a callable of t (opaque)."""
-    return parse(value) if isinstance(value, str) else operand(value)
+text_of[tree.Constant] = lambda node: _number(node.value)
+text_of[tree.Time] = lambda _node: ("t", _ATOM)
+text_of[tree.Negate] = lambda node: (f"-{_bracketed(node.operand, _POWER)}", _SIGN)
+text_of[tree.WeightShare] = lambda node: (f"1 - {node.complement}", _SUM)
 
 
 def parse(text: str) -> Schedule:
@@ -260,7 +325,7 @@ class _Reader:
             case ast.Name(id="pi"):
                 return tree.Constant(exact(math.pi))
             case ast.Name(id=name):
-                raise self.at(node, f"unknown name {name!r}{_closest(name, ['t', 'pi', *_ARITIES])}")
+                raise self.at(node, f"unknown name {name!r}{_closest(name, ['t', 'pi', *_CALLS])}")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.visit(operand)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -292,11 +357,11 @@ class _Reader:
         return tree.Constant(Fraction(literal) if value else Fraction(0))
 
     def call(self, node: ast.Call) -> Schedule:
-        if not isinstance(node.func, ast.Name) or node.func.id not in _ARITIES:
+        if not isinstance(node.func, ast.Name) or node.func.id not in _CALLS:
             name = node.func.id if isinstance(node.func, ast.Name) else "this"
-            raise self.at(node, f"unknown function {name!r}{_closest(name, list(_ARITIES))}")
+            raise self.at(node, f"unknown function {name!r}{_closest(name, list(_CALLS))}")
         name = node.func.id
-        fewest, most = _ARITIES[name]
+        build, fewest, most = _CALLS[name]
         if node.keywords or not fewest <= len(node.args) <= most:
             count = str(fewest) if fewest == most else f"{fewest} to {most}"
             raise self.at(
@@ -304,33 +369,16 @@ class _Reader:
                 f"{name} takes {count} argument{'s' if count != '1' else ''}",
                 f"{name}(...) with {count}",
             )
-        arguments = [self.visit(argument) for argument in node.args]
-        match name:
-            case "min" | "max":
-                return reduce(normal_form[tree.Minimum if name == "min" else tree.Maximum], arguments)
-            case "clip":
-                argument, low, high = arguments
-                return normal_form[tree.Minimum](normal_form[tree.Maximum](argument, low), high)
-            case "bias_correction":
-                return normal_form[tree.BiasCorrection](arguments[0])
-            case "theta_from_weights":
-                initial = arguments[1] if len(arguments) > 1 else tree.Constant(Fraction(1))
-                return normal_form[tree.WeightedTheta](arguments[0], self.literal(node, initial, "W_0", name))
-            case "periodic":
-                period = self.literal(node, arguments[1], "the period", name)
-                if period.denominator != 1:
-                    raise self.at(node, "the second argument must be a whole number", "periodic(u, number)")
-                return normal_form[tree.Periodic](arguments[0], int(period))
-            case "bounded":
-                low, high = (float(self.literal(node, end, "a bound", name)) for end in arguments[1:])
-                return normal_form[tree.Bounded](arguments[0], low, high)
-            case _:
-                return normal_form[tree.Function](name, arguments[0])
+        first, *others = map(self.visit, node.args)
+        return build(
+            first, *(self.literal(node, name, part) if name in _NUMBERS else part for part in others)
+        )
 
-    def literal(self, node: ast.Call, argument: Schedule, what: str, name: str) -> Fraction:
+    def literal(self, node: ast.Call, name: str, argument: Schedule) -> Fraction | int:
         if not isinstance(argument, tree.Constant):
-            raise self.at(node, f"{what} must be a number", f"{name}(u, number)")
-        return argument.value
+            raise self.at(node, f"{_NUMBERS[name]} must be a number", f"{name}(u, number)")
+        value = argument.value
+        return value if value.denominator > 1 else value.numerator
 
     def join(self, node: ast.IfExp) -> Schedule:
         match node.test:

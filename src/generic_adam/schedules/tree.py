@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.errors import ScheduleError
-from generic_adam.schedules.cached import cached_attribute
 
 if TYPE_CHECKING:
     from generic_adam.schedules.growth import Growth
@@ -41,38 +40,61 @@ FUNCTIONS = ("sqrt", "log", "exp", "abs", "sin", "cos", "expm1", "log1p")
 """The functions of one argument that a schedule may use."""
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 
-class Table(Generic[Rule]):
-    """One operation: the rule for each type of node.
+class cached_attribute(Generic[Value]):  # noqa: N801  (it stands where `property` stands)
+    """A property whose first value is kept in the instance.
+
+    The standard library's cached_property (Python 3.11) holds one lock for each class and name while it
+    computes: of two nodes that ask for each other's attributes in two threads, each would wait for the other
+    for ever. Here two threads may compute the same value, which costs time and nothing else: the first one
+    that is kept is the one that everybody sees.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: object, owner: type | None = None) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value]  (seen by documentation tools only)
+        # Without __set__, an entry of the instance's dictionary is found before this is called again.
+        return instance.__dict__.setdefault(self._name, self._compute(instance))
+
+
+class Table(dict[type["Schedule"], Rule]):
+    """One operation: type of node -> its rule.
 
     Args:
         name: what the operation is, for the message when a node has no rule.
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
-        self.rules: dict[type[Schedule], Rule] = {}
 
     def rule(self, *nodes: type[Schedule]) -> Callable[[Rule], Rule]:
         """Register a function as the rule for these types of node."""
 
         def register(rule: Rule) -> Rule:
-            self.rules.update(dict.fromkeys(nodes, rule))
+            self.update(dict.fromkeys(nodes, rule))
             return rule
 
         return register
 
-    def __getitem__(self, node: type[Schedule]) -> Rule:
-        try:
-            return self.rules[node]
-        except KeyError:
-            raise ScheduleError(f"{self.name}: no rule for {node.__name__}") from None
+    def declare(self, rules: dict[type[Schedule], Rule]) -> None:
+        """Register several rules."""
+        self.update(rules)
+
+    def __missing__(self, node: type[Schedule]) -> Rule:
+        raise ScheduleError(f"{self.name}: no rule for {node.__name__}")
 
     @property
     def missing(self) -> set[type[Schedule]]:
         """The types of node that have no rule yet."""
-        return set(NODES) - set(self.rules)
+        return set(NODES) - set(self)
 
 
 normal_form: Table[Callable[..., Schedule]] = Table("the normal form")
@@ -370,12 +392,6 @@ class Periodic(Schedule):
                 f"a period must be a whole number from 1 to {LONGEST_PERIOD}, got {self.period}"
             )
 
-    @cached_attribute
-    def extremes(self) -> tuple[float, float]:
-        """The least and the largest of u_t over all t (nan where one of them is undefined)."""
-        one_period = self.body.values(1, self.period + 1)
-        return float(one_period.min()), float(one_period.max())
-
 
 @final
 @dataclass(frozen=True, repr=False)
@@ -455,27 +471,10 @@ class Opaque(Schedule):
     continuous = False
 
 
-NODES: tuple[type[Schedule], ...] = (
-    Constant,
-    Time,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Power,
-    Maximum,
-    Minimum,
-    Negate,
-    Function,
-    Join,
-    Periodic,
-    Bounded,
-    WeightedTheta,
-    WeightShare,
-    BiasCorrection,
-    Opaque,
+NODES: tuple[type[Schedule], ...] = tuple(
+    node for node in list(globals().values()) if isinstance(node, type) and hasattr(node, "__final__")
 )
-"""Every type of node; what a table has to cover."""
+"""Every type of node (the final classes above); what a table has to cover."""
 
 
 def exact(value: Real | float) -> Fraction:
