@@ -229,8 +229,10 @@ def _power_block(node: tree.Power, times: FloatArray) -> Values:
         # The operator knows the fast exponents 2, 0.5 and -1 of arrays, but not the commonest one of all.
         result = 1 / np.sqrt(base) if np.ndim(exponent) == 0 and exponent == -0.5 else base**exponent
     rate, lost = _lost_digits(node)
+    if not rate and not lost:
+        return result
     far = base >= _FAR if lost else np.abs(exponent) >= _LONG
-    if (rate or lost) and np.any(far):
+    if np.any(far):
         exact = result * np.exp(lost * np.log(base) if lost else rate * exponent)
         result = np.where(far & (result != 0) & np.isfinite(result), exact, result)
     return result
