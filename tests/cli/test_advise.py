@@ -43,12 +43,15 @@ def test_keep_is_a_number_of_steps(capsys, keep):
     assert err.startswith("generic-adam: --keep: expected a whole number of steps")
 
 
-def test_clipping_that_never_acts_is_set_aside(capsys):
+def test_clipping_that_never_acts_is_set_aside_and_said(capsys):
     clipped = ["advise", "adamw", "--steps", "20000", "--clip", "1"]
-    _, out, _ = run(capsys, *clipped, "--json")
-    assert not any(one["verdict"] == "certified" for one in json.loads(out)["advice"])
-    _, out, _ = run(capsys, *clipped, "--gradient-norm", "1", "--json")
-    assert json.loads(out)["advice"][0]["verdict"] == "certified"
+    for asserted in ([], ["--gradient-norm", "1"]):
+        _, out, _ = run(capsys, *clipped, *asserted, "--json")
+        first = json.loads(out)["advice"][0]
+        assert first["verdict"] == "certified"
+        assert "no gradient is longer than 1" in first["needs"]
+        _, out, _ = run(capsys, *clipped, *asserted)
+        assert "certified, provided the weights stay bounded" in " ".join(out.split())
 
 
 def test_keep_chooses_where_it_begins(capsys):

@@ -10,6 +10,7 @@ import pytest
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Method, as_algorithm
+from generic_adam.methods.recipes import recipe
 from generic_adam.theorems.advice import advise_algorithm as advise
 from generic_adam.theorems.certificate import certify_algorithm as certify
 from generic_adam.theorems.problem import Problem
@@ -100,6 +101,18 @@ def test_decay_is_made_to_fade_where_it_stands_in_the_way():
     assert found
     assert all("weight decay" in one.changes for one in found if one.horizon is None)
     assert found[0].certificate.needs == ("the weights stay bounded, |x_t|_inf <= X",)
+
+
+@pytest.mark.parametrize("name", ["bert", "nanogpt", "llama"])
+def test_a_clipped_recipe_that_ends_keeps_its_run_and_is_certified_under_what_is_said(name):
+    first, *_ = advise(recipe(name).algorithm)
+    assert first.certificate.verdict is Verdict.CERTIFIED
+    assert first.certificate.needs[-1] == "no gradient is longer than 1"
+    assert first.algorithm.clipping == recipe(name).algorithm.clipping
+    assert first.price is not None
+    assert first.price.kept > 0.98
+    assert first.price.rates[:2] == ((0.1, 1.0), (0.5, 1.0))
+    assert "no gradient is longer than 1" in first.after.provided
 
 
 def test_a_silent_theta_is_raised_until_the_theory_speaks():

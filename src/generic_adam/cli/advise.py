@@ -33,10 +33,10 @@ def advise(
 ) -> None:
     """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
     from generic_adam.theorems.advice import advise_algorithm
-    from generic_adam.theorems.certificate import certify_algorithm, without_idle_clipping
+    from generic_adam.theorems.certificate import certify_algorithm
     from generic_adam.theorems.horizon import whole_steps
 
-    x = without_idle_clipping(subject.algorithm, subject.assume)
+    x = subject.algorithm
     kept = None if keep is None else whole_steps(keep, "--keep")
     with make_console(stderr=True).status("asking the theorems"):
         certificate = certify_algorithm(x, assume=subject.assume)

@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule, has_callable, sqrt
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
 from generic_adam.schedules.sums import late_value
-from generic_adam.theorems.certificate import Certificate, certify_algorithm
-from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, read_horizon, whole_steps
+from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
+from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, whole_steps
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
 from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.verdicts import Rate, Status, Verdict
@@ -23,7 +23,6 @@ _COMPARED = 1 << 13
 _MOST_ADVICE = 3
 # A run that is named keeps three quarters of its steps as they are, unless said otherwise.
 _KEPT_SHARE = Fraction(3, 4)
-_BOUNDED_WEIGHTS = Assumptions(weights_bound=1.0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class Advice:
 
     def to_dict(self) -> dict[str, object]:
         """Plain types only."""
-        price = self.price
+        known = self.certificate
         return {
             "changes": self.changes,
             "differs": self.differs,
@@ -106,12 +105,10 @@ class Advice:
             "last_step": self.last_step,
             "horizon": self.horizon,
             "rate": None if self.rate is None else str(self.rate),
-            "verdict": str(self.certificate.verdict),
-            "theorem": self.certificate.theorem,
-            "needs": list(self.certificate.needs),
-            "price": None
-            if price is None
-            else {"steps": price.steps, "kept": price.kept, "rates": list(price.rates)},
+            "verdict": str(known.verdict),
+            "theorem": known.theorem,
+            "needs": list(known.needs),
+            "price": None if self.price is None else vars(self.price),
             "before": None if self.before is None else self.before.to_dict(),
             "after": None if self.after is None else self.after.to_dict(),
             "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
@@ -141,34 +138,40 @@ def advise_algorithm(
     x = replace(as_algorithm(subject), others=())
     named = horizon if horizon is not None else x.horizon
     steps = None if named is None else whole_steps(named)
-    kept = (
-        whole_steps(keep) if keep is not None else None if steps is None else max(1, int(steps * _KEPT_SHARE))
-    )
-    found: list[Advice] = []
+    kept = None if keep is None else whole_steps(keep)
+    if kept is None and steps is not None:
+        kept = max(1, int(steps * _KEPT_SHARE))
+    assume = _assumed(x)
+    found: dict[Algorithm, Advice] = {}  # nearest first, each algorithm once
     if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
-        found = sorted(_certified(x, kept), key=_distance)
-    distinct: list[Advice] = []
-    for advice in found:
-        if all(advice.algorithm != other.algorithm for other in distinct):
-            distinct.append(advice)
-    chosen = distinct[:_MOST_ADVICE]
+        for one in sorted(_mended(Candidate(x, keep=kept), 0, assume), key=_distance):
+            found.setdefault(one.algorithm, one)
+    chosen = list(found.values())[:_MOST_ADVICE]
     if x.preconditioned:  # plain SGD has no theta to change
-        chosen += _louder(x, steps)
+        chosen += _louder(x, steps, assume)
         if horizon is not None and steps is not None:
             chosen += _tuned(x, steps)
     if steps is None:
         return tuple(chosen)
-    before = read_horizon(x, steps, _BOUNDED_WEIGHTS)
+    before = reading(x, steps, assume)
     priced = (
         replace(
             one,
             price=price(x, one.algorithm, steps),
             before=before,
-            after=read_horizon(one.algorithm, steps, _BOUNDED_WEIGHTS),
+            after=reading(one.algorithm, steps, assume),
         )
         for one in chosen
     )
     return tuple(one for one in priced if one.horizon is None or _gains(one))
+
+
+def _assumed(x: Algorithm) -> Assumptions:
+    """What advice takes for granted, and says so: weights that stay bounded, and clipping that never acts."""
+    acts_on_gradients = x.clipping is not None and x.clipping.kind != "update"
+    return Assumptions(
+        weights_bound=1.0, gradient_norm=x.clipping.threshold if x.clipping and acts_on_gradients else None
+    )
 
 
 def _gains(one: Advice) -> bool:
@@ -199,44 +202,36 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     return Price(steps, tuple(rates), sums[1] / sums[0] if sums[0] > 0 else math.inf)
 
 
-def _certified(x: Algorithm, keep: int | None) -> Iterator[Advice]:
-    for candidate, certificate in _mended(Candidate(x, keep=keep), 0):
-        changes = "; ".join(candidate.changes)
-        yield Advice(candidate.algorithm, changes, candidate.first_step, candidate.last_step, certificate)
-
-
-def _mended(candidate: Candidate, stage: int) -> Iterator[tuple[Candidate, Certificate]]:
+def _mended(candidate: Candidate, stage: int, assume: Assumptions) -> Iterator[Advice]:
     """Certified candidates that need every one of their changes.
 
     What is certified is changed no further, so no advice holds another one and more.
     """
-    certificate = certify_algorithm(replace(candidate.algorithm, horizon=None), assume=_BOUNDED_WEIGHTS)
+    x, changes = candidate.algorithm, candidate.changes
+    certificate = certify_algorithm(replace(x, horizon=None), assume=assume)
     if certificate.verdict is Verdict.CERTIFIED:
-        if candidate.changes:
-            yield candidate, certificate
+        if changes:
+            yield Advice(x, "; ".join(changes), candidate.first_step, candidate.last_step, certificate)
         return
     open_conditions = {5}
-    if candidate.algorithm.preconditioned:  # the paper's conditions are about what divides the step
-        paper = examine_method(candidate.algorithm.method).conditions
+    if x.preconditioned:  # the paper's conditions are about what divides the step
+        paper = examine_method(x.method).conditions
         open_conditions |= {one.number for one in paper if one.status is not Status.HOLDS}
     for later in range(stage, len(STAGES)):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
             for changed in applied(repair, candidate):
-                found = list(_mended(changed, later + 1))
+                found = list(_mended(changed, later + 1, assume))
                 yield from found
                 if found:
                     break  # a longer hold or a later start would only be further away
 
 
-def _distance(advice: Advice) -> tuple[float, int, int, tuple[Fraction, Fraction, Fraction]]:
+def _distance(advice: Advice) -> tuple[object, ...]:
     length = math.inf if advice.last_step is None else advice.last_step
-    rate = advice.rate
-    none = Fraction(0)
-    order = (none, none, none) if rate is None else (rate.power, rate.log, rate.loglog)
-    return length, -advice.first_step, advice.changes.count(";"), order
+    return length, -advice.first_step, advice.changes.count(";"), advice.rate is None, advice.rate
 
 
-def _louder(x: Algorithm, steps: int | None) -> Iterator[Advice]:
+def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Advice]:
     """A constant theta just large enough for the theory to speak, where its noise floor is 1 or more."""
     floor, beta = noise_floor(x), x.method.beta
     if floor is None or floor < 1 or not beta.is_constant:
@@ -247,8 +242,8 @@ def _louder(x: Algorithm, steps: int | None) -> Iterator[Advice]:
         if not theta < 1:
             return
         louder = with_theta(x, as_schedule(theta))
-        reading = None if steps is None else read_horizon(louder, steps, _BOUNDED_WEIGHTS)
-        if reading is None or (reading.relative is not None and reading.relative < 1):
+        relative = 0.0 if steps is None else reading(louder, steps, assume).relative
+        if relative is not None and relative < 1:
             spoken = f"noise floor {noise_floor(louder):.3g}"
             changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: {spoken}"
             yield Advice(louder, changes, 1, None, certify_algorithm(replace(louder, horizon=None)), steps)
@@ -283,13 +278,7 @@ def _largest(schedule: Schedule, steps: int) -> float:
     try:
         with np.errstate(all="ignore"):
             found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
-            if steps > _COMPARED and not has_callable(schedule):
-                found = max(found, *(late_value(schedule, late) for late in _spread(steps)))
+            late = np.geomspace(_COMPARED, steps, 200 if steps > _COMPARED else 0)
+            return max([found, *(late_value(schedule, int(step)) for step in late)])
     except ScheduleError:
         return math.inf
-    return found
-
-
-def _spread(last: int) -> list[int]:
-    """Steps from the last of those that are all compared on, spread evenly on a logarithmic scale."""
-    return np.geomspace(_COMPARED, last, 200).astype(np.int64).tolist()

@@ -52,7 +52,7 @@ class Certificate:
         for verdict in (Verdict.CERTIFIED, Verdict.UNDECIDED, Verdict.NOT_CERTIFIED):
             found = [one for one in speaking if one.verdict is verdict]
             if found:
-                return min(found, key=_slowness) if verdict is Verdict.CERTIFIED else _weakest(found)
+                return min(found, key=_slowness if verdict is Verdict.CERTIFIED else _strictness)
         return None
 
     @property
@@ -222,31 +222,41 @@ def certify_algorithm(
     assumed = assume or Assumptions()
     found: list[Certificate] = []
     for part in whole.parts:
-        effective = without_idle_clipping(part, assumed)
-        findings = tuple(one.examine(effective, assumed) for one in asked)
+        effective, idle = _idle(part, assumed)
+        findings = (one.examine(effective, assumed) for one in asked)
         steps = part.horizon if horizon is None else horizon
-        reading = None if steps is None else read_horizon(effective, steps, assumed)
-        if effective is not part and part.clipping is not None:
-            idle = f"no gradient is longer than {part.clipping.threshold:g}"
-            findings = tuple(replace(one, needs=(*one.needs, idle)) for one in findings)
-            reading = None if reading is None else reading.also_provided(idle)
-        found.append(Certificate(part, findings, reading, assume=assumed))
+        found.append(
+            Certificate(
+                part,
+                tuple(replace(one, needs=(*one.needs, *idle)) for one in findings),
+                None if steps is None else reading(part, steps, assumed),
+                assume=assumed,
+            )
+        )
     if len(found) == 1:
         return found[0]
     worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
     return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
+def reading(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
+    """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
+    effective, idle = _idle(x, assume)
+    found = read_horizon(effective, steps, assume)
+    return found.also_provided(idle[0]) if idle else found
+
+
 def without_idle_clipping(x: Algorithm, assume: Assumptions) -> Algorithm:
-    """C1: clipping at a norm that no gradient exceeds changes nothing."""
-    clip = x.clipping
-    idle = (
-        clip is not None
-        and clip.kind == "norm"
-        and assume.gradient_norm is not None
-        and assume.gradient_norm <= clip.threshold
-    )
-    return replace(x, clipping=None) if idle else x
+    """C1: clipping gradients at a norm that none exceeds changes nothing, nor does clipping their values there."""
+    return _idle(x, assume)[0]
+
+
+def _idle(x: Algorithm, assume: Assumptions) -> tuple[Algorithm, tuple[str, ...]]:
+    """The algorithm without clipping that never acts, and what that takes for granted."""
+    clip, norm = x.clipping, assume.gradient_norm
+    if clip is None or clip.kind == "update" or norm is None or norm > clip.threshold:
+        return x, ()
+    return replace(x, clipping=None), (f"no gradient is longer than {clip.threshold:g}",)
 
 
 def _word(finding: Finding) -> str:
@@ -256,16 +266,13 @@ def _word(finding: Finding) -> str:
     return str(finding.about) if finding.first_failing is None else "does not apply"
 
 
-def _slowness(finding: Finding) -> tuple[float, float, float]:
-    rate = finding.rate
-    if rate is None:
-        return math.inf, math.inf, math.inf
-    return float(rate.power), float(rate.log), float(rate.loglog)
+def _slowness(finding: Finding) -> tuple[object, ...]:
+    return finding.rate is None, finding.rate
 
 
-def _weakest(findings: Sequence[Finding]) -> Finding:
-    """The theorem that asks least: any before the paper's, whose conditions are the strictest."""
-    return min(findings, key=lambda one: one.theorem == "zou2019")
+def _strictness(finding: Finding) -> bool:
+    """The theorem that asks least comes first: any before the paper's, whose conditions are the strictest."""
+    return finding.theorem == "zou2019"
 
 
 def _in_the_way(findings: Sequence[Finding]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +28,7 @@ from generic_adam.schedules import (
     tree,
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
+from generic_adam.theorems.theorem import NOTHING
 
 _NEVER = 10**18
 _COMPARED = 1 << 16
@@ -35,6 +36,8 @@ _MOMENTUM_CAP = Fraction(999, 1000)
 _RATE_FLOOR = Fraction(1, 100)
 _HOLDS = (2, 3, 5, 10, 100)
 _LATEST_START = 8
+# Where neither K nor theta's memory says from when on something fades.
+_FADES_FROM = 1000
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,21 @@ class Candidate:
         x = self.algorithm
         if "theta" in sequences:
             x = with_theta(x, sequences.pop("theta"))
-        method = Method(
-            sequences.pop("alpha", x.method.alpha), sequences.pop("beta", x.method.beta), x.method.theta
-        )
+        alpha, beta = (sequences.pop(name, getattr(x.method, name)) for name in ("alpha", "beta"))
         both_end = last_step is not None and self.last_step is not None
-        last = max(last_step or 0, self.last_step or 0) if both_end else None
-        algorithm = replace(x, method=method, **sequences)
-        first = min(first_step, self.first_step)
-        return Candidate(algorithm, (*self.changes, phrase), first, last, self.keep)
+        return replace(
+            self,
+            algorithm=replace(x, method=Method(alpha, beta, x.method.theta), **sequences),
+            changes=(*self.changes, phrase),
+            first_step=min(first_step, self.first_step),
+            last_step=max(last_step or 0, self.last_step or 0) if both_end else None,
+        )
+
+    def fades_from(self) -> Fraction:
+        """From when on a sequence may fall: K, but not before theta's memory is full."""
+        memory = _memory(self.method.theta) if self.algorithm.preconditioned else None
+        known = [one for one in (self.keep, memory) if one is not None]
+        return Fraction(max(known, default=_FADES_FROM))
 
 
 def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
@@ -186,20 +196,22 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
     yield candidate.changed(phrase, first_apart(theta, slower), theta=slower)
 
 
+def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
+    """min(1, (K/t)^power), as a schedule and in words."""
+    share, words = as_schedule(hold) / t, f"{_number(hold)}/t"
+    if power == 0.5:
+        return minimum(1, sqrt(share)), f"min(1, sqrt({words}))"
+    return minimum(1, share**power), f"min(1, {words if power == 1 else f'({words})^{power}'})"
+
+
 def root_decay(candidate: Candidate) -> Iterator[Candidate]:
     r"""Let alpha_t decay as sqrt(K/t) from t = K on: the repair of a learning rate that does not fall.
 
     With theta_t = max(theta, 1 - c/t), c = K (1 - theta), the product alpha_t / sqrt(1 - theta_t) is then
     constant from t = K on.
     """
-    hold = _memory(candidate.method.theta)
-    if hold is None:
-        return
-    if candidate.keep is not None:
-        hold = max(hold, Fraction(candidate.keep))
-    alpha = candidate.method.alpha * minimum(1, sqrt(as_schedule(hold) / t))
-    phrase = f"alpha_t times min(1, sqrt({_number(hold)}/t))"
-    yield candidate.changed(phrase, math.floor(hold) + 1, alpha=alpha)
+    if _memory(candidate.method.theta) is not None:
+        yield from _falling(candidate, 0.5)
 
 
 def falling_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -209,42 +221,40 @@ def falling_rate(candidate: Candidate) -> Iterator[Candidate]:
     steps need a finite sum (Robbins and Monro).
     """
     x = candidate.algorithm
-    if x.preconditioned and not x.running_maximum:
-        return
-    hold = Fraction(candidate.keep or (_memory(x.method.theta) if x.preconditioned else None) or 1000)
-    share = as_schedule(hold) / t
-    factor, text = (sqrt(share), f"sqrt({_number(hold)}/t)")
-    if not x.preconditioned:
-        factor, text = share**0.75, f"({_number(hold)}/t)^0.75"
-    phrase = f"alpha_t times min(1, {text})"
-    yield candidate.changed(phrase, math.floor(hold) + 1, alpha=x.method.alpha * minimum(1, factor))
+    if not x.preconditioned or x.running_maximum:
+        yield from _falling(candidate, 0.5 if x.preconditioned else 0.75)
+
+
+def _falling(candidate: Candidate, power: float) -> Iterator[Candidate]:
+    hold = candidate.fades_from()
+    factor, words = _fading(hold, power)
+    alpha = candidate.method.alpha * factor
+    yield candidate.changed(f"alpha_t times {words}", math.floor(hold) + 1, alpha=alpha)
 
 
 def continued_rate(candidate: Candidate) -> Iterator[Candidate]:
-    """Leave a learning rate that ends as it is up to t = K, and go on as alpha_K sqrt(K/t) from there."""
-    keep, alpha = candidate.keep, candidate.method.alpha
-    growth = alpha.growth
-    if keep is None or (growth is not None and not growth.is_zero):
+    """Leave a learning rate that ends as it is up to t = K, and go on as alpha_K sqrt(K/t), its decay with it."""
+    keep, x, growth = candidate.keep, candidate.algorithm, candidate.method.alpha.growth
+    if keep is None or (growth is not None and not growth.is_zero) or x.method.alpha(keep) <= 0:
         return
-    last = alpha(keep)
-    if last <= 0:
-        return
-    tail = as_schedule(float(f"{last * math.sqrt(keep):.9g}")) / sqrt(t)
-    phrase = f"alpha_t as it is up to t = {keep:,}, then {tail}"
-    yield candidate.changed(phrase, keep + 1, alpha=join(alpha, keep + 1, tail))
+
+    def tail(schedule: Schedule) -> Schedule:
+        return as_schedule(float(f"{schedule(keep) * math.sqrt(keep):.9g}")) / sqrt(t)
+
+    changed = {"alpha": x.method.alpha} | ({} if x.decay == NOTHING else {"decay": x.decay})
+    longer = {name: join(one, keep + 1, tail(one)) for name, one in changed.items()}
+    phrase = f"alpha_t as it is up to t = {keep:,}, then {tail(x.method.alpha)}"
+    yield candidate.changed(phrase, keep + 1, None, **longer)
 
 
 def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
     """Let decoupled decay fade as sqrt(K/t) from t = K on: constant decay has its own limit (Proposition 9.2)."""
-    decay = candidate.algorithm.decay
-    if decay == as_schedule(0):
-        return
-    hold = Fraction(candidate.keep or _memory(candidate.method.theta) or 1000)
-    share = as_schedule(hold) / t
+    decay, hold = candidate.algorithm.decay, candidate.fades_from()
     # Decay is lr_t lambda: one root for lambda alone, and one more where alpha_t was given its own.
-    for factor, text in ((sqrt(share), f"sqrt({_number(hold)}/t)"), (share, f"{_number(hold)}/t")):
-        phrase = f"lr times weight decay times min(1, {text})"
-        yield candidate.changed(phrase, math.floor(hold) + 1, decay=decay * minimum(1, factor))
+    for power in (0.5, 1) if decay != NOTHING else ():
+        factor, words = _fading(hold, power)
+        phrase = f"lr times weight decay times {words}"
+        yield candidate.changed(phrase, math.floor(hold) + 1, decay=decay * factor)
 
 
 def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
@@ -264,15 +274,12 @@ def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
     """Let alpha_t be no smaller than alpha_1/(100 sqrt(t)): mends a T alpha_T that stays bounded."""
     alpha = candidate.method.alpha
-    first = alpha(1)
-    growth = alpha.growth
-    vanishes = growth is not None and growth.is_zero
-    slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1
-    if first <= 0 or (slow and not vanishes):
-        return
-    floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
-    raised = maximum(alpha, floor)
-    yield candidate.changed(f"alpha_t no smaller than {floor}", first_apart(alpha, raised), alpha=raised)
+    first, growth = alpha(1), alpha.growth
+    slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1 and not growth.is_zero
+    if first > 0 and not slow:
+        floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
+        raised = maximum(alpha, floor)
+        yield candidate.changed(f"alpha_t no smaller than {floor}", first_apart(alpha, raised), alpha=raised)
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
@@ -296,19 +303,10 @@ def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
 
 def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
     """Return the schedule with t replaced by another time, or None where it has more than t inside."""
-    if isinstance(schedule, tree.Time):
-        return time
     # The threshold of a join is a time of its own, which would stay where it is.
-    if isinstance(schedule, tree.Join) or not schedule.accepts_real_times:
+    if tree.contains(schedule, tree.Join) or not schedule.accepts_real_times:
         return None
-    parts: list[object] = []
-    for field in fields(schedule):  # type: ignore[arg-type]
-        value = getattr(schedule, field.name)
-        part = at_time(value, time) if isinstance(value, Schedule) else value
-        if part is None:
-            return None
-        parts.append(part)
-    return type(schedule)(*parts)
+    return substitute(schedule, {t: time})
 
 
 def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] | None:

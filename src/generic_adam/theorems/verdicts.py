@@ -55,9 +55,9 @@ def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:
     return Verdict.UNDECIDED if Status.UNDECIDED in statuses else Verdict.CERTIFIED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Rate:
-    r"""T^power (log T)^log (log log T)^loglog up to a constant: the order of Theorem 1's bound."""
+    r"""T^power (log T)^log (log log T)^loglog up to a constant: the order of a bound; a faster one is less."""
 
     power: Fraction
     log: Fraction
