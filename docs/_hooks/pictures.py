@@ -17,7 +17,7 @@ from generic_adam.experiments.figures import (
     figure_bytes,
     house_style,
 )
-from generic_adam.report.check_plot import draw_check, logarithmic_times, running_ratio
+from generic_adam.report.plots import draw_check, logarithmic_times, running_ratio
 from generic_adam.theorems.zou2019 import examine_method
 
 LAST = 10**6

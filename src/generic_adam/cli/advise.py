@@ -94,7 +94,7 @@ def _numbers(reading: "HorizonAnswer") -> list[str]:
 def _draw(subject: Subject, found: "Sequence[Advice]", path: Path) -> None:
     """Draw your learning rate and theta beside each proposal's."""
     from generic_adam.experiments.figures import check_figure_path, write_figure
-    from generic_adam.report.check_plot import draw_sequences
+    from generic_adam.report.plots import draw_sequences
 
     check_figure_path(path)
     methods = {"yours": subject.algorithm.method} | {str(n): one.method for n, one in enumerate(found, 1)}

@@ -122,7 +122,7 @@ def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:
         return
     from generic_adam.experiments.figures import check_figure_path, write_figure
     from generic_adam.methods import as_algorithm, build
-    from generic_adam.report.check_plot import LONGEST, draw_check
+    from generic_adam.report.plots import LONGEST, draw_check
 
     check_figure_path(path)
     methods = {part.label or "the method": part.method for part in subject.algorithm.parts}

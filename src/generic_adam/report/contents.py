@@ -11,14 +11,14 @@ written down here; and where the manifest holds the SHA-256 of a file, a file wi
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
 import os
+import re
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -26,7 +26,7 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from generic_adam.errors import DataError
-from generic_adam.experiments.records import Claim, Finding
+from generic_adam.experiments.records import Claim, Finding, sha256_of
 from generic_adam.methods import Method
 from generic_adam.theorems.certificate import certify_algorithm
 
@@ -114,12 +114,6 @@ class Contents:
     files: Mapping[Path, int | None]
     changed: Mapping[str, str]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing that a report could show."""
-        shown = (self.manifest, self.claims, self.figures, self.certificates, self.bounds, self.watched)
-        return not any(shown)
-
 
 def read_contents(directory: str | Path) -> Contents:
     """Find out what an output directory holds.
@@ -139,7 +133,11 @@ def read_contents(directory: str | Path) -> Contents:
         directory=folder,
         manifest=manifest,
         claims=_claims(folder / "claims.json", documents),
-        figures={path: _figure(path) for path in plain if _is_figure(path, files)},
+        figures={
+            path: _figure(path)
+            for path in plain
+            if path.suffix == ".svg" or (path.suffix == ".png" and path.with_suffix(".svg") not in plain)
+        },
         tables=tuple(read_table(path) for path in plain if path.suffix == ".md" and path.name != "claims.md"),
         certificates=_certificates(manifest, documents),
         bounds={path.stem: data for path, data in documents.items() if _fits(data, _BOUND)},
@@ -147,7 +145,8 @@ def read_contents(directory: str | Path) -> Contents:
         files=files,
         changed=_changed(folder, manifest.get("files", {}), files),
     )
-    if contents.is_empty:
+    shown = ("manifest", "claims", "figures", "certificates", "bounds", "watched")
+    if not any(getattr(contents, name) for name in shown):
         raise DataError(
             f"nothing to report in {folder}: expected a manifest, claims, a figure, a certificate, a bound "
             "or the record of a watched run"
@@ -171,37 +170,41 @@ def _files(folder: Path) -> dict[Path, int | None]:
     return dict(sorted(found.items()))
 
 
-def _read_bytes(path: Path) -> bytes:
+@contextmanager
+def _reading(path: Path, otherwise: str = "") -> Iterator[None]:
+    """Turn whatever reading a file may raise into one line about it."""
     try:
-        # O_NOFOLLOW and O_NONBLOCK: neither a link nor a pipe that took the file's place since it was listed.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        with open(os.open(path, flags), "rb") as stream:  # noqa: PTH123 - a descriptor, opened as we want it
-            content = stream.read(_LARGEST + 1)
+        yield
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, LookupError, RecursionError, csv.Error, expat.ExpatError) as error:
+        raise DataError(f"cannot read {path}: {otherwise} ({error})") from error
+
+
+def _read_bytes(path: Path) -> bytes:
+    # O_NOFOLLOW and O_NONBLOCK: neither a link nor a pipe that took the file's place since it was listed.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with _reading(path), open(os.open(path, flags), "rb") as stream:  # noqa: PTH123 - a descriptor of our own
+        content = stream.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise DataError(f"cannot read {path}: larger than {_LARGEST // 2**20} MiB")
     return content
 
 
 def _read_text(path: Path) -> str:
-    try:
+    with _reading(path, "not text in UTF-8"):
         return _read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"cannot read {path}: not text in UTF-8 ({error})") from error
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(_read_text(path), parse_constant=_refuse_constant)
-    except DataError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"cannot read {path}: not JSON ({error})") from error
+    with _reading(path, "not JSON"):
+        return json.loads(_read_text(path), parse_constant=_refuse)
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+def _refuse(name: str, *_rest: object) -> None:
+    raise ValueError(f"{name} is not expected")
 
 
 def _fits(data: Any, shape: Any) -> bool:
@@ -240,10 +243,6 @@ def _claims(path: Path, documents: Mapping[Path, Any]) -> tuple[Claim, ...]:
     return tuple(Claim(**{name: one[name] for name in _CLAIMS[0]}) for one in listed)
 
 
-def _is_figure(path: Path, files: Mapping[Path, int | None]) -> bool:
-    return path.suffix == ".svg" or (path.suffix == ".png" and files.get(path.with_suffix(".svg")) is None)
-
-
 def _figure(path: Path) -> bytes:
     """Return a figure's bytes, if they are the picture that its name says."""
     content = _read_bytes(path)
@@ -253,24 +252,20 @@ def _figure(path: Path) -> bytes:
         return content
     roots: list[str] = []
     parser = expat.ParserCreate()
-    parser.EntityDeclHandler = lambda name, *_rest: _refuse_constant(f"the entity {name}")
+    parser.EntityDeclHandler = lambda name, *_rest: _refuse(f"the entity {name}")
     parser.StartElementHandler = lambda name, _attributes: roots.append(name) if not roots else None
-    try:
+    with _reading(path, "not an SVG picture"):
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:
-        raise DataError(f"cannot read {path}: not an SVG picture ({error})") from error
-    if roots[0].rpartition(":")[2] != "svg":
-        raise DataError(f"cannot read {path}: not an SVG picture (its root is {roots[0]!r})")
+        if roots[0].rpartition(":")[2] != "svg":
+            raise ValueError(f"its root is {roots[0]!r}")
     return content
 
 
 def _watched(path: Path) -> str | None:
     """Return the text of a watched run's CSV, None for any other."""
     text = _read_text(path)
-    try:
+    with _reading(path, "not CSV"):
         header = next(csv.reader(io.StringIO(text)), [])
-    except csv.Error as error:
-        raise DataError(f"cannot read {path}: {error}") from error
     return text if set(header) >= WATCH_COLUMNS else None
 
 
@@ -278,20 +273,13 @@ def _changed(folder: Path, recorded: Mapping[str, str], files: Mapping[Path, int
     """Compare files with the SHA-256 that the manifest recorded when they were written."""
     changed: dict[str, str] = {}
     for name, expected in recorded.items():
-        path = folder / name
-        if files.get(path) is None:  # also for a name that leads out of the directory: nothing is read there
+        if files.get(folder / name) is None:  # also where a name leads out: nothing is read there
             changed[name] = "the manifest names it, but it is no file of this directory"
-        elif _sha256(path) != expected.lower():
-            changed[name] = "its SHA-256 is not the manifest's: it was changed after the run"
+            continue
+        with _reading(folder / name):
+            if sha256_of(folder / name) != expected.lower():
+                changed[name] = "its SHA-256 is not the manifest's: it was changed after the run"
     return changed
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) -> dict[str, Mapping[str, Any]]:
@@ -309,33 +297,34 @@ def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) ->
 def _methods_in(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the Generic Adam methods among a manifest's settings, as their three texts, by label.
 
-    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer".
+    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer". Three
+    sequences say it all but for AMSGrad, a bias correction, decay and torch's own.
     """
     settings = manifest.get("settings", {})
     methods = settings.get("methods", settings.get("lines"))
-    if isinstance(methods, dict):
-        entries = list(methods.items())
-    else:
-        listed = [entry for entry in methods if isinstance(entry, dict)] if isinstance(methods, list) else []
+    if isinstance(methods, list):
+        listed = [entry for entry in methods if isinstance(entry, dict)]
         entries = [(entry.get("label"), entry.get("optimizer", entry)) for entry in listed]
-    return {
-        str(label): {name: str(entry[name]) for name in _SEQUENCES}
-        for label, entry in entries[:_METHODS]
-        if isinstance(entry, dict) and entry.keys() >= set(_SEQUENCES) and _is_generic_adam(entry)
-    }
-
-
-def _is_generic_adam(entry: Mapping[str, Any]) -> bool:
-    """Whether three sequences say it all; AMSGrad, a bias correction, decay or torch's own say more."""
-    named = str(entry.get("algorithm", entry.get("family", "Generic Adam")))
-    more = any(entry.get(name) for name in ("amsgrad", "corrected", "decay"))
-    return named.lower().replace("-", " ") == "generic adam" and not more
+    else:
+        entries = list(methods.items()) if isinstance(methods, dict) else []
+    found: dict[str, dict[str, str]] = {}
+    for label, entry in entries[:_METHODS]:
+        if isinstance(entry, dict) and entry.keys() >= set(_SEQUENCES):
+            named = str(entry.get("algorithm", entry.get("family", "Generic Adam")))
+            more = any(entry.get(name) for name in ("amsgrad", "corrected", "decay"))
+            if named.lower().replace("-", " ") == "generic adam" and not more:
+                found[str(label)] = {name: str(entry[name]) for name in _SEQUENCES}
+    return found
 
 
 def read_table(path: Path) -> Table:
     """Return the first table of a Markdown file; an empty one where there is none."""
-    lines = [line for line in _read_text(path).splitlines() if line.lstrip().startswith("|")]
-    cells = [_cells(line) for line in lines[: _TABLE_ROWS + 2]]
+    lines = [line.strip() for line in _read_text(path).splitlines() if line.lstrip().startswith("|")]
+    # A bar in a cell has a backslash before it.
+    cells = [
+        tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|")))
+        for line in lines[: _TABLE_ROWS + 2]
+    ]
     title = path.stem.replace("_", " ").replace("-", " ").capitalize()
     if len(cells) < 2:
         return Table(title, (), (), ())
@@ -343,30 +332,10 @@ def read_table(path: Path) -> Table:
     return make_table(title, cells[0], cells[2:], right)
 
 
-def _cells(line: str) -> tuple[str, ...]:
-    """Return the cells of a Markdown table's row, where a bar in a cell has a backslash before it."""
-    parts = line.strip().strip("|").replace("\\|", "\x00").split("|")
-    return tuple(part.strip().replace("\x00", "|") for part in parts)
-
-
 def make_table(
-    title: str,
-    header: tuple[str, ...],
-    rows: list[tuple[str, ...]],
-    right: tuple[bool, ...] = (),
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] = ()
 ) -> Table:
-    """Return a table as wide as its header; columns of numbers and those asked for are flush right."""
+    """Return a table as wide as its header; the columns asked for are flush right."""
     width = len(header)
     even = tuple((*row, *("",) * width)[:width] for row in rows)
-    flush = tuple(
-        (i < len(right) and right[i]) or all(_looks_numeric(row[i]) for row in even) for i in range(width)
-    )
-    return Table(title, header, flush, even)
-
-
-def _looks_numeric(cell: str) -> bool:
-    try:
-        float(cell.removesuffix("%").replace(",", "").replace("−", "-"))
-    except ValueError:
-        return False
-    return True
+    return Table(title, tuple(header), (*right, *(False,) * width)[:width], even)

@@ -20,7 +20,7 @@ from generic_adam.experiments.figures import figure_bytes
 from generic_adam.experiments.records import atomic_write
 from generic_adam.extras import from_extra
 from generic_adam.report.contents import REPORT_NAME, Contents, Table, make_table, read_contents
-from generic_adam.report.watch import draw_watch
+from generic_adam.report.plots import draw_watch
 
 # A verdict's colour repeats, and never replaces, its word.
 _TONES: Final = {
@@ -110,24 +110,18 @@ def _title(contents: Contents) -> str:
 
 
 def _facts(manifest: Mapping[str, Any]) -> str:
-    """When it ended, how long it took, and on what."""
+    """When it ended, how long it took, and on what; seconds as people say them."""
     machine, seconds = manifest.get("machine", {}), manifest.get("seconds")
-    finished = manifest.get("finished", "").replace("T", " ").replace("+00:00", " UTC")
-    facts = [
-        f"finished {finished}" if finished else "",
-        "" if seconds is None else _duration(seconds),
-        machine.get("processor", ""),
-        f"{machine['cores']} cores" if machine.get("cores") else "",
-    ]
+    facts: list[str] = []
+    if manifest.get("finished"):
+        facts.append(f"finished {manifest['finished'].replace('T', ' ').replace('+00:00', ' UTC')}")
+    if seconds is not None:
+        hours, minutes = divmod(round(seconds / 60), 60)
+        long = f"{hours} h {minutes} min" if hours else f"{minutes} minutes"
+        facts.append(f"{round(seconds, 1):g} seconds" if seconds < 120 else long)
+    facts.append(machine.get("processor", ""))
+    facts.append(f"{machine['cores']} cores" if machine.get("cores") else "")
     return " · ".join(filter(None, facts))
-
-
-def _duration(seconds: float) -> str:
-    """Seconds as people say them: to the tenth below two minutes, in hours and minutes above."""
-    if seconds < 120:
-        return f"{round(seconds, 1):g} seconds"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} minutes"
 
 
 def _figures(contents: Contents) -> list[tuple[str, str]]:
@@ -136,13 +130,12 @@ def _figures(contents: Contents) -> list[tuple[str, str]]:
     for path, text in contents.watched.items():
         pictures[path] = figure_bytes(draw_watch(path, text), "svg"), _TYPES[".svg"]
     return [
-        (_name(path, contents), f"data:{kind};base64,{base64.b64encode(content).decode()}")
+        (
+            path.relative_to(contents.directory).as_posix(),
+            f"data:{kind};base64,{base64.b64encode(content).decode()}",
+        )
         for path, (content, kind) in pictures.items()
     ]
-
-
-def _name(path: Path, contents: Contents) -> str:
-    return path.relative_to(contents.directory).as_posix()
 
 
 def _claims(contents: Contents) -> Table:
@@ -151,29 +144,20 @@ def _claims(contents: Contents) -> Table:
 
 
 def _bound(name: str, data: Mapping[str, Any]) -> tuple[Table, str]:
-    numbers = {
-        "T": data["steps"],
-        "B(T)": data["expectation"],
-        "B(T)/δ": data.get("value"),
-        "δ": data.get("delta"),
-    } | (data["constants"] or {})
-    rows = [
-        (key, f"{value:.6g}" if isinstance(value, float) else str(value)) for key, value in numbers.items()
-    ]
-    return make_table(name, ("constant", "value"), rows), data.get("statement", "")
+    numbers = {"T": data["steps"], "B(T)": data["expectation"]}
+    numbers |= {"B(T)/δ": data.get("value"), "δ": data.get("delta"), **(data["constants"] or {})}
+    rows = [(key, f"{one:.6g}" if isinstance(one, float) else str(one)) for key, one in numbers.items()]
+    return make_table(name, ("constant", "value"), rows, (False, True)), data.get("statement", "")
 
 
 def _files(contents: Contents) -> Table:
     """List the directory's own files one by one, and each folder below it as one line."""
-    sizes: dict[str, list[int]] = {}
-    links: dict[str, int] = {}
+    found: dict[tuple[bool, str], list[int]] = {}
     for path, size in contents.files.items():
         first, *deeper = path.relative_to(contents.directory).parts
-        name = f"{first}/" if deeper else first
-        if size is None:
-            links[name] = links.get(name, 0) + 1
-        else:
-            sizes.setdefault(name, []).append(size)
-    rows = [(name, f"{len(found):,}", f"{sum(found):,}") for name, found in sizes.items()]
-    rows += [(name, f"{count:,}", "symbolic link, not followed") for name, count in links.items()]
+        found.setdefault((size is None, f"{first}/" if deeper else first), []).append(size or 0)
+    rows = [
+        (name, f"{len(sizes):,}", "symbolic link, not followed" if is_link else f"{sum(sizes):,}")
+        for (is_link, name), sizes in sorted(found.items(), key=lambda item: item[0][0])
+    ]
     return make_table("Files", ("name", "files", "bytes"), rows, (False, True, True))
