@@ -25,12 +25,15 @@ def test_theorem_w_is_six_powers_of_ten_below_the_paper():
     assert dict(found.others)["zou2019"] > 1e8
     assert not found.informative
     assert "silent" in found.statement
+    assert found.needs == ()
     assert found.trivial == 1.0
 
 
 def test_one_theorem_alone():
     found = bound_algorithm(METHOD, PROBLEM, 1000, theorem="zou2019")
     assert found.expectation <= 278617829.311 * (1 + 1e-9)
+    assert found.value == pytest.approx(found.expectation / 0.1)
+    assert found.probability == pytest.approx(1 - 0.1 ** (2 / 3))
     with pytest.raises(TheoremError, match="no theorem is called 'Q'"):
         bound_algorithm(METHOD, PROBLEM, 1000, theorem="Q")
 
@@ -52,8 +55,9 @@ def test_a_bound_is_only_given_where_a_theorem_covers():
     found = bound_algorithm(clipped, PROBLEM, 1000)
     assert not found.is_valid
     assert "clipped" in found.statement
-    with pytest.raises(TheoremError, match="delta"):
-        bound_algorithm(METHOD, PROBLEM, 1000, delta=2)
+    for delta in (0, 1, -0.1, 2, float("nan")):
+        with pytest.raises(TheoremError, match="delta"):
+            bound_algorithm(METHOD, PROBLEM, 1000, delta=delta)
 
 
 class TestDecayInsideTheGradient:
@@ -70,6 +74,7 @@ class TestDecayInsideTheGradient:
         assert found.expectation == pytest.approx(bound_algorithm(plain, by_hand, 1000).expectation)
         assert found.trivial == pytest.approx((1 + 0.2 * 10**0.5) ** 2)
         assert "f is the loss + 0.05 |x|^2" in found.statement
+        assert found.needs == ("|x_t|_inf <= 2 (box)",)
 
     def test_without_a_box_it_is_refused(self):
         with pytest.raises(TheoremError, match=r"\|x\|_inf <= X"):
@@ -106,6 +111,7 @@ class TestOtherTheorems:
         assert "`box`" in dict(without.missing)["D"]
         found = bound_algorithm(algorithm, self.KNOWN, 1000)
         assert found.theorem == "D"
+        assert "after 1,000 steps, provided |x_t|_inf <= 1 (box), (E" in found.statement
         own = decay_bound(Sequences.of_algorithm(algorithm, 1000), self.KNOWN)
         assert found.expectation == pytest.approx(own.l2, rel=1e-12)
 
@@ -113,6 +119,7 @@ class TestOtherTheorems:
         algorithm = Algorithm(Method("1e-3/sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-8, running_maximum=True)
         found = bound_algorithm(algorithm, self.KNOWN, 1000)
         assert found.theorem == "M"
+        assert found.needs == ("|g_(t,k)| <= 1 at every step (gradient_sup)",)
         sequences = Sequences.of_algorithm(algorithm, 1000)
         both = [amsgrad_bound(sequences, self.KNOWN).l2, amsgrad_epsilon_bound(sequences, self.KNOWN).l2]
         assert found.expectation == pytest.approx(min(both), rel=1e-12)
@@ -129,7 +136,9 @@ class TestOtherTheorems:
         small = replace(PROBLEM, gradient_sup=0.1)  # a norm of at most 0.1 sqrt(10) = 0.316
         clipped = Algorithm(METHOD, clipping=Clipping(0.5))
         plain = bound_algorithm(Algorithm(METHOD), small, 1000)
-        assert bound_algorithm(clipped, small, 1000) == plain
+        found = bound_algorithm(clipped, small, 1000)
+        assert found.needs == ("|g_(t,k)| <= 0.1 at every step (gradient_sup)",)
+        assert replace(found, needs=()) == plain
         assert not bound_algorithm(Algorithm(METHOD, clipping=Clipping(0.3)), small, 1000).is_valid
 
     def test_full_batches(self):

@@ -8,6 +8,7 @@ numbers compare. Beside it stands what holds without any theorem: :math:`G^2`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +20,11 @@ from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import Assumptions, Offer
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem
 
 _LONGEST_SEARCHED = 1_000_000
+# How theorems name the assumption that `Problem.gradient_sup` is about.
+_ALMOST_SURE = {"(A4s)", "|g_t| <= G always"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Bound:
         others: (theorem, its bound) of the others that cover it.
         missing: (theorem, why it gives no bound) of the rest.
         l2: lambda of a decay inside the gradient: f is then the loss plus lambda/2 |x|^2.
+        needs: which of the problem's further constants it rests on, `box` and `gradient_sup`, one phrase each.
     """
 
     theorem: str | None
@@ -53,6 +57,7 @@ class Bound:
     others: tuple[tuple[str, float], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     l2: float = 0.0
+    needs: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -82,8 +87,9 @@ class Bound:
         if math.isinf(self.expectation):
             return f"the bound of {self.theorem} exceeds the largest double"
         word = "informative" if self.expectation < self.trivial else "silent: the trivial bound is smaller"
+        provided = f"provided {' and '.join(self.needs)}, " if self.needs else ""
         said = (
-            f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g} "
+            f"after {self.steps:,} steps, {provided}(E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g} "
             f"by theorem {self.theorem}; without a theorem <= {self.trivial:.6g} ({word})"
             + (f"; f is the loss + {self.l2 / 2:g} |x|^2" if self.l2 else "")
         )
@@ -97,23 +103,17 @@ class Bound:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; a number that is infinite is None."""
-        return {
-            "theorem": self.theorem,
-            "steps": self.steps,
-            "delta": self.delta,
+        plain = vars(self) | {
+            "value": self.value,
             "probability": self.probability,
-            "value": _finite(self.value),
-            "expectation": _finite(self.expectation),
-            "trivial": self.trivial,
-            "l1": _finite(self.l1),
-            "trivial_l1": self.trivial_l1,
             "informative": self.informative,
+            "statement": self.statement,
             "constants": {name: _finite(number) for name, number in self.constants.items()},
             "others": {name: _finite(number) for name, number in self.others},
             "missing": dict(self.missing),
-            "l2": self.l2,
-            "statement": self.statement,
+            "needs": list(self.needs),
         }
+        return {name: _finite(one) if isinstance(one, float) else one for name, one in plain.items()}
 
 
 def bound_algorithm(
@@ -135,17 +135,23 @@ def bound_algorithm(
     if not 0 < delta < 1:
         raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
     last = whole_steps(steps)
-    x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
-    if x.clipping is not None and x.clipping.kind != "update":
-        by_value = x.clipping.kind == "value"
-        if never_active(problem, x.clipping.threshold, by_value=by_value):  # C1: it changes nothing
-            x = replace(x, clipping=None)
     if last > LONGEST:
         raise TheoremError(f"the recursions are run up to {LONGEST:,} steps, got {last:,}")
+    x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
     if x.others:
         raise TheoremError(
             "parameter groups with different sequences: expected one group, each has its own bound"
         )
+    clip = x.clipping
+    idle = (
+        clip is not None
+        and clip.kind != "update"
+        and never_active(  # C1: it changes nothing
+            problem, clip.threshold, by_value=clip.kind == "value"
+        )
+    )
+    x = replace(x, clipping=None) if idle else x
+    named = problem
     problem = coupled(problem, float(x.l2))
     certain = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
     assume = Assumptions(
@@ -153,45 +159,53 @@ def bound_algorithm(
         full_batch=not any(part.noise for part in problem.parts),
         smoothness=problem.smoothness,
     )
-    found: dict[str, Offer] = {}
+    found: list[tuple[Theorem, Offer]] = []
     missing: list[tuple[str, str]] = []
     for one in THEOREMS if theorem is None else (theorem_named(theorem),):
         try:
             _refuse(one.outside(x, assume))
-            found[one.name] = one.bound(x, problem, last)
+            found.append((one, one.bound(x, problem, last)))
         except GenericAdamError as error:
             missing.append((one.name, str(error)))
-    ranked = sorted(found.items(), key=lambda item: item[1].expectation)
-    best = ranked[0] if ranked else (None, Offer(math.inf, None, {}))
+    found.sort(key=lambda pair: pair[1].expectation)
+    best, offer = found[0] if found else (None, Offer(math.inf, None, {}))
+    needs: list[str] = []
+    if best is not None and (x.decay != NOTHING or x.l2):
+        needs.append(f"|x_t|_inf <= {named.box:g} (box)")
+    if best is not None and (idle or _ALMOST_SURE.intersection(best.assumptions)):
+        needs.append(f"|g_(t,k)| <= {_shown(named.gradient_sup)} at every step (gradient_sup)")
     return Bound(
-        theorem=best[0],
+        theorem=None if best is None else best.name,
         steps=last,
         delta=delta,
-        expectation=best[1].expectation,
+        expectation=offer.expectation,
         trivial=problem.total_gradient_bound**2,
-        l1=best[1].l1,
+        l1=offer.l1,
         trivial_l1=problem.gradient_sum_bound,
-        constants=best[1].constants,
-        others=tuple((name, offer.expectation) for name, offer in ranked[1:]),
+        constants=offer.constants,
+        others=tuple((one.name, other.expectation) for one, other in found[1:]),
         missing=tuple(missing),
         l2=float(x.l2),
+        needs=tuple(needs),
     )
+
+
+def _shown(bound: float | Sequence[float] | None) -> str:
+    return f"{bound:g}" if isinstance(bound, float) else "G_k"
 
 
 def informative_from(subject: Method | Algorithm, problem: Problem) -> int | None:
     """A number of steps from which the bound says something, to two digits; None if 10^6 is not enough."""
-    steps = 10
-    while steps <= _LONGEST_SEARCHED:
-        if bound_algorithm(subject, problem, steps).informative:
-            low, high = max(1, steps // 10), steps
-            while high - low > max(1, high // 100):
-                middle = (low + high) // 2
-                low, high = (
-                    (low, middle) if bound_algorithm(subject, problem, middle).informative else (middle, high)
-                )
-            return high
-        steps *= 10
-    return None
+    low, high = 1, 10
+    while not bound_algorithm(subject, problem, high).informative:
+        low, high = high, high * 10
+        if high > _LONGEST_SEARCHED:
+            return None
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        informative = bound_algorithm(subject, problem, middle).informative
+        low, high = (low, middle) if informative else (middle, high)
+    return high
 
 
 def _refuse(outside: tuple[str, ...]) -> None:

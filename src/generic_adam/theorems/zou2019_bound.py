@@ -34,12 +34,12 @@ which does not divide by :math:`\alpha_T`. Proof: before :math:`\alpha_T` enters
 then the paper's sum. :math:`C_0\sum\alpha_t \ge T\alpha_T` since :math:`\alpha_T \le C_0\alpha_t`.
 
 **The floor.** For :math:`\alpha_t = \eta/t^s`, :math:`0 \le s < 1`, and :math:`\lim\theta_t = \theta < 1`,
-the bound stays above :math:`C'\sqrt{1-\theta}/\delta`; for constant :math:`\theta`
+the bound stays above :math:`C'\sqrt{1-\theta}`; for constant :math:`\theta`
 
 .. math::
 
-    \frac{C}{\delta\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{\delta} \le \frac{B(T)}{\delta}
-    \le \frac{C}{\delta\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{\delta(1-s)}.
+    \frac{C}{\eta T^{1-s}} + C'\sqrt{1-\theta} \le B(T)
+    \le \frac{C}{\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{1-s}.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ class Estimate:
     r"""The two sides of the corollary on the floor.
 
     Attributes:
-        lower: what :math:`B(T)/\delta` is at least.
+        lower: what :math:`B(T)` is at least.
         upper: what it is at most; infinite where theta_t is not constant.
-        floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}/\delta`.
+        floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}`.
     """
 
     lower: float
@@ -205,7 +205,8 @@ class Bound:
 
     Attributes:
         expectation: :math:`B(T)` (Theorem 1); infinite where a hypothesis is missing or the number overflows.
-        delta: :math:`\delta`.
+            Theorem 2 is Markov's inequality: :math:`\|\nabla f(x_\tau)\|^2 \le B(T)/\delta` with
+            probability :math:`1 - \delta^{2/3}`.
         steps: T.
         total: :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}`.
         alpha_last: :math:`\alpha_T`.
@@ -217,7 +218,6 @@ class Bound:
     """
 
     expectation: float
-    delta: float
     steps: int
     total: float
     alpha_last: float
@@ -225,16 +225,6 @@ class Bound:
     missing: tuple[Condition, ...] = ()
     estimate: Estimate | None = None
     weighted: float = math.inf
-
-    @property
-    def value(self) -> float:
-        r""":math:`B(T)/\delta` (Theorem 2)."""
-        return self.expectation / self.delta
-
-    @property
-    def probability(self) -> float:
-        r""":math:`1 - \delta^{2/3}`, with which `value` holds."""
-        return 1 - self.delta ** (2 / 3)
 
     @property
     def is_valid(self) -> bool:
@@ -260,22 +250,16 @@ class Bound:
                     f"so that log C1 = {known.C1_log:.4g}"
                 )
             return f"the bound exceeds the largest double{cause}"
-        return (
-            f"after {self.steps:,} steps, |grad f(x_tau)|^2 <= {self.value:.6g} with probability at least "
-            f"{self.probability:.4g}, and (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g}"
-        )
+        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g}"
 
 
-def bound(
-    method: Method, problem: Problem, steps: int, delta: float = 0.1, theta_prime: float | None = None
-) -> Bound:
-    """Evaluate the bounds of Theorems 1 and 2 after a number of steps.
+def bound(method: Method, problem: Problem, steps: int, theta_prime: float | None = None) -> Bound:
+    """Evaluate the bound of Theorem 1 after a number of steps.
 
     Args:
       method: the three sequences.
       problem: L, G, d, the gap and epsilon.
       steps: T, at most 10^15, or 10^8 where the form does not tell.
-      delta: in (0, 1); Theorem 2 holds with probability at least 1 - delta^(2/3).
       theta_prime: the free number between beta^2 and theta; None takes the one that makes the bound least.
 
     Returns:
@@ -283,18 +267,16 @@ def bound(
       infinite and `missing` says which.
 
     Raises:
-      TheoremError: delta or theta_prime is out of range.
+      TheoremError: theta_prime is out of range.
       SumError: the number of steps is no such whole number, or a hypothesis is undecided on them.
 
     Examples:
       >>> from generic_adam import Method, Problem
       >>> m = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
       >>> p = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
-      >>> f"{bound(m, p, steps=1000, delta=0.1, theta_prime=0.9).value:.6g}"
-      '2.78618e+09'
+      >>> f"{bound(m, p, steps=1000, theta_prime=0.9).expectation:.6g}"
+      '2.78618e+08'
     """
-    if not 0 < delta < 1:
-        raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
     last = checked_horizon(steps, "the number of steps")
     found = hypotheses(method, last)
     for one in found:
@@ -317,13 +299,12 @@ def bound(
     total, alpha_last = _sum(decide.weighted_steps(method), last), late_value(method.alpha, last)
     return Bound(
         expectation=_quotient(known, total, last * alpha_last),
-        delta=delta,
         steps=last,
         total=total,
         alpha_last=alpha_last,
         constants=known,
         missing=missing,
-        estimate=None if known is None else constant_theta_estimate(method, last, known, delta),
+        estimate=None if known is None else constant_theta_estimate(method, last, known),
         weighted=math.inf if known is None else _quotient(known, total, known.C0 * _sum(method.alpha, last)),
     )
 
@@ -429,7 +410,7 @@ def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: 
         )
 
 
-def constant_theta_estimate(method: Method, steps: int, known: Constants, delta: float) -> Estimate | None:
+def constant_theta_estimate(method: Method, steps: int, known: Constants) -> Estimate | None:
     """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
     share = 1 - method.theta
     complement = share.constant_value
@@ -443,8 +424,8 @@ def constant_theta_estimate(method: Method, steps: int, known: Constants, delta:
     if not 0 <= s < 1 or float(eta) == 0:
         return None
     # One division at a time: a product of small numbers may round to 0.
-    falling = known.C / delta / float(eta) / steps ** float(1 - s)
-    floor = known.C_prime * math.sqrt(complement) / delta
+    falling = known.C / float(eta) / steps ** float(1 - s)
+    floor = known.C_prime * math.sqrt(complement)
     if share.constant_value is None:
         return Estimate(floor, math.inf, floor)
     return Estimate(falling + floor, falling + floor / float(1 - s), floor)
