@@ -66,12 +66,14 @@ def test_the_three_numbers_are_those_of_the_sequences_that_run():
     """Written out here: Adam's correction in alpha_t, eps on the corrected root, v_0 = 0."""
     experiment = EXPERIMENTS["gpt-cost"]
     chosen = experiment.lines(experiment.study, Options(), 300)[:1]
-    ((name, headings, rows),) = experiment.notes(replace(experiment.study, lines=tuple(chosen)), 300)
+    ((name, (headings, rows)),) = experiment.notes(
+        replace(experiment.study, lines=tuple(chosen)), 300
+    ).items()
     t = np.arange(1, 301)
     correction = np.sqrt(1 - 0.999**t)
     sequences = Sequences.of(0.001 * correction / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * correction)
     expected = three_numbers(sequences, adam_terms)
-    assert (name, headings) == ("guarantees", ["method", "noise", "gap", "drift", "for ever"])
+    assert (name, headings) == ("guarantees.md", ["method", "noise", "gap", "drift", "for ever"])
     ((label, *numbers, verdict),) = rows
     assert (label, verdict) == ("AdamW constant, 0.999", "not certified")
     assert numbers == [f"{value:.3g}" for value in (expected.noise, expected.gap, expected.drift)]

@@ -169,13 +169,13 @@ def test_theta_of_the_path_is_the_papers(r, first, hundredth):
     assert theta(100) == pytest.approx(hundredth, abs=1e-12)
 
 
-def test_nadam_and_sgd_run_where_they_are_asked_for():
-    options = Options(only=("r = 0", "NAdam", "SGD"), initial_vs=(1e-8,))
-    assert [line.label for line in options.chosen(LENET.lines(LENET.study, options, 1))] == [
-        "r = 0",
-        "NAdam",
-        "SGD",
-    ]
+def test_nadam_sgd_and_staged_adagrad_run_where_they_are_asked_for():
+    options = Options(only=("r = 0", "AdaGrad in stages", "NAdam", "SGD"), initial_vs=(1e-8,))
+    lines = options.chosen(LENET.lines(LENET.study, options, 1000))
+    assert [line.label for line in lines] == ["r = 0", "AdaGrad in stages", "NAdam", "SGD"]
+    rate = parse(lines[1].optimizer.alpha)
+    stages = {1: 1, 250: 1, 251: 2, 750: 3, 751: 4, 1000: 4}
+    assert [rate(t) for t in stages] == pytest.approx([0.01 / j**0.5 for j in stages.values()])
 
 
 def test_the_sweep_runs_adaema_once_and_says_where_the_order_turns():

@@ -9,7 +9,7 @@ import pytest
 
 from generic_adam.errors import RunError
 from generic_adam.experiments.paper_studies import EXPERIMENTS
-from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_csv
+from generic_adam.experiments.records import Occasion, OutputError, damaged_files, read_manifest, write_csv
 from generic_adam.experiments.study import (
     COLUMNS,
     Curve,
@@ -103,11 +103,11 @@ def test_results_appear_together_with_their_checksums(tmp_path):
 
     (tmp_path / "records.csv").write_text("old")
     with pytest.raises(OutputError, match="no room"):
-        publish(study, tmp_path, curves, command="c", claims=[], draw=fail, seconds=1.0)
+        publish(study, tmp_path, curves, Occasion("c", {}, 1.0), claims=[], draw=fail)
     assert [path.name for path in tmp_path.iterdir()] == ["records.csv"]
     assert (tmp_path / "records.csv").read_text() == "old", "nothing appears before everything is written"
 
-    files = publish(study, tmp_path, curves, command="c", claims=[], draw=draw, seconds=1.0)
+    files = publish(study, tmp_path, curves, Occasion("c", {}, 1.0), claims=[], draw=draw)
     assert [path.name for path in files] == ["lenet.svg", "manifest.json", "outcomes.md", "records.csv"]
     assert read_curves(tmp_path / "records.csv") == curves
     manifest = read_manifest(tmp_path)
@@ -139,7 +139,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
         for n, line in enumerate(study.lines)
     ]
     published = replace(study, seeds=1)
-    publish(published, tmp_path, curves, command="", claims=[], draw=lambda *_: None, seconds=3, extra=known)
+    publish(published, tmp_path, curves, Occasion("", known, 3), claims=[], draw=lambda *_: None)
     other = replace(study.lines[2], optimizer=replace(study.lines[2].optimizer, theta="0.9"))
     spaced = replace(study.lines[1].optimizer, theta=study.lines[1].optimizer.theta.replace("/", "  /  "))
     asked = replace(study, lines=(study.lines[0], replace(study.lines[1], optimizer=spaced), other))

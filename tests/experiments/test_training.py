@@ -259,6 +259,7 @@ SCHEDULED = OptimizerSettings("torch-adamw", "0.01/sqrt(t)", "0.9", "0.95", deca
         (replace(SCHEDULED, family="generic-adam", corrected=True), torch.optim.AdamW),
         (replace(SCHEDULED, family="torch-nadam"), torch.optim.NAdam),
         (replace(SCHEDULED, family="torch-sgd", theta="0"), torch.optim.SGD),
+        (replace(SCHEDULED, family="torch-adagrad", beta="0", theta="0"), torch.optim.Adagrad),
     ],
     ids=lambda value: getattr(value, "family", ""),
 )
@@ -267,6 +268,8 @@ def test_each_family_is_torchs_optimizer_under_its_schedule(settings, reference)
     optimizer, scheduler = settings.build([mine])
     if reference is torch.optim.SGD:
         expected = reference([theirs], 1.0, momentum=0.9, weight_decay=0.1)
+    elif reference is torch.optim.Adagrad:
+        expected = reference([theirs], 1.0, eps=1e-8, weight_decay=0.1)
     else:
         others = {"decoupled_weight_decay": True} if reference is torch.optim.NAdam else {}
         expected = reference([theirs], 1.0, betas=(0.9, 0.95), weight_decay=0.1, **others)

@@ -328,6 +328,7 @@ def _run_study(name: str, options: Options, place: Place, earlier: Path | None, 
     from generic_adam.experiments import cost, paper_studies, sweep
     from generic_adam.experiments import study as studies
     from generic_adam.experiments.backends import Paused
+    from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.study_figures import plot_study
 
     experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
@@ -346,17 +347,15 @@ def _run_study(name: str, options: Options, place: Place, earlier: Path | None, 
         console.print(f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}")
         raise typer.Exit(128 + paused.signal) from paused
     curves = studies.collect(study, place.directory)
-    before = sum(one["seconds"] for one in known.get("earlier", ()))
+    seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))
     files = studies.publish(
         study,
         place.directory,
         curves,
-        command=command,
+        Occasion(command, {"device": place.device, **known}, seconds),
         claims=experiment.judge(study, curves, place.data),
-        notes=experiment.notes(study, known["steps"]),
         draw=plot_study,
-        seconds=sweep.elapsed_seconds(place.directory) + before,
-        extra={"device": place.device, **known},
+        notes=experiment.notes(study, known["steps"]),
     )
     _print_results(command, files)
 

@@ -212,12 +212,7 @@ def _threads_of(client: Client) -> int:
 
 @contextmanager
 def dask_pool(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
-    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
-
-    Args:
-        address: of the scheduler, "tcp://HOST:PORT".
-        tell: see `connect`.
-    """
+    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths."""
     with connect(address, tell) as client:
         from distributed import as_completed as dask_as_completed
 
@@ -243,47 +238,33 @@ def simulate_on_cluster(
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> LaneRecords:
-    """Simulate lanes on a Dask cluster: chunks of replicates are its tasks.
+    """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
 
     A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
-    given another cut of the lanes.
+    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`.
 
     Args:
-        plan: what to simulate. It is sent to the workers, which must have this package installed.
+        plan: what to simulate.
         address: of the scheduler, "tcp://HOST:PORT".
         chunks: into how many tasks the replicates are cut; by default two for each thread of the cluster, so
             that a slow or lost worker costs a part of its share.
         progress: called after each finished chunk with the equivalent number of steps of the whole plan.
         tell: see `connect`.
-
-    Returns:
-        The records, bit for bit those of `simulate(plan)`.
-
-    Raises:
-        RunError: see `connect`.
     """
-    from generic_adam.experiments.counterexample import LaneRecords
-    from generic_adam.experiments.counterexample.simulation import split
+    from generic_adam.experiments.counterexample.simulation import LaneRecords, simulate, split
 
     records: list[LaneRecords] = []
     lanes = 0
     with dask_pool(address, tell) as pool:
         parts = split(plan.replicate_range, chunks or 2 * pool.width)
-        for done in pool.completed(
-            [pool.submit(_simulate, replace(plan, replicates=part)) for part in parts]
-        ):
+        # One thread each, for Dask runs as many tasks at a time as a worker has threads.
+        tasks = [pool.submit(simulate, replace(plan, replicates=part)) for part in parts]
+        for done in pool.completed(tasks):
             records.append(done.result())
             lanes += len(records[-1].replicates)
             if progress is not None:
                 progress(plan.steps * lanes // len(plan.replicate_range), plan.steps)
     return LaneRecords.join(records)
-
-
-def _simulate(plan: Plan) -> LaneRecords:
-    """The task: one thread, for Dask runs as many tasks at a time as a worker has threads."""
-    from generic_adam.experiments.counterexample import simulate
-
-    return simulate(plan)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from generic_adam.experiments.records import Table
 from generic_adam.experiments.study import Experiment, Line, Options, Study
 from generic_adam.experiments.training import OptimizerSettings
 from generic_adam.methods import Method, certified_adam
@@ -78,21 +79,20 @@ def algorithm_of(settings: OptimizerSettings) -> Algorithm:
     return Algorithm(Method(rate, beta, theta), initial_v=0, eps=eps)
 
 
-def guarantees(study: Study, steps: int) -> list[tuple[str, list[str], list[list[str]]]]:
+def guarantees(study: Study, steps: int) -> dict[str, Table]:
     """The three numbers of theorem E for each line at the end of its run, and its certificate for ever."""
     rows = []
     for line in study.lines:
-        algorithm = algorithm_of(line.optimizer)
-        found = certify_algorithm(algorithm, horizon=steps)
+        found = certify_algorithm(algorithm_of(line.optimizer), horizon=steps)
         told = found.horizon
         numbers = (told.noise, told.gap, told.drift) if told is not None else (None, None, None)
         parts = ["–" if value is None else format(value, ".3g") for value in numbers]
         rows.append([line.label, *parts, str(found.verdict)])
-    return [("guarantees", ["method", "noise", "gap", "drift", "for ever"], rows)]
+    return {"guarantees.md": (["method", "noise", "gap", "drift", "for ever"], rows)}
 
 
 EXPERIMENTS: Final = {
-    study.name: Experiment(study, lines, lambda _study, _curves: [], guarantees)
+    study.name: Experiment(study, lines, notes=guarantees)
     for study in (
         Study("lenet-cost", "lenet", 1, "mnist", 20, "costs", seeds=3),
         Study("resnet18-cost", "resnet18", 64, "cifar100", 100, "costs", seeds=3),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
@@ -67,11 +66,6 @@ def path_line(alpha: str, r: Fraction, initial_v: float) -> Line:
     """Generic Adam with beta = 0.9 and theta_t = 1 - (0.001 + 0.999 r)/t^r.
 
     For r = 1 theta_1 = 0: the first step wipes v_0 out, and one run serves every v_0.
-
-    Args:
-        alpha: alpha_t as text.
-        r: the place on the path.
-        initial_v: v_0.
     """
     # Written as in 0.1, whose checkpoints go on.
     theta = str(adam_to_adaema(r=float(r)).theta).replace(" / ", "/")
@@ -102,9 +96,18 @@ def corrected_adam(alpha: str) -> Line:
     return Line(CORRECTED, OptimizerSettings("generic-adam", corrected, "0.9", "0.999", 0.0))
 
 
-def further_lines(alpha: str) -> tuple[Line, ...]:
-    """What the paper names and does not run, at the same rate: NAdam, and SGD with and without momentum."""
+def further_lines(alpha: str, steps: int) -> tuple[Line, ...]:
+    """What the paper names and does not run, at the same rate: NAdam, SGD with and without momentum, AdaGrad.
+
+    Stagewise AdaGrad (Chen et al. 2019) is torch's with a rate that falls from stage to stage, 0.01/sqrt(j) in
+    the j-th of four; what else is published, a proximal term and the mean of a stage's points, is left out.
+    """
+    stage = max(1, steps // 4)
+    rate = "0.01/sqrt(4)"
+    for number in (3, 2, 1):
+        rate = f"0.01/sqrt({number}) if t < {number * stage + 1} else ({rate})"
     return (
+        Line("AdaGrad in stages", OptimizerSettings("torch-adagrad", rate, "0", "0")),
         Line("NAdam", OptimizerSettings("torch-nadam", alpha, "0.9", "0.999")),
         Line("SGD", OptimizerSettings("torch-sgd", f"100 * ({alpha})", "0", "0")),
         Line("SGD, momentum", OptimizerSettings("torch-sgd", f"10 * ({alpha})", "0.9", "0")),
@@ -112,9 +115,9 @@ def further_lines(alpha: str) -> tuple[Line, ...]:
 
 
 def _figure(alpha: str) -> Callable[[Study, Options, int], Sequence[Line]]:
-    def lines(_study: Study, options: Options, _steps: int) -> Sequence[Line]:
+    def lines(_study: Study, options: Options, steps: int) -> Sequence[Line]:
         found = [line for value in options.initial_vs or INITIAL_VS for line in paper_lines(alpha, value)]
-        wanted = [line for line in further_lines(alpha) if line.label in options.only]
+        wanted = [line for line in further_lines(alpha, steps) if line.label in options.only]
         return [*found, *([corrected_adam(alpha)] if options.corrected else []), *wanted]
 
     return lines
@@ -129,10 +132,6 @@ def study_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
     """Judge the paper's sentences for each v_0 of a study, after its last epoch.
 
     A verdict is that of every seed; where seeds disagree it is unclear. The numbers beside it are medians.
-
-    Args:
-        study: for its source in the paper.
-        curves: its records.
     """
     return [claim for value in initial_values(curves) for claim in _claims_at(study.source, curves, value)]
 
@@ -143,68 +142,72 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
     # The paper compares its seven and no others.
     seven = [curve for curve in here if curve.r is not None or curve.method in {"RMSProp", "AMSGrad"}]
     labels = {curve.r: curve.method for curve in seven if curve.r is not None}
-    path = [labels[r] for r in sorted(labels)]
-    seeds = sorted({curve.seed for curve in seven})
-    where = f"(v_0 = {initial_v:g}, epoch {epoch})"
+    path, positive = [labels[r] for r in sorted(labels)], [labels[r] for r in sorted(labels) if r > 0]
 
-    def ends(measure: str, seed: int) -> dict[str, float]:
-        found = {c.method: c.after(epoch, measure) for c in seven if c.seed == seed}
-        # What stopped being a number is the worst there is; nan would be in no order at all.
+    def ends(measure: str) -> list[dict[str, float]]:
+        """Of each seed; what stopped being a number is the worst there is, for nan would be in no order at all."""
         worst = math.inf if measure == "train_loss" else -math.inf
-        return {name: worst if math.isnan(value) else value for name, value in found.items()}
+        found: dict[int, dict[str, float]] = {}
+        for curve in sorted(seven, key=lambda one: one.seed):
+            value = curve.after(epoch, measure)
+            found.setdefault(curve.seed, {})[curve.method] = worst if math.isnan(value) else value
+        return list(found.values())
 
-    losses = [ends("train_loss", seed) for seed in seeds]
-    accuracies = [ends("test_accuracy", seed) for seed in seeds]
-    spreads = [_ratio([loss[r] for r in path]) for loss in losses]
+    def claim(sentence: str, verdicts: Sequence[str], evidence: str) -> Claim:
+        agreed = verdicts[0] if len(set(verdicts)) == 1 else "unclear"
+        return Claim(f"{sentence} (v_0 = {initial_v:g}, epoch {epoch})", source, agreed, evidence)
+
+    losses, accuracies = ends("train_loss"), ends("test_accuracy")
+    ratios = [_ratio([loss[r] for r in path]) for loss in losses]
     correlations = [
         rank_correlation([loss[r] for r in path], [accuracy[r] for r in path])
         for loss, accuracy in zip(losses, accuracies, strict=True)
     ]
-    is_whole = len(path) == len(PATH) and {c.method for c in seven} >= {"RMSProp", "AMSGrad"}
-
-    def claim(sentence: str, verdicts: Sequence[str], evidence: str) -> Claim:
-        agreed = verdicts[0] if len(set(verdicts)) == 1 else "unclear"
-        return Claim(f"{sentence} {where}", source, agreed, evidence)
-
-    positive = [labels[r] for r in sorted(labels) if r > 0]
-    found = [
-        claim(
-            sentence,
-            [_order([loss[r] for r in names]) for loss in losses],
-            f"training loss along {', '.join(names)}: {_medians(losses, names, '.4f')}",
-        )
-        for sentence, names in (
-            ("Larger r trains faster", path),
-            ("Larger r > 0 trains faster", positive),
-        )
-    ] + [
+    order, positive_order, sensitive, together = (
+        *(
+            claim(
+                sentence,
+                [_order([loss[r] for r in names]) for loss in losses],
+                f"training loss along {', '.join(names)}: "
+                + ", ".join(spread([loss[name] for loss in losses], ".4f") for name in names),
+            )
+            for sentence, names in (
+                ("Larger r trains faster", path),
+                ("Larger r > 0 trains faster", positive),
+            )
+        ),
         claim(
             "Convergence is extremely sensitive to theta_t",
-            [_sensitivity(one) for one in spreads],
-            f"largest over smallest training loss along the path: {spread(spreads, '.2f')}",
+            [
+                "supported" if one >= SENSITIVE else "contradicted" if one <= INSENSITIVE else "unclear"
+                for one in ratios
+            ],
+            f"largest over smallest training loss along the path: {spread(ratios, '.2f')}",
         ),
         claim(
             "A smaller training loss goes with a higher test accuracy along the path",
             ["supported" if c <= -0.9 else "contradicted" if c >= 0 else "unclear" for c in correlations],
             f"rank correlation of the two over the {len(path)} r: {spread(correlations, '.2f')}",
         ),
-    ]
-    if not is_whole:  # of some methods nothing can be said about the last two
-        return found if len(path) > 2 else found[:1]
+    )
+    if len(path) < len(PATH) or not {c.method for c in seven} >= {"RMSProp", "AMSGrad"}:
+        # Of some methods nothing can be said about the last two.
+        return [order, positive_order, sensitive, together] if len(path) > 2 else [order]
     return [
-        claim(
-            "AMSGrad and Adam (r = 0) decrease the training loss slowest",
-            [_last_two(loss, largest=True) for loss in losses],
-            "training loss: " + _listed(losses, ".4f"),
+        *(
+            claim(
+                f"AMSGrad and Adam (r = 0) {says}",
+                [_last_two(one, largest=largest) for one in values],
+                f"{name}: {_listed(values)}",
+            )
+            for says, name, values, largest in (
+                ("decrease the training loss slowest", "training loss", losses, True),
+                ("show the worst test accuracy", "test accuracy", accuracies, False),
+            )
         ),
-        claim(
-            "AMSGrad and Adam (r = 0) show the worst test accuracy",
-            [_last_two(accuracy, largest=False) for accuracy in accuracies],
-            "test accuracy: " + _listed(accuracies, ".4f"),
-        ),
-        *found,
+        order, positive_order, sensitive, together,
         _constant_theta(source, here, initial_v),
-    ]
+    ]  # fmt: skip
 
 
 def _constant_theta(source: str, curves: Sequence[Curve], initial_v: float) -> Claim:
@@ -213,15 +216,16 @@ def _constant_theta(source: str, curves: Sequence[Curve], initial_v: float) -> C
     corrected = {c.seed: c.after(epoch, "train_loss") for c in curves if c.method == CORRECTED}
     others = [c for c in curves if c.r and c.initial_v in {None, initial_v} and c.seed in corrected]
     behind = [corrected[c.seed] > c.after(epoch, "train_loss") for c in others]
-    said = [f"{c.method}: {c.after(epoch, 'train_loss'):.4f}" for c in others]
-    ours = spread(list(corrected.values()), ".4f") if corrected else ""
+    evidence = "constant theta without the effect of v_0 (--corrected) was not run"
+    if behind:
+        said = ", ".join(f"{c.method}: {c.after(epoch, 'train_loss'):.4f}" for c in others)
+        ours = spread(list(corrected.values()), ".4f")
+        evidence = f"training loss of constant theta with v_0 = 0 and bias correction: {ours}; {said}"
     return Claim(
         f"A possible reason is the constant theta of both (v_0 = {initial_v:g}, epoch {epoch})",
         source,
         "unclear" if not behind else "supported" if all(behind) else "contradicted",
-        f"training loss of constant theta with v_0 = 0 and bias correction: {ours}; {', '.join(said)}"
-        if behind
-        else "constant theta without the effect of v_0 (--corrected) was not run",
+        evidence,
     )
 
 
@@ -231,6 +235,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
         return []
     counts, sizes = [len(dataset.train_labels), len(dataset.test_labels)], dataset.train_images.shape[1:]
     each = np.bincount(np.concatenate((dataset.train_labels, dataset.test_labels)))
+    shape = (len(each), counts, sizes)
     data = (
         f"{len(each)} classes, {counts[0]:,} and {counts[1]:,} images of {sizes[0]} x {sizes[1]} x {sizes[2]}"
     )
@@ -238,18 +243,16 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
         study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
     )
     convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
-
-    def fact(sentence: str, holds: bool, evidence: str) -> Claim:
-        return Claim(sentence, "Supplement", "supported" if holds else "contradicted", evidence)
-
     rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
-    corollary = replace(
-        fact(
-            "That larger r is faster is what the corollary on the power family says",
-            rates == CERTIFIED_RATES,
-            f"certified rates for r = 0.25, 0.5, 0.75 and 1: {', '.join(rates)}; none for r = 0",
-        ),
-        source=study.source,
+
+    def fact(sentence: str, holds: bool, evidence: str, source: str = "Supplement") -> Claim:
+        return Claim(sentence, source, "supported" if holds else "contradicted", evidence)
+
+    corollary = fact(
+        "That larger r is faster is what the corollary on the power family says",
+        rates == CERTIFIED_RATES,
+        f"certified rates for r = 0.25, 0.5, 0.75 and 1: {', '.join(rates)}; none for r = 0",
+        study.source,
     )
     if study.dataset == "mnist":
         dense = sum(isinstance(one, nn.Linear) for one in network.modules())
@@ -257,7 +260,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
             corollary,
             fact(
                 "MNIST has ten classes, 60,000 training and 10,000 validation examples of 28 x 28",
-                (len(each), counts, sizes) == (10, [60_000, 10_000], (28, 28, 1)),
+                shape == (10, [60_000, 10_000], (28, 28, 1)),
                 data,
             ),
             fact(
@@ -272,7 +275,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
         corollary,
         fact(
             "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
-            (len(each), counts, sizes) == (100, [50_000, 10_000], (32, 32, 3)),
+            shape == (100, [50_000, 10_000], (32, 32, 3)),
             data,
         ),
         fact(
@@ -292,23 +295,22 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
             f"from {sizes[0]} pixels a side to {side}",
         ),
     ]
-    if LARGE_RATE not in {line.optimizer.alpha for line in study.lines}:
-        return found
-    rates = as_schedule(LARGE_RATE).values(1, 10_001)
-    return [
-        *found,
-        fact(
-            "With the cut-off alpha_t is still non-increasing",
-            bool((np.diff(rates) <= 0).all()),
-            f"up to t = 10,000; it falls at once from {rates[2498]:g} to {rates[2499]:g} at t = 2,500",
-        ),
-        Claim(
-            "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
-            "Supplement",
-            "unclear",
-            "without the cut-off it was not run",
-        ),
-    ]
+    if LARGE_RATE in {line.optimizer.alpha for line in study.lines}:
+        falling = as_schedule(LARGE_RATE).values(1, 10_001)
+        found += [
+            fact(
+                "With the cut-off alpha_t is still non-increasing",
+                bool((np.diff(falling) <= 0).all()),
+                f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
+            ),
+            Claim(
+                "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
+                "Supplement",
+                "unclear",
+                "without the cut-off it was not run",
+            ),
+        ]
+    return found
 
 
 def _last_two(values: Mapping[str, float], *, largest: bool) -> str:
@@ -330,10 +332,6 @@ def _ratio(losses: Sequence[float]) -> float:
     return max(losses) / least if 0 < least < math.inf else math.inf
 
 
-def _sensitivity(ratio: float) -> str:
-    return "supported" if ratio >= SENSITIVE else "contradicted" if ratio <= INSENSITIVE else "unclear"
-
-
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's rank correlation; no variation counts as 0."""
     with from_extra("experiments"):
@@ -345,13 +343,9 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(a @ b) / scale if scale else 0.0
 
 
-def _medians(values: Sequence[Mapping[str, float]], names: Sequence[str], form: str) -> str:
-    return ", ".join(spread([one[name] for one in values], form) for name in names)
-
-
-def _listed(values: Sequence[Mapping[str, float]], form: str) -> str:
+def _listed(values: Sequence[Mapping[str, float]]) -> str:
     ordered = sorted(values[0], key=lambda name: median(one[name] for one in values))
-    return ", ".join(f"{name}: {spread([one[name] for one in values], form)}" for name in ordered)
+    return ", ".join(f"{name}: {spread([one[name] for one in values], '.4f')}" for name in ordered)
 
 
 def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
@@ -373,31 +367,23 @@ def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
 
 
 EXPERIMENTS: Final = {
-    experiment.study.name: experiment
-    for experiment in (
-        Experiment(
-            Study("lenet", "lenet", 1, "mnist", 100, source="Section 5.2, Figure 2"),
-            _figure(BASE_RATE),
+    **{
+        name: Experiment(
+            Study(name, network, width, dataset, 100, source=source),
+            _figure(rate),
             study_claims,
             facts=described,
-        ),
-        Experiment(
-            Study("resnet18", "resnet18", 64, "cifar100", 100, source="Section 5.2, Figure 3"),
-            _figure(BASE_RATE),
-            study_claims,
-            facts=described,
-        ),
-        Experiment(
-            Study("resnet18-large-lr", "resnet18", 64, "cifar100", 100, source="Supplement, Figure 4"),
-            _figure(LARGE_RATE),
-            study_claims,
-            facts=described,
-        ),
-        Experiment(
-            Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"),
-            _sweep,
-            sweep_claims,
-        ),
-    )
+        )
+        for name, network, width, dataset, rate, source in (
+            ("lenet", "lenet", 1, "mnist", BASE_RATE, "Section 5.2, Figure 2"),
+            ("resnet18", "resnet18", 64, "cifar100", BASE_RATE, "Section 5.2, Figure 3"),
+            ("resnet18-large-lr", "resnet18", 64, "cifar100", LARGE_RATE, "Supplement, Figure 4"),
+        )
+    },
+    "lenet-v0": Experiment(
+        Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"),
+        _sweep,
+        sweep_claims,
+    ),
 }
 """The studies of the paper, by the name that ``reproduce`` knows."""

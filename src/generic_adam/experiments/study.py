@@ -20,6 +20,7 @@ from generic_adam.experiments.records import (
     Claim,
     Occasion,
     OutputError,
+    Table,
     damaged_files,
     read_manifest,
     write_results,
@@ -38,6 +39,19 @@ COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_los
 
 MEASURES: Final = {"train_loss": "training loss", "test_accuracy": "test accuracy", "test_loss": "test loss"}
 """What is measured, in the order of the paper's panels, and what people call it."""
+
+_NETWORKS: Final = {
+    "lenet": "LeNet",
+    "resnet18": "ResNet-18, width {}",
+    "resnet18-paper": "ResNet-18 with the paper's blocks, width {}",
+    "gpt": "GPT, width {}",
+}
+_DATASETS: Final = {
+    "mnist": "MNIST",
+    "cifar100": "CIFAR-100",
+    "digits": "scikit-learn's digits",
+    "stdlib": "Python's standard library",
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,11 @@ class Line:
         words = "".join(c if c.isalnum() or c == "." else " " for c in self.label.lower()).split()
         group = "" if self.initial_v is None else f"epsilon-{self.initial_v:g}/"
         return group + "-".join(words)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Plain types, for a manifest."""
+        return asdict(self) | {"r": None if self.r is None else str(self.r)}
 
 
 @dataclass(frozen=True)
@@ -99,20 +118,9 @@ class Study:
     @property
     def title(self) -> str:
         """What was run, for the head of a figure."""
-        network = {
-            "lenet": "LeNet",
-            "resnet18": f"ResNet-18, width {self.width}",
-            "resnet18-paper": f"ResNet-18 with the paper's blocks, width {self.width}",
-            "gpt": f"GPT, width {self.width}",
-        }[self.network]
-        dataset = {
-            "mnist": "MNIST",
-            "cifar100": "CIFAR-100",
-            "digits": "scikit-learn's digits",
-            "stdlib": "Python's standard library",
-        }[self.dataset]
+        network = _NETWORKS[self.network].format(self.width)
         seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        return f"{network}, {dataset}, {self.epochs} epochs, {seeds}"
+        return f"{network}, {_DATASETS[self.dataset]}, {self.epochs} epochs, {seeds}"
 
     def jobs(self, directory: Path) -> list[Job]:
         """The runs that are to be made: all methods for each seed, without those that were published."""
@@ -147,15 +155,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Curve:
-    """The records of one run, and which run it was.
-
-    Attributes:
-        method: its line's label.
-        r: its line's place on the path.
-        initial_v: its line's v_0.
-        seed: of the run.
-        records: one for each epoch.
-    """
+    """The records of one run, one for each epoch, and which run it was: label, r and v_0 of its line, and seed."""
 
     method: str
     r: Fraction | None
@@ -177,17 +177,14 @@ def collect(study: Study, directory: Path) -> list[Curve]:
     """The records of the runs of a study, in its order; epochs beyond the study's are left out."""
     made = [
         Curve(
-            job.line.label,
-            job.line.r,
-            job.line.initial_v,
-            job.settings.seed,
+            job.line.label, job.line.r, job.line.initial_v, job.settings.seed,
             tuple(read_records(job.directory / "records.csv")[: study.epochs]),
         )
         for job in study.jobs(directory)
-    ]
+    ]  # fmt: skip
     place = [(line.label, line.initial_v) for line in study.lines]
     return sorted(
-        [*study.earlier, *made], key=lambda curve: (curve.seed, place.index((curve.method, curve.initial_v)))
+        [*study.earlier, *made], key=lambda one: (one.seed, place.index((one.method, one.initial_v)))
     )
 
 
@@ -216,8 +213,8 @@ def with_earlier(
     for name, value in wanted.items():
         if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
             raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
-    published = [_parsed(line) for line in settings["lines"]]
-    lines = {(line.label, line.initial_v) for line in study.lines if _parsed(_plain(line)) in published}
+    there = [_parsed(line) for line in settings["lines"]]
+    lines = {(line.label, line.initial_v) for line in study.lines if _parsed(line.plain) in there}
     curves = read_curves(directory / "records.csv")
     found = tuple(
         replace(curve, records=curve.records[: study.epochs])
@@ -231,6 +228,13 @@ def with_earlier(
     own = {name: manifest.get(name) for name in ("command", "finished", "versions", "machine")}
     own |= {"runs": made, "seconds": manifest["seconds"] - sum(one["seconds"] for one in before)}
     return replace(study, earlier=found), [*before, *([own] if made else [])]
+
+
+def _parsed(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a manifest with its sequences, whose text may be spaced otherwise."""
+    method = line["optimizer"]
+    sequences = {name: as_schedule(method[name]) for name in ("alpha", "beta", "theta")}
+    return line | {"optimizer": method | sequences}
 
 
 def initial_values(curves: Sequence[Curve]) -> list[float]:
@@ -261,15 +265,11 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
         for label, runs in by_method(curves, value).items():
             forgets = all(run.initial_v is None for run in runs)
             start = [] if value is None else ["any" if forgets else f"{value:g}"]
-            cells = [spread([run.after(epoch, m) for run in runs], shown_as(m)) for m in MEASURES]
+            forms = {measure: ".2%" if measure == "test_accuracy" else ".4f" for measure in MEASURES}
+            cells = [spread([run.after(epoch, m) for run in runs], form) for m, form in forms.items()]
             if (row := [*start, label, *cells]) not in rows:
                 rows.append(row)
     return headings, rows
-
-
-def shown_as(measure: str) -> str:
-    """The format of a measure's numbers."""
-    return ".2%" if measure == "test_accuracy" else ".4f"
 
 
 def spread(values: Sequence[float], form: str) -> str:
@@ -281,7 +281,7 @@ def spread(values: Sequence[float], form: str) -> str:
 
 
 def curve_rows(curves: Sequence[Curve]) -> Iterator[tuple[object, ...]]:
-    """All curves as one table."""
+    """All curves as one table, under `COLUMNS`."""
     for curve in curves:
         start = "any" if curve.initial_v is None else curve.initial_v
         place = "" if curve.r is None else curve.r
@@ -299,12 +299,9 @@ def read_curves(path: Path) -> list[Curve]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                key = (
-                    row["method"],
-                    Fraction(row["r"]) if row["r"] else None,
-                    None if row["v_0"] == "any" else float(row["v_0"]),
-                    int(row["seed"]),
-                )
+                r = Fraction(row["r"]) if row["r"] else None
+                initial_v = None if row["v_0"] == "any" else float(row["v_0"])
+                key = (row["method"], r, initial_v, int(row["seed"]))
                 grouped.setdefault(key, []).append(EpochRecord.read(row))
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from error
@@ -317,13 +314,11 @@ def publish(
     study: Study,
     directory: Path,
     curves: Sequence[Curve],
+    occasion: Occasion,
     *,
-    command: str,
     claims: Sequence[Claim],
-    notes: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = (),
     draw: Callable[[Study, Sequence[Curve], Path], object],
-    seconds: float,
-    extra: dict[str, Any] | None = None,
+    notes: Mapping[str, Table] | None = None,
 ) -> list[Path]:
     """Write figure, records, tables, claims and manifest; they appear together, the manifest last.
 
@@ -331,38 +326,22 @@ def publish(
         study: what was run.
         directory: its own.
         curves: its records.
-        command: what repeats it.
+        occasion: command, seconds and what is to be told beside the study's own settings.
         claims: what the records say about the paper's sentences.
-        notes: further tables: name, headings, rows.
         draw: makes the figure from the study and its curves, at a path without ending.
-        seconds: that it took.
-        extra: further settings for the manifest.
+        notes: further tables, by the names of their files.
 
     Returns:
         The files.
     """
+    own = {name: value for name, value in asdict(study).items() if name not in {"lines", "earlier"}}
+    settings = {**own, **occasion.settings, "lines": [line.plain for line in study.lines]}
+    tables = {"records.csv": (COLUMNS, curve_rows(curves)), "outcomes.md": outcomes(curves), **(notes or {})}
     with published(directory) as folder:
         draw(study, curves, folder / study.name)
-        settings = asdict(replace(study, lines=(), earlier=()))
-        del settings["earlier"]
-        settings |= {**(extra or {}), "lines": [_plain(line) for line in study.lines]}
-        tables = {"records.csv": (COLUMNS, curve_rows(curves)), "outcomes.md": outcomes(curves)}
-        tables |= {f"{name}.md": (headings, rows) for name, headings, rows in notes}
-        write_results(folder, Occasion(command, settings, seconds), tables, claims)
+        write_results(folder, replace(occasion, settings=settings), tables, claims)
         names = sorted(path.name for path in folder.iterdir())
     return [directory / name for name in names]
-
-
-def _plain(line: Line) -> dict[str, Any]:
-    return asdict(line) | {"r": None if line.r is None else str(line.r)}
-
-
-def _parsed(line: dict[str, Any]) -> dict[str, Any]:
-    """A line of a manifest with its sequences, whose text may be spaced otherwise."""
-    method = line["optimizer"]
-    return line | {
-        "optimizer": method | {name: as_schedule(method[name]) for name in ("alpha", "beta", "theta")}
-    }
 
 
 @dataclass(frozen=True)
@@ -397,8 +376,8 @@ class Options:
         Raises:
             RunError: it cannot be run as asked.
         """
-        for name in ("epochs", "seeds", "width"):
-            value = getattr(self, name)
+        counts = {name: getattr(self, name) for name in ("epochs", "seeds", "width")}
+        for name, value in counts.items():
             if value is not None and value < 1:
                 raise RunError(f"--{name} {value}: expected a positive whole number")
         if self.blocks not in {"usual", "paper"}:
@@ -417,17 +396,11 @@ class Options:
         if len({f"{value:g}" for value in self.initial_vs}) < len(set(self.initial_vs)):
             raise RunError("--epsilon: two values are equal to six digits, which name their folders")
         if self.quick:
-            dataset = study.dataset if study.dataset == "stdlib" else "digits"
-            epochs = 1 if dataset == "stdlib" else 3
+            dataset, epochs = ("stdlib", 1) if study.dataset == "stdlib" else ("digits", 3)
             study = replace(study, dataset=dataset, width=min(study.width, 4), epochs=epochs, seeds=1)
-        return replace(
-            study,
-            network="resnet18-paper" if self.blocks == "paper" else study.network,
-            epochs=self.epochs or study.epochs,
-            seeds=self.seeds or study.seeds,
-            width=self.width or study.width,
-            bf16=self.bf16,
-        )
+        network = "resnet18-paper" if self.blocks == "paper" else study.network
+        asked = {name: value for name, value in counts.items() if value is not None}
+        return replace(study, network=network, bf16=self.bf16, **asked)
 
     def chosen(self, lines: Sequence[Line]) -> tuple[Line, ...]:
         """The lines that are wanted, each once.
@@ -450,14 +423,14 @@ class Experiment:
         study: with the paper's values, or its own.
         lines: its methods, given the study as it is run, the options and the number of steps.
         claims: what its curves say.
-        notes: further tables for its curves.
+        notes: further tables for its curves, by the names of their files.
         facts: what is said of its data and its network.
     """
 
     study: Study
     lines: Callable[[Study, Options, int], Sequence[Line]]
-    claims: Callable[[Study, Sequence[Curve]], list[Claim]]
-    notes: Callable[[Study, int], list[tuple[str, list[str], list[list[str]]]]] = lambda _study, _steps: []
+    claims: Callable[[Study, Sequence[Curve]], list[Claim]] = lambda _study, _curves: []
+    notes: Callable[[Study, int], dict[str, Table]] = lambda _study, _steps: {}
     facts: Callable[[Study, Dataset | Text], list[Claim]] = lambda _study, _dataset: []
 
     def judge(self, study: Study, curves: Sequence[Curve], data: Path | None) -> list[Claim]:

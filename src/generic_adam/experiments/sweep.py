@@ -95,16 +95,13 @@ def run(
     on_advance: Callable[[Advance, float], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> bool:
-    """Run a study, or what is left of it.
+    """Run a study, or what is left of it; return whether this process, the first of a group, is to publish it.
 
     Args:
         study: with its lines.
         place: where.
         on_advance: called after each epoch of each run, with an estimate of the seconds that are left.
         tell: told in a line what there is to wait for.
-
-    Returns:
-        Whether this process is to write the results: of a group only the first is.
 
     Raises:
         Paused: a signal came; the same command goes on.

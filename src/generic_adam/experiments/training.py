@@ -8,6 +8,7 @@ depends on is in the checkpoint.
 
 from __future__ import annotations
 
+import abc
 import csv
 import hashlib
 import io
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,7 +47,7 @@ VALIDATION_WINDOWS: Final = 256
 
 _FLOAT32_EPS: Final = 1e-16  # the paper has none; it keeps 0/0 out of float32
 
-FAMILIES: Final = ("generic-adam", "torch-adam", "torch-adamw", "torch-nadam", "torch-sgd")
+FAMILIES: Final = ("generic-adam", "torch-adam", "torch-adamw", "torch-nadam", "torch-sgd", "torch-adagrad")
 
 
 @dataclass(frozen=True)
@@ -104,21 +105,21 @@ class OptimizerSettings:
             ), None
         rate = as_schedule(self.alpha)
         first = rate(1)
-        optim: Any = torch.optim
-        if self.family == "torch-sgd":
-            optimizer = optim.SGD(
-                parameters, first, momentum=_number("beta", self.beta), weight_decay=self.decay
-            )
-        else:
+        others: dict[str, dict[str, Any]] = {
+            "Adam": {"amsgrad": self.amsgrad, "fused": True},
+            "AdamW": {"amsgrad": self.amsgrad, "fused": True},
+            "NAdam": {"decoupled_weight_decay": True},
+            "SGD": {},
+            "Adagrad": {"eps": self.epsilon},
+        }
+        name = next(one for one in others if f"torch-{one.lower()}" == self.family)
+        if name == "SGD":
+            others[name] = {"momentum": _number("beta", self.beta)}
+        elif name != "Adagrad":
             betas = (_number("beta", self.beta), _number("theta", self.theta))
-            make, others = {
-                "torch-adam": (optim.Adam, {"amsgrad": self.amsgrad, "fused": True}),
-                "torch-adamw": (optim.AdamW, {"amsgrad": self.amsgrad, "fused": True}),
-                "torch-nadam": (optim.NAdam, {"decoupled_weight_decay": True}),
-            }[self.family]
-            optimizer = make(
-                parameters, first, betas=betas, eps=self.epsilon, weight_decay=self.decay, **others
-            )
+            others[name] |= {"betas": betas, "eps": self.epsilon}
+        make: Any = getattr(torch.optim, name)
+        optimizer = make(parameters, first, weight_decay=self.decay, **others[name])
         return optimizer, None if rate.constant_value is not None else ScheduleLR(optimizer, rate)
 
 
@@ -250,9 +251,6 @@ def train(
         group: the processes that share this run (DistributedDataParallel); the first of them writes.
         on_epoch: called after each epoch.
 
-    Returns:
-        The records of all epochs so far.
-
     Raises:
         CheckpointError: the directory holds another run.
         OutputError: a checkpoint could not be written; the one before it stays.
@@ -329,23 +327,20 @@ def train(
     return Result(tuple(records), restored.complaints)
 
 
-class _Samples(Protocol):
-    """What the loop is fed with."""
+class _Samples(abc.ABC):
+    """What the loop is fed with: the samples of an epoch (`order`), of a test (`every`), and batches of them."""
 
     evaluated_at_once: int
     """Samples in a forward pass of the test: enough to be fast, few enough for the cache."""
 
-    def order(self, generator: torch.Generator) -> torch.Tensor:
-        """The samples of an epoch."""
-        ...
+    @abc.abstractmethod
+    def order(self, generator: torch.Generator) -> torch.Tensor: ...
 
-    def every(self) -> torch.Tensor:
-        """The samples of a test."""
-        ...
+    @abc.abstractmethod
+    def every(self) -> torch.Tensor: ...
 
-    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Inputs and what is to be foretold."""
-        ...
+    @abc.abstractmethod
+    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 @torch.inference_mode()
@@ -372,7 +367,7 @@ def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[_Sa
     )
 
 
-class _Images:
+class _Images(_Samples):
     """Images on the device as bytes; `batch` standardises the ones asked for."""
 
     evaluated_at_once = 1000
@@ -397,7 +392,7 @@ class _Images:
         return pixels.permute(0, 3, 1, 2), self._labels[indices]
 
 
-class _Windows:
+class _Windows(_Samples):
     """Windows of a text: `batch` gives the characters, and the one that follows each."""
 
     evaluated_at_once = 32
@@ -427,7 +422,7 @@ def _to_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
 
 
 def write_records(path: Path, records: Sequence[EpochRecord]) -> None:
-    """Write the records as CSV, atomically; floats as the shortest text that reads back as the same bits."""
+    """Write the records as CSV, atomically."""
     write_csv(path, [field.name for field in fields(EpochRecord)], map(astuple, records))
 
 
