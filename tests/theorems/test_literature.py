@@ -17,8 +17,10 @@ from generic_adam.theorems.literature import (
     Defossez,
     MukkamalaHein,
     Reddi2018,
+    Reddi2018Regret,
     RobbinsMonro,
     XieLi2024,
+    corollary_regret,
     defossez_bound,
 )
 from generic_adam.theorems.problem import Problem
@@ -123,6 +125,37 @@ def test_reddi_says_nothing_elsewhere(method):
 def test_reddi_s_border_is_the_root_of_theta():
     assert reddi(Method(0.001, 0.8999, 0.81)).conditions[2].status is Status.HOLDS
     assert reddi(Method(0.001, 0.9, 0.81)).conditions[2].status is Status.FAILS
+
+
+@pytest.mark.parametrize(
+    ("beta", "theta", "maximum", "statuses_", "rate"),
+    [
+        ("0.9*0.99^t", "0.999", True, ["holds"] * 5, "T^(-1/2) (log T)^(1/2)"),
+        ("0.9/t", "0.999", True, ["holds"] * 5, "T^(-1/2) (log T)^(1/2)"),
+        ("0.9/t^0.25", "0.999", True, ["holds", "holds", "fails", "holds", "holds"], None),
+        ("0.9", "0.999", True, ["holds", "holds", "fails", "holds", "holds"], None),
+        ("0.9*0.99^t", "0.8", True, ["holds"] * 5, "T^(-1/2) (log T)^(1/2)"),
+        ("0.9*0.99^t", "0.5", True, ["holds", "holds", "holds", "holds", "fails"], None),
+        ("0.9*0.99^t", "1 - 1/t", False, ["holds"] * 5, "T^(-1/2)"),
+        ("0", "1 - 1/t", False, ["holds"] * 5, "T^(-1/2)"),
+        ("0.9/t^0.75", "1 - 1/t", False, ["holds"] * 5, "T^(-1/4)"),
+        ("0.9*0.99^t", "0.999", False, ["holds", "holds", "holds", "fails", "undecided"], None),
+    ],
+)
+def test_theorems_4_and_5_of_reddi_ask_for_momentum_that_fades(beta, theta, maximum, statuses_, rate):
+    x = Algorithm(Method("0.5/sqrt(t)", beta, theta), initial_v=0, eps=0, running_maximum=maximum)
+    found = certify_algorithm(x, theorem="reddi2018_regret", assume=CONVEX)
+    assert statuses(found.findings[0]) == statuses_
+    assert (None if found.rate is None else str(found.rate)) == rate
+    assert not Reddi2018Regret().examine(x).covers  # convexity is not asserted
+
+
+def test_corollaries_1_and_2_of_reddi_with_their_missing_factor():
+    """theorems.md: D = 2, alpha = 0.5, beta = 0.9, lambda = 0.99, T = 10^4, d = 3, G = 1."""
+    problem = Problem(1, 1, 3, 1, gradient_sup=1.0)
+    given = {"alpha": 0.5, "beta": 0.9, "fading": 0.99, "diameter": 2}
+    assert corollary_regret(problem, 10**4, theta=0.999, **given) == pytest.approx(36849500.5141, rel=1e-9)
+    assert corollary_regret(problem, 10**4, **given) == pytest.approx(21912000, rel=1e-12)
 
 
 PLAIN = Method("1e-3/sqrt(t)", 0.9, 0.999)

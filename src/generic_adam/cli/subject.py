@@ -39,10 +39,10 @@ def recipe_names() -> list[str]:
 
 
 def theorem_names() -> list[str]:
-    """The names of the theorems, for the shell's completion."""
-    from generic_adam.theorems.catalogue import THEOREMS
+    """The names of the theorems and of what is only cited, for the shell's completion."""
+    from generic_adam.theorems.catalogue import REPORTED, THEOREMS
 
-    return [one.name for one in THEOREMS]
+    return [one.name for one in (*THEOREMS, *REPORTED)]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

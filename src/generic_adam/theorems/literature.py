@@ -6,6 +6,19 @@ added to the root and :math:`1 - 1/t \le \theta_t \le 1 - c/t` for some :math:`0
 convex optimisation (bounded domain, bounded gradients) is :math:`O(\sqrt T)`, so that the average regret is
 :math:`O(1/\sqrt T)`.
 
+**Reddi, Kale and Kumar**'s Theorems 4 (AMSGrad) and 5 (AdamNC), as corrected in their formalisation: with
+:math:`\alpha_t = \alpha/\sqrt t`, :math:`\beta_t \le \beta_1`, a domain of diameter :math:`D` and
+:math:`|g_{t,k}| \le G`, the regret has three terms, and the middle one,
+
+.. math::
+
+    \frac{D^2}{(1-\beta_1)^2}\sum_{t\le T}\sum_k \frac{\beta_t\sqrt{v_{t,k}}}{\alpha_t},
+
+is :math:`O(T^{3/2})` for constant beta: useless there, where Theorem R speaks. With
+:math:`\beta_t = \beta_1\lambda^{t-1}` it is at most
+:math:`d\beta_1 D^2 G/(\alpha(1-\beta_1)^2(1-\lambda)^2)` (Corollaries 1 and 2, which print no
+:math:`d/\alpha`).
+
 **Defossez, Bottou, Bach and Usunier** (their Theorem 4) bound Adam with constants on a finite horizon. Their Adam
 has :math:`m_n = \beta m_{n-1} + g_n`, :math:`v_n = \theta v_{n-1} + g_n^2` and
 :math:`x_n = x_{n-1} - \alpha_n m_n/\sqrt{\epsilon + v_n}`, with
@@ -51,13 +64,16 @@ from generic_adam.schedules import (
     t,
 )
 from generic_adam.schedules.enclosure import collected
+from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.sums import checked_horizon
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, by_form
 from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.regret import Regret
 from generic_adam.theorems.theorem import (
     CONVEX,
+    CONVEX_LOSSES,
     NOTHING,
     About,
     Asked,
@@ -204,6 +220,93 @@ class MukkamalaHein(Theorem):
         """1/sqrt T."""
         del x
         return _ROOT
+
+
+def _never_above_the_first(x: Algorithm) -> Decision:
+    """0 <= beta_t <= beta_1 < 1, shown where beta_t never rises."""
+    inside = decide.bounded_below_one(x.method.beta)
+    if not inside.holds or every(x.method.beta, Claim.FALLING).holds:
+        return inside
+    return Decision(Status.UNDECIDED, "Whether beta_t <= beta_1 for every t is open: it does not only fall.")
+
+
+def _middle_term(x: Algorithm) -> Decision:
+    """sum_{t<=T} beta_t/alpha_t = o(T)."""
+    asked = "the middle term, sum beta_t/alpha_t, must be o(T)"
+    growth = (x.method.beta / x.method.alpha).growth
+    sums = CONSTANT if growth is not None and growth.is_zero else growth and growth.partial_sums()
+    inverse = LINEAR.inverse()
+    if sums is None or inverse is None:
+        return Decision(Status.UNDECIDED, f"{asked}; its order is not known.")
+    order = CONSTANT.largest(sums) * inverse
+    told = f"{asked}; over T it is of order {scale_text(order, 'T')}."
+    if order.trend < 0:
+        return Decision(Status.HOLDS, told, order=order)
+    return Decision(Status.FAILS, told, GrowthWitness("middle term / T", order, "T"), order=order)
+
+
+class Reddi2018Regret(Theorem):
+    """Their Theorems 4 (with the running maximum) and 5, with momentum that fades and the corrections known."""
+
+    name: ClassVar = "reddi2018_regret"
+    title: ClassVar = "Reddi-Kale-Kumar, Theorems 4 and 5"
+    about: ClassVar = About.REGRET
+    statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
+    covered: ClassVar = "AMSGrad with constant theta, AdamNC; alpha/sqrt(t) and beta_t that fades"
+    assumptions: ClassVar = Regret.assumptions
+    source: ClassVar = 'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018, corrected'
+    confidence: ClassVar = Confidence.FORMALISED
+    allows: ClassVar = frozenset({"initial_v", "running_maximum"})
+    takes: ClassVar = {"convex": CONVEX}
+
+    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+        """alpha/sqrt(t), beta_t <= beta_1, the middle term; then beta_1 < sqrt(theta), or R-NC's Gamma and zeta."""
+        middle = _middle_term(x)
+        rest = Regret().decide(x, assume).conditions[2:]
+        logarithm = Fraction(0)
+        if x.running_maximum:
+            beta, theta = x.method.beta, x.method.theta
+            order = decide.positive(theta - beta * beta)
+            rest = (_constant("theta")(x), replace(order, reason=f"beta_t < sqrt(theta): {order.reason}"))
+            logarithm = Fraction(1, 2)
+        first = [_root_steps(x), _never_above_the_first(x), middle]
+        own = Rate(Fraction(-1, 2), logarithm, Fraction(0))
+        slower = own if middle.rate is None else max(own, middle.rate)
+        return self.finding([*first, *rest], slower, needs=(CONVEX_LOSSES,))
+
+
+def corollary_regret(
+    problem: Problem,
+    steps: int,
+    *,
+    alpha: float,
+    beta: float,
+    fading: float,
+    diameter: float,
+    theta: float | None = None,
+) -> float:
+    r"""Corollary 1 (AMSGrad, constant theta) or 2 (AdamNC, theta_t = 1 - 1/t), with the missing d/alpha.
+
+    Args:
+      problem: its `gradient_sup`.
+      steps: T.
+      alpha: alpha_t = alpha/sqrt(t).
+      beta: beta_1.
+      fading: :math:`\lambda`, with beta_t = beta_1 lambda^(t-1).
+      diameter: D.
+      theta: AMSGrad's; None is AdamNC.
+    """
+    total, root = sum(part.count * part.gradient for part in problem.sup_parts), math.sqrt(steps)
+    rest, squared = 1 - beta, diameter**2
+    middle = beta * squared / (alpha * rest**2 * (1 - fading) ** 2)
+    if theta is None:
+        return total * (squared * root / (2 * alpha * rest) + middle + 2 * alpha * root / rest**3)
+    third = (
+        alpha
+        * math.sqrt(1 + math.log(steps))
+        / (rest**2 * (1 - beta / math.sqrt(theta)) * math.sqrt(1 - theta))
+    )
+    return total * (squared * root / (alpha * rest) + middle + third * root)
 
 
 def _their_steps(x: Algorithm) -> Decision:

@@ -25,6 +25,7 @@ from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, rat
 NOTHING = as_schedule(0)
 EXACT = "every gradient is exact (a full batch)"
 CONVEX = "it is about convex losses on a bounded domain, with projection"
+CONVEX_LOSSES = "the losses are convex, on a bounded domain with projection"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 
 
@@ -230,7 +231,7 @@ class Theorem:
     ) -> Finding:
         """A finding of this theorem, its hypotheses numbered; its rate only where every one holds."""
         conditions = tuple(
-            as_condition(number, one) if isinstance(one, Decision) else one
+            as_condition(number, one) if isinstance(one, Decision) else replace(one, number=number)
             for number, one in enumerate(answers, start=1)
         )
         certified = verdict_of(conditions) is Verdict.CERTIFIED
