@@ -18,6 +18,7 @@ from generic_adam.experiments.counterexample.study import (
     claims,
     claims_as_printed,
     figure_methods,
+    staged_adagrad,
 )
 from generic_adam.experiments.records import Claim
 
@@ -104,6 +105,13 @@ def test_the_figure_has_the_papers_ten_curves() -> None:
             assert method.at(t) == pytest.approx((0.5 / t**0.5, 0.9, 1 - (0.01 + 0.99 * r) / t**r), rel=1e-14)
     assert methods["(c) s = 0.6"].at(9) == pytest.approx((0.5 / 9**0.6, 0.9, 1 - 0.802 / 9**0.8), rel=1e-14)
     assert methods["(b) r = 0.25"].theta(16) == pytest.approx(1 - 0.01 / 2, rel=1e-15)
+
+
+def test_adagrad_in_stages_begins_anew_at_powers_of_four() -> None:
+    method = staged_adagrad(0.5)
+    for t, stage, before in ((1, 1, 0), (3, 1, 0), (4, 2, 3), (15, 2, 3), (16, 3, 15), (10**7, 12, 4**11 - 1)):
+        age = t - before
+        assert method.at(t) == pytest.approx((0.5 / stage**0.5 / age**0.5, 0, 1 - 1 / age), abs=1e-12)
 
 
 def test_equal_regrets_speak_for_no_order(printed: LaneRecords) -> None:

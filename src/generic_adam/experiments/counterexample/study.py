@@ -169,6 +169,7 @@ def peer_methods() -> dict[str, Subject]:
         "RMSProp, θ = 0.99": Method(PAPER_ALPHA, 0, PAPER_THETA),
         "RMSProp, θ = 1 − 0.9/t": Method(PAPER_ALPHA, 0, "1 - 0.9/t"),
         "AdaGrad": adagrad(lr=0.5),
+        "AdaGrad in stages": staged_adagrad(lr=0.5),
         "NAdam, θ = 0.99": Algorithm(
             ADAM, nesterov=Nesterov(as_schedule(PAPER_BETA), as_schedule(1 - PAPER_BETA))
         ),
@@ -176,6 +177,24 @@ def peer_methods() -> dict[str, Subject]:
         "SGD, αₜ = 0.005/√t": sgd(lr="0.005/sqrt(t)"),
         "certified Adam, θ = 1 − 1/max(t, 2)": CERTIFIED,
     }
+
+
+def staged_adagrad(lr: float, stages: int = 12) -> Method:
+    r"""Return stagewise AdaGrad (Chen et al. 2019): AdaGrad begun anew in each stage, with $\eta/\sqrt{j}$ in stage j.
+
+    Stage j begins at $4^{j-1}$, and the last, from $4^{11}$ on, does not end. What else is published, a proximal
+    term and the mean of a stage's points, is left out: the lanes show x_t.
+    """
+
+    def joined(piece: Callable[[int, int], str]) -> str:
+        texts = [piece(stage, 4 ** (stage - 1) - 1) for stage in range(1, stages + 1)]
+        text = texts[-1]
+        for stage in range(stages - 1, 0, -1):
+            text = f"{texts[stage - 1]} if t < {4**stage} else ({text})"
+        return text
+
+    alpha = joined(lambda stage, before: f"{lr!r}/sqrt({stage})/sqrt(t - {before})")
+    return Method(alpha, 0, joined(lambda _, before: f"1 - 1/(t - {before})"))
 
 
 def demo(steps: int = 10**6, seeds: int = 20, threads: int = 1) -> LaneRecords:
