@@ -109,7 +109,14 @@ def test_the_figure_has_the_papers_ten_curves() -> None:
 
 def test_adagrad_in_stages_begins_anew_at_powers_of_four() -> None:
     method = staged_adagrad(0.5)
-    for t, stage, before in ((1, 1, 0), (3, 1, 0), (4, 2, 3), (15, 2, 3), (16, 3, 15), (10**7, 12, 4**11 - 1)):
+    for t, stage, before in (
+        (1, 1, 0),
+        (3, 1, 0),
+        (4, 2, 3),
+        (15, 2, 3),
+        (16, 3, 15),
+        (10**7, 12, 4**11 - 1),
+    ):
         age = t - before
         assert method.at(t) == pytest.approx((0.5 / stage**0.5 / age**0.5, 0, 1 - 1 / age), abs=1e-12)
 

@@ -202,6 +202,27 @@ def test_a_file_that_changed_since_it_was_fetched_is_refused(tmp_path):
         load("mnist", tmp_path)
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_folder_from_elsewhere_is_known_as_it_was_when_first_used(tmp_path, monkeypatch, writable):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "cifar-100-binary"
+    folder.mkdir()
+    for name in ("train.bin", "test.bin"):
+        (folder / name).write_bytes(cifar_record(0, 7, np.zeros((3, 32, 32), np.uint8)) * 3)
+    if not writable:
+        (folder / "first-seen.json").mkdir()  # stands for a folder that cannot be written
+    load("cifar100", tmp_path)
+    assert bool(list(tmp_path.glob("cache/generic-adam/*-first-seen.json"))) is not writable
+    load("cifar100", tmp_path)
+    labels = bytearray((folder / "train.bin").read_bytes())
+    labels[1] = 8  # as large as it was, and a label that could be
+    (folder / "train.bin").write_bytes(bytes(labels))
+    with pytest.raises(
+        DataError, match=r"train\.bin: not as it was when first used .* remove .*first-seen\.json"
+    ):
+        load("cifar100", tmp_path)
+
+
 def test_a_file_as_large_and_as_old_is_not_read_again(tmp_path, monkeypatch):
     folder = write_small_mnist(tmp_path / "mnist")
     remember(folder, ["train-images-idx3-ubyte.gz"])

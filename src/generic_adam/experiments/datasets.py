@@ -20,6 +20,7 @@ import os
 import sysconfig
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from generic_adam.errors import DataError
-from generic_adam.experiments.records import sha256_of, write_json
+from generic_adam.experiments.records import OutputError, sha256_of, write_json
 from generic_adam.extras import from_extra
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
@@ -38,6 +39,11 @@ CHARACTERS: Final = "\n" + "".join(map(chr, range(32, 127)))
 
 CHECKSUMS: Final = "checksums.json"
 """Beside fetched files: their SHA-256, size and time of change."""
+
+FIRST_SEEN: Final = "first-seen.json"
+"""The same of files that came from elsewhere, as they were when first used: no checksums of CIFAR-100's unpacked
+files are published, and a user's files are the user's own; what has to be noticed is a change. It lies beside the
+files, or in the cache where that folder cannot be written."""
 
 STEPS_OF_A_TEXT: Final = 250
 
@@ -102,14 +108,13 @@ class Dataset:
 
         A byte takes 256 values, so both follow from a histogram in whole numbers.
         """
-        values = np.arange(256, dtype=np.int64)
-        means, deviations = [], []
+        values, found = np.arange(256, dtype=np.int64), []
         for channel in range(self.channels):
             counts = np.bincount(self.train_images[..., channel].ravel(), minlength=256)
-            total, mean = counts.sum(), float(counts @ values) / float(counts.sum())
-            means.append(mean)
-            deviations.append(float(np.sqrt(float(counts @ (values - mean) ** 2) / float(total))))
-        return np.array(means), np.array(deviations)
+            mean = float(counts @ values) / float(counts.sum())
+            found.append((mean, math.sqrt(float(counts @ (values - mean) ** 2) / float(counts.sum()))))
+        means, deviations = np.transpose(found)
+        return means, deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +156,6 @@ def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
     The modules that are single files, in the order of their names; every tenth is for validation. What was
     written by the build of this very Python is left out.
 
-    Args:
-        directory: default: that of the running Python.
-
     Raises:
         DataError: there are fewer than ten such files.
     """
@@ -176,12 +178,9 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
         name: "mnist" or "cifar100"; "digits" (scikit-learn's) and "stdlib" are always there.
         directory: where to look; default: ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
 
-    Returns:
-        The data set.
-
     Raises:
-        DataError: no such name, or its files are missing (the message says which command gets them) or
-            damaged.
+        DataError: no such name, or its files are missing (the message says which command gets them), damaged,
+            or not as they were when they were fetched or first used.
     """
     if name == "digits":
         return _digits()
@@ -189,57 +188,68 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
         return standard_library()
     if name not in LOADERS:
         raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits, stdlib")
-    folder, loader = LOADERS[name]
-    found = find_folder(name, folder, MARKERS[name], directory)
-    changed = changed_files(found)
-    if changed:
+    folder, files, loader = LOADERS[name]
+    found = find_folder(name, folder, files[0], directory)
+    if changed := changed_files(found):
         raise DataError(
             f"{found / changed[0]}: not as it was fetched (its SHA-256 is another); "
             f"`generic-adam data fetch {name}` gets it again"
         )
+    if not (found / CHECKSUMS).is_file():
+        _compare_with_first_use(found, files)
     return loader(found)
 
 
-def remember(folder: Path, names: Sequence[str]) -> None:
-    """Write down what the files of a data set are like, once they are known to be right."""
+def _compare_with_first_use(folder: Path, files: Sequence[str]) -> None:
+    key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    places = (folder / FIRST_SEEN, cache_directory() / f"{key}-{FIRST_SEEN}")
+    seen = next((place for place in places if place.is_file()), None)
+    if seen is None:
+        there = [name for name in files if (folder / name).is_file()]
+        for place in places:
+            with suppress(OSError, OutputError):  # a folder that cannot be written
+                place.parent.mkdir(parents=True, exist_ok=True)
+                remember(folder, there, place)
+                return
+    elif changed := changed_files(folder, seen):
+        raise DataError(
+            f"{folder / changed[0]}: not as it was when first used (its SHA-256 is another); "
+            f"if that is meant, remove {seen}"
+        )
+
+
+def remember(folder: Path, names: Sequence[str], manifest: Path | None = None) -> None:
+    """Write down what the files of a data set are like: once they are known to be right, or at first use."""
     seen = {}
     for name in names:
         found = (folder / name).stat()
         digest = sha256_of(folder / name)
         seen[name] = {"sha256": digest, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
-    write_json(folder / CHECKSUMS, seen)
+    write_json(manifest or folder / CHECKSUMS, seen)
 
 
-def changed_files(folder: Path) -> list[str]:
-    """Files that are no longer what `remember` saw; a file as large and as old as it was is not read again.
-
-    A folder that was not fetched by us has nothing to be compared with.
-    """
+def changed_files(folder: Path, manifest: Path | None = None) -> list[str]:
+    """Files that are no longer what `remember` saw; a file as large and as old as it was is not read again."""
+    manifest = manifest or folder / CHECKSUMS
     try:
-        seen = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        seen = json.loads(manifest.read_text(encoding="utf-8"))
         return [name for name, was in seen.items() if not _is_same(folder / Path(name).name, was)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return [CHECKSUMS]
+        return [manifest.name]
 
 
 def _is_same(path: Path, was: Mapping[str, Any]) -> bool:
-    if not path.is_file():
+    if not path.is_file() or (now := path.stat()).st_size != was["bytes"]:
         return False
-    now = path.stat()
-    if (now.st_size, now.st_mtime_ns) == (was["bytes"], was["mtime_ns"]):
-        return True
-    return now.st_size == was["bytes"] and sha256_of(path) == was["sha256"]
+    return now.st_mtime_ns == was["mtime_ns"] or sha256_of(path) == was["sha256"]
 
 
 def is_as_fetched(folder: Path, names: Sequence[str]) -> bool:
-    """Whether all these files are there as `remember` saw them."""
-    return (
-        (folder / CHECKSUMS).is_file()
-        and not changed_files(folder)
-        and all((folder / name).is_file() for name in names)
-    )
+    """Whether all these files are there as `remember` saw them when they were fetched."""
+    is_known = (folder / CHECKSUMS).is_file() and not changed_files(folder)
+    return is_known and all((folder / name).is_file() for name in names)
 
 
 def find_folder(name: str, folder: str, marker: str, directory: str | os.PathLike[str] | None = None) -> Path:
@@ -267,21 +277,18 @@ def cache_directory() -> Path:
 
 
 def _mnist(folder: Path) -> Dataset:
-    def images(part: str) -> np.ndarray:
-        array = read_idx(folder / f"{part}-images-idx3-ubyte.gz")
-        if array.ndim != 3:
-            raise DataError(f"{folder}: {part} images have {array.ndim} axes, expected 3")
-        if array.shape[1:] != (28, 28):
-            raise DataError(f"{folder}: {part} images are {array.shape[1:]}, expected (28, 28)")
-        return array[..., np.newaxis]
+    def part(name: str) -> tuple[np.ndarray, np.ndarray]:
+        images, labels = (
+            read_idx(folder / f"{name}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
+        )
+        for kind, array, axes in (("images", images, 3), ("labels", labels, 1)):
+            if array.ndim != axes:
+                raise DataError(f"{folder}: {name} {kind} have {array.ndim} axes, expected {axes}")
+        if images.shape[1:] != (28, 28):
+            raise DataError(f"{folder}: {name} images are {images.shape[1:]}, expected (28, 28)")
+        return images[..., np.newaxis], labels
 
-    def labels(part: str) -> np.ndarray:
-        array = read_idx(folder / f"{part}-labels-idx1-ubyte.gz")
-        if array.ndim != 1:
-            raise DataError(f"{folder}: {part} labels have {array.ndim} axes, expected 1")
-        return array
-
-    return Dataset("mnist", images("train"), labels("train"), images("t10k"), labels("t10k"), classes=10)
+    return Dataset("mnist", *part("train"), *part("t10k"), classes=10)
 
 
 def _cifar100(folder: Path) -> Dataset:
@@ -289,14 +296,17 @@ def _cifar100(folder: Path) -> Dataset:
     return Dataset("cifar100", *train, *test, classes=100)
 
 
-LOADERS: Final[dict[str, tuple[str, Callable[[Path], Dataset]]]] = {
-    "mnist": ("mnist", _mnist),
-    "cifar100": ("cifar-100-binary", _cifar100),
+LOADERS: Final[dict[str, tuple[str, tuple[str, ...], Callable[[Path], Dataset]]]] = {
+    "mnist": (
+        "mnist",
+        tuple(
+            f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
+        ),
+        _mnist,
+    ),
+    "cifar100": ("cifar-100-binary", ("train.bin", "test.bin"), _cifar100),
 }
-"""For each data set its folder and its reader."""
-
-MARKERS: Final = {"mnist": "train-images-idx3-ubyte.gz", "cifar100": "train.bin"}
-"""The file whose presence says that a folder is the data set's."""
+"""For each data set its folder, its files, whose first says that a folder is the data set's, and its reader."""
 
 
 def _digits() -> Dataset:
@@ -315,13 +325,7 @@ def _digits() -> Dataset:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """Read an IDX file of unsigned bytes, compressed with gzip if its name ends in ``.gz``.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The array, of the shape that the header gives.
+    """Read an IDX file of unsigned bytes, compressed with gzip if its name ends in ``.gz``, in its header's shape.
 
     Raises:
         DataError: the file cannot be read, is damaged, or holds another type.
@@ -342,13 +346,7 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def read_cifar100(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read ``train.bin`` or ``test.bin`` of CIFAR-100's binary distribution.
-
-    Args:
-        path: the file.
-
-    Returns:
-        Images as (count, 32, 32, 3) unsigned bytes, and fine labels, 0 to 99.
+    """Read ``train.bin`` or ``test.bin`` of CIFAR-100: images as (count, 32, 32, 3) bytes, and fine labels, 0 to 99.
 
     Raises:
         DataError: the file cannot be read, is not a whole number of records, or has a label out of range.

@@ -8,12 +8,13 @@ no path in an archive can lead anywhere.
 from __future__ import annotations
 
 import os
-import queue
+import shutil
 import tarfile
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage, InvalidURL
@@ -83,44 +84,34 @@ class Source:
     files: tuple[RemoteFile, ...]
     members: tuple[Member, ...] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """The files that are there in the end."""
+        return [Path(one.path).name for one in self.members] or [one.name for one in self.files]
+
+
+_MNIST: Final = """
+train-images-idx3-ubyte.gz 9912422 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609
+train-labels-idx1-ubyte.gz 28881 3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c
+t10k-images-idx3-ubyte.gz 1648877 8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6
+t10k-labels-idx1-ubyte.gz 4542 f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6
+"""
+_CIFAR: Final = """
+cifar-100-binary.tar.gz 168513733 58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec
+"""
+
+
+def _files(table: str) -> tuple[RemoteFile, ...]:
+    rows = (line.split() for line in table.split("\n") if line)
+    return tuple(RemoteFile(name, int(size), sha256) for name, size, sha256 in rows)
+
 
 SOURCES: Final = {
-    "mnist": Source(
-        "mnist",
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        (
-            RemoteFile(
-                "train-images-idx3-ubyte.gz",
-                9912422,
-                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            ),
-            RemoteFile(
-                "train-labels-idx1-ubyte.gz",
-                28881,
-                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            ),
-            RemoteFile(
-                "t10k-images-idx3-ubyte.gz",
-                1648877,
-                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            ),
-            RemoteFile(
-                "t10k-labels-idx1-ubyte.gz",
-                4542,
-                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-            ),
-        ),
-    ),
+    "mnist": Source("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist/", _files(_MNIST)),
     "cifar100": Source(
         "cifar-100-binary",
         "https://www.cs.toronto.edu/~kriz/",
-        (
-            RemoteFile(
-                "cifar-100-binary.tar.gz",
-                168513733,
-                "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-            ),
-        ),
+        _files(_CIFAR),
         (
             Member("cifar-100-binary/train.bin", 50_000 * 3074),
             Member("cifar-100-binary/test.bin", 10_000 * 3074),
@@ -133,16 +124,13 @@ SOURCES: Final = {
 def fetch(
     name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None
 ) -> Path:
-    """Fetch a data set, unless it is there already.
+    """Fetch a data set, unless it is there already; return its folder.
 
     Args:
         name: a key of `SOURCES`.
         directory: where its folder goes; default: the cache, where `load` looks by itself.
         mirror: URL of another directory that holds the same files.
         report: told about progress.
-
-    Returns:
-        The data set's folder.
 
     Raises:
         DataError: no such data set, the server cannot be reached, or the content is not the known one.
@@ -161,19 +149,17 @@ def fetch_source(
     if not _is_web(address):
         raise DataError(f"{_printable(address)}: expected an address that begins with http:// or https://")
     folder = ensure_output_directory(directory / source.folder)
-    if source.members and is_as_fetched(folder, [Path(member.path).name for member in source.members]):
+    if source.members and is_as_fetched(folder, source.names):
         return folder
     for file in source.files:
         destination = folder / file.name
         if not (destination.is_file() and sha256_of(destination) == file.sha256):
             _download(f"{address.rstrip('/')}/{file.name}", file, destination, report)
-    names = [file.name for file in source.files]
     if source.members:
-        archive = folder / names[0]
+        archive = folder / source.files[0].name
         unpack(archive, source.members, folder)
         archive.unlink()
-        names = [Path(member.path).name for member in source.members]
-    remember(folder, names)
+    remember(folder, source.names)
     return folder
 
 
@@ -251,22 +237,21 @@ def _read(response: Any) -> bytes:
 
 def _within(seconds: float, make: Callable[[], T]) -> T:
     """What `make` gives, if it does so in time; a server may send its headers letter by letter."""
-    answers: queue.SimpleQueue[T | BaseException] = queue.SimpleQueue()
+    answer: Future[T] = Future()
 
     def work() -> None:
         try:
-            answers.put(make())
+            answer.set_result(make())
         except BaseException as error:  # noqa: BLE001 - raised in the other thread
-            answers.put(error)
+            answer.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        answer = answers.get(timeout=seconds)
-    except queue.Empty:
+        return answer.result(timeout=seconds)
+    except TimeoutError:
+        if answer.done():  # it was its own
+            raise
         raise TimeoutError(f"no answer within {seconds:g} s") from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
 
 
 class _Limit:
@@ -327,13 +312,8 @@ class _SafeRedirects(HTTPRedirectHandler):
 
 _OPENER: Final = OpenerDirector()
 for _handler in (
-    ProxyHandler,
-    HTTPHandler,
-    HTTPSHandler,
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    _SafeRedirects,
-):
+    ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor, _SafeRedirects,
+):  # fmt: skip
     _OPENER.add_handler(_handler())
 
 
@@ -371,23 +351,17 @@ def unpack(archive: Path, members: tuple[Member, ...], folder: Path) -> None:
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in members:
-                _unpack_member(tar, archive, member, folder / Path(member.path).name)
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise DataError(f"{archive}: damaged archive ({error})") from error
-
-
-def _unpack_member(tar: tarfile.TarFile, archive: Path, member: Member, destination: Path) -> None:
-    try:
-        info = tar.getmember(member.path)
+                info = tar.getmember(member.path)
+                # A link could lead out of the archive; a plain file cannot.
+                content = tar.extractfile(info) if info.isreg() and info.size == member.size else None
+                if content is None:
+                    raise DataError(f"{archive}: {member.path} is not a file of {member.size:,} bytes")
+                with atomic_write(folder / Path(member.path).name, "wb") as out:
+                    shutil.copyfileobj(content, out)
     except KeyError as error:
         raise DataError(f"{archive}: no {member.path} inside") from error
-    # A link could lead out of the archive; a plain file cannot.
-    content: IO[bytes] | None = tar.extractfile(info) if info.isreg() else None
-    if content is None or info.size != member.size:
-        raise DataError(f"{archive}: {member.path} is not a file of {member.size:,} bytes")
-    with atomic_write(destination, "wb") as out:
-        while block := content.read(BLOCK):
-            out.write(block)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise DataError(f"{archive}: damaged archive ({error})") from error
 
 
 def _is_web(address: str) -> bool:
