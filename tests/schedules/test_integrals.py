@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generic_adam.schedules import WeightShare, parse
-from generic_adam.schedules.integrals import (
+from generic_adam.schedules.sums import (
     NarrowPanelError,
     QuadratureError,
     SmoothShare,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import as_power_of_t, as_schedule, parse, t
-from generic_adam.schedules.normal import as_linear, has_callable, linear
+from generic_adam.schedules import ScheduleError, as_power_of_t, as_schedule, parse, t
+from generic_adam.schedules.normal import as_linear, derivative, has_callable, linear
 
 fractions = st.fractions(-20, 20, max_denominator=9)
 
@@ -56,3 +56,31 @@ def test_a_callable_is_found_wherever_it_is():
     inside = as_schedule(lambda t: 0.5)
     assert has_callable(1 - inside / t)
     assert not has_callable(parse("1 - 0.5/t"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t^0.8",
+        "0.99^t*t^2",
+        "log(t + 2)/sqrt(t)",
+        "exp(-1/t)",
+        "sin(3/t)*cos(t)",
+        "t^(1/t)",
+        "log1p(2*t) - expm1(1/t)",
+    ],
+)
+def test_the_derivative_is_that_of_differences(text):
+    schedule = parse(text)
+    h = 1e-5
+    for at in (1.5, 7.0, 40.0):
+        slope = (schedule.at([at + h])[0] - schedule.at([at - h])[0]) / (2 * h)
+        assert derivative(schedule).at([at])[0] == pytest.approx(slope, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text", ["max(t, 3)", "1 if t < 4 else t", "theta_from_weights(t)", "periodic(t, 3)"]
+)
+def test_what_bends_has_no_derivative(text):
+    with pytest.raises(ScheduleError, match="no derivative"):
+        derivative(parse(text))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import generic_adam as ga
 from generic_adam.methods import Method
 from generic_adam.schedules import as_schedule, bias_correction, parse, sums, theta_from_weights
-from generic_adam.schedules.integrals import QuadratureError
-from generic_adam.schedules.sums import is_piecewise_smooth, smooth_pieces
+from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth, smooth_pieces
 from generic_adam.theorems import decide
 
 FAR = 10**15

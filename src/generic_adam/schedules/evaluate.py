@@ -28,6 +28,7 @@ Pair = tuple[Any, Any]
 _LONG = 64
 # From this base on, the digits that a float loses of an exponent show in the power.
 _FAR = 1e6
+_ONE = tree.operand(1)
 # Blocks of recursions are small, so that the first steps of a run do not wait for values far ahead.
 _RECURSION_BLOCK = 4096
 _ROW = 512
@@ -86,14 +87,8 @@ def _constant(node: tree.Constant) -> ScalarFunction:
     return lambda _t: number
 
 
-def _negative(node: tree.Negate) -> ScalarFunction:
-    inner = node.operand.scalar
-    return lambda t: -inner(t)
-
-
-def _function(node: tree.Function) -> ScalarFunction:
-    function, inner = _FUNCTIONS[node.name], node.argument.scalar
-    return function if isinstance(node.argument, tree.Time) else lambda t: function(inner(t))
+def _of_one(function: ScalarFunction, inner: ScalarFunction) -> ScalarFunction:
+    return lambda t: function(inner(t))
 
 
 def _join(node: tree.Join) -> ScalarFunction:
@@ -399,11 +394,6 @@ def _correction_block(node: tree.BiasCorrection, times: FloatArray) -> Values:
     return -np.expm1(-rate * times if rate is not None else _log_product(node).evaluate(times))
 
 
-def _theta(node: tree.WeightedTheta) -> ScalarFunction:
-    share = _share(node).scalar
-    return lambda t: 1.0 - share(t)
-
-
 compiled.declare(
     {
         tree.Constant: _constant,
@@ -415,13 +405,13 @@ compiled.declare(
         tree.Power: _power,
         tree.Maximum: _composed(max),
         tree.Minimum: _composed(min),
-        tree.Negate: _negative,
-        tree.Function: _function,
+        tree.Negate: lambda node: _of_one(operator.neg, node.operand.scalar),
+        tree.Function: lambda node: _of_one(_FUNCTIONS[node.name], node.argument.scalar),
         tree.Join: _join,
         tree.Periodic: _periodic,
         tree.Bounded: _bounded,
         tree.WeightShare: lambda node: _share(node).scalar,
-        tree.WeightedTheta: _theta,
+        tree.WeightedTheta: lambda node: _of_one((1.0).__sub__, _share(node).scalar),
         tree.BiasCorrection: _correction,
         tree.Opaque: _opaque,
     }
@@ -575,9 +565,9 @@ def _share_pair(node: tree.WeightShare, times: FloatArray) -> Pair:
     return share, share * (_SUM + 8 * _worst_relative_error(node, node.weights, float(times.max()))) + _TINY
 
 
-def _theta_pair(node: tree.WeightedTheta, times: FloatArray) -> Pair:
-    share, error = _pair(node.complement, times)
-    return 1 - share, error + ULP
+def _negative_pair(node: tree.Negate, times: FloatArray) -> Pair:
+    value, error = _pair(node.operand, times)
+    return -value, error
 
 
 def _correction_pair(node: tree.BiasCorrection, times: FloatArray) -> Pair:
@@ -591,11 +581,6 @@ def _correction_pair(node: tree.BiasCorrection, times: FloatArray) -> Pair:
     relative = _worst_relative_error(node, node.factor.complement, float(times.max()))
     relative = max(relative, _worst_relative_error(node.factor, node.factor, float(times.max())))
     return result, np.abs(result) * (_SUM + 200 * relative) + _TINY
-
-
-def _negative_pair(node: tree.Negate, times: FloatArray) -> Pair:
-    value, error = _pair(node.operand, times)
-    return -value, error
 
 
 filtered_of.declare(
@@ -615,7 +600,7 @@ filtered_of.declare(
         tree.Periodic: lambda node, times: _pair(node.body, _in_period(node, times)),
         tree.Bounded: lambda node, times: _pair(node.operand, times),
         tree.WeightShare: _share_pair,
-        tree.WeightedTheta: _theta_pair,
+        tree.WeightedTheta: lambda node, times: _pair(tree.Subtract(_ONE, node.complement), times),
         tree.BiasCorrection: _correction_pair,
         tree.Opaque: _opaque_pair,
     }

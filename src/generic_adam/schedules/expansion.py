@@ -48,7 +48,7 @@ from generic_adam.schedules.balls import (
 )
 from generic_adam.schedules.enclosure import FLAT, enclose, factors, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
-from generic_adam.schedules.normal import as_linear, function, linear
+from generic_adam.schedules.normal import as_linear, derivative, linear
 from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.
@@ -426,23 +426,16 @@ def _power(node: tree.Power, calculus: Calculus) -> Expansion:
     return calculus.exponential(product)
 
 
-def _function(node: tree.Function, calculus: Calculus) -> Expansion:
-    inner = calculus.expand(node.argument)
-    match node.name:
-        case "sqrt":
-            return calculus.power(inner, fmpq(1, 2))
-        case "log":
-            return calculus.logarithm(inner)
-        case "log1p":
-            return calculus.logarithm(calculus.add(inner, constant(ONE)))
-        case "exp":
-            return calculus.exponential(inner)
-        case "expm1":
-            return calculus.subtract(calculus.exponential(inner), constant(ONE))
-        case "abs":
-            return calculus.absolute(inner)
-        case _:
-            return calculus.oscillation(node.name, inner)
+_FUNCTIONS: dict[str, Callable[[Calculus, Expansion], Expansion]] = {
+    "sqrt": lambda calculus, a: calculus.power(a, fmpq(1, 2)),
+    "log": Calculus.logarithm,
+    "log1p": lambda calculus, a: calculus.logarithm(calculus.add(a, constant(ONE))),
+    "exp": Calculus.exponential,
+    "expm1": lambda calculus, a: calculus.subtract(calculus.exponential(a), constant(ONE)),
+    "abs": Calculus.absolute,
+    "sin": lambda calculus, a: calculus.oscillation("sin", a),
+    "cos": lambda calculus, a: calculus.oscillation("cos", a),
+}
 
 
 def _join(node: tree.Join, calculus: Calculus) -> Expansion:
@@ -516,7 +509,7 @@ expansion_of.declare(
         tree.Maximum: _of_two(Calculus.largest),
         tree.Minimum: _of_two(Calculus.smallest),
         tree.Negate: lambda node, calculus: -calculus.expand(node.operand),
-        tree.Function: _function,
+        tree.Function: lambda node, calculus: _FUNCTIONS[node.name](calculus, calculus.expand(node.argument)),
         tree.Join: _join,
         tree.Periodic: lambda node, _calculus: _by_range(node),
         tree.Bounded: lambda node, _calculus: _by_range(node),
@@ -621,47 +614,3 @@ def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> in
         total -= number(exponent) * arb(factor).log() / (arb(factor) ** -start - 1)
     found = sign_of(total)
     return found if found and p * q < 0 and found == sign_of(number(p)) else None
-
-
-_OUTER: dict[str, Callable[[Schedule], Schedule]] = {
-    "sqrt": lambda x: 1 / (2 * function("sqrt", x)),
-    "log": lambda x: 1 / x,
-    "log1p": lambda x: 1 / (1 + x),
-    "exp": lambda x: function("exp", x),
-    "expm1": lambda x: function("exp", x),
-    "sin": lambda x: function("cos", x),
-    "cos": lambda x: -function("sin", x),
-}
-
-
-def derivative(node: Schedule) -> Schedule:  # noqa: C901, PLR0912  (one rule a node)
-    """u'(t) of a schedule without joins, kinks, running sums and callables; raises OffScale for those."""
-    match node:
-        case tree.Constant():
-            return tree.Constant(Fraction(0))
-        case tree.Time():
-            return tree.Constant(Fraction(1))
-        case tree.Add(left, right):
-            return derivative(left) + derivative(right)
-        case tree.Subtract(left, right):
-            return derivative(left) - derivative(right)
-        case tree.Multiply(left, right):
-            return derivative(left) * right + left * derivative(right)
-        case tree.Divide(left, right):
-            return (derivative(left) * right - left * derivative(right)) / right**2
-        case tree.Negate(operand):
-            return -derivative(operand)
-        case tree.Power(base, tree.Constant(exponent)):
-            return tree.Constant(exponent) * base ** tree.Constant(exponent - 1) * derivative(base)
-        case tree.Power(base, exponent):
-            log = function("log", base)
-            inside = derivative(exponent) * log
-            if not base.is_constant:
-                inside = inside + exponent * derivative(base) / base
-            return node * inside
-        case tree.Function(name, argument) if name in _OUTER:
-            return _OUTER[name](argument) * derivative(argument)
-        case tree.BiasCorrection(factor) if factor.is_constant:
-            return -(factor ** tree.Time()) * function("log", factor)
-        case _:
-            raise OffScale

@@ -1,4 +1,4 @@
-"""The normal form: numbers folded exactly, a t + b collected, 1 - (1 - x) undone; and complements 1 - u.
+"""The normal form: numbers folded exactly, a t + b collected, 1 - (1 - x) undone; complements, derivatives.
 
 Every way to make a schedule (operators, the parser, the builders, `rebuild`) goes through these rules, so
 that equal text means equal schedule, and `1 - theta` keeps all its digits.
@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.tree import Schedule, complement_of, contains, normal_form
+from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form
 
 # Up to this whole exponent 1 - (1 - c)^p is multiplied out.
 _LARGEST_HORNER = 8
@@ -29,22 +29,24 @@ def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
         case tree.Time():
             return Fraction(1), Fraction(0)
         case tree.Negate(operand):
-            inner = as_linear(operand)
-            return None if inner is None else (-inner[0], -inner[1])
-        case tree.Add(left, right) | tree.Subtract(left, right):
-            first, second = as_linear(left), as_linear(right)
-            if first is None or second is None:
-                return None
-            sign = 1 if isinstance(node, tree.Add) else -1
-            return first[0] + sign * second[0], first[1] + sign * second[1]
+            parts = [(Fraction(-1), operand)]
+        case tree.Add(left, right):
+            parts = [(Fraction(1), left), (Fraction(1), right)]
+        case tree.Subtract(left, right):
+            parts = [(Fraction(1), left), (Fraction(-1), right)]
         case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
-            inner = as_linear(other)
-            return None if inner is None else (factor * inner[0], factor * inner[1])
+            parts = [(factor, other)]
         case tree.Divide(left, tree.Constant(divisor)) if divisor != 0:
-            inner = as_linear(left)
-            return None if inner is None else (inner[0] / divisor, inner[1] / divisor)
+            parts = [(1 / divisor, left)]
         case _:
             return None
+    slope = offset = Fraction(0)
+    for factor, part in parts:
+        line = as_linear(part)
+        if line is None:
+            return None
+        slope, offset = slope + factor * line[0], offset + factor * line[1]
+    return slope, offset
 
 
 def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction] | None:
@@ -144,107 +146,69 @@ def _times_t(slope: Fraction) -> Schedule:
     return tree.Multiply(tree.Constant(slope), tree.Time())
 
 
-def _collected(left: Schedule, right: Schedule, sign: int) -> Schedule | None:
-    first, second = as_linear(left), as_linear(right)
-    if first is None or second is None:
-        return None
-    return linear(first[0] + sign * second[0], first[1] + sign * second[1])
+def _linear_or(node: Schedule, other: Schedule) -> Schedule:
+    """The normal form of a node that is a t + b; any other is `other`."""
+    line = as_linear(node)
+    return other if line is None else linear(*line)
 
 
-@normal_form.rule(tree.Constant)
-def _constant(value: Fraction) -> Schedule:
-    return tree.Constant(value)
+def _add(left: Schedule, right: Schedule) -> Schedule:
+    node = tree.Add(left, right)
+    return _linear_or(node, right if left == ZERO else left if right == ZERO else node)
 
 
-@normal_form.rule(tree.Time)
-def _time() -> Schedule:
-    return tree.Time()
-
-
-@normal_form.rule(tree.Add)
-def add(left: Schedule, right: Schedule) -> Schedule:
-    """Left + right."""
-    collected = _collected(left, right, 1)
-    if collected is not None:
-        return collected
-    if left == ZERO:
-        return right
-    return left if right == ZERO else tree.Add(left, right)
-
-
-@normal_form.rule(tree.Subtract)
-def subtract(left: Schedule, right: Schedule) -> Schedule:
-    """Left - right; 1 - x is the complement that x carries."""
-    collected = _collected(left, right, -1)
-    if collected is not None:
-        return collected
+def _subtract(left: Schedule, right: Schedule) -> Schedule:
+    node = tree.Subtract(left, right)
+    line = as_linear(node)
+    if line is not None:
+        return linear(*line)
     if left == ONE:
         return right.complement
-    if left == ZERO:
-        return negate(right)
-    return left if right == ZERO else tree.Subtract(left, right)
+    return -right if left == ZERO else left if right == ZERO else node
 
 
-@normal_form.rule(tree.Multiply)
-def multiply(left: Schedule, right: Schedule) -> Schedule:
-    """Left * right."""
-    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
-        return tree.Constant(left.value * right.value)
+def _multiply(left: Schedule, right: Schedule) -> Schedule:
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, tree.Constant):
-            if one.value == 1:
-                return other
-            if one.value == 0 and other.order is not None:
-                return one
-            scaled = as_linear(other)
-            if scaled is not None:
-                return linear(one.value * scaled[0], one.value * scaled[1])
+        if one == ONE or (one == ZERO and other.order is not None):
+            return other if one == ONE else one
     match left, right:  # powers of one number: floats would round apart what is a single number
         case tree.Power(tree.Constant(base), tree.Constant(p)), tree.Power(other, tree.Constant(q)) if (
             base > 0 and other == left.left
         ):
-            return power(other, tree.Constant(p + q))
+            return other ** tree.Constant(p + q)
         case tree.Function("exp", tree.Constant(p)), tree.Function("exp", tree.Constant(q)):
             return ONE if p + q == 0 else function("exp", tree.Constant(p + q))
         case _:
-            return tree.Multiply(left, right)
+            node = tree.Multiply(left, right)
+            return _linear_or(node, node)
 
 
-@normal_form.rule(tree.Divide)
-def divide(left: Schedule, right: Schedule) -> Schedule:
-    """Left / right."""
-    if isinstance(right, tree.Constant):
-        if right.value == 0:
-            raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
-        if right.value == 1:
-            return left
-        scaled = as_linear(left)
-        if scaled is not None:
-            return linear(scaled[0] / right.value, scaled[1] / right.value)
-    return tree.Divide(left, right)
+def _divide(left: Schedule, right: Schedule) -> Schedule:
+    if right == ZERO:
+        raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
+    node = tree.Divide(left, right)
+    return _linear_or(node, left if right == ONE else node)
 
 
-@normal_form.rule(tree.Power)
-def power(base: Schedule, exponent: Schedule) -> Schedule:
-    """Base ^ exponent."""
-    if isinstance(exponent, tree.Constant):
-        if exponent.value == 1:
-            return base
-        if exponent.value == 0:
-            return ONE
-        if isinstance(base, tree.Constant) and _folds_exactly(base.value, exponent.value):
-            if base.value == 0 and exponent.value < 0:
+def _power(base: Schedule, exponent: Schedule) -> Schedule:
+    if exponent in (ONE, ZERO):
+        return base if exponent == ONE else ONE
+    match base, exponent:
+        case tree.Constant(value), tree.Constant(p) if _folds_exactly(value, p):
+            if value == 0 and p < 0:
                 raise ScheduleError("division by zero in a schedule: 0 to a negative power")
-            return tree.Constant(base.value ** int(exponent.value))
-        match base:
-            case tree.Function("sqrt", tree.Constant(square)) if square > 0:
-                return power(tree.Constant(square), tree.Constant(exponent.value / 2))
-            case _:
-                pass
-    result = tree.Power(base, exponent)
-    if base.is_constant and exponent.is_constant:
-        result(1)  # a power of two numbers that overflows or is not real is an error now, not at step 1
-    return result
+            return tree.Constant(value ** int(p))
+        case tree.Function("sqrt", tree.Constant(square)), tree.Constant(p) if square > 0:
+            return tree.Constant(square) ** tree.Constant(p / 2)
+        case _:
+            return _defined(tree.Power(base, exponent))
+
+
+def _defined(node: Schedule) -> Schedule:
+    """A node that is a number: what overflows or is not real is an error now, not at step 1."""
+    if all(part.is_constant for part in node.children):
+        node(1)
+    return node
 
 
 def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
@@ -254,16 +218,11 @@ def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
     return bits * abs(int(exponent)) <= _LARGEST_FOLDED_BITS
 
 
-@normal_form.rule(tree.Negate)
-def negate(operand: Schedule) -> Schedule:
-    """-operand."""
-    if isinstance(operand, tree.Negate):
-        return operand.operand
-    scaled = as_linear(operand)
-    return linear(-scaled[0], -scaled[1]) if scaled is not None else tree.Negate(operand)
+def _negate(operand: Schedule) -> Schedule:
+    node = tree.Negate(operand)
+    return _linear_or(node, operand.operand if isinstance(operand, tree.Negate) else node)
 
 
-@normal_form.rule(tree.Function)
 def function(name: str, argument: Schedule) -> Schedule:
     """One of the named functions of a schedule."""
     match name, argument:
@@ -272,99 +231,75 @@ def function(name: str, argument: Schedule) -> Schedule:
         case "log", tree.Function("exp", tree.Constant(value)):
             return tree.Constant(value)
         case _:
-            result = tree.Function(name, argument)
-    if argument.is_constant:
-        result(1)  # log(-1) or exp(1e9) is an error now, not at step 1
-    return result
+            return _defined(tree.Function(name, argument))
 
 
-@normal_form.rule(tree.Maximum)
-def maximum(left: Schedule, right: Schedule) -> Schedule:
-    """max(left, right)."""
-    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
-        return left if left.value >= right.value else right
-    return left if left == right else tree.Maximum(left, right)
+def _extreme(kind: type[tree.Maximum | tree.Minimum]) -> Callable[[Schedule, Schedule], Schedule]:
+    def rule(left: Schedule, right: Schedule) -> Schedule:
+        if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
+            return left if (left.value >= right.value) == (kind is tree.Maximum) else right
+        return left if left == right else kind(left, right)
+
+    return rule
 
 
-@normal_form.rule(tree.Minimum)
-def minimum(left: Schedule, right: Schedule) -> Schedule:
-    """min(left, right)."""
-    if isinstance(left, tree.Constant) and isinstance(right, tree.Constant):
-        return left if left.value <= right.value else right
-    return left if left == right else tree.Minimum(left, right)
+def _correction(factor: Schedule) -> Schedule:
+    return ONE if factor == ZERO else tree.BiasCorrection(factor)
 
 
-@normal_form.rule(tree.Join)
-def join(threshold: int, before: Schedule, after: Schedule) -> Schedule:
-    """Before for t < threshold, after from then on."""
-    if threshold <= 1 or before == after:
-        return after
-    return tree.Join(threshold, before, after)
+def _join(threshold: int, before: Schedule, after: Schedule) -> Schedule:
+    return after if threshold <= 1 or before == after else tree.Join(threshold, before, after)
 
 
-@normal_form.rule(tree.Periodic)
-def periodic(body: Schedule, period: int) -> Schedule:
-    """The first `period` values again and again."""
+def _periodic(body: Schedule, period: int) -> Schedule:
     repeated = tree.Periodic(body, period)
     return body if body.is_constant else repeated
 
 
-@normal_form.rule(tree.BiasCorrection)
-def bias_correction(factor: Schedule) -> Schedule:
-    """1 - prod factor_i; 1 where the factor is 0."""
-    return ONE if factor == ZERO else tree.BiasCorrection(factor)
+normal_form.declare(
+    {
+        **{node: node for node in NODES},
+        tree.Add: _add,
+        tree.Subtract: _subtract,
+        tree.Multiply: _multiply,
+        tree.Divide: _divide,
+        tree.Power: _power,
+        tree.Negate: _negate,
+        tree.Function: function,
+        tree.Maximum: _extreme(tree.Maximum),
+        tree.Minimum: _extreme(tree.Minimum),
+        tree.Join: _join,
+        tree.Periodic: _periodic,
+        tree.BiasCorrection: _correction,
+    }
+)
 
 
-normal_form.rule(tree.Bounded)(tree.Bounded)
-normal_form.rule(tree.WeightedTheta)(tree.WeightedTheta)
-normal_form.rule(tree.WeightShare)(tree.WeightShare)
-normal_form.rule(tree.Opaque)(tree.Opaque)
-
-
-@complement_of.rule(tree.Time, tree.Add, tree.Multiply, tree.Bounded, tree.Opaque)
 def _plain(node: Schedule) -> Schedule:
     return tree.Subtract(ONE, node)
 
 
-@complement_of.rule(tree.Negate)
-def _(node: tree.Negate) -> Schedule:
+def _from_quotient(node: tree.Divide) -> Schedule:
+    # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
+    difference = node.right - node.left
+    return difference / node.right if difference.is_constant else _plain(node)
+
+
+def _from_function(node: tree.Function) -> Schedule:
+    if node.name == "exp":
+        return -tree.Function("expm1", node.argument)
+    if node.name == "sqrt":
+        return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) or _plain(node)
+    return _plain(node)
+
+
+def _from_negative(node: tree.Negate) -> Schedule:
     # 1 - (-expm1(x)) = e^x: what 1 - e^x was before its own digits were kept.
     match node.operand:
         case tree.Function("expm1", argument):
             return tree.Function("exp", argument)
         case _:
             return _plain(node)
-
-
-@complement_of.rule(tree.Constant)
-def _(node: tree.Constant) -> Schedule:
-    return tree.Constant(1 - node.value)
-
-
-@complement_of.rule(tree.Subtract)
-def _(node: tree.Subtract) -> Schedule:
-    return node.right if node.left == ONE else _plain(node)
-
-
-@complement_of.rule(tree.Divide)
-def _(node: tree.Divide) -> Schedule:
-    # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
-    difference = node.right - node.left
-    return difference / node.right if difference.is_constant else _plain(node)
-
-
-@complement_of.rule(tree.Power)
-def _(node: tree.Power) -> Schedule:
-    return _one_minus_power(node.left, node.right) or _plain(node)
-
-
-@complement_of.rule(tree.Function)
-def _(node: tree.Function) -> Schedule:
-    if node.name == "exp":
-        return -tree.Function("expm1", node.argument)
-    if node.name == "sqrt":
-        return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) or _plain(node)
-    return _plain(node)
 
 
 def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
@@ -387,39 +322,64 @@ def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
     return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
 
 
-@complement_of.rule(tree.Maximum)
-def _(node: tree.Maximum) -> Schedule:
-    return minimum(1 - node.left, 1 - node.right)
+complement_of.declare(
+    {
+        **dict.fromkeys(NODES, _plain),
+        tree.Constant: lambda node: tree.Constant(1 - node.value),
+        tree.Subtract: lambda node: node.right if node.left == ONE else _plain(node),
+        tree.Divide: _from_quotient,
+        tree.Power: lambda node: _one_minus_power(node.left, node.right) or _plain(node),
+        tree.Negate: _from_negative,
+        tree.Function: _from_function,
+        tree.Maximum: lambda node: normal_form[tree.Minimum](1 - node.left, 1 - node.right),
+        tree.Minimum: lambda node: normal_form[tree.Maximum](1 - node.left, 1 - node.right),
+        tree.Join: lambda node: _join(node.threshold, 1 - node.before, 1 - node.after),
+        tree.Periodic: lambda node: _periodic(1 - node.body, node.period),
+        tree.WeightedTheta: lambda node: tree.WeightShare(node.weights, node.initial),
+        tree.WeightShare: lambda node: tree.WeightedTheta(node.weights, node.initial),
+    }
+)
 
 
-@complement_of.rule(tree.Minimum)
-def _(node: tree.Minimum) -> Schedule:
-    return maximum(1 - node.left, 1 - node.right)
+_OUTER: dict[str, Callable[[Schedule], Schedule]] = {
+    "sqrt": lambda x: 1 / (2 * function("sqrt", x)),
+    "log": lambda x: 1 / x,
+    "log1p": lambda x: 1 / (1 + x),
+    "exp": lambda x: function("exp", x),
+    "expm1": lambda x: function("exp", x),
+    "sin": lambda x: function("cos", x),
+    "cos": lambda x: -function("sin", x),
+}
 
 
-@complement_of.rule(tree.Join)
-def _(node: tree.Join) -> Schedule:
-    return join(node.threshold, 1 - node.before, 1 - node.after)
-
-
-@complement_of.rule(tree.Periodic)
-def _(node: tree.Periodic) -> Schedule:
-    return periodic(1 - node.body, node.period)
-
-
-@complement_of.rule(tree.WeightedTheta)
-def _(node: tree.WeightedTheta) -> Schedule:
-    return tree.WeightShare(node.weights, node.initial)
-
-
-@complement_of.rule(tree.WeightShare)
-def _(node: tree.WeightShare) -> Schedule:
-    return tree.WeightedTheta(node.weights, node.initial)
-
-
-@complement_of.rule(tree.BiasCorrection)
-def _(node: tree.BiasCorrection) -> Schedule:
-    return _plain(node)
+def derivative(node: Schedule) -> Schedule:
+    """u'(t) of a schedule without joins, kinks, running sums and callables; a ScheduleError for those."""
+    match node:
+        case tree.Constant():
+            return tree.Constant(Fraction(0))
+        case tree.Time():
+            return tree.Constant(Fraction(1))
+        case tree.Add(left, right):
+            return derivative(left) + derivative(right)
+        case tree.Subtract(left, right):
+            return derivative(left) - derivative(right)
+        case tree.Multiply(left, right):
+            return derivative(left) * right + left * derivative(right)
+        case tree.Divide(left, right):
+            return (derivative(left) * right - left * derivative(right)) / right**2
+        case tree.Negate(operand):
+            return -derivative(operand)
+        case tree.Power(base, tree.Constant(exponent)):
+            return tree.Constant(exponent) * base ** tree.Constant(exponent - 1) * derivative(base)
+        case tree.Power(base, exponent):
+            inside = derivative(exponent) * function("log", base)
+            return node * (inside if base.is_constant else inside + exponent * derivative(base) / base)
+        case tree.Function(name, argument) if name in _OUTER:
+            return _OUTER[name](argument) * derivative(argument)
+        case tree.BiasCorrection(factor) if factor.is_constant:
+            return -(factor ** tree.Time()) * function("log", factor)
+        case _:
+            raise ScheduleError(f"{node} has no derivative by form")
 
 
 def has_callable(schedule: Schedule) -> bool:

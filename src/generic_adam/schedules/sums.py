@@ -1,12 +1,18 @@
-r"""Partial sums :math:`\sum_{t\le T} u_t` for any T.
+r"""Partial sums :math:`\sum_{t\le T} u_t` for any T, and integrals over many orders of magnitude.
 
-Up to 10^5 terms are added one by one, in blocks. Longer sums of smooth schedules go through Euler and
-Maclaurin's formula (`integrals`), piece by piece. A join, a maximum, a minimum and an absolute value change
-their expression at a whole t that can be found; between such t the schedule is analytic. Samples alone could
-miss a narrow bump, so each piece is proved by its form to be monotone or to vary slowly, after it was halved
-as often as that takes; short stretches that resist are added term by term. Where an end of a piece is close
-to a singularity, the first and last thousand terms are added directly, so that the terms left out are below
-1e-9 of the sum. Callables and oscillating tails are always added term by term.
+Up to 10^5 terms are added one by one, in blocks. Longer sums of smooth schedules are an integral and a
+correction at its ends, by the midpoint form of Euler and Maclaurin's formula,
+
+.. math:: \sum_{t=a}^{b} u(t) = \int_{a-1/2}^{b+1/2} u(t)\,dt - \frac{u'(b+1/2) - u'(a-1/2)}{24} + \cdots
+
+piece by piece. With :math:`t = e^u` powers, logarithms and iterated logarithms are analytic and vary by a
+bounded factor over each panel, so that a few Gauss-Legendre panels reach the rounding error for any upper
+limit. A join, a maximum, a minimum and an absolute value change their expression at a whole t that can be
+found; between such t the schedule is analytic. Samples alone could miss a narrow bump, so each piece is proved
+by its form to be monotone or to vary slowly, after it was halved as often as that takes; short stretches that
+resist are added term by term. Where an end of a piece is close to a singularity, the first and last thousand
+terms are added directly, so that the terms left out are below 1e-9 of the sum. Callables and oscillating tails
+are always added term by term.
 """
 
 from __future__ import annotations
@@ -16,7 +22,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cache, cached_property, partial
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +32,7 @@ import numpy.typing as npt
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.enclosure import enclose, resolved
-from generic_adam.schedules.integrals import (
-    NarrowPanelError,
-    QuadratureError,
-    SmoothShare,
-    end_correction,
-    integral,
-)
-from generic_adam.schedules.tree import FloatArray, Schedule
+from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
 
 DIRECT_LIMIT = 100_000_000
 """Longest sum that is added term by term; it takes a few seconds for an expression."""
@@ -50,25 +51,164 @@ _LATE = 1_000_000
 _SHORT_PIECE = 2048
 _STEEPEST = 50
 _MOST_PROOFS = 80
-_OSCILLATING = frozenset({"sin", "cos"})
-_SMOOTH_PARTS = (
-    tree.Constant,
-    tree.Time,
-    tree.Add,
-    tree.Subtract,
-    tree.Multiply,
-    tree.Divide,
-    tree.Power,
-    tree.Negate,
-    tree.Function,
-    tree.Maximum,
-    tree.Minimum,
-    tree.Join,
-)
+_PANEL_WIDTH = 2.0
+_NODES = 16
+_DEEPEST = 48
+_MOST_PANELS = 20_000
+# From this t on a running sum is an integral with an end correction.
+FIRST_SMOOTH = 1024
+_SHARE_PANEL_WIDTH = 0.25
+
+Integrand = Callable[[FloatArray], FloatArray]
 
 
 class SumError(ScheduleError):
     """A sum that cannot be computed as asked; the message is one line."""
+
+
+class QuadratureError(ArithmeticError):
+    """The integrand is not smooth enough for the wanted accuracy, or not finite."""
+
+
+class NarrowPanelError(QuadratureError):
+    """The integrand moves within a few steps of [lower, upper]: an integral is no sum there."""
+
+    def __init__(self, lower: float, upper: float) -> None:
+        super().__init__(f"the integrand bends within a few steps near t = {lower:.6g}")
+        self.lower = lower
+        self.upper = upper
+
+
+@cache
+def gauss_legendre(nodes: int) -> tuple[FloatArray, FloatArray]:
+    """The nodes and the weights of the rule on [-1, 1]."""
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    return points, weights
+
+
+def panel_integrals(
+    integrand: Integrand, lower: FloatArray, upper: FloatArray, nodes: int = _NODES
+) -> FloatArray:
+    """Integrate over each panel from e^lower to e^upper with one Gauss-Legendre rule."""
+    points, weights = gauss_legendre(nodes)
+    half = (upper - lower) / 2
+    times = np.exp((upper + lower)[:, None] / 2 + half[:, None] * points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return half * ((integrand(times.ravel()).reshape(times.shape) * times) @ weights)
+
+
+def integral(
+    integrand: Integrand, lower: float, upper: float, tolerance: float = 1e-12, narrowest: float = 0.0
+) -> float:
+    """Integrate over [lower, upper], 0 < lower <= upper, halving every panel on which two rules disagree.
+
+    Raises:
+      NarrowPanelError: panels had to be made narrower than `narrowest`; where the first of them are.
+      QuadratureError: the integrand is not finite, or panels had to be halved without end.
+    """
+    if upper <= lower:
+        return 0.0
+    start, stop = float(np.log(lower)), float(np.log(upper))
+    edges: FloatArray = np.linspace(start, stop, max(2, int(np.ceil((stop - start) / _PANEL_WIDTH)) + 1))
+    left, right = edges[:-1], edges[1:]
+    whole = panel_integrals(integrand, left, right)
+    settled: list[float] = []
+    for _ in range(_DEEPEST):
+        middle = (left + right) / 2
+        halves = panel_integrals(integrand, np.append(left, middle), np.append(middle, right))
+        first, second = np.split(halves, 2)
+        if not (np.isfinite(first).all() and np.isfinite(second).all()):
+            raise QuadratureError("the integrand is not finite")
+        size = np.abs(first).sum() + np.abs(second).sum() + sum(map(abs, settled))
+        done = np.abs(first + second - whole) <= tolerance * size / len(edges)
+        narrow = np.flatnonzero(~done & (np.exp(right) - np.exp(left) < narrowest))
+        if narrow.size:
+            raise NarrowPanelError(float(np.exp(left[narrow].min())), float(np.exp(right[narrow].min())))
+        settled.append(float((first + second)[done].sum()))
+        if done.all():
+            return float(np.sum(settled))
+        todo = ~done
+        left, right = np.append(left[todo], middle[todo]), np.append(middle[todo], right[todo])
+        whole = np.append(first[todo], second[todo])
+        if len(left) > _MOST_PANELS:
+            break
+    raise QuadratureError("the integrand is not smooth")
+
+
+def end_correction(u: Callable[[Any], Any], lower: Any, upper: Any) -> Any:
+    """What an integral of u from lower to upper is more than the sum: [u'] / 24.
+
+    The derivatives are central differences over half a step: exact to about 1e-16 of the value.
+    """
+    slopes = [(u(end + 0.25) - u(end - 0.25)) / 0.5 for end in (lower, upper)]
+    return (slopes[1] - slopes[0]) / 24
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class SmoothShare(Schedule):
+    r"""w_t / W_t for real t, for integrals over long ranges: W_t is W_1024 and the formula from there on.
+
+    On whole t it agrees with the recursion to about 1e-13; it serves only weights of one smooth expression
+    that grow or fall no faster than a power.
+    """
+
+    weights: Schedule
+    initial: Fraction
+
+    @staticmethod
+    def serves(weights: Schedule) -> bool:
+        """Whether weights are smooth (no kinks, no callables) and not geometric."""
+        growth = weights.growth
+        kinks = any(
+            _sides(node) or _swings(node) or isinstance(node, tree.Join) for node in tree.walk(weights)
+        )
+        smooth = weights.accepts_real_times and not kinks
+        return smooth and growth is not None and growth.sign > 0 and growth.rho.sign_of_log == 0
+
+    @cached_attribute
+    def beginning(self) -> float:
+        """W_n."""
+        return math.fsum([float(self.initial), *self.weights.values(1, FIRST_SMOOTH + 1).tolist()])
+
+    def continued(self, times: FloatArray) -> FloatArray:
+        """The share at real t >= 1024."""
+        # Narrower panels for steep weights: t^p moves by e^{p width} over a panel.
+        growth = self.weights.growth
+        width = _SHARE_PANEL_WIDTH / max(1.0, 0.0 if growth is None else abs(float(growth.power)) / 8)
+        flat = np.asarray(times, dtype=np.float64).ravel()
+        order = np.argsort(flat)
+        ends = np.log(flat[order] + 0.5)
+        start = math.log(FIRST_SMOOTH + 0.5)
+        panels = np.arange(start, max(start, float(ends[-1])), width)
+        edges = np.union1d(np.append(panels, start), ends[ends > start])
+        pieces = panel_integrals(self.weights.at, edges[:-1], edges[1:], nodes=6)
+        running = np.concatenate([[0.0], np.cumsum(pieces)])[np.searchsorted(edges, np.maximum(ends, start))]
+        correction = end_correction(self.weights.at, FIRST_SMOOTH + 0.5, np.exp(ends))
+        shares = np.empty_like(flat)
+        shares[order] = self.weights.at(flat[order]) / (self.beginning + running - correction)
+        return shares.reshape(np.shape(times))
+
+
+tree.compiled[SmoothShare] = lambda node: lambda t: float(node.continued(np.array([float(t)]))[0])
+tree.block_of[SmoothShare] = lambda node, times: node.continued(times)
+tree.order_of[SmoothShare] = lambda node: tree.WeightShare(node.weights, node.initial).growth
+tree.text_of[SmoothShare] = lambda node: (f"smooth share of {node.weights}", 5)
+
+
+def _sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
+    """The two of which a maximum, a minimum or an absolute value is one or the other."""
+    match node:
+        case tree.Maximum(left, right) | tree.Minimum(left, right):
+            return left, right
+        case tree.Function("abs", argument):
+            return argument, tree.operand(0)
+        case _:
+            return None
+
+
+def _swings(node: Schedule) -> bool:
+    return isinstance(node, tree.Function) and node.name in {"sin", "cos"}
 
 
 def checked_horizon(steps: int, name: str = "the horizon") -> int:
@@ -84,14 +224,9 @@ def checked_horizon(steps: int, name: str = "the horizon") -> int:
 
 
 def partial_sum(schedule: Schedule, steps: int) -> float:
-    """Return the sum of u_t over t = 1..steps.
+    """The sum of u_t over t = 1..T, T up to 10^15 for smooth schedules, up to 10^8 for all others.
 
-    Args:
-      schedule: u.
-      steps: T, up to 10^15 for smooth schedules, up to 10^8 for callables and oscillating ones.
-
-    Returns:
-      The sum; infinite where it is too large for a double. Relative error below 1e-9 if no terms cancel.
+    Infinite where it is too large for a double; the relative error is below 1e-9 if no terms cancel.
 
     Raises:
       SumError: a term is undefined, or the sum is too long to be added term by term.
@@ -159,7 +294,12 @@ def smooth_sums(schedule: Schedule, ends: Sequence[int]) -> list[float]:
     sums: list[float] = []
     parts: list[float] = []
     missing = 0.0
-    for piece in (part for whole in pieces for part in _cut_after(whole, ends)):
+    cuts = {end + 1 for end in ends}
+    for piece in (
+        Piece(*part, whole.expression)
+        for whole in pieces
+        for part in _intervals(whole.first, whole.last, cuts)
+    ):
         total, neglected = _piece_sum(piece)
         parts.append(total)
         missing += neglected
@@ -168,13 +308,6 @@ def smooth_sums(schedule: Schedule, ends: Sequence[int]) -> list[float]:
                 raise QuadratureError("the terms of higher order are not negligible")
             sums.append(math.fsum(parts))
     return sums
-
-
-def _cut_after(piece: Piece, ends: Sequence[int]) -> Iterator[Piece]:
-    first = piece.first
-    for last in (*(end for end in ends if piece.first <= end < piece.last), piece.last):
-        yield Piece(first, last, piece.expression)
-        first = last + 1
 
 
 def _piece_sum(piece: Piece) -> tuple[float, float]:
@@ -230,8 +363,7 @@ def _at_ends(u: Schedule, lower: float, upper: float) -> tuple[float, float]:
     return float(np.abs(around[:, 1]).min()), 7 / 5760 * float(thirds.sum()) / 0.125
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """On t = first..last the schedule is `expression`, which has no kink there."""
 
     first: int
@@ -241,22 +373,19 @@ class Piece:
 
 def is_piecewise_smooth(schedule: Schedule) -> bool:
     """Whether `smooth_pieces` can take the schedule apart: it holds no callable and does not oscillate."""
-    if isinstance(schedule, tree.Function) and schedule.name in _OSCILLATING:
-        return False
-    if isinstance(schedule, tree.WeightedTheta | tree.WeightShare):
-        return SmoothShare.serves(schedule.weights)
-    if isinstance(schedule, tree.BiasCorrection):
-        return schedule.accepts_real_times
-    return isinstance(schedule, _SMOOTH_PARTS) and all(map(is_piecewise_smooth, schedule.children))
+    match schedule:
+        case tree.WeightedTheta() | tree.WeightShare():
+            return SmoothShare.serves(schedule.weights)
+        case tree.BiasCorrection():
+            return schedule.accepts_real_times
+        case tree.Opaque() | tree.Periodic() | tree.Bounded():
+            return False
+        case _:
+            return not _swings(schedule) and all(map(is_piecewise_smooth, schedule.children))
 
 
 def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
     """Cut the steps first..last at every kink of the schedule, and around short stretches that may bend fast.
-
-    Args:
-      schedule: for which `is_piecewise_smooth` is true.
-      first: the first step, t >= 1.
-      last: the last step.
 
     Raises:
       QuadratureError: the form of the schedule does not show where its kinks are, or that it bends slowly.
@@ -265,7 +394,10 @@ def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
     for start, stop in _intervals(first, last, _cuts(schedule, first, last)):
         expression = _resolved(schedule, start, stop)
         smooth = _with_smooth_shares(expression)
-        fast = _fast_stretches(expression, start, stop)
+        fast: set[int] = set()
+        if stop - start > _SHORT_PIECE:
+            for a, b, proved in _proved_stretches(partial(_bends_slowly, expression), start, stop):
+                fast.update(() if proved else (a, b + 1))
         pieces += [Piece(a, b, smooth) for a, b in _intervals(start, stop, fast)]
     return pieces
 
@@ -300,14 +432,11 @@ def _cuts(node: Schedule, first: int, last: int) -> set[int]:
         early = _cuts(node.before, first, min(last, node.threshold - 1))
         return cuts | early | _cuts(node.after, max(first, node.threshold), last)
     cuts = {cut for child in node.children for cut in _cuts(child, first, last)}
-    if isinstance(node, tree.Maximum | tree.Minimum):
-        left, right = node.left, node.right
-    elif isinstance(node, tree.Function) and node.name == "abs":
-        left, right = node.argument, tree.operand(0)
-    else:
-        return cuts
-    for start, stop in _intervals(first, last, cuts):
-        cuts = cuts | _crossings(_resolved(left, start, stop), _resolved(right, start, stop), start, stop)
+    sides = _sides(node)
+    if sides is not None:
+        for start, stop in _intervals(first, last, cuts):
+            left, right = (_resolved(side, start, stop) for side in sides)
+            cuts = cuts | _crossings(left, right, start, stop)
     return cuts
 
 
@@ -325,9 +454,7 @@ def _crossings(left: Schedule, right: Schedule, first: int, last: int) -> set[in
             return bool(larger(np.array([float(t)]))[0])
 
     found: set[int] = set()
-    for start, stop, proved in _proved_stretches(
-        lambda a, b: _compare_monotonically(left, right, a, b), first, last
-    ):
+    for start, stop, proved in _proved_stretches(partial(_compare_monotonically, left, right), first, last):
         if not proved:
             values = larger(np.arange(start, stop + 1, dtype=np.float64))
             found.update((start + 1 + np.flatnonzero(values[1:] != values[:-1])).tolist())
@@ -348,17 +475,6 @@ def _compare_monotonically(left: Schedule, right: Schedule, first: int, last: in
         return True
     difference = left / right if one.positive and other.positive else left - right
     return enclose(difference, first, stop).direction is not None
-
-
-def _fast_stretches(expression: Schedule, first: int, last: int) -> set[int]:
-    """Cuts around the short stretches on which a kink-free expression is not proved to bend slowly."""
-    found: set[int] = set()
-    if last - first <= _SHORT_PIECE:
-        return found
-    for start, stop, proved in _proved_stretches(lambda a, b: _bends_slowly(expression, a, b), first, last):
-        if not proved:
-            found.update((start, stop + 1))
-    return found
 
 
 def _bends_slowly(expression: Schedule, first: int, last: int) -> bool:
