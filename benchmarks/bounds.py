@@ -10,7 +10,7 @@ from machine import best_seconds, publish
 
 import generic_adam as ga
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 COSINE = "1e-3 * (1 + cos(pi * (t - 1) / 1e7)) / 2"
@@ -30,7 +30,7 @@ TRACED = (10**6, 2 * 10**6, 4 * 10**6)
 
 def evaluate(x: ga.Algorithm, steps: int) -> float:
     """The bound on X_w with the best shares."""
-    return epsilon_bound(Sequences.of_algorithm(x, steps), PROBLEM).value
+    return weighted_bound(Sequences.of_algorithm(x, steps), PROBLEM).value
 
 
 def peak(x: ga.Algorithm, steps: int) -> float:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
-from generic_adam.theorems.amsgrad import amsgrad_epsilon_bound
+from generic_adam.methods import HeavyBall
 from generic_adam.theorems.clipping import full_batch_bound
-from generic_adam.theorems.decay import decay_bound
 from generic_adam.theorems.delayed import delayed_bound
-from generic_adam.theorems.epsilon import heavy_ball_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import WeightedBound, epsilon_bound
+from generic_adam.theorems.weighted import WeightedBound, weighted_bound
 
 STEPS, RUNS, DIMENSION, NOISE = 4000, 400, 5, 0.5
 T = np.arange(1.0, STEPS + 1)
@@ -132,36 +131,36 @@ def cases() -> list[Case]:
     ema = 1 - 1 / np.maximum(T, 2)
     quiet = Problem(2, [SLOPE] * DIMENSION, DIMENSION, 4)
     return [
-        Case("W: AdaEMA, 0.3/sqrt t", 0.3 / np.sqrt(T), 0.9, ema, epsilon_bound),
-        Case("W: RMSProp, 0.1/sqrt t", 0.1 / np.sqrt(T), 0.0, 1 - 1 / (T + 1), epsilon_bound),
-        Case("W: cosine from 0.01 to 0", cosine, 0.9, 0.999 * flat, epsilon_bound),
-        Case("W: warm-up, then linear to 0, theta 0.9999", warm_up, 0.9, 0.9999 * flat, epsilon_bound),
+        Case("W: AdaEMA, 0.3/sqrt t", 0.3 / np.sqrt(T), 0.9, ema, weighted_bound),
+        Case("W: RMSProp, 0.1/sqrt t", 0.1 / np.sqrt(T), 0.0, 1 - 1 / (T + 1), weighted_bound),
+        Case("W: cosine from 0.01 to 0", cosine, 0.9, 0.999 * flat, weighted_bound),
+        Case("W: warm-up, then linear to 0, theta 0.9999", warm_up, 0.9, 0.9999 * flat, weighted_bound),
         Case(
             "W: 0.05 t^-0.25, 1 - 0.5 t^-0.9 ((R3) fails)",
             0.05 * T**-0.25,
             0.9,
             1 - 0.5 * T**-0.9,
-            epsilon_bound,
+            weighted_bound,
         ),
-        Case("E: torch Adam, constant 0.003", adam, 0.9, 0.999 * flat, epsilon_bound, adam_eps),
-        Case("E: torch Adam, cosine from 0.01", falling, 0.9, 0.999 * flat, epsilon_bound, falling_eps),
-        Case("E: constant e = 0.001", 0.003 * flat, 0.9, 0.999 * flat, epsilon_bound, 1e-3),
+        Case("E: torch Adam, constant 0.003", adam, 0.9, 0.999 * flat, weighted_bound, adam_eps),
+        Case("E: torch Adam, cosine from 0.01", falling, 0.9, 0.999 * flat, weighted_bound, falling_eps),
+        Case("E: constant e = 0.001", 0.003 * flat, 0.9, 0.999 * flat, weighted_bound, 1e-3),
         Case(
             "H: RMSprop, momentum 0.9, 0.001",
             0.001 * flat,
             0.9,
             0.99 * flat,
-            lambda s, p: heavy_ball_bound(s, p, 0.9),
+            lambda s, p: weighted_bound(replace(s, heavy_ball=HeavyBall(Fraction(9, 10))), p),
             1e-8,
             kind="heavy ball",
         ),
-        Case("D: AdamW 0.1, constant 0.003, X = 3", adam, 0.9, 0.999 * flat, decay_bound, adam_eps, 3e-4),
+        Case("D: AdamW 0.1, constant 0.003, X = 3", adam, 0.9, 0.999 * flat, weighted_bound, adam_eps, 3e-4),
         Case(
             "M_E: AMSGrad, 0.05/sqrt t",
             ams,
             0.9,
             0.999 * flat,
-            amsgrad_epsilon_bound,
+            lambda s, p: weighted_bound(replace(s, running_maximum=True), p),
             ams_eps,
             kind="maximum",
         ),

@@ -13,7 +13,6 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from generic_adam.theorems.horizon import constant_floor, three_numbers
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import adam_terms
 
 DEFAULT = {"lr": 1e-3, "beta": 0.9, "theta": 0.999, "eps": 1e-8, "steps": 1000, "warmup": 0}
 CHOICES = [
@@ -54,7 +53,7 @@ def sequences(choice: dict) -> Sequences:
 def test_the_three_numbers_are_the_librarys(page: Chrome) -> None:
     answers = page.execute_script("return arguments[0].map(Horizon.read)", CHOICES)
     for choice, answer in zip(CHOICES, answers, strict=True):
-        expected = three_numbers(sequences(choice), adam_terms)
+        expected = three_numbers(sequences(choice))
         for name in ("noise", "gap", "drift"):
             assert answer[name] == pytest.approx(getattr(expected, name), rel=1e-8), (choice, name)
 
@@ -102,7 +101,7 @@ def test_a_recipe_is_read_and_what_is_changed_is_read_again(page: Chrome) -> Non
     assert "decay=cosine" in page.current_url
     shown = float(page.find_element(By.ID, "explorer-noise").get_attribute("data-value") or "nan")
     choice = DEFAULT | {"theta": 0.95, "steps": 2000, "decay": "cosine", "end": 0}
-    assert shown == pytest.approx(three_numbers(sequences(choice), adam_terms).noise, rel=1e-8)
+    assert shown == pytest.approx(three_numbers(sequences(choice)).noise, rel=1e-8)
 
 
 def test_input_that_cannot_be_is_told_and_changes_nothing(page: Chrome) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound, monotone_bound
+from generic_adam.theorems.amsgrad import amsgrad_bound, monotone_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
@@ -21,7 +21,9 @@ TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, gradient_sup=
 def torch_amsgrad(steps=1000):
     t = np.arange(1.0, steps + 1)
     root = np.sqrt(1 - 0.999**t)
-    return Sequences.of(1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root)
+    return Sequences.of(
+        1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root, running_maximum=True
+    )
 
 
 TEN = Problem(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
@@ -36,16 +38,18 @@ def test_tiny():
 def test_torch_amsgrad():
     bound = amsgrad_bound(torch_amsgrad(), TEN)
     assert (bound.jump, bound.value) == close((30063856.513, 1067437122.73), rel=1e-9)
-    without = amsgrad_epsilon_bound(torch_amsgrad(), TEN, s=0.5, zeta=0.05)
+    without = weighted_bound(torch_amsgrad(), TEN, s=0.5, zeta=0.05)
     assert (without.drift, without.noise, without.value) == close(
         (1.63014392266, 2.71696201134, 421.894508272), rel=1e-9
     )
-    assert amsgrad_epsilon_bound(torch_amsgrad(), TEN).value < without.value
+    assert weighted_bound(torch_amsgrad(), TEN).value < without.value
 
 
 def test_padam_at_one_half_is_amsgrad():
-    sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
-    values = [amsgrad_bound(sequences, TINY, power=p).value for p in (0.5, 0.5 - 1e-9)]
+    values = [
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, power=p), TINY).value
+        for p in (0.5, 0.5 - 1e-9)
+    ]
     assert values[0] == close(values[1], rel=1e-6)
 
 
@@ -56,19 +60,24 @@ def test_what_is_missing_is_said():
     with pytest.raises(TheoremError, match="never falls"):
         amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.1])), TINY)
     with pytest.raises(TheoremError, match="constant"):
-        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.3])), TINY, power=0.25)
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.3]), power=0.25), TINY)
     with pytest.raises(TheoremError, match="one of them positive"):
         amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
     with pytest.raises(TheoremError, match="fails at t = 2"):
-        amsgrad_epsilon_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3])), TINY)
+        weighted_bound(
+            Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3]), running_maximum=True), TINY
+        )
 
 
 def test_without_momentum_the_running_maximum_costs_nothing():
     """With beta = 0 nothing is inherited: M_E is E."""
-    sequences = Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1)
-    assert amsgrad_epsilon_bound(sequences, TINY, s=0.4).value == close(
-        epsilon_bound(sequences, TINY, s=0.4).value
-    )
+    values = [
+        weighted_bound(
+            Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1, running_maximum=maximum), TINY, s=0.4
+        ).value
+        for maximum in (False, True)
+    ]
+    assert values[0] == close(values[1])
 
 
 class TestMeasured:
@@ -108,20 +117,20 @@ class TestMeasured:
     @pytest.mark.parametrize(("beta", "theta", "lr"), [(0.9, 0.99, 0.1), (0.0, 0.9, 0.3), (0.5, 0.5, 0.05)])
     def test_amsgrad(self, beta, theta, lr):
         alpha = lr / np.sqrt(np.arange(1.0, self.STEPS + 1))
-        sequences = Sequences.of(alpha, beta, theta, eps=0.1)
+        sequences = Sequences.of(alpha, beta, theta, eps=0.1, running_maximum=True)
         found = self.measured(
             alpha, beta, np.full(self.STEPS, theta), lambda v, _: np.sqrt(v) + 0.1, self.weights(alpha, beta)
         )
         assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM).l2
-        assert found <= amsgrad_epsilon_bound(sequences, self.PROBLEM).l2
+        assert found <= weighted_bound(sequences, self.PROBLEM).l2
 
     def test_padam(self):
         alpha = 0.1 / np.sqrt(np.arange(1.0, self.STEPS + 1))
-        sequences = Sequences.of(alpha, 0.5, 0.9, eps=0.1)
+        sequences = Sequences.of(alpha, 0.5, 0.9, eps=0.1, power=1 / 8)
         found = self.measured(
             alpha, 0.5, np.full(self.STEPS, 0.9), lambda v, _: v ** (1 / 8) + 0.1, self.weights(alpha, 0.5)
         )
-        assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM, power=1 / 8).l2
+        assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM).l2
 
     def test_a_divisor_that_never_falls(self):
         t = np.arange(1.0, self.STEPS + 1)

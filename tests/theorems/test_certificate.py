@@ -12,7 +12,7 @@ from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 EPS = {"initial_v": 0, "eps": 1e-8}
 
@@ -160,7 +160,7 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     sequences, shares = Sequences.of_algorithm(one, 20_000), []
     for count in range(1, 24):
         problem = Problem(1e-30, [1e-3] * 24, 24, 0.0)
-        found = epsilon_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
+        found = weighted_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
         shares.append(found.s1 * found.value / found.trivial_l1**2)
     assert max(shares) <= answer.relative * (1 + 1e-9)
     assert max(shares) > 0.97 * answer.relative

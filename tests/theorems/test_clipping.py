@@ -11,7 +11,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.theorems.clipping import biased_bound, clipped_parts, full_batch_bound, never_active
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
@@ -82,7 +82,7 @@ class TestFullBatchAndClipping:
     def test_a_bias_costs_its_share(self):
         t = np.arange(1.0, 301)
         sequences = Sequences.of(0.05 / np.sqrt(t), 0.5, 0.99, eps=0.1)
-        plain = epsilon_bound(sequences, self.WELL)
+        plain = weighted_bound(sequences, self.WELL)
         values = [biased_bound(sequences, self.WELL, c).value for c in (0.1, 1.0, 10.0, 1e6)]
         assert values == sorted(values, reverse=True)
         assert values[-1] == close(plain.value, rel=1e-2)

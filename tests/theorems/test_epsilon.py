@@ -14,10 +14,9 @@ from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import as_schedule
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
-from generic_adam.theorems.epsilon import heavy_ball_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
 TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
@@ -27,9 +26,14 @@ T = np.arange(1.0, 1001.0)
 close = pytest.approx
 
 
+def ball(alpha, theta, eps, factor, *, rate_inside=False, steps=None):
+    momentum = HeavyBall(Fraction(factor), rate_inside)
+    return Sequences.of(alpha, 0.0, theta, eps=eps, steps=steps, heavy_ball=momentum)
+
+
 class TestHeavyBall:
     def test_tiny_heavy_ball(self):
-        bound = heavy_ball_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY, 0.5, s=0.5)
+        bound = weighted_bound(ball(TINY_ALPHA, 0.9, 0.1, 0.5), TINY, s=0.5)
         assert bound.value == close(27.675903968, rel=1e-9)
 
     @pytest.mark.parametrize(
@@ -40,7 +44,7 @@ class TestHeavyBall:
         ],
     )
     def test_torch_rmsprop(self, momentum, drift, noise, weight, value):
-        bound = heavy_ball_bound(Sequences.of(0.01, 0.0, 0.99, eps=1e-8, steps=1000), TEN, momentum, s=0.5)
+        bound = weighted_bound(ball(0.01, 0.99, 1e-8, momentum, steps=1000), TEN, s=0.5)
         assert (bound.drift, bound.noise, bound.weight, bound.value) == close(
             (drift, noise, weight, value), rel=1e-9
         )
@@ -49,14 +53,15 @@ class TestHeavyBall:
         """The example of the page: with e_1 in the logarithm the bound would be 6.3e-5, and X_w is 0.649."""
         problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1 - math.cos(0.01))
         alpha, eps = np.array([1e-3, 1.0, 1.0]), np.array([1e3, 1e-6, 1e-6])
-        bound = heavy_ball_bound(Sequences.of(alpha, 0.0, 0.5, eps=eps), problem, 0.0)
+        bound = weighted_bound(ball(alpha, 0.5, eps, 0.0), problem)
         assert bound.value > 0.649
 
     def test_heavy_ball_without_momentum_is_e_without_momentum(self):
-        sequences = Sequences.of(0.01 / np.sqrt(T), 0.0, 0.99, eps=1e-8)
-        e, h = epsilon_bound(sequences, TEN, s=0.3), heavy_ball_bound(sequences, TEN, 0.0, s=0.3)
+        given = (0.01 / np.sqrt(T), 0.99, 1e-8, 0.0)
+        plain = Sequences.of(given[0], 0.0, 0.99, eps=1e-8)
+        e, h = weighted_bound(plain, TEN, s=0.3), weighted_bound(ball(*given), TEN, s=0.3)
         assert (e.value, e.l1, e.l2) == close((h.value, h.l1, h.l2), rel=1e-12)
-        inside = heavy_ball_bound(sequences, TEN, 0.0, s=0.3, rate_inside=True)
+        inside = weighted_bound(ball(*given, rate_inside=True), TEN, s=0.3)
         assert inside.value == close(h.value, rel=1e-12)
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.theorems.amsgrad import amsgrad_bound, amsgrad_epsilon_bound
-from generic_adam.theorems.decay import decay_bound
+from generic_adam.methods import HeavyBall
+from generic_adam.theorems.amsgrad import amsgrad_bound
 from generic_adam.theorems.delayed import delayed_bound
-from generic_adam.theorems.epsilon import heavy_ball_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,12 @@ def test_theorems_w_and_e(case, under_root, look_ahead):
 
     measured = follow(x, step, lambda t, state, sigma: divide(hat_v(x, t, state, sigma), t))
     sequences = Sequences.of(
-        x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v, momentum_weight=a, gradient_weight=b
-    )
+        x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v, momentum_weight=a, gradient_weight=b,
+        under_root=under_root,
+    )  # fmt: skip
     total = replace(measured.problem, gradient_bound=measured.problem.total_gradient_bound)
     for problem in (measured.problem, total):
-        bound = epsilon_bound(sequences, problem, under_root=under_root)
+        bound = weighted_bound(sequences, problem)
         Q = weights(x, rho(x), a * x.alpha)
         pi = (1 - bound.s - bound.zeta) * (1 - x.beta) * Q + (1 - bound.s) * b * x.alpha
         check(average(measured.terms, pi), bound.value)
@@ -193,8 +194,8 @@ def test_a_known_variance(case):
     variance = float(x.chances @ x.outcomes**2)
     problem = replace(measured.problem, variance=[variance, variance])
     sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v)
-    bound = epsilon_bound(sequences, problem)
-    assert bound.value <= epsilon_bound(sequences, measured.problem).value * (1 + 1e-9)
+    bound = weighted_bound(sequences, problem)
+    assert bound.value <= weighted_bound(sequences, measured.problem).value * (1 + 1e-9)
     check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
 
 
@@ -210,8 +211,9 @@ def test_theorem_h(case, factor, rate_inside):
         state["x"] = state["x"] - outside * state["buffer"]
 
     measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
-    sequences = Sequences.of(x.alpha, 0.0, x.theta, eps=x.eps)
-    bound = heavy_ball_bound(sequences, measured.problem, factor, rate_inside=rate_inside)
+    ball = HeavyBall(Fraction(factor), rate_inside)
+    sequences = Sequences.of(x.alpha, 0.0, x.theta, eps=x.eps, heavy_ball=ball)
+    bound = weighted_bound(sequences, measured.problem)
     own = np.ones(len(x.alpha)) if rate_inside else x.alpha
     pi = weights(x, np.full(len(own), factor), own) * (x.alpha if rate_inside else 1.0)
     check(average(measured.terms, pi), bound.value)
@@ -228,7 +230,7 @@ def test_theorem_d(case, decay):
         state["x"] = (1 - nu[t]) * state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
 
     measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
-    bound = decay_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, decay=nu), measured.problem)
+    bound = weighted_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, decay=nu), measured.problem)
     check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
 
 
@@ -248,12 +250,12 @@ def test_theorems_m(case):
     def hat_of_maximum(t, state, sigma):
         return np.sqrt(np.maximum(state["largest"], hat_v(x, t, state, sigma))) + x.eps[t]
 
-    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps)
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, running_maximum=True)
     pi = (1 - x.beta) * weights(x, x.beta, x.alpha)
     measured = follow(x, step, hat_before)
     check(average(measured.terms, pi), amsgrad_bound(sequences, measured.problem).value)
     measured = follow(x, step, hat_of_maximum)
-    check(average(measured.terms, pi), amsgrad_epsilon_bound(sequences, measured.problem).value)
+    check(average(measured.terms, pi), weighted_bound(sequences, measured.problem).value)
 
 
 @given(with_eps)
@@ -331,7 +333,7 @@ def test_four_thousand_steps_on_wells(name):
         Q = alpha[t] + (beta / math.sqrt(theta[t + 1]) * Q if t + 1 < STEPS else 0.0)
         pi[t] = (1 - beta) * Q
     problem = Problem(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0, v_0)
-    found = epsilon_bound(Sequences.of(alpha, beta, theta, initial_v=v_0), problem, s=0.5)
+    found = weighted_bound(Sequences.of(alpha, beta, theta, initial_v=v_0), problem, s=0.5)
     assert found.value == pytest.approx(bound, abs=6e-4 if bound < 100 else 6e-3)
     assert found.weight == pytest.approx(pi.sum(), rel=1e-9)
     assert pi @ terms / pi.sum() == pytest.approx(measured, rel=0.04)
@@ -355,6 +357,7 @@ def test_the_bounds_of_e_n_and_h_on_wells():
         (Sequences.of(0.003 * root, 0.9, 0.999, eps=1e-8 * root, **nadam), 18.64),
     ]
     for sequences, value in listed:
-        assert epsilon_bound(sequences, problem, s=0.5, zeta=0.02).value == pytest.approx(value, abs=5e-3)
-    rmsprop = Sequences.of(1e-3, 0.0, 0.99, eps=1e-8, steps=STEPS)
-    assert heavy_ball_bound(rmsprop, problem, 0.9, s=0.5).value == pytest.approx(6.98, abs=5e-3)
+        assert weighted_bound(sequences, problem, s=0.5, zeta=0.02).value == pytest.approx(value, abs=5e-3)
+    ball = HeavyBall(Fraction(9, 10))
+    rmsprop = Sequences.of(1e-3, 0.0, 0.99, eps=1e-8, steps=STEPS, heavy_ball=ball)
+    assert weighted_bound(rmsprop, problem, s=0.5).value == pytest.approx(6.98, abs=5e-3)

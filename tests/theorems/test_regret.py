@@ -99,11 +99,10 @@ class TestGamma:
         assert gamma(Method("1/sqrt(t)", 0.9, "0.999"), horizon=1001).witness.t == 1001
 
     def test_what_cannot_be_told_is_undecided(self):
-        assert gamma(Method("0.5/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1e-14))).status is Status.UNDECIDED
-        assert (
-            gamma(Method("0.99^t", 0.9, "0.999")).status is Status.UNDECIDED
-        )  # holds, but not by a form known here
-        assert gamma(Method("0.99^t", 0.9, "0.999"), horizon=1000).status is Status.HOLDS
+        assert gamma(Method(lambda t: 0.5 / t**0.5, 0.9, 0.999)).status is Status.UNDECIDED
+        assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1e-14)")).status is Status.HOLDS
+        assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(max(t, 2) - 1e-14)")).witness.t == 2
+        assert gamma(Method("0.99^t", 0.9, "0.999")).status is Status.HOLDS
 
     @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
     @settings(max_examples=100)

@@ -14,7 +14,7 @@ from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.special import (
-    averaging_bound,
+    Averaged,
     big_batch_bound,
     largest_averaging_rate,
     sign_bound,
@@ -29,23 +29,21 @@ def slope(x):
     return 2 * x / (1 + x * x) ** 2
 
 
-AVERAGING = {"lower": 1 / 1.1, "upper": 10, "smoothness": 2, "gap": 1, "variance": 1, "first_gradient": 1}
-BIG_BATCH = {"smoothness": 2, "gap": 1, "gradient_sup": 1, "variance": 0.01, "steps": 10**5}
+AVERAGING = {"smoothness": 2, "gap": 1, "variance": 1, "first_gradient": 1}
+BIG_BATCH = {"problem": Problem(2, 1, 1, 1, gradient_sup=1), "variance": 0.01, "steps": 10**5}
 
 
 class TestAveraging:
     def test_check_value(self):
         assert largest_averaging_rate(2, 0.9, 10) == close(0.00392837100659, rel=1e-9)
-        bound = averaging_bound(alpha=0.003, beta=0.9, steps=10**6, **AVERAGING)
-        assert bound.holds
-        assert bound.value == close(1.10083233333, rel=1e-9)
+        bound = Averaged(0.003, 0.9, 1 / 1.1, 10).bound(steps=10**6, **AVERAGING)
+        assert bound == close(1.10083233333, rel=1e-9)
 
     def test_torchs_eps_asks_for_tiny_steps(self):
-        bound = averaging_bound(alpha=1e-3, beta=0.9, steps=10**6, **AVERAGING | {"upper": 1e8})
-        assert not bound.holds
-        assert bound.value == math.inf
+        with pytest.raises(TheoremError, match=r"alpha = 0.001 <= 3.9\d+e-10"):
+            Averaged(1e-3, 0.9, 1 / 1.1, 1e8).bound(steps=10**6, **AVERAGING)
         with pytest.raises(TheoremError, match="lower <= upper"):
-            averaging_bound(alpha=1e-3, beta=0.9, steps=10, **AVERAGING | {"lower": 20})
+            Averaged(1e-3, 0.9, 20, 10).bound(steps=10, **AVERAGING)
 
     @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
     def test_measured(self, beta):
@@ -60,21 +58,20 @@ class TestAveraging:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             m, v = beta * m + (1 - beta) * g, 0.5 * v + 0.5 * g * g
             x = x - alpha * m / (np.sqrt(v) + eps)
-        bound = averaging_bound(
-            alpha=alpha, beta=beta, lower=lower, upper=upper, smoothness=2, gap=0.8, variance=noise**2,
-            first_gradient=float(slope(2.0) ** 2), steps=steps,
-        )  # fmt: skip
-        assert 0 < total / steps <= bound.value
+        first = float(slope(2.0) ** 2)
+        known = {"smoothness": 2, "gap": 0.8, "variance": noise**2, "first_gradient": first, "steps": steps}
+        assert 0 < total / steps <= Averaged(alpha, beta, lower, upper).bound(**known)
 
 
 class TestBigBatch:
     def test_check_value(self):
         bound = big_batch_bound(alpha=0.05, theta=0.999, eps=0.2, **BIG_BATCH)
-        assert bound.value == close(0.0604547936968, rel=1e-9)
+        assert bound == close(0.0604547936968, rel=1e-9)
 
     @pytest.mark.parametrize(("theta", "eps"), [(0.999, 1e-8), (0.99, 0.2)])
     def test_hypotheses_that_fail(self, theta, eps):
-        assert not big_batch_bound(alpha=0.05, theta=theta, eps=eps, **BIG_BATCH).holds
+        with pytest.raises(TheoremError, match="1 - theta"):
+            big_batch_bound(alpha=0.05, theta=theta, eps=eps, **BIG_BATCH)
 
     def test_measured(self):
         noise, eps, steps = 0.1, 0.5, 2000
@@ -88,28 +85,18 @@ class TestBigBatch:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             v = theta * v + (1 - theta) * g * g
             x = x - alpha * g / (np.sqrt(v) + eps)
-        bound = big_batch_bound(
-            alpha=alpha,
-            theta=theta + 1e-15,
-            eps=eps,
-            smoothness=2,
-            gap=0.8,
-            gradient_sup=sup,
-            variance=noise**2,
-            steps=steps,
-        )
-        assert bound.holds
-        assert 0 < total / steps <= bound.value
+        problem = Problem(2, 1, 1, 0.8, gradient_sup=sup)
+        bound = big_batch_bound(alpha, theta + 1e-15, eps, problem, variance=noise**2, steps=steps)
+        assert 0 < total / steps <= bound
 
 
 class TestSign:
     def test_check_value(self):
         steps = 10**4
-        rate = 1 / math.sqrt(10 * steps)
-        bound = sign_bound(smoothness_sum=10, gap=1, deviation_sum=2, steps=steps, rate=rate, batch=steps)
-        assert bound.value == close(0.0874341649025, rel=1e-9)
-        floor = sign_bound(smoothness_sum=10, gap=1, deviation_sum=2, steps=10**12, rate=1e-6, batch=1)
-        assert floor.value == close(4, rel=1e-4)
+        known = {"smoothness_sum": 10, "gap": 1, "deviation_sum": 2}
+        bound = sign_bound(**known, rates=math.sqrt(steps / 10), squares=1 / 10, batch=steps)
+        assert bound == close(0.0874341649025, rel=1e-9)
+        assert sign_bound(**known, rates=10**6, squares=1) == close(4, rel=1e-4)
 
     def test_measured(self):
         steps, rate, noise = 500, 0.01, 0.3
@@ -119,8 +106,8 @@ class TestSign:
             exact = slope(x)
             total += np.abs(exact).mean()
             x = x - rate * np.sign(exact + rng.choice([-noise, noise], size=x.shape))
-        bound = sign_bound(smoothness_sum=2, gap=0.8, deviation_sum=noise, steps=steps, rate=rate, batch=1)
-        assert 0 < total / steps <= bound.value
+        sums = {"rates": steps * rate, "squares": steps * rate**2}
+        assert 0 < total / steps <= sign_bound(smoothness_sum=2, gap=0.8, deviation_sum=noise, **sums)
 
 
 CONSTANTS = Assumptions(gradient_norm=1.0, smoothness=2.0)

@@ -7,11 +7,12 @@ import pytest
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems import sequences as sequences_module
 from generic_adam.theorems import sweep, weighted
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 
 PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 
@@ -28,7 +29,7 @@ PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 def test_what_is_no_hypothesis_is_refused_with_its_step(name, values, told):
     given = {"alpha": 0.1, "beta": 0.5, "theta": 0.9} | {name: np.array(values)}
     with pytest.raises(TheoremError, match=told):
-        epsilon_bound(Sequences.of(**given, eps=0.1), PROBLEM)
+        weighted_bound(Sequences.of(**given, eps=0.1), PROBLEM)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])
@@ -43,19 +44,19 @@ def test_a_theta_of_zero_has_no_bound_by_w_or_e(beta, eps):
 
 def test_theta_1_may_be_zero_where_something_is_added():
     theta = np.array([0.0, 0.5, 0.6])
-    assert epsilon_bound(Sequences.of(0.1, 0.5, theta, eps=0.1), PROBLEM).value < np.inf
+    assert weighted_bound(Sequences.of(0.1, 0.5, theta, eps=0.1), PROBLEM).value < np.inf
     with pytest.raises(TheoremError, match="theta_1 = 0"):
-        epsilon_bound(Sequences.of(0.1, 0.5, theta, initial_v=0.1), PROBLEM)
-    assert epsilon_bound(Sequences.of(0.1, 0.0, 0.0, eps=0.1, steps=1), PROBLEM).value < np.inf
+        weighted_bound(Sequences.of(0.1, 0.5, theta, initial_v=0.1), PROBLEM)
+    assert weighted_bound(Sequences.of(0.1, 0.0, 0.0, eps=0.1, steps=1), PROBLEM).value < np.inf
 
 
 @pytest.mark.parametrize("block", [7, 64, 1000])
 def test_blocks_do_not_show(monkeypatch, block):
     t = np.arange(1.0, 501)
     sequences = Sequences.of(0.1 / np.sqrt(t), 0.9 - 0.1 / t, 1 - 1 / (t + 1), eps=1e-3)
-    whole = epsilon_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value
-    monkeypatch.setattr(sweep, "BLOCK", block)
-    assert epsilon_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value == pytest.approx(whole, rel=1e-12)
+    whole = weighted_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value
+    monkeypatch.setattr(sequences_module, "BLOCK", block)
+    assert weighted_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value == pytest.approx(whole, rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", ["falling", "cosine", "late"])
@@ -68,11 +69,11 @@ def test_a_long_run_takes_one_pass_or_the_best_shares(monkeypatch, shape):
         "late": np.where(t < 1500, 1e-6, 0.5),
     }[shape]
     sequences = Sequences.of(alpha, 0.9, 1 - 0.5 / np.sqrt(t), eps=1e-3)
-    best = epsilon_bound(sequences, PROBLEM)
+    best = weighted_bound(sequences, PROBLEM)
     for module in (sweep, weighted):
         monkeypatch.setattr(module, "KEPT", 100)
-    monkeypatch.setattr(sweep, "BLOCK", 100)
-    found = epsilon_bound(sequences, PROBLEM)
+    monkeypatch.setattr(sequences_module, "BLOCK", 100)
+    found = weighted_bound(sequences, PROBLEM)
     assert found.value == pytest.approx(best.value, rel=5e-3)
-    again = epsilon_bound(sequences, PROBLEM, s=found.s, zeta=found.zeta)
+    again = weighted_bound(sequences, PROBLEM, s=found.s, zeta=found.zeta)
     assert again.value == pytest.approx(found.value, rel=1e-12)

@@ -14,11 +14,10 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Method
 from generic_adam.methods.algorithm import Algorithm, Nesterov
 from generic_adam.schedules import as_schedule
-from generic_adam.theorems import sweep as sweep_module
-from generic_adam.theorems.decay import decay_bound
+from generic_adam.theorems import sequences as sequences_module
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019_bound import bound as paper_bound
 from tests.theorems import reference
 
@@ -37,7 +36,7 @@ close = pytest.approx
 
 
 def weighted(problem, alpha, beta, theta, **given):
-    return epsilon_bound(Sequences.of(alpha, beta, theta, initial_v=problem.epsilon), problem, **given)
+    return weighted_bound(Sequences.of(alpha, beta, theta, initial_v=problem.epsilon), problem, **given)
 
 
 def torch_adam(steps, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
@@ -146,14 +145,14 @@ def test_the_bound_falls_as_w_infinity_says(powers, slope):
         t = np.arange(1.0, steps + 1)
         q = 0.5 * t**-r
         sequences = Sequences.of(t**-s, 0.9, 1 - q, q=q, initial_v=1e-8)
-        values.append(epsilon_bound(sequences, TEN, s=0.5).value)
+        values.append(weighted_bound(sequences, TEN, s=0.5).value)
     # What falls faster (gap, start) is still seen beside it: never slower than predicted.
     assert slope - 0.06 <= math.log10(values[1] / values[0]) <= slope + 0.005
 
 
 class TestCheckValuesOfE:
     def test_tiny(self):
-        bound = epsilon_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY, s=0.5, zeta=0.1)
+        bound = weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY, s=0.5, zeta=0.1)
         assert bound.theorem == "E"
         assert (bound.drift, bound.noise) == close((0.138864215249, 1.70676701764), rel=1e-9)
         assert (bound.value, bound.l2, bound.l1) == close(
@@ -168,20 +167,20 @@ class TestCheckValuesOfE:
         ],
     )
     def test_torch_adam(self, s, zeta, drift, noise, value):
-        bound = epsilon_bound(torch_adam(1000), TEN, s=s, zeta=zeta)
+        bound = weighted_bound(torch_adam(1000), TEN, s=s, zeta=zeta)
         assert (bound.drift, bound.noise, bound.value) == close((drift, noise, value), rel=1e-9)
         assert bound.weight == close(0.583073438707, rel=1e-9)
 
     def test_keras_adam(self):
         t = np.arange(1.0, 1001)
         rate = 1e-3 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-        bound = epsilon_bound(Sequences.of(rate, 0.9, 0.999, eps=1e-7), TEN, s=0.5, zeta=0.02)
+        bound = weighted_bound(Sequences.of(rate, 0.9, 0.999, eps=1e-7), TEN, s=0.5, zeta=0.02)
         assert (bound.drift, bound.noise, bound.value) == close(
             (1.78709495012, 30.796856631, 119.996146539), rel=1e-9
         )
 
     def test_a_hundred_thousand_steps_say_something(self):
-        bound = epsilon_bound(torch_adam(100_000), TEN_BY_COORDINATE)
+        bound = weighted_bound(torch_adam(100_000), TEN_BY_COORDINATE)
         # 1.35158 and 0.654 were found on a grid of (s, zeta).
         assert 1.34 <= bound.value <= 1.35158
         assert 0.65 <= bound.l1 / bound.trivial_l1 <= 0.654
@@ -189,15 +188,15 @@ class TestCheckValuesOfE:
 
     def test_the_hypothesis_on_eps_fails_at_the_second_step(self):
         with pytest.raises(TheoremError, match="fails at t = 2"):
-            epsilon_bound(torch_adam(100, theta=0.3), TEN)
+            weighted_bound(torch_adam(100, theta=0.3), TEN)
         with pytest.raises(TheoremError, match="one of them positive"):
-            epsilon_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
+            weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
 
 
 class TestCheckValuesOfN:
     def test_tiny_nesterov(self):
         sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, momentum_weight=0.5, gradient_weight=0.5)
-        bound = epsilon_bound(sequences, TINY, s=0.5, zeta=0.1)
+        bound = weighted_bound(sequences, TINY, s=0.5, zeta=0.1)
         assert (bound.theorem, bound.value) == ("N", close(31.6856905455, rel=1e-9))
 
     def test_torch_nadam(self):
@@ -213,7 +212,7 @@ class TestCheckValuesOfN:
             momentum_weight=mu[1:] / (1 - product[1:]),
             gradient_weight=(1 - mu[:-1]) / (1 - product[:-1]),
         )
-        bound = epsilon_bound(sequences, TEN, s=0.5, zeta=0.02)
+        bound = weighted_bound(sequences, TEN, s=0.5, zeta=0.02)
         assert (bound.drift, bound.noise) == close((7.8934290002, 63.904586843), rel=1e-9)
         assert (bound.divisor, bound.value) == close((0.570011824496, 127.713167894), rel=1e-9)
 
@@ -265,10 +264,10 @@ def test_blocks_of_any_size_give_what_the_plain_reference_gives(case, s, zeta, u
         under_root=under_root,
     )
     problem = Problem(smoothness=1.5, gradient_bound=[0.5, 0.5, 2.0], dimension=3, gap=0.7)
-    sequences = Sequences.of(*map(np.array, (alpha, beta, theta)), eps=np.array(e))
+    sequences = Sequences.of(*map(np.array, (alpha, beta, theta)), eps=np.array(e), under_root=under_root)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep_module, "BLOCK", block)
-        bound = epsilon_bound(sequences, problem, s=s, zeta=zeta, under_root=under_root)
+        patch.setattr(sequences_module, "BLOCK", block)
+        bound = weighted_bound(sequences, problem, s=s, zeta=zeta)
     assert (bound.noise, bound.drift) == close((float(expected["noise"]), float(expected["drift"])), rel=1e-9)
     assert bound.value == close(float(expected["value"]), rel=1e-9)
 
@@ -291,7 +290,7 @@ def test_forty_digits(case):
             zeta=mpmath.mpf("0.125"),
         )
         value = float(expected["value"])
-    bound = epsilon_bound(Sequences.of(alpha, beta, theta, eps=e), TINY, s=0.5, zeta=0.125)
+    bound = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TINY, s=0.5, zeta=0.125)
     assert bound.value == close(value, rel=1e-10)
 
 
@@ -301,10 +300,10 @@ def test_the_chosen_shares_are_nearly_the_best(case):
     """Chosen for the majorants of the summands one by one: on wild sequences up to 7 percent were seen lost."""
     alpha, beta, theta, e = case
     sequences = Sequences.of(alpha, beta, theta, eps=e)
-    chosen = epsilon_bound(sequences, TEN)
+    chosen = weighted_bound(sequences, TEN)
     for s in (0.05, 0.2, 0.35, 0.5):
         for zeta in (0.003, 0.03, 0.1, 0.3) if beta[1:].any() else (0.5,):
-            assert chosen.value <= 1.25 * epsilon_bound(sequences, TEN, s=s, zeta=zeta).value
+            assert chosen.value <= 1.25 * weighted_bound(sequences, TEN, s=s, zeta=zeta).value
 
 
 class TestLaws:
@@ -312,21 +311,21 @@ class TestLaws:
     @settings(max_examples=50)
     def test_scaling_the_function(self, case, factor):
         alpha, beta, theta, e = case
-        small = epsilon_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
+        small = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
         scaled = Problem(smoothness=factor, gradient_bound=factor, dimension=10, gap=factor)
-        large = epsilon_bound(Sequences.of(alpha, beta, theta, eps=factor * e), scaled, s=0.4, zeta=0.1)
+        large = weighted_bound(Sequences.of(alpha, beta, theta, eps=factor * e), scaled, s=0.4, zeta=0.1)
         assert large.value == close(factor * small.value, rel=1e-9)
 
     @given(cases(), st.integers(1, 5))
     @settings(max_examples=50)
     def test_steps_of_length_zero_at_the_end_change_nothing(self, case, more):
         alpha, beta, theta, e = case
-        short = epsilon_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
+        short = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
         longer = [
             np.concatenate([x, np.full(more, last)])
             for x, last in ((alpha, 0), (beta, 0), (theta, 0.9), (e, e[-1]))
         ]
-        after = epsilon_bound(Sequences.of(*longer[:3], eps=longer[3]), TEN, s=0.4, zeta=0.1)
+        after = weighted_bound(Sequences.of(*longer[:3], eps=longer[3]), TEN, s=0.4, zeta=0.1)
         assert after.value == close(short.value, rel=1e-12)
 
     @given(cases())
@@ -335,10 +334,10 @@ class TestLaws:
         alpha, beta, theta, e = case
         base = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 10, "gap": 1.0}
         sequences = Sequences.of(alpha, beta, theta, eps=e)
-        value = epsilon_bound(sequences, Problem(**base), s=0.4, zeta=0.1).value
+        value = weighted_bound(sequences, Problem(**base), s=0.4, zeta=0.1).value
         for name in ("smoothness", "gradient_bound", "gap"):
             larger = Problem(**base | {name: 1.5})
-            assert epsilon_bound(sequences, larger, s=0.4, zeta=0.1).value >= value * (1 - 1e-12)
+            assert weighted_bound(sequences, larger, s=0.4, zeta=0.1).value >= value * (1 - 1e-12)
 
     def test_a_smaller_start_costs_more(self):
         values = [
@@ -350,7 +349,7 @@ class TestLaws:
     def test_nesterov_without_a_gradient_of_its_own_is_e(self):
         plain = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
         nesterov = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, momentum_weight=1.0, gradient_weight=0.0)
-        assert epsilon_bound(plain, TINY) == epsilon_bound(nesterov, TINY)
+        assert weighted_bound(plain, TINY) == weighted_bound(nesterov, TINY)
 
     @given(st.floats(0, 1), st.floats(0.05, 0.5), st.integers(2, 400), st.floats(1e-3, 1))
     @settings(max_examples=60)
@@ -379,29 +378,30 @@ class TestLaws:
     def test_decay_of_nothing_is_e_with_the_longer_drift(self):
         """Law 4: nu = 0 and phi -> 0."""
         sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
-        plain = epsilon_bound(sequences, TINY, s=0.5, zeta=0.1)
+        hardly = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, decay=1e-200)
+        plain = weighted_bound(sequences, TINY, s=0.5, zeta=0.1)
         boxed = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
-        found = decay_bound(sequences, boxed, s=0.5, zeta=0.1, phi=1e-12)
+        found = weighted_bound(hardly, boxed, s=0.5, zeta=0.1, phi=1e-12)
         assert (found.decay, found.noise) == close((0.0, plain.noise), rel=1e-9)
         assert plain.drift < found.drift < 3 * plain.drift
         flat = {"smoothness": 1e-30, "gradient_bound": 1, "dimension": 1, "gap": 1}
         same = (
-            epsilon_bound(sequences, Problem(**flat), s=0.5, zeta=0.1).value,
-            decay_bound(sequences, Problem(**flat, box=1), s=0.5, zeta=0.1, phi=1e-12).value,
+            weighted_bound(sequences, Problem(**flat), s=0.5, zeta=0.1).value,
+            weighted_bound(hardly, Problem(**flat, box=1), s=0.5, zeta=0.1, phi=1e-12).value,
         )
         assert same[0] == close(same[1], rel=1e-9)
 
     def test_eps_zero_is_w_whatever_zeta(self):
         sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, initial_v=0.01)
-        assert epsilon_bound(sequences, TINY, s=0.5, zeta=0.3).value == close(33.8260524191, rel=1e-9)
+        assert weighted_bound(sequences, TINY, s=0.5, zeta=0.3).value == close(33.8260524191, rel=1e-9)
 
 
 def test_a_constant_tail_in_closed_form_is_the_long_sum():
     steps = 400_000
-    closed = epsilon_bound(Sequences.of(1e-3, 0.9, 0.999, eps=1e-8, steps=steps), TEN, s=0.3, zeta=0.01)
+    closed = weighted_bound(Sequences.of(1e-3, 0.9, 0.999, eps=1e-8, steps=steps), TEN, s=0.3, zeta=0.01)
     ones = np.ones(steps)
     spelled = Sequences.of(1e-3 * ones, 0.9 * ones, 0.999 * ones, eps=1e-8 * ones)
-    assert epsilon_bound(spelled, TEN, s=0.3, zeta=0.01).value == close(closed.value, rel=1e-11)
+    assert weighted_bound(spelled, TEN, s=0.3, zeta=0.01).value == close(closed.value, rel=1e-11)
 
 
 def test_groups_with_proportional_rates():
@@ -434,7 +434,7 @@ class TestAlgorithms:
         correction = "sqrt(1 - 0.999^t)"
         method = Method(f"1e-3 * {correction} / (1 - 0.9^t)", 0.9, 0.999)
         algorithm = Algorithm(method, initial_v=0, eps=f"1e-8 * {correction}")
-        bound = epsilon_bound(Sequences.of_algorithm(algorithm, 1000), TEN, s=0.5, zeta=0.02)
+        bound = weighted_bound(Sequences.of_algorithm(algorithm, 1000), TEN, s=0.5, zeta=0.02)
         assert bound.value == close(198.699533315, rel=1e-9)
 
     def test_what_has_become_constant_is_cheap_and_right(self):
@@ -445,12 +445,12 @@ class TestAlgorithms:
         spelled = Sequences.of(
             1e-3 / (1 - 0.9**t), 0.9, 1 - 1 / np.maximum(t, 2), q=1 / np.maximum(t, 2), eps=1e-8
         )
-        assert epsilon_bound(sequences, TEN).value == close(epsilon_bound(spelled, TEN).value, rel=1e-11)
+        assert weighted_bound(sequences, TEN).value == close(weighted_bound(spelled, TEN).value, rel=1e-11)
 
     def test_nesterov_and_the_start_of_v(self):
         nesterov = Nesterov(as_schedule(0.5), as_schedule(0.5))
         algorithm = Algorithm(
             Method("0.1 if t < 3 else 0.05", 0.5, 0.9), initial_v=0, eps=0.1, nesterov=nesterov
         )
-        bound = epsilon_bound(Sequences.of_algorithm(algorithm, 3), TINY, s=0.5, zeta=0.1)
+        bound = weighted_bound(Sequences.of_algorithm(algorithm, 3), TINY, s=0.5, zeta=0.1)
         assert bound.value == close(31.6856905455, rel=1e-9)

@@ -34,7 +34,7 @@ from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, power_family
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
-from generic_adam.theorems.weighted import epsilon_bound
+from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019_bound import bound
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def compare(member: Member, well: BoundedWell, measured: Measurement) -> Compari
             return np.full(len(steps), np.nan)
         return np.array([bound(algorithm.method, problem, int(one)).expectation for one in steps])
 
-    found = [epsilon_bound(Sequences.of_algorithm(algorithm, int(T)), problem) for T in measured.steps]
+    found = [weighted_bound(Sequences.of_algorithm(algorithm, int(T)), problem) for T in measured.steps]
     far = np.rint(np.geomspace(measured.steps[-1], FARTHEST, 22)).astype(np.int64)
     return Comparison(
         member=member,

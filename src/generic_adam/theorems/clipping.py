@@ -29,17 +29,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.theorems.epsilon import Epsilon, eps_in_step, weighted_conditions
+from generic_adam.theorems.amsgrad import constant_theta
+from generic_adam.theorems.epsilon import eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import Part, Sweep, Terms
+from generic_adam.theorems.sweep import Part, Sweep, Terms, adam_terms
 from generic_adam.theorems.theorem import (
     EXACT,
     NOTHING,
@@ -51,7 +51,14 @@ from generic_adam.theorems.theorem import (
     vanishing_steps,
 )
 from generic_adam.theorems.verdicts import Condition, Status
-from generic_adam.theorems.weighted import Norms, WeightedBound, adam_terms, concluded, offered, swept
+from generic_adam.theorems.weighted import (
+    Norms,
+    Weighted,
+    WeightedBound,
+    concluded,
+    phrases,
+    starts_from_nothing,
+)
 
 
 def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
@@ -79,81 +86,60 @@ def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
     return tuple(replace(p, second_moment=min(p.second_moment, threshold**2)) for p in problem.parts)
 
 
-def _full_batch_terms(block: Block, eps_before: Array, *, under_root: bool) -> Terms:
-    return replace(adam_terms(block, eps_before, under_root=under_root), first=None)
+def _without_noise(x: Sequences, block: Block, eps_before: Array) -> Terms:
+    return replace(adam_terms(x, block, eps_before), first=None)
 
 
 def full_batch_bound(
-    sequences: Sequences,
-    problem: Problem,
-    *,
-    threshold: float = math.inf,
-    zeta: float | None = None,
-    under_root: bool = False,
+    x: Sequences, problem: Problem, *, threshold: float = math.inf, zeta: float | None = None
 ) -> WeightedBound:
     """Evaluate Theorem B (no momentum) or C2 after T steps of full batches, clipped or not.
 
     Args:
-      sequences: alpha, beta, theta and eps, with v_0.
+      x: alpha, beta, theta and eps, with v_0.
       problem: L, d, the gap, and a bound G on the norm of the gradient (or one for each coordinate).
       threshold: c; infinite where nothing is clipped.
       zeta: a number in (0, 1), for eps; None takes the best one.
-      under_root: whether eps^2 is added under the root.
     """
-    factor = min(1.0, threshold / problem.total_gradient_bound)
-    parts = clipped_parts(problem, threshold)
-    sweep = swept(sequences, partial(_full_batch_terms, under_root=under_root))
-    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
-    with_share = sweep.largest_eps > 0 and sweep.has_momentum
+    factor, parts = min(1.0, threshold / problem.total_gradient_bound), clipped_parts(problem, threshold)
+    sweep = Sweep(x, _without_noise)
+    norms = Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
     letter = "C2" if factor < 1 or sweep.has_momentum else "B"
-    share = zeta if with_share else 0.0
-    return concluded(letter, sweep, parts, problem, norms, s=0.0, zeta=share, keep=factor)
+    return concluded(letter, sweep, problem, parts, norms, zeta=zeta, keep=factor)
+
+
+def _with_bias(x: Sequences, block: Block, eps_before: Array) -> Terms:
+    def tally(_: Array, Q: Array) -> tuple[Array]:
+        return ((1 - block.beta) * Q / np.sqrt(block.q),)
+
+    return replace(adam_terms(x, block, eps_before), tally=tally)
 
 
 def biased_bound(
-    sequences: Sequences,
-    problem: Problem,
-    threshold: float,
-    *,
-    s: float | None = None,
-    zeta: float | None = None,
-    phi: float | None = None,
-    least_factor: float | None = None,
+    x: Sequences, problem: Problem, threshold: float, *, least_factor: float | None = None, **shares: float
 ) -> WeightedBound:
     r"""Evaluate Theorem C3 after T steps of gradients that are clipped to norm c.
 
     Args:
-      sequences: alpha, beta, theta and eps, with v_0.
+      x: alpha, beta, theta and eps, with v_0.
       problem: L, G, d and the gap, of the gradients before they are clipped.
       threshold: c.
-      s: a number in (0, 1); None takes the best one.
-      zeta: likewise, for eps.
-      phi: likewise, for the bias.
       least_factor: :math:`\kappa` with :math:`\min(1, c/\|g_t\|) \ge \kappa` always, where that is known:
         then :math:`|b_k| \le (1/\kappa - 1)\sigma_k`, and eps does not matter.
+      **shares: s, zeta for eps and phi for the bias, numbers in (0, 1), where the best ones are not wanted.
     """
-    parts = clipped_parts(problem, threshold)
-
-    def form(block: Block, eps_before: Array) -> Terms:
-        def tally(_: Array, Q: Array) -> tuple[Array]:
-            return ((1 - block.beta) * Q / np.sqrt(block.q),)
-
-        return replace(adam_terms(block, eps_before), tally=tally)
-
-    sweep = swept(sequences, form)
-    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps)
+    parts, sweep = clipped_parts(problem, threshold), Sweep(x, _with_bias)
+    norms = Norms.of(parts, x.initial_v, sweep.largest_eps)
 
     def further(done: Sweep) -> tuple[float, float]:
-        bias = problem.total_gradient_bound**2 / (4 * threshold)
-        costs = [done.weight * bias**2 / done.smallest_eps if done.smallest_eps > 0 else math.inf]
+        bias, eps = problem.total_gradient_bound**2 / (4 * threshold), done.smallest_eps
+        costs = [done.weight * bias**2 / eps if eps > 0 else math.inf]
         if least_factor is not None:
             spread = sum(part.count * math.sqrt(part.second_moment) for part in parts)
             costs.append((1 / least_factor - 1) ** 2 * spread * float(done.tally[0]))
         return 0.0, min(costs) / 4
 
-    with_share = sweep.largest_eps > 0 and sweep.has_momentum
-    share = zeta if with_share else 0.0
-    return concluded("C3", sweep, parts, problem, norms, s=s, zeta=share, phi=phi, further=further)
+    return concluded("C3", sweep, problem, parts, norms, further=further, **shares)
 
 
 class FullBatch(Theorem):
@@ -161,28 +147,21 @@ class FullBatch(Theorem):
 
     name: ClassVar = "B"
     title: ClassVar = "Theorem B"
-    statement: ClassVar = Epsilon.statement
+    statement: ClassVar = Weighted.statement
     covered: ClassVar = "RMSProp with exact gradients, constant theta"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; exact gradients and something above 0 to start from are needed."""
-        exact = () if assume.full_batch else ("it is about exact gradients (a full batch)",)
-        bare = ("v_0 = 0 and nothing added",) if x.initial_v == 0 and x.eps == NOTHING else ()
-        return (*super().outside(x, assume), *exact, *bare)
+        missing = {"it is about exact gradients (a full batch)": not assume.full_batch}
+        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x)))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """alpha_t -> 0 with an infinite sum, theta constant."""
         del assume
         conditions, rate = vanishing_steps(x.method.alpha)
-        constant = x.method.theta.is_constant and 0 < x.method.theta(1) < 1
-        told = (
-            "theta_t is constant."
-            if constant
-            else "theta_t is not a constant in (0, 1), which is what is proved."
-        )
-        conditions.append(Condition(3, Status.HOLDS if constant else Status.UNDECIDED, told))
+        conditions.append(constant_theta(3, x))
         if x.method.beta != NOTHING:
             told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
             conditions.append(Condition(4, Status.UNDECIDED, told))
@@ -192,9 +171,7 @@ class FullBatch(Theorem):
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
-        return offered(
-            full_batch_bound(Sequences.of_algorithm(x, steps), problem, under_root=x.eps_under_root)
-        )
+        return full_batch_bound(Sequences.of_algorithm(x, steps), problem).offer()
 
 
 class Clipped(Theorem):
@@ -202,18 +179,16 @@ class Clipped(Theorem):
 
     name: ClassVar = "C"
     title: ClassVar = "Theorem C"
-    statement: ClassVar = Epsilon.statement
+    statement: ClassVar = Weighted.statement
     covered: ClassVar = "gradients clipped to a norm, beside what Theorems W and E cover"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "clipping"})
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; clipping by norm is what it is about."""
-        clip = x.clipping
-        missing = ("no norm is clipped",) if clip is None or clip.kind != "norm" else ()
-        bare = ("v_0 = 0 and nothing added",) if x.initial_v == 0 and x.eps == NOTHING else ()
-        added = ("weight decay is added to the gradient after it is clipped",) if x.l2 else ()
-        return (*super().outside(x, assume), *missing, *bare, *added)
+        missing = {"no norm is clipped": x.clipping is None or x.clipping.kind != "norm"}
+        added = {"weight decay is added to the gradient after it is clipped": x.l2 != 0}
+        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x) | added))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
@@ -224,8 +199,7 @@ class Clipped(Theorem):
             else "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
         )
         first = Condition(1, Status.HOLDS if exact else Status.UNDECIDED, told)
-        bare = replace(x, clipping=None)
-        conditions, rate = weighted_conditions(bare)
+        conditions, rate = weighted_conditions(replace(x, clipping=None))
         rest = [replace(one, number=one.number + 1) for one in conditions]
         needs = (EXACT, "every gradient is bounded") if exact else ()
         return self.finding([first, *rest], rate, needs=needs)
@@ -234,12 +208,11 @@ class Clipped(Theorem):
         """C2 for exact gradients, C3 with the bias of the others, after T steps."""
         if x.clipping is None:
             raise TheoremError("no norm is clipped")
-        threshold, root = x.clipping.threshold, x.eps_under_root
-        sequences = Sequences.of_algorithm(replace(x, clipping=None), steps)
+        threshold, sequences = x.clipping.threshold, Sequences.of_algorithm(x, steps)
         if not any(part.noise for part in problem.parts):
-            return offered(full_batch_bound(sequences, problem, threshold=threshold, under_root=root))
-        if root or x.eps == NOTHING:
+            return full_batch_bound(sequences, problem, threshold=threshold).offer()
+        if x.eps_under_root or x.eps == NOTHING:
             raise TheoremError(
                 "clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root"
             )
-        return offered(biased_bound(sequences, problem, threshold))
+        return biased_bound(sequences, problem, threshold).offer()

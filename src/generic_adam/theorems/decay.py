@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -37,79 +36,12 @@ from generic_adam.schedules import Growth
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision
-from generic_adam.theorems.epsilon import Epsilon, weighted_conditions
+from generic_adam.theorems.epsilon import weighted_conditions
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import BLOCK, Array, Block, Recursion, Sequences
-from generic_adam.theorems.sweep import Sweep, Terms
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.sequences import Recursion, Sequences
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, as_condition
 from generic_adam.theorems.verdicts import Condition, Rate, Status, rate_of
-from generic_adam.theorems.weighted import Norms, WeightedBound, adam_terms, concluded, offered, swept
-
-
-def decay_terms(block: Block, eps_before: Array, *, under_root: bool = False) -> Terms:
-    """Return the terms of Theorem D: those of E with a longer step, and the sums over nu_t."""
-    plain = adam_terms(block, eps_before, under_root=under_root)
-    alpha, nu = block.alpha, block.decay
-
-    def tally(_: Array, Q: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = nu**2 * (1 + (Q - alpha) / (2 * alpha))
-            turned = nu**2 / ((1 - block.beta) * Q)
-        # Where nothing decays there is nothing to pay; a decay without a step is paid for with infinity.
-        still = np.where(alpha > 0, moved, np.inf)
-        return np.where(nu > 0, still, 0.0), np.where(nu > 0, turned, 0.0)
-
-    return replace(plain, rest_u=1.5 * alpha, own_u=alpha**2, tally=tally)
-
-
-def decay_bound(
-    sequences: Sequences,
-    problem: Problem,
-    *,
-    s: float | None = None,
-    zeta: float | None = None,
-    phi: float | None = None,
-    under_root: bool = False,
-) -> WeightedBound:
-    """Evaluate Theorem D after T steps.
-
-    Args:
-      sequences: alpha, beta, theta, eps and the decay nu_t, with v_0.
-      problem: L, G, d, the gap and the box X.
-      s: a number in (0, 1); None takes the best one.
-      zeta: likewise, for eps.
-      phi: likewise, for the decay.
-      under_root: whether eps^2 is added under the root.
-
-    Raises:
-      TheoremError: the problem has no box, Nesterov's step is asked for, or eps and v_0 are both 0.
-    """
-    if problem.box is None:
-        raise TheoremError(
-            "decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound"
-        )
-    sweep = swept(sequences, partial(decay_terms, under_root=under_root))
-    if sweep.has_gradient_weight:
-        raise TheoremError("Theorem D has no Nesterov step")
-    norms = Norms.of(problem.parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
-    squared = problem.box**2
-
-    def further(done: Sweep) -> tuple[float, float]:
-        moved, turned = (float(one) for one in done.tally)
-        return problem.smoothness * problem.dimension * squared * moved, squared * norms.s1 / 4 * turned
-
-    with_share = sweep.largest_eps > 0 and sweep.has_momentum
-    return concluded(
-        "D",
-        sweep,
-        problem.parts,
-        problem,
-        norms,
-        s=s,
-        zeta=zeta if with_share else 0.0,
-        phi=phi,
-        further=further,
-    )
+from generic_adam.theorems.weighted import Weighted, phrases, starts_from_nothing
 
 
 def box_bound(sequences: Sequences, start: float) -> float:
@@ -127,18 +59,14 @@ def box_bound(sequences: Sequences, start: float) -> float:
       TheoremError: some :math:`\nu_t` is above 1, so that x may overshoot 0.
     """
     box, squares = start, 0.0
-    for first in range(1, sequences.steps + 1, BLOCK):
-        stop = min(first + BLOCK, sequences.steps + 1)
-        block = sequences.block(first, stop)
+    for block in sequences.blocks():
         if block.decay.max() > 1:
             raise TheoremError(f"box lemma: expected nu_t <= 1, got {block.decay.max():g}")
+        M = Recursion(block.rho**2, block.length)((1 - block.beta) ** 2 / block.q, squares)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rho = np.where(block.theta > 0, block.beta / np.sqrt(block.theta), 0.0)
-            M = Recursion(rho**2, stop - first)((1 - block.beta) ** 2 / block.q, squares)
             largest = block.momentum_weight * np.sqrt(M) + block.gradient_weight / np.sqrt(block.q)
             reach = np.where(block.alpha > 0, block.alpha * largest / block.decay, 0.0)
-        squares = float(M[-1])
-        box = max(box, float(reach.max()))
+        squares, box = float(M[-1]), max(box, float(reach.max()))
     return box
 
 
@@ -216,51 +144,34 @@ def own_equation(center: float, noise: float, decay: float) -> float:
     return math.copysign((near + far) / 2, center)
 
 
-class Decay(Theorem):
-    """Theorem D: decoupled weight decay beside W or E."""
+class Decay(Weighted):
+    """Theorem D: decoupled weight decay beside W or E; its bound takes X from the problem's box."""
 
     name: ClassVar = "D"
     title: ClassVar = "Theorem D"
-    statement: ClassVar = Epsilon.statement
     covered: ClassVar = "AdamW: decoupled decay beside what Theorems W and E cover"
     source: ClassVar = "docs/theorems/decay.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed, and decay is what it is about."""
-        missing = (
-            ()
-            if x.decay != NOTHING
-            else ("there is no decoupled decay: Theorems W and E are the ones to ask",)
-        )
-        bare = x.initial_v == 0 and x.eps == NOTHING
-        return (*super().outside(x, assume), *missing, *(("v_0 = 0 and nothing added",) if bare else ()))
+        missing = {"there is no decoupled decay: Theorems W and E are the ones to ask": x.decay == NOTHING}
+        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x)))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """E's hypotheses, weights that stay bounded, and decay that vanishes beside alpha_t."""
         conditions, rate = weighted_conditions(x)
-        number = len(conditions) + 1
-        bounded = assume.weights_bound is not None
-        told = (
-            f"|x_t|_inf <= {assume.weights_bound:g} is asserted"
-            if bounded
-            else "no bound on the weights is asserted"
-        )
-        conditions.append(
-            Condition(
-                number, Status.HOLDS if bounded else Status.UNDECIDED, f"The weights stay bounded: {told}."
-            )
-        )
+        number, X = len(conditions) + 1, assume.weights_bound
+        told = "no bound on the weights is asserted" if X is None else f"|x_t|_inf <= {X:g} is asserted"
+        stays = Status.UNDECIDED if X is None else Status.HOLDS
         vanishing, share = _decay_vanishes(x)
-        conditions.append(as_condition(number + 1, vanishing))
+        conditions += [
+            Condition(number, stays, f"The weights stay bounded: {told}."),
+            as_condition(number + 1, vanishing),
+        ]
         slower = rate if share is None or rate is None else _slower(rate, share)
-        needs = ("the weights stay bounded, |x_t|_inf <= X",) if bounded else ()
+        needs = () if X is None else ("the weights stay bounded, |x_t|_inf <= X",)
         return self.finding(conditions, slower, needs=needs)
-
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem D after T steps; the problem's box is X."""
-        found = decay_bound(Sequences.of_algorithm(x, steps), problem, under_root=x.eps_under_root)
-        return offered(found)
 
 
 def _decay_vanishes(x: Algorithm) -> tuple[Decision, Growth | None]:

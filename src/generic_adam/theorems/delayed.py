@@ -19,58 +19,46 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
+
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.theorems import decide
-from generic_adam.theorems.amsgrad import monotone_terms
+from generic_adam.theorems.amsgrad import plain_terms
 from generic_adam.theorems.epsilon import Epsilon
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Sweep, Terms
 from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
-from generic_adam.theorems.weighted import Norms, WeightedBound, offered
+from generic_adam.theorems.weighted import Norms, WeightedBound, concluded, phrases
 
 
-def _delayed_terms(block: Block, _: Array) -> Terms:
+def _delayed_terms(_: Sequences, block: Block, __: Array) -> Terms:
     def tally(R: Array, Q: Array) -> tuple[Array]:
         return (R**2 * block.alpha * (Q - block.alpha / 2),)
 
-    return replace(monotone_terms(block), tally=tally)
+    # No logarithm: the drift is bounded by 1/e^2, step by step.
+    return replace(plain_terms(block), spread=np.zeros(1), tally=tally)
 
 
-def delayed_bound(sequences: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
+def delayed_bound(x: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
     r"""Evaluate Theorem O after T steps.
 
     Args:
-      sequences: alpha, beta and eps; theta does not matter.
+      x: alpha, beta and eps; theta does not matter.
       problem: L, G, d and the gap.
       added: whether :math:`\hat D = \sqrt{v_{t-1}} + e` in place of the larger of the two.
 
     Raises:
       TheoremError: eps is not positive.
     """
-    sweep = Sweep(sequences, _delayed_terms)
+    sweep = Sweep(x, _delayed_terms)
     if sweep.smallest_eps <= 0:
         raise TheoremError("a delayed preconditioner: expected eps > 0, the divisor may be 0 without it")
-    for _ in sweep.pieces():  # the weights and the tally are summed on the way
-        pass
-    norms = Norms.of(problem.parts, sequences.initial_v, sweep.largest_eps, under_root=not added)
+    norms = Norms.of(problem.parts, x.initial_v, sweep.largest_eps, under_root=not added)
+    found = concluded("O", sweep, problem, problem.parts, norms)
     largest = problem.total_gradient_bound / sweep.smallest_eps
-    return WeightedBound(
-        theorem="O",
-        steps=sequences.steps,
-        gap=problem.gap,
-        noise=0.0,
-        drift=problem.smoothness * largest**2 * float(sweep.tally[0]),
-        weight=sweep.weight,
-        divisor=sweep.weight,
-        s=0.0,
-        zeta=0.0,
-        s1=norms.s1,
-        s2=norms.s2,
-        trivial_l1=problem.gradient_sum_bound,
-        trivial_l2=problem.total_gradient_bound**2,
-    )
+    return replace(found, drift=problem.smoothness * largest**2 * float(sweep.tally[0]))
 
 
 class Delayed(Theorem):
@@ -85,9 +73,11 @@ class Delayed(Theorem):
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; the delay and eps > 0 are needed."""
-        missing = () if x.delayed else ("the divisor contains the gradient that it divides",)
-        bare = () if x.eps.is_constant and x.eps(1) > 0 else ("no constant eps > 0 bounds the divisor below",)
-        return (*super().outside(x, assume), *missing, *bare)
+        said = {
+            "the divisor contains the gradient that it divides": not x.delayed,
+            "no constant eps > 0 bounds the divisor below": not (x.eps.is_constant and x.eps(1) > 0),
+        }
+        return (*super().outside(x, assume), *phrases(said))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """alpha_t -> 0 with an infinite sum, and momentum below 1."""
@@ -98,4 +88,4 @@ class Delayed(Theorem):
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem O after T steps."""
-        return offered(delayed_bound(Sequences.of_algorithm(x, steps), problem))
+        return delayed_bound(Sequences.of_algorithm(x, steps), problem).offer()

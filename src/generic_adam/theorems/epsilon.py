@@ -25,84 +25,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
-from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, Nesterov
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision
-from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import Block, Sequences
-from generic_adam.theorems.sweep import Terms
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, as_condition
 from generic_adam.theorems.verdicts import Condition, Rate, Status
-from generic_adam.theorems.weighted import (
-    Norms,
-    Weighted,
-    WeightedBound,
-    concluded,
-    epsilon_bound,
-    offered,
-    swept,
-)
+from generic_adam.theorems.weighted import Weighted, phrases
 
 
-def heavy_ball_terms(block: Block, factor: float, *, rate_inside: bool) -> Terms:
-    r"""Return the terms of Theorem H.
-
-    Args:
-      block: the sequences; beta is not used.
-      factor: :math:`\mu`.
-      rate_inside: whether the buffer holds :math:`\alpha_t g_t/D_t`.
-    """
-    alpha, one = block.alpha, np.ones(1)
-    own = one if rate_inside else alpha
-    inside = alpha if rate_inside else one
-    return Terms(
-        keep=np.array([factor]),
-        gain=one,
-        own=own,
-        spread=inside**2,
-        rest_u=own,
-        own_u=own**2 / 2,
-        first=inside / np.sqrt(block.q),
-        weight=inside,
-    )
-
-
-def heavy_ball_bound(
-    sequences: Sequences,
-    problem: Problem,
-    factor: float,
-    *,
-    rate_inside: bool = False,
-    s: float | None = None,
-    under_root: bool = False,
-) -> WeightedBound:
-    r"""Evaluate Theorem H after T steps.
-
-    Where :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}` fails, the smallest :math:`e_t` stands for the first in
-    the logarithm.
-
-    Args:
-      sequences: alpha, theta and eps, with v_0.
-      problem: L, G, d and the gap.
-      factor: the momentum mu, in [0, 1).
-      rate_inside: whether the learning rate is inside the buffer.
-      s: a number in (0, 1); None takes the best one.
-      under_root: whether eps^2 is added under the root.
-    """
-    if not 0 <= factor < 1:
-        raise TheoremError(f"momentum is {factor!r}, expected a number in [0, 1)")
-    sweep = swept(sequences, lambda block, _: heavy_ball_terms(block, factor, rate_inside=rate_inside))
-    parts = problem.parts
-    norms = Norms.of(parts, sequences.initial_v, sweep.largest_eps, under_root=under_root)
-    return concluded("H", sweep, parts, problem, norms, s=s, zeta=0.0)
-
-
-class Epsilon(Theorem):
+class Epsilon(Weighted):
     """Theorems E, N and H: eps in the denominator, v_0 = 0, bias correction, Nesterov or heavy-ball momentum."""
 
     name: ClassVar = "E"
@@ -117,43 +50,29 @@ class Epsilon(Theorem):
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed, and some eps > 0 is needed."""
-        missing = () if x.eps != NOTHING else ("nothing is added to sqrt(v_t): Theorem W is the one to ask",)
-        both = x.nesterov is not None and x.heavy_ball is not None
-        return (*super().outside(x, assume), *missing, *(("two kinds of momentum",) if both else ()))
+        said = {
+            "nothing is added to sqrt(v_t): Theorem W is the one to ask": x.eps == NOTHING,
+            "two kinds of momentum": x.nesterov is not None and x.heavy_ball is not None,
+        }
+        return (*super().outside(x, assume), *phrases(said))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """eps_t in step with theta_t, and W-infinity."""
         del assume
-        return self.finding(*epsilon_conditions(x))
-
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem E, N or H after T steps."""
-        sequences, ball = Sequences.of_algorithm(x, steps), x.heavy_ball
-        if ball is None:
-            return offered(epsilon_bound(sequences, problem, under_root=x.eps_under_root))
-        factor, inside = float(ball.factor), ball.rate_inside
-        found = heavy_ball_bound(sequences, problem, factor, rate_inside=inside, under_root=x.eps_under_root)
-        return offered(found)
+        return self.finding(*weighted_conditions(x))
 
 
 def weighted_conditions(x: Algorithm) -> tuple[list[Condition], Rate | None]:
-    """The hypotheses of W or, where something is added to the root, of E, N or H for ever."""
+    """The hypotheses of W or, where something is added to the root, of E, N or H for ever, with the rate."""
+    conditions: list[Condition] = []
     if x.eps != NOTHING:
-        return epsilon_conditions(x)
-    decision = decide.weighted(x.method)
-    return [as_condition(1, decision)], decision.rate
-
-
-def epsilon_conditions(x: Algorithm) -> tuple[list[Condition], Rate | None]:
-    """The hypotheses of E, N or H for ever, with the rate."""
-    conditions = [as_condition(1, eps_in_step(x))]
-    if x.nesterov is not None:
-        conditions.append(as_condition(len(conditions) + 1, _weights_stay(x.nesterov)))
+        conditions.append(as_condition(1, eps_in_step(x)))
+        if x.nesterov is not None:
+            conditions.append(as_condition(2, _weights_stay(x.nesterov)))
     # Heavy-ball momentum comes after the division: theta and beta have no part in it.
     method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
-    decision = decide.weighted(method, first_theta_may_be_zero=True)
-    conditions.append(as_condition(len(conditions) + 1, decision))
-    return conditions, decision.rate
+    decision = decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
+    return [*conditions, as_condition(len(conditions) + 1, decision)], decision.rate
 
 
 def eps_in_step(x: Algorithm) -> Decision:
@@ -164,44 +83,32 @@ def eps_in_step(x: Algorithm) -> Decision:
     left side is an equality.
     """
     theta, eps = x.method.theta, x.eps
-    no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
     if not eps(1) > 0:
         return Decision(
             Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0)
         )
-    if eps.is_constant:
-        if no_upper:
-            return Decision(Status.HOLDS, "eps_t is constant.")
-        return _theta_at_least(theta, Fraction(1, 4), "eps_t is constant")
-    corrected = collected(eps / sqrt(bias_correction(theta))).is_constant
-    if corrected or corrects_constant(eps, theta):
+    no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
+    what, least = "eps_t is constant", Fraction(1, 4)
+    if not eps.is_constant:
+        for shift in (0, 1):
+            if theta == as_schedule(1) - 1 / (t + shift) and collected(eps * sqrt(t + shift)).is_constant:
+                told = f"eps_t sqrt(t + {shift}) is constant and theta_t = {theta}: the two keep step."
+                return Decision(Status.HOLDS, told)
+        if not corrects_bias(eps, theta):
+            told = f"Whether eps_t = {eps} keeps step with theta_t is open: the form is not known."
+            return Decision(Status.UNDECIDED, told)
         what = "eps_t = eps sqrt(1 - prod theta_i), the bias correction's"
-        if theta(1) == 0:  # the product is 0 from the first step on: eps_t is constant after all
-            return (
-                Decision(Status.HOLDS, f"{what}.")
-                if no_upper
-                else _theta_at_least(theta, Fraction(1, 4), what)
-            )
-        rising = decide.non_decreasing(theta)
-        if not rising.holds:
-            return rising
-        return (
-            Decision(Status.HOLDS, f"{what}.") if no_upper else _theta_at_least(theta, Fraction(1, 3), what)
-        )
-    for shift in (0, 1):
-        sums = as_schedule(1) - 1 / (t + shift)
-        if theta == sums and collected(eps * sqrt(t + shift)).is_constant:
-            return Decision(
-                Status.HOLDS, f"eps_t sqrt(t + {shift}) is constant and theta_t = {theta}: the two keep step."
-            )
-    return Decision(
-        Status.UNDECIDED, f"Whether eps_t = {eps} keeps step with theta_t is open: the form is not known."
-    )
+        if theta(1) != 0:  # else the product is 0 from the first step on: eps_t is constant after all
+            least, rising = Fraction(1, 3), decide.non_decreasing(theta)
+            if not rising.holds:
+                return rising
+    return Decision(Status.HOLDS, f"{what}.") if no_upper else _theta_at_least(theta, least, what)
 
 
-def corrects_constant(eps: Schedule, theta: Schedule) -> bool:
-    """Whether eps_t = c sqrt(1 - theta^t) for a constant theta, written out."""
-    return theta.is_constant and collected(eps / sqrt(1 - theta**t)).is_constant
+def corrects_bias(eps: Schedule, theta: Schedule) -> bool:
+    """Whether eps_t = c sqrt(1 - prod theta_i), or c sqrt(1 - theta^t) for a constant theta."""
+    written_out = theta.is_constant and collected(eps / sqrt(1 - theta**t)).is_constant
+    return written_out or collected(eps / sqrt(bias_correction(theta))).is_constant
 
 
 def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:

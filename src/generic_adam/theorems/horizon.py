@@ -32,87 +32,19 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.budget import Undecided
 from generic_adam.theorems import decide
-from generic_adam.theorems.decay import decay_bound
-from generic_adam.theorems.epsilon import heavy_ball_terms
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST, Sequences
-from generic_adam.theorems.sweep import FIRST, SECOND, SHARES, STEPS, Form, Part, Sweep
+from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
 from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond
 from generic_adam.theorems.verdicts import Status
-from generic_adam.theorems.weighted import Norms, Share, adam_terms, least_ratio
+from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
 _WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
-_BOUNDED = "every gradient is bounded"
-_DECAY_IN_LOSS = "the decay counts as a part of the loss"
 _TRIVIAL = "what holds without a theorem"
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
 TYPICAL_GRADIENT = 1e-3
 """G_k in the logarithm and beside eps where no problem is given; the numbers barely depend on it."""
-
-
-@dataclass(frozen=True)
-class ThreeNumbers:
-    """What a horizon says before the problem is known.
-
-    Args:
-      noise: the part of X_w/G_1 that needs no further constant.
-      gap: what multiplies (f(x_1) - f*)/G_1.
-      drift: what multiplies d L/G_1.
-      s: the share of the descent that makes the noise least.
-      zeta: the share for eps that does.
-      norm: s_1/G_1, what v_0 and eps add to the divisor.
-    """
-
-    noise: float
-    gap: float
-    drift: float
-    s: float
-    zeta: float
-    norm: float = 1.0
-
-    @property
-    def informative(self) -> bool:
-        """Whether there is a problem for which the theorem says something: the noise is below 1."""
-        return self.norm * self.noise < 1
-
-
-def three_numbers(
-    sequences: Sequences, form: Form, gradient: float = TYPICAL_GRADIENT, *, under_root: bool = False
-) -> ThreeNumbers:
-    """Return noise, gap and drift for a theorem's terms, the shares chosen for the least noise.
-
-    The majorants of the four summands are taken one by one, so that the drift is the same for every L.
-
-    Args:
-      sequences: the steps 1..T.
-      form: the theorem's terms, such as `epsilon.adam_terms`.
-      gradient: G_k in the logarithm and beside eps.
-      under_root: whether eps^2 is added under the root.
-
-    Raises:
-      TheoremError: every learning rate is 0, or a sequence leaves its range.
-    """
-    part = Part(1, gradient, gradient, gradient**2)
-    sweep = Sweep(sequences, form)
-    first, second, lengths, growth = sweep.sums((part,), FIRST, SECOND, STEPS, SHARES)
-    whole = sweep.weight + sweep.weight_own
-    if whole == 0:
-        raise TheoremError("every learning rate up to the horizon is 0")
-    if not whole < math.inf:  # momentum that outgrows theta: a bound beyond any double says nothing
-        return ThreeNumbers(math.inf, math.inf, math.inf, 0.0, 0.0)
-    shares = (
-        Share(first, whole, None if first else 0.0),
-        Share(growth, sweep.weight, None if growth else 0.0),
-    )
-    s, zeta = least_ratio(second, shares, whole)
-    divisor = (1 - s) * whole - zeta * sweep.weight
-    if gradient * divisor <= 0:  # learning rates too small for a double
-        return ThreeNumbers(math.inf, math.inf, math.inf, s, zeta)
-    noise = (second + (first / s if s else 0.0) + (growth / zeta if zeta else 0.0)) / (gradient * divisor)
-    norms = Norms.of((part,), sweep.initial_v, sweep.largest_eps, under_root=under_root)
-    return ThreeNumbers(noise, 1 / divisor, lengths / divisor, s, zeta, norms.s1 / gradient)
 
 
 @dataclass(frozen=True)
@@ -140,8 +72,9 @@ def constant_floor(
     share: float = 0.0,
     momentum_weight: float = 1.0,
     gradient_weight: float = 0.0,
+    heavy_ball: float = 0.0,
 ) -> Floor:
-    r"""Return the floor of Theorem W, E or N for constant beta and theta.
+    r"""Return the floor of Theorem W, E, N or H for constant beta and theta.
 
     With eps beside the root a part for :math:`y_t` is added, 0.35 percent at (0.9, 0.999):
 
@@ -154,6 +87,7 @@ def constant_floor(
       share: the limit of E's :math:`s_t`, 1 - sqrt(theta) with eps beside the root, q with it under the root.
       momentum_weight: the limit of Nesterov's :math:`a_t`.
       gradient_weight: the limit of Nesterov's :math:`b_t`.
+      heavy_ball: mu of H, beside beta = 0: the noise is :math:`4\ell/\sqrt q` whatever it is.
 
     Raises:
       TheoremError: beta or theta is out of range.
@@ -177,22 +111,11 @@ def constant_floor(
     growth = inherited * first * (share * rho) ** 2 / (2 * (1 - rho) ** 2)
     s, zeta = least_ratio(second, (Share(first, 1.0), Share(growth, inherited, None if growth else 0.0)), 1.0)
     divisor = 1 - s - zeta * inherited
-    noise = (first / s + second + (growth / zeta if zeta else 0.0)) / divisor
+    noise = (first / s + second + over(growth, zeta)) / divisor
     rest = Q - a
     u, g = rest * (a + b / 2) + (a + b) * a / 2, rest * b / 2 + (a + b) * b / 2
     drift = decrease / q * (((1 - beta) / (1 - rho)) ** 2 * u + g) / (whole * divisor)
-    return Floor(noise, drift, s, zeta)
-
-
-def heavy_ball_floor(factor: float, theta: float) -> Floor:
-    r"""Return the floor of Theorem H: noise :math:`4\ell/\sqrt q` whatever the momentum.
-
-    Args:
-      factor: mu, in [0, 1).
-      theta: in (0, 1).
-    """
-    plain = constant_floor(0.0, theta)
-    return Floor(plain.noise, plain.drift * (1 + factor) / (1 - factor) ** 2, plain.s)
+    return Floor(noise, drift * (1 + heavy_ball) / (1 - heavy_ball) ** 2, s, zeta)
 
 
 def least_theta(beta: float) -> float:
@@ -228,6 +151,7 @@ class HorizonAnswer:
         decay: what decoupled decay adds for weights of the asserted size; None where none is asserted.
         floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
         norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
+        rounding: how far doubles may have carried the numbers, relatively.
         provided: what the numbers take for granted beyond the common assumptions, as a phrase; "" for nothing.
         outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
         unknown: why the numbers were not computed, where a theorem might cover it; "" where they were.
@@ -242,6 +166,7 @@ class HorizonAnswer:
     decay: float | None = 0.0
     floor: float | None = None
     norm: float = 1.0
+    rounding: float = 0.0
     provided: str = ""
     outside: tuple[str, ...] = ()
     unknown: str = ""
@@ -254,8 +179,8 @@ class HorizonAnswer:
 
     @property
     def informative(self) -> bool:
-        """Whether noise and decay leave less than the trivial bound: it then speaks on some problem."""
-        return not self.outside and self.relative is not None and self.relative < 1
+        """Whether noise and decay, rounded up, leave less than the trivial bound: it then speaks on some problem."""
+        return not self.outside and self.relative is not None and self.relative * (1 + self.rounding) < 1
 
     def also_provided(self, phrase: str) -> HorizonAnswer:
         """The same answer, which takes one thing more for granted."""
@@ -275,7 +200,9 @@ class HorizonAnswer:
         if self.decay is None:
             return f"{run}: needs a bound on the weights, for their decay{but}"
         if not self.informative:
-            return f"{run}: silent ({self._leaves})"
+            close = self.relative is not None and self.relative * (1 - self.rounding) < 1
+            told = "within rounding of 1, which doubles do not tell apart" if close else self._leaves
+            return f"{run}: silent ({told})"
         return f"{run}: guaranteed to within {_rounded_up(self.relative or 0.0)} of {_TRIVIAL} (informative)"
 
     def __str__(self) -> str:
@@ -318,6 +245,62 @@ class HorizonAnswer:
         }
 
 
+def three_numbers(
+    x: Sequences, gradient: float = TYPICAL_GRADIENT, weights_bound: float | None = None
+) -> HorizonAnswer:
+    """Return noise, gap and drift of Theorem W, E, N, H, D or M_E, the shares chosen for the least noise and decay.
+
+    The majorants of the four summands are taken one by one, so that the drift is the same for every L.
+
+    Args:
+      x: the steps 1..T.
+      gradient: G_k in the logarithm and beside eps.
+      weights_bound: X, for decoupled decay; without it the numbers are those but for the decay.
+
+    Raises:
+      TheoremError: every learning rate is 0, or a sequence leaves its range.
+    """
+    part, sweep = Part(1, gradient, gradient, gradient**2), Sweep(x)
+    first, second, lengths, growth = sweep.sums((part,), *SUMMANDS)
+    whole = sweep.weight + sweep.weight_own
+    if whole == 0:
+        raise TheoremError("every learning rate up to the horizon is 0")
+    norms = Norms.of((part,), x.initial_v, sweep.largest_eps, under_root=x.under_root)
+    moved = turned = 0.0
+    if sweep.decays and weights_bound is not None:
+        moved, turned = (weights_bound**2 * float(one) for one in sweep.tally)
+    paid = (first, growth, norms.s1 / 4 * turned)
+    weights = (whole, sweep.weight, sweep.weight)
+    divisor, s, zeta, phi = 0.0, 0.0, 0.0, 0.0
+    if whole < math.inf and math.isfinite(
+        sum(paid)
+    ):  # else momentum outgrows theta, or nothing moves and decays
+        shares = [Share(one, weight, None if one else 0.0) for one, weight in zip(paid, weights, strict=True)]
+        s, zeta, phi = least_ratio(second, shares, whole)
+        divisor = (1 - s) * whole - (zeta + phi) * sweep.weight
+    if (
+        gradient * divisor <= 0
+    ):  # learning rates too small for a double, or a bound beyond any: it says nothing
+        noise = gap = drift = decay = math.inf
+    else:
+        noise = (second + over(first, s) + over(growth, zeta)) / (gradient * divisor)
+        gap, drift, decay = (
+            1 / divisor,
+            (lengths + moved) / divisor,
+            over(paid[2], phi) / (gradient * divisor),
+        )
+    return HorizonAnswer(
+        x.steps,
+        theorem=letter_of(sweep),
+        noise=noise,
+        gap=gap,
+        drift=drift,
+        decay=None if sweep.decays and weights_bound is None else decay if sweep.decays else 0.0,
+        norm=norms.s1 / gradient,
+        rounding=sweep.rounding((part,)),
+    )
+
+
 def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) -> HorizonAnswer:
     """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
 
@@ -356,46 +339,15 @@ def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
         raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
     if x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None):
         raise TheoremError("decoupled weight decay beside Nesterov or heavy-ball momentum")
-    sequences = Sequences.of_algorithm(x, steps)
-    numbers = three_numbers(sequences, form_of(x), under_root=x.eps_under_root)
-    provided = [_BOUNDED] if x.running_maximum else []
-    provided += [_DECAY_IN_LOSS] if x.l2 else []
-    if x.decay != NOTHING and assume.weights_bound is not None:
-        provided.append(f"|x_t|_inf <= {assume.weights_bound:g}")
-    return HorizonAnswer(
-        steps,
-        theorem=letter_of(x),
-        noise=numbers.noise,
-        gap=numbers.gap,
-        drift=numbers.drift,
-        decay=_decay_share(x, sequences, numbers.noise, assume),
-        floor=noise_floor(x),
-        norm=numbers.norm,
-        provided=", and ".join(provided),
-    )
-
-
-def letter_of(x: Algorithm) -> str:
-    """The letter of the theorem with weights that covers the algorithm."""
-    if x.decay != NOTHING:
-        return "D"
-    if x.running_maximum:
-        return "M_E"
-    if x.heavy_ball is not None:
-        return "H"
-    if x.nesterov is not None:
-        return "N"
-    return "W" if x.eps == NOTHING else "E"
-
-
-def form_of(x: Algorithm) -> Form:
-    """The terms of Theorem W, E, N, H or M_E for an algorithm."""
-    ball = x.heavy_ball
-    if ball is not None:
-        return lambda block, _: heavy_ball_terms(block, float(ball.factor), rate_inside=ball.rate_inside)
-    return lambda block, before: adam_terms(
-        block, before, under_root=x.eps_under_root, running_maximum=x.running_maximum
-    )
+    X = assume.weights_bound if x.decay != NOTHING else None
+    provided = {
+        "every gradient is bounded": x.running_maximum,
+        "the decay counts as a part of the loss": x.l2 != 0,
+        f"|x_t|_inf <= {X or 0:g}": X is not None,
+    }
+    found = three_numbers(Sequences.of_algorithm(x, steps), weights_bound=X)
+    said = ", and ".join(phrase for phrase, is_so in provided.items() if is_so)
+    return replace(found, floor=noise_floor(x), provided=said)
 
 
 def noise_floor(x: Algorithm) -> float | None:
@@ -404,7 +356,7 @@ def noise_floor(x: Algorithm) -> float | None:
     if x.running_maximum or not (beta.is_constant and theta.is_constant and theta(1) > 0):
         return None
     if x.heavy_ball is not None:
-        return heavy_ball_floor(float(x.heavy_ball.factor), theta(1)).noise
+        return constant_floor(0.0, theta(1)).noise
     above = decide.positive(theta - beta * beta)  # as numbers, not as floats: 0.49 and 0.7^2 are one
     if not above.holds:
         return math.inf if above.status is Status.FAILS else None
@@ -429,17 +381,6 @@ def _limit(schedule: Schedule) -> float | None:
     if growth is None or growth.trend > 0:
         return None
     return 0.0 if growth.trend < 0 or growth.is_zero else growth.limit
-
-
-def _decay_share(x: Algorithm, sequences: Sequences, noise: float, assume: Assumptions) -> float | None:
-    """What decoupled decay adds to the noise for weights within the asserted X: Theorem D on a flat, even problem."""
-    if x.decay == NOTHING:
-        return 0.0
-    if assume.weights_bound is None:
-        return None
-    flat = Problem(1e-30, [TYPICAL_GRADIENT], 1, 0.0, box=assume.weights_bound)
-    found = decay_bound(sequences, flat, under_root=x.eps_under_root)
-    return max(0.0, found.value / TYPICAL_GRADIENT - noise)
 
 
 def _rounded_up(share: float) -> str:

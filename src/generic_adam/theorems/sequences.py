@@ -1,4 +1,4 @@
-r"""Sequences on the steps 1..T as the bounds take them, and linear recursions over them in NumPy alone.
+r"""An algorithm in numbers: its sequences on the steps 1..T, and linear recursions over them in NumPy alone.
 
 A bound of this package is a few recursions of first order, :math:`F_t = \rho_t F_{t-1} + f_t` with
 :math:`\rho_t, f_t \ge 0`, run forwards or backwards over 1..T. A loop in Python takes a second for a million
@@ -8,21 +8,23 @@ between the columns are put in afterwards:
 .. math:: F_t = F^{\text{local}}_t + \Big(\prod_{j \le t} \rho_j\Big) F_{\text{before the column}}.
 
 Every term is non-negative, so that nothing cancels, and a product that underflows stands for a term that
-could not be seen. An array of length 1 is a constant stretch: what is constant is computed once.
+could not be seen; `rounding` bounds what doubles can do to a result. An array of length 1 is a constant
+stretch: what is constant is computed once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods.algorithm import Algorithm
-from generic_adam.schedules import Schedule
+from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
+from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.budget import check_time
 
 Array = NDArray[np.float64]
@@ -34,12 +36,9 @@ LONGEST = 10**8
 """The most steps that the recursions are run for."""
 
 
-def _nothing() -> Array:
-    return np.zeros(1)
-
-
-def _one() -> Array:
-    return np.ones(1)
+def total(values: Array, length: int) -> float:
+    """Return the sum over `length` steps, on which an array of length 1 is constant."""
+    return float(values.sum()) * (length / len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,31 +62,66 @@ class Block:
     beta: Array
     theta: Array
     q: Array
-    eps: Array = field(default_factory=_nothing)
-    momentum_weight: Array = field(default_factory=_one)
-    gradient_weight: Array = field(default_factory=_nothing)
-    decay: Array = field(default_factory=_nothing)
-    start: int = 1
-    stop: int = 2
+    eps: Array
+    momentum_weight: Array
+    gradient_weight: Array
+    decay: Array
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        """The number of steps."""
+        return self.stop - self.start
+
+    @property
+    def rho(self) -> Array:
+        r""":math:`\rho_t = \beta_t/\sqrt{\theta_t}`; 0 where :math:`\theta_1 = 0`, which inherits nothing."""
+        if self.theta[0] > 0:
+            return self.beta / np.sqrt(self.theta)
+        return np.where(self.theta > 0, self.beta, 0.0) / np.sqrt(np.where(self.theta > 0, self.theta, 1.0))
+
+    def total(self, values: Array) -> float:
+        """The sum of values, one for each step or one for all of them."""
+        return total(values, self.length)
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    r"""Deterministic sequences on the steps 1..T.
+    r"""The deterministic sequences of an algorithm on the steps 1..T, and the form of its step.
 
     Args:
       steps: T.
       block: the sequences on the steps start..stop-1, as a function of (start, stop).
       initial_v: :math:`v_0 \ge 0`.
+      under_root: whether :math:`D_t = \sqrt{v_t + e_t^2}`.
+      running_maximum: whether :math:`\max_{i\le t} v_i` stands for :math:`v_t`.
+      power: p of :math:`D_t = v_t^p + e_t`.
+      heavy_ball: momentum after the division, beta unused; or None.
     """
 
     steps: int
     block: Callable[[int, int], Block]
     initial_v: float = 0.0
+    under_root: bool = False
+    running_maximum: bool = False
+    power: float = 0.5
+    heavy_ball: HeavyBall | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= LONGEST:
             raise TheoremError(f"steps: expected a whole number from 1 to {LONGEST:,}, got {self.steps}")
+        if self.heavy_ball is not None and not 0 <= self.heavy_ball.factor < 1:
+            raise TheoremError(f"momentum is {self.heavy_ball.factor!r}, expected a number in [0, 1)")
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """(start, stop) of every block."""
+        return [(start, min(start + BLOCK, self.steps + 1)) for start in range(1, self.steps + 1, BLOCK)]
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks from the first to the last."""
+        return (self.block(start, stop) for start, stop in self.edges)
 
     @classmethod
     def of(
@@ -101,60 +135,52 @@ class Sequences:
         momentum_weight: Array | float = 1.0,
         gradient_weight: Array | float = 0.0,
         decay: Array | float = 0.0,
-        initial_v: float = 0.0,
         steps: int | None = None,
+        **form: Any,
     ) -> Sequences:
         """Return the sequences that arrays of T values, or numbers for constants, spell out."""
         complement = 1 - np.asarray(theta, dtype=np.float64) if q is None else q
         given = (alpha, beta, theta, complement, eps, momentum_weight, gradient_weight, decay)
         arrays = [np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in given]
         lengths = {len(values) for values in arrays if len(values) > 1}
-        if steps is None:
-            steps = max(lengths, default=1)
-        if lengths - {steps}:
-            raise TheoremError(f"sequences of {sorted(lengths)} values, expected {steps} of each")
+        last = max(lengths, default=1) if steps is None else steps
+        if lengths - {last}:
+            raise TheoremError(f"sequences of {sorted(lengths)} values, expected {last} of each")
 
         def block(start: int, stop: int) -> Block:
-            return Block(
-                *(x if len(x) == 1 else x[start - 1 : stop - 1] for x in arrays), start=start, stop=stop
-            )
+            cut = (x if len(x) == 1 else x[start - 1 : stop - 1] for x in arrays)
+            return Block(*cut, start=start, stop=stop)
 
-        return cls(steps, block, initial_v)
+        return cls(last, block, **form)
 
     @classmethod
-    def of_algorithm(cls, algorithm: Algorithm, steps: int) -> Sequences:
+    def of_algorithm(cls, x: Algorithm, steps: int) -> Sequences:
         """Return the sequences of an algorithm; what is constant on a block is kept as one number.
 
         Raises:
           TheoremError: when a value is asked for that is no finite number.
           Undecided: when a block is asked for after the time limit.
         """
-        method, look_ahead = algorithm.method, algorithm.nesterov
-        schedules: dict[str, Schedule] = {
-            "alpha": method.alpha,
-            "beta": method.beta,
-            "theta": method.theta,
-            "q": 1 - method.theta,
-            "eps": algorithm.eps,
-            "decay": algorithm.decay,
-        }
-        if look_ahead is not None:
-            schedules["momentum_weight"] = look_ahead.momentum_weight
-            schedules["gradient_weight"] = look_ahead.gradient_weight
+        method = x.method
+        ahead = x.nesterov or Nesterov(as_schedule(1), as_schedule(0))
+        schedules = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta, "q": 1 - method.theta}
+        schedules |= {"eps": x.eps, "decay": x.decay}
+        schedules |= {"momentum_weight": ahead.momentum_weight, "gradient_weight": ahead.gradient_weight}
+        constant: dict[tuple[str, int], Array] = {}  # what stands still is evaluated in one pass alone
 
-        constant: dict[tuple[str, int, int], Array] = {}  # what stands still is evaluated in one pass alone
+        def values(name: str, start: int, stop: int) -> Array:
+            key = (name, start)
+            found = constant[key] if key in constant else _values(schedules[name], start, stop)
+            if len(found) == 1:
+                constant[key] = found
+            return found
 
         def block(start: int, stop: int) -> Block:
             check_time(start)
-            values = {}
-            for name, schedule in schedules.items():
-                key = (name, start, stop)
-                values[name] = found = constant[key] if key in constant else _values(schedule, start, stop)
-                if len(found) == 1:
-                    constant[key] = found
-            return Block(**values, start=start, stop=stop)
+            return Block(**{name: values(name, start, stop) for name in schedules}, start=start, stop=stop)
 
-        return cls(steps, block, algorithm.initial_v)
+        form = (x.initial_v, x.eps_under_root, x.running_maximum, float(x.power), x.heavy_ball)
+        return cls(steps, block, *form)
 
 
 def _values(schedule: Schedule, start: int, stop: int) -> Array:
@@ -168,7 +194,7 @@ def _values(schedule: Schedule, start: int, stop: int) -> Array:
     return values[:1] if values[0] == values[-1] and (values == values[0]).all() else values
 
 
-# Below this many steps a plain loop is faster than a table.
+# Below this many steps a table has one row: the loop over its columns does all the work.
 _SHORT = 48
 # A step that moves F by less than this share of it is rounding.
 _REST = 4 * np.finfo(np.float64).eps
@@ -185,50 +211,30 @@ class Recursion:
 
     def __init__(self, factors: Array, length: int, *, backwards: bool = False) -> None:
         self._length = length
-        self._backwards = backwards
-        self._factors = factors[::-1] if backwards else factors
+        self._order = slice(None, None, -1 if backwards else 1)
         # Long rows, few of them: the loops below run once a row and once a column.
         self._rows = 1 if length < _SHORT else min(64, math.isqrt(length // 8))
         self._columns = -(-length // self._rows)
-        if length >= _SHORT:
-            table = self._factors if len(factors) == 1 else self._table(self._factors)
-            self._table_of_factors = np.broadcast_to(table, (self._rows, table.shape[-1]))
-            # Row by row: NumPy's own accumulate goes column by column, ten times slower.
-            self._products = np.empty(self._table_of_factors.shape)
-            self._products[0] = self._table_of_factors[0]
-            for row in range(1, self._rows):
-                np.multiply(self._products[row - 1], self._table_of_factors[row], out=self._products[row])
-            self._overflows = bool(np.isinf(self._products[-1]).any())
+        self._single = factors[0] if len(factors) == 1 else None
+        table = factors if len(factors) == 1 else self._table(factors[self._order])
+        self._factors = np.broadcast_to(table, (self._rows, table.shape[-1]))
+        # Row by row: NumPy's own accumulate goes column by column, ten times slower.
+        self._products = np.array(self._factors)
+        for row in range(1, self._rows):
+            np.multiply(self._products[row - 1], self._factors[row], out=self._products[row])
 
     def __call__(self, terms: Array, start: float) -> Array:
         """Return F for the right sides `terms`, from F = `start` just outside the block.
 
         Where factor and right side are constant and F has come to rest, F is constant: an array of length 1.
         """
-        if len(terms) == 1 and len(self._factors) == 1 and self._rests(terms[0], start):
+        single = self._single if len(terms) == 1 else None
+        if single is not None and abs(single * start + terms[0] - start) <= _REST * start:
             return np.array([start])
-        ordered = terms[::-1] if self._backwards else terms
-        result = self._short(ordered, start) if self._length < _SHORT else self._long(ordered, start)
-        return result[::-1] if self._backwards else result
-
-    def _rests(self, term: np.float64, start: float) -> bool:
-        """Whether the recursion stays at its start up to rounding."""
-        return bool(abs(self._factors[0] * start + term - start) <= _REST * start)
-
-    def _short(self, terms: Array, start: float) -> Array:
-        factors = np.broadcast_to(self._factors, self._length).tolist()
-        values: list[float] = []
-        current = start
-        for factor, term in zip(factors, np.broadcast_to(terms, self._length).tolist(), strict=True):
-            current = factor * current + term
-            values.append(current)
-        return np.array(values)
-
-    def _long(self, terms: Array, start: float) -> Array:
-        local = self._table(np.broadcast_to(terms, self._length))
+        local = self._table(np.broadcast_to(terms, self._length)[self._order])
         scratch = np.empty(self._columns)
         for row in range(1, self._rows):
-            np.multiply(local[row - 1], self._table_of_factors[row], out=scratch)
+            np.multiply(local[row - 1], self._factors[row], out=scratch)
             local[row] += scratch
         before: list[float] = []
         current = start
@@ -237,25 +243,19 @@ class Recursion:
             before.append(current)
             # An infinite product of a zero is a zero that never grew.
             current = last + (product * current if current else 0.0)
-        carries = np.array(before)
-        products = np.where(carries > 0, self._products, 0.0) if self._overflows else self._products
+        carries, products = np.array(before), self._products
+        if np.isinf(products[-1]).any():
+            products = np.where(carries > 0, products, 0.0)
         for row in range(self._rows):
             np.multiply(products[row], carries, out=scratch)
             local[row] += scratch
-        return np.ascontiguousarray(local.T).reshape(-1)[: self._length]
+        return np.ascontiguousarray(local.T).reshape(-1)[: self._length][self._order]
 
     def _table(self, values: Array) -> Array:
         """Lay the steps out by columns; the steps that fill up the last column are zeros."""
-        padded = values
-        if self._rows * self._columns > self._length:
-            padded = np.zeros(self._rows * self._columns)
-            padded[: self._length] = values
+        padded = np.zeros(self._rows * self._columns)
+        padded[: self._length] = values
         return np.ascontiguousarray(padded.reshape(self._columns, self._rows).T)
-
-
-def forward(terms: Array, factors: Array, start: float = 0.0) -> Array:
-    r"""Return :math:`F_t = \rho_t F_{t-1} + f_t`, from :math:`F_0` = `start`."""
-    return Recursion(factors, len(terms))(terms, start)
 
 
 def backward(terms: Array, factors: Array) -> Array:
@@ -274,41 +274,53 @@ def majorant(values: Array, after: float = 0.0) -> Array:
     return np.maximum(np.maximum.accumulate(values[::-1])[::-1], after)
 
 
-def minus_log(theta: Array, q: Array) -> Array:
-    r"""Return :math:`-\log\theta_t`, from :math:`q_t = 1 - \theta_t` where that has more digits."""
-    if (q < 0.5).all():
-        return -np.log1p(-q)
-    return np.where(q < 0.5, -np.log1p(-np.minimum(q, 0.5)), -np.log(theta))
-
-
-def log_growth(
-    decrease: Array, q: Array, ratio: float, before: float = 0.0, length: int | None = None
-) -> Array:
+def log_growth(growth: Array, ratio: float, before: float = 0.0, length: int | None = None) -> Array:
     r"""Return the increments of :math:`S_t = \log(1 + r (W_t - 1))`.
 
-    With :math:`W_t = \prod_{i\le t} \theta_i^{-1} = e^{\lambda_t}` and
-    :math:`D_t = 1 + (r - 1)(1 - e^{-\lambda_t})` it is
+    With :math:`W_t = \prod_{i\le t} \theta_i^{-1} = e^{\lambda_t}`, so that
+    :math:`-\log\theta_t = \log(1 + q_t/\theta_t)`, it is
 
     .. math::
 
-        S_t - S_{t-1} = -\log\theta_t + \log\Big(1 + \frac{(r-1)\, q_t e^{-\lambda_{t-1}}}{D_{t-1}}\Big),
+        S_t - S_{t-1} = \log\Big(1 + \frac{q_t}{\theta_t}\cdot
+        \frac{r}{e^{-\lambda_{t-1}} + r\,(1 - e^{-\lambda_{t-1}})}\Big),
 
-    in which nothing overflows and nothing cancels at any horizon.
+    in which nothing overflows and nothing cancels, for any r and at any horizon.
 
     Args:
-      decrease: :math:`-\log\theta_t`, one for each step or one for all.
-      q: :math:`q_t = 1 - \theta_t`, likewise.
+      growth: :math:`q_t/\theta_t`, one for each step or one for all.
       ratio: r.
       before: :math:`\lambda` at the last step before the block.
-      length: the number of steps, where neither array says it.
+      length: the number of steps, where the array does not say it.
 
     Returns:
       One increment for each step, or a single one where they are all the same.
     """
-    count = max(len(decrease), len(q)) if length is None else length
-    # From here on exp(-lambda) r is below the last digit of log theta for every q.
-    if before > 80 + np.log1p(ratio):
-        return decrease
+    decrease = np.log1p(growth)
+    # From here on exp(-lambda) is below the last digit of both summands of the divisor.
+    if ratio == 0 or before > 80 + abs(math.log(ratio)):
+        return decrease if ratio else np.zeros(1)
+    count = len(growth) if length is None else length
     earlier = before + np.concatenate([[0.0], np.cumsum(np.broadcast_to(decrease, count)[:-1])])
-    fallen = np.expm1(-earlier)
-    return decrease + np.log1p((ratio - 1) * q * (1 + fallen) / (1 - (ratio - 1) * fallen))
+    return np.log1p(growth * (ratio / (np.exp(-earlier) - ratio * np.expm1(-earlier))))
+
+
+def rounding(steps: int, ratio: float = 1.0) -> float:
+    r"""Return how far, relatively, doubles may carry a bound from its exact value: about 40 T units in the last place.
+
+    Everything is a sum of products of non-negative numbers, so relative errors add up and never grow by
+    cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for,
+    :math:`\rho_t = \beta_t/\sqrt{\theta_t}` is within 5u. A term of a recursion is multiplied and added
+    once a step (in the table too: a term meets at most a row, a column and a carry), so each recursion adds
+    7u a step for R, Q and H, and 12u for M, of which the root is taken; a recursion at rest is within 4u a
+    step. Drift: R and Q inside H, 21 T u. Noise: Q and the root of M, 13 T u. The logarithm takes
+    :math:`\lambda_t`, within (T + 5)u of itself, and is within :math:`(1 + \log^+ r^{-1})` times that; the
+    sum over the steps adds T u, and the divisor :math:`\Pi`, a sum of Q, 8 T u. Together
+    :math:`(31 + \log^+ r^{-1}) T u`, and what does not grow with T is less than 400u while the shares leave a
+    fiftieth of the descent. The share of eps is a difference: it is rounded up by its own error instead.
+
+    Args:
+      steps: T.
+      ratio: the least r of the logarithms.
+    """
+    return ((40 + max(0.0, -math.log(ratio)) if ratio else 40) * steps + 400) * 2.0**-53

@@ -29,7 +29,7 @@ from generic_adam.schedules import Constant, Schedule, bias_correction, exact, s
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import BLOCK, Sequences
+from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
     EXACT,
     NOTHING,
@@ -41,24 +41,7 @@ from generic_adam.theorems.theorem import (
     vanishing_steps,
 )
 from generic_adam.theorems.verdicts import Condition, Rate, Status
-
-
-@dataclass(frozen=True)
-class AverageBound:
-    r"""A bound on an average over the steps, and the hypothesis under which it holds.
-
-    Args:
-      theorem: its letter.
-      value: what the average of :math:`\mathbb{E}\|\nabla f(x_t)\|^2` (S: of
-        :math:`\mathbb{E}\|\nabla f(x_t)\|_1`) is at most; infinite where the hypothesis fails.
-      hypothesis: what is asked for, with its numbers.
-      holds: whether it is so.
-    """
-
-    theorem: str
-    value: float
-    hypothesis: str
-    holds: bool
+from generic_adam.theorems.weighted import certain_parts, phrases
 
 
 def largest_averaging_rate(smoothness: float, beta: float, upper: float) -> float:
@@ -67,58 +50,76 @@ def largest_averaging_rate(smoothness: float, beta: float, upper: float) -> floa
     return first if beta == 0 else min(first, (1 - beta) / (math.sqrt(2) * beta * smoothness * upper))
 
 
-def averaging_bound(
-    *,
-    alpha: float,
-    beta: float,
-    lower: float,
-    upper: float,
-    smoothness: float,
-    gap: float,
-    variance: float,
-    first_gradient: float,
-    steps: int,
-) -> AverageBound:
-    r"""Evaluate Theorem G.
-
-    .. math::
-
-        \frac1T \sum_t \mathbb{E}\|\nabla f(x_t)\|^2 \le \frac{2\,\text{gap}}{\alpha c_l T}
-        + \frac{c_u}{c_l}\Big[\frac{\beta\|\nabla f(x_1)\|^2}{(1-\beta) T} + (1-\beta)\sigma^2\Big]
+@dataclass(frozen=True)
+class Averaged:
+    """x_{t+1} = x_t - alpha s_t m_t with c_l <= s_t <= c_u: what Theorem G takes from an algorithm.
 
     Args:
       alpha: the constant learning rate.
       beta: the constant momentum factor.
       lower: c_l, such as 1/(G + eps).
       upper: c_u, such as 1/eps (1/((1 - beta) eps) with bias correction).
-      smoothness: L.
-      gap: f(x_1) - f*.
-      variance: sigma^2, a bound on the conditional variance of the gradient.
-      first_gradient: the squared norm of grad f(x_1), or a bound on it.
-      steps: T.
     """
-    if not 0 < lower <= upper:
-        raise TheoremError(f"step factors: expected 0 < lower <= upper, got {lower!r} and {upper!r}")
-    if not (0 <= beta < 1 and alpha > 0 and steps >= 1):
-        raise TheoremError("Theorem G: expected 0 <= beta < 1, alpha > 0 and at least one step")
-    limit = largest_averaging_rate(smoothness, beta, upper)
-    holds = alpha <= limit
-    start = beta * first_gradient / ((1 - beta) * steps)
-    value = 2 * gap / (alpha * lower * steps) + upper / lower * (start + (1 - beta) * variance)
-    return AverageBound("G", value if holds else math.inf, f"alpha = {alpha:g} <= {limit:g}", holds)
+
+    alpha: float
+    beta: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, x: Algorithm, gradient: float) -> Averaged | None:
+        """None where the form is none of: constants throughout, or torch's bias corrections of them."""
+        method, beta = x.method, x.method.beta.constant_value
+        if beta is None:
+            return None
+        largest = max(gradient, math.sqrt(x.initial_v))
+        rate, eps = method.alpha.constant_value, x.eps.constant_value
+        if rate is not None and eps:
+            below = math.hypot(largest, eps) if x.eps_under_root else largest + eps
+            return cls(rate, beta, 1 / below, 1 / eps)
+        # lr sqrt(1 - prod theta)/(1 - beta^t) m_t/(sqrt(v_t) + eps sqrt(1 - prod theta)): v_t/(1 - prod theta) <= G^2.
+        correction = sqrt(bias_correction(method.theta))
+        rate = collected(method.alpha * bias_correction(method.beta) / correction).constant_value
+        eps = collected(x.eps / correction).constant_value
+        if rate is None or not eps or x.eps_under_root or x.initial_v or x.running_maximum:
+            return None
+        return cls(rate, beta, 1 / (gradient + eps), 1 / ((1 - beta) * eps))
+
+    def bound(
+        self, *, smoothness: float, gap: float, variance: float, first_gradient: float, steps: int
+    ) -> float:
+        r"""Evaluate Theorem G, a bound on the average of :math:`\mathbb{E}\|\nabla f(x_t)\|^2`.
+
+        .. math::
+
+            \frac{2\,\text{gap}}{\alpha c_l T}
+            + \frac{c_u}{c_l}\Big[\frac{\beta\|\nabla f(x_1)\|^2}{(1-\beta) T} + (1-\beta)\sigma^2\Big]
+
+        Args:
+          smoothness: L.
+          gap: f(x_1) - f*.
+          variance: sigma^2, a bound on the conditional variance of the gradient.
+          first_gradient: the squared norm of grad f(x_1), or a bound on it.
+          steps: T.
+
+        Raises:
+          TheoremError: alpha is too large, or a number is out of range.
+        """
+        alpha, beta, lower, upper = self.alpha, self.beta, self.lower, self.upper
+        if not (0 < lower <= upper and 0 <= beta < 1 and alpha > 0 and steps >= 1):
+            raise TheoremError(
+                "Theorem G: expected 0 < lower <= upper, 0 <= beta < 1, alpha > 0 and steps >= 1"
+            )
+        limit = largest_averaging_rate(smoothness, beta, upper)
+        if not alpha <= limit:
+            raise TheoremError(f"expected alpha = {alpha:g} <= {limit:g}")
+        start = beta * first_gradient / ((1 - beta) * steps)
+        return 2 * gap / (alpha * lower * steps) + upper / lower * (start + (1 - beta) * variance)
 
 
 def big_batch_bound(
-    *,
-    alpha: float,
-    theta: float,
-    eps: float,
-    smoothness: float,
-    gap: float,
-    gradient_sup: float,
-    variance: float,
-    steps: int,
-) -> AverageBound:
+    alpha: float, theta: float, eps: float, problem: Problem, *, variance: float, steps: int
+) -> float:
     r"""Evaluate Theorem Z, if :math:`1-\theta \le \text{eps}^2/(16G^2)`, :math:`\alpha \le \text{eps}/(2L)`.
 
     .. math::
@@ -130,47 +131,55 @@ def big_batch_bound(
       alpha: the constant learning rate.
       theta: the constant theta.
       eps: what is added to the root.
-      smoothness: L.
-      gap: f(x_1) - f*.
-      gradient_sup: G, with |g_k| <= G always.
+      problem: L, the gap and `gradient_sup`, of which G is the largest.
       variance: sigma^2/b, of a batch.
       steps: T.
+
+    Raises:
+      TheoremError: a hypothesis fails.
     """
     if not (0 < theta < 1 and eps > 0 and alpha > 0 and steps >= 1):
         raise TheoremError("Theorem Z: expected 0 < theta < 1, eps > 0, alpha > 0 and at least one step")
-    largest_q, largest_rate = eps**2 / (16 * gradient_sup**2), eps / (2 * smoothness)
-    holds = 1 - theta <= largest_q and alpha <= largest_rate
-    largest = math.sqrt(theta) * gradient_sup + eps
-    value = 2 * largest * gap / (alpha * steps) + largest / eps * variance
-    asked = f"1 - theta = {1 - theta:g} <= {largest_q:g} and alpha = {alpha:g} <= {largest_rate:g}"
-    return AverageBound("Z", value if holds else math.inf, asked, holds)
+    G = max(part.gradient for part in certain_parts(problem))
+    largest_q, largest_rate = eps**2 / (16 * G**2), eps / (2 * problem.smoothness)
+    if not (1 - theta <= largest_q and alpha <= largest_rate):
+        told = f"1 - theta = {1 - theta:g} <= {largest_q:g} and alpha = {alpha:g} <= {largest_rate:g}"
+        raise TheoremError(f"expected {told}")
+    largest = math.sqrt(theta) * G + eps
+    return 2 * largest * problem.gap / (alpha * steps) + largest / eps * variance
 
 
 def sign_bound(
-    *, smoothness_sum: float, gap: float, deviation_sum: float, steps: int, rate: float, batch: float
-) -> AverageBound:
+    *,
+    smoothness_sum: float,
+    gap: float,
+    deviation_sum: float,
+    rates: float,
+    squares: float,
+    batch: float = 1.0,
+) -> float:
     r"""Evaluate Theorem S, with :math:`L_k` and a standard deviation :math:`\sigma_k` for each coordinate.
 
     .. math::
 
-        \frac1T \sum_t \mathbb{E}\|\nabla f(x_t)\|_1 \le \frac{\text{gap}}{\delta T}
-        + \frac{2\|\sigma\|_1}{\sqrt n} + \frac{\delta\|L\|_1}{2}
+        \frac{\sum_t \alpha_t\,\mathbb{E}\|\nabla f(x_t)\|_1}{\sum_t \alpha_t} \le
+        \frac{\text{gap} + \tfrac12\|L\|_1 \sum_t\alpha_t^2}{\sum_t\alpha_t}
+        + \frac{2\|\sigma\|_1}{\sqrt n}
 
-    With :math:`\delta = 1/\sqrt{\|L\|_1 T}` and :math:`n = T` it is
+    With :math:`\alpha = 1/\sqrt{\|L\|_1 T}` and :math:`n = T` it is
     :math:`(\sqrt{\|L\|_1}(\text{gap}+\tfrac12) + 2\|\sigma\|_1)/\sqrt T`; with n = 1 the noise is a floor.
 
     Args:
       smoothness_sum: the sum of the L_k.
       gap: f(x_1) - f*.
       deviation_sum: the sum of the sigma_k of one example.
-      steps: T.
-      rate: delta, the length of a step in each coordinate.
+      rates: the sum of the alpha_t, the lengths of the steps in each coordinate.
+      squares: the sum of their squares.
       batch: n.
     """
-    if not (rate > 0 and batch >= 1 and steps >= 1):
-        raise TheoremError("Theorem S: expected a positive rate, a batch of at least 1 and at least one step")
-    value = gap / (rate * steps) + 2 * deviation_sum / math.sqrt(batch) + rate * smoothness_sum / 2
-    return AverageBound("S", value, "each coordinate moves by its gradient's sign", True)
+    if not (rates > 0 and batch >= 1):
+        raise TheoremError("Theorem S: expected a learning rate above 0 and a batch of at least 1")
+    return (gap + smoothness_sum * squares / 2) / rates + 2 * deviation_sum / math.sqrt(batch)
 
 
 _ONE_OVER_T: Rate = Rate(Fraction(-1), Fraction(0), Fraction(0))
@@ -180,60 +189,21 @@ def _exact(number: int, assume: Assumptions, floor: str) -> Condition:
     """Exact gradients: noise leaves a floor under the average."""
     if assume.full_batch:
         return Condition(number, Status.HOLDS, "Every gradient is exact.")
-    return Condition(
-        number, Status.FAILS, f"Noise leaves {floor} under the average, however long the run is."
-    )
+    told = f"Noise leaves {floor} under the average, however long the run is."
+    return Condition(number, Status.FAILS, told)
 
 
-def _asserted(x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-    coupled = ("decay inside the gradient changes its L and G",) if x.l2 else ()
-    missing = [
-        phrase
-        for value, phrase in (
-            (assume.smoothness, "it asks for the smoothness L of the loss"),
-            (assume.gradient_norm, "it asks for a bound on every stochastic gradient"),
-        )
-        if not value
-    ]
-    return (*coupled, *missing)
+def _asserted(x: Algorithm, assume: Assumptions) -> dict[str, bool]:
+    return {
+        "decay inside the gradient changes its L and G": x.l2 != 0,
+        "it asks for the smoothness L of the loss": not assume.smoothness,
+        "it asks for a bound on every stochastic gradient": not assume.gradient_norm,
+    }
 
 
-def _needs(assume: Assumptions, *, exact: bool) -> tuple[str, ...]:
+def _needs(assume: Assumptions) -> tuple[str, ...]:
     said = (f"the gradient is {assume.smoothness:g}-Lipschitz", f"|g_t| <= {assume.gradient_norm:g} always")
-    return (*said, EXACT) if exact else said
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """x_{t+1} = x_t - rate s_t m_t with lower <= s_t <= upper: what Theorem G takes from an algorithm."""
-
-    rate: float
-    beta: float
-    lower: float
-    upper: float
-
-    @classmethod
-    def of(cls, x: Algorithm, gradient: float) -> _Steps | None:
-        """None where the form is none of: constants throughout, or torch's bias corrections of them."""
-        method, beta = x.method, _constant(x.method.beta)
-        if beta is None:
-            return None
-        largest = max(gradient, math.sqrt(x.initial_v))
-        rate, eps = _constant(method.alpha), _constant(x.eps)
-        if rate is not None and eps:
-            below = math.hypot(largest, eps) if x.eps_under_root else largest + eps
-            return cls(rate, beta, 1 / below, 1 / eps)
-        # lr sqrt(1 - prod theta)/(1 - beta^t) m_t/(sqrt(v_t) + eps sqrt(1 - prod theta)): v_t/(1 - prod theta) <= G^2.
-        correction = sqrt(bias_correction(method.theta))
-        rate = _constant(collected(method.alpha * bias_correction(method.beta) / correction))
-        eps = _constant(collected(x.eps / correction))
-        if rate is None or not eps or x.eps_under_root or x.initial_v or x.running_maximum:
-            return None
-        return cls(rate, beta, 1 / (gradient + eps), 1 / ((1 - beta) * eps))
-
-
-def _constant(schedule: Schedule) -> float | None:
-    return schedule(1) if schedule.is_constant else None
+    return (*said, EXACT) if assume.full_batch else said
 
 
 class Averaging(Theorem):
@@ -246,42 +216,32 @@ class Averaging(Theorem):
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_t| <= G always", "a bound on the variance")
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "centered"})
+    _FORM: ClassVar = "it is about constant alpha, beta and eps > 0, bias-corrected or not"
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; constants, an eps, and L and G are needed."""
-        known = _Steps.of(x, 1.0) is not None
-        form = () if known else ("it is about constant alpha, beta and eps > 0, bias-corrected or not",)
-        return (*super().outside(x, assume), *form, *_asserted(x, assume))
+        form = {self._FORM: Averaged.of(x, 1.0) is None}
+        return (*super().outside(x, assume), *phrases(form | _asserted(x, assume)))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u)), and exact gradients."""
-        steps = _Steps.of(x, assume.gradient_norm or 0.0)
+        steps = Averaged.of(x, assume.gradient_norm or 0.0)
         if steps is None or assume.smoothness is None:  # examine asks outside first
             raise TheoremError("Theorem G: expected constants and a smoothness")
         limit = largest_averaging_rate(assume.smoothness, steps.beta, steps.upper)
-        told = f"alpha = {steps.rate:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
-        small = _compared(1, steps.rate, limit, told)
+        told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
+        small = _compared(1, steps.alpha, limit, told)
         exact = _exact(2, assume, "(1 - beta) sigma^2 c_u/c_l")
-        needs = _needs(assume, exact=assume.full_batch)
-        return self.finding([small, exact], _ONE_OVER_T, needs=needs)
+        return self.finding([small, exact], _ONE_OVER_T, needs=_needs(assume))
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem G after T steps, tau uniform."""
-        taken = _Steps.of(x, _sup(problem))
+        taken = Averaged.of(x, max(part.gradient for part in certain_parts(problem)))
         if taken is None:
-            raise TheoremError("it is about constant alpha, beta and eps > 0, bias-corrected or not")
-        found = averaging_bound(
-            alpha=taken.rate,
-            beta=taken.beta,
-            lower=taken.lower,
-            upper=taken.upper,
-            smoothness=problem.smoothness,
-            gap=problem.gap,
-            variance=_variance(problem),
-            first_gradient=problem.total_gradient_bound**2,
-            steps=steps,
-        )
-        return _offered(found, problem)
+            raise TheoremError(self._FORM)
+        total = problem.total_gradient_bound**2
+        known = {"smoothness": problem.smoothness, "gap": problem.gap, "variance": _variance(problem)}
+        return _offered(taken.bound(**known, first_gradient=total, steps=steps), problem)
 
 
 class BigBatch(Theorem):
@@ -297,48 +257,35 @@ class BigBatch(Theorem):
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; no momentum, constants, an eps beside the root, and L and G are needed."""
-        method = x.method
-        momentum = () if method.beta == NOTHING else ("it is about RMSProp, without momentum",)
+        method, G = x.method, assume.gradient_norm
         steady = all(one.is_constant for one in (method.alpha, method.theta, x.eps))
-        form = (
-            ()
-            if steady and x.eps(1) > 0 and method.theta(1) > 0 and not x.eps_under_root
-            else ("it is about constant alpha, theta and eps > 0 beside the root",)
-        )
-        large = assume.gradient_norm is not None and x.initial_v > assume.gradient_norm**2
-        start = ("v_0 exceeds the squared bound on the gradients",) if large else ()
-        return (*super().outside(x, assume), *momentum, *form, *start, *_asserted(x, assume))
+        inside = steady and x.eps(1) > 0 and method.theta(1) > 0 and not x.eps_under_root
+        said = {
+            "it is about RMSProp, without momentum": method.beta != NOTHING,
+            "it is about constant alpha, theta and eps > 0 beside the root": not inside,
+            "v_0 exceeds the squared bound on the gradients": G is not None and x.initial_v > G**2,
+        }
+        return (*super().outside(x, assume), *phrases(said | _asserted(x, assume)))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """alpha <= eps/(2L), 1 - theta <= eps^2/(16 G^2), and exact gradients."""
         if not assume.smoothness or not assume.gradient_norm:  # examine asks outside first
             raise TheoremError("Theorem Z: expected a smoothness and a bound on the gradients")
         alpha, q, eps = (_number(one) for one in (x.method.alpha, 1 - x.method.theta, x.eps))
-        largest, share = (
-            eps / (2 * exact(assume.smoothness)),
-            eps**2 / (16 * exact(assume.gradient_norm) ** 2),
-        )
+        largest = eps / (2 * exact(assume.smoothness))
+        share = eps**2 / (16 * exact(assume.gradient_norm) ** 2)
         said = [f"{float(one):.4g}" for one in (alpha, largest, q, share)]
         conditions = [
             _compared(1, alpha, largest, f"alpha = {said[0]}, and eps/(2L) = {said[1]} is the largest."),
             _compared(2, q, share, f"1 - theta = {said[2]}, and eps^2/(16 G^2) = {said[3]} is the largest."),
             _exact(3, assume, "(sqrt(theta) G + eps)/eps times the variance of a batch"),
         ]
-        return self.finding(conditions, _ONE_OVER_T, needs=_needs(assume, exact=assume.full_batch))
+        return self.finding(conditions, _ONE_OVER_T, needs=_needs(assume))
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem Z after T steps, tau uniform."""
-        found = big_batch_bound(
-            alpha=x.method.alpha(1),
-            theta=x.method.theta(1),
-            eps=x.eps(1),
-            smoothness=problem.smoothness,
-            gap=problem.gap,
-            gradient_sup=_sup(problem),
-            variance=_variance(problem),
-            steps=steps,
-        )
-        return _offered(found, problem)
+        given = (x.method.alpha(1), x.method.theta(1), x.eps(1))
+        return _offered(big_batch_bound(*given, problem, variance=_variance(problem), steps=steps), problem)
 
 
 class Sign(Theorem):
@@ -354,8 +301,8 @@ class Sign(Theorem):
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed, and both betas are 0."""
-        signs = x.method.beta == NOTHING and x.method.theta == NOTHING
-        return (*super().outside(x, assume), *(() if signs else ("it is about beta = theta = 0",)))
+        other = {"it is about beta = theta = 0": (x.method.beta, x.method.theta) != (NOTHING, NOTHING)}
+        return (*super().outside(x, assume), *phrases(other))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
         """alpha_t >= 0 with alpha_t -> 0 and an infinite sum, and exact gradients."""
@@ -366,17 +313,14 @@ class Sign(Theorem):
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem S after T steps, tau drawn in proportion to alpha_t."""
-        sequences, rates, squares = Sequences.of_algorithm(x, steps), 0.0, 0.0
-        for start in range(1, steps + 1, BLOCK):
-            stop = min(start + BLOCK, steps + 1)
-            alpha = sequences.block(start, stop).alpha
-            share = (stop - start) / len(alpha)
-            rates, squares = rates + float(alpha.sum()) * share, squares + float((alpha**2).sum()) * share
+        rates = squares = 0.0
+        for block in Sequences.of_algorithm(x, steps).blocks():
+            rates, squares = rates + block.total(block.alpha), squares + block.total(block.alpha**2)
         if rates <= 0:
             raise TheoremError("every learning rate up to the horizon is 0")
-        # The constant step of the statement, delta = sum alpha^2/sum alpha, T = (sum alpha)^2/sum alpha^2.
-        value = (problem.gap + problem.dimension * problem.smoothness * squares / 2) / rates
-        value += 2 * _deviations(problem)
+        smooth, spread = problem.dimension * problem.smoothness, _deviations(problem)
+        sums = {"rates": rates, "squares": squares}
+        value = sign_bound(smoothness_sum=smooth, gap=problem.gap, deviation_sum=spread, **sums)
         # |grad|^(4/3) <= G^(1/3) |grad|_1.
         expectation = math.sqrt(problem.total_gradient_bound) * value**1.5
         return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})
@@ -397,16 +341,9 @@ def _number(schedule: Schedule) -> float | Fraction:
     return simple.value if isinstance(simple, Constant) else schedule(1)
 
 
-def _sup(problem: Problem) -> float:
-    if not problem.sup_parts:
-        raise TheoremError("expected a bound |g_k| <= G_k that always holds (`gradient_sup`)")
-    return max(part.gradient for part in problem.sup_parts)
-
-
 def _variance(problem: Problem) -> float:
     """E |g - grad f|^2, at most E |g|^2 where it is not given."""
-    given = problem.variance
-    total = problem.total_gradient_bound**2
+    given, total = problem.variance, problem.total_gradient_bound**2
     if given is None:
         return total
     return min(total, math.fsum(given) if isinstance(given, Sequence) else given)
@@ -422,8 +359,6 @@ def _deviations(problem: Problem) -> float:
     return math.sqrt(problem.dimension * given)
 
 
-def _offered(found: AverageBound, problem: Problem) -> Offer:
+def _offered(value: float, problem: Problem) -> Offer:
     """(E |grad|^(4/3))^(3/2) <= E |grad|^2, and E |grad|_1 <= sqrt(d E |grad|^2)."""
-    if not found.holds:
-        raise TheoremError(f"expected {found.hypothesis}")
-    return Offer(found.value, math.sqrt(problem.dimension * found.value), {"mean_square": found.value})
+    return Offer(value, math.sqrt(problem.dimension * value), {"mean_square": value})

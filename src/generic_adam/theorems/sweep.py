@@ -14,34 +14,36 @@ summed this leaves two kinds of terms, the noise :math:`B_i` and the drift :math
     \Psi = \text{gap} + \sum_{k,t} (\hat A_{t,k} + G_k \hat B_t)(S_{t,k} - S_{t-1,k}).
 
 A theorem says what r, f, w, U, V, p, c, d, y are (`Terms`); this module does the rest, in blocks, so that the
-memory stays flat. The noise depends on s alone and the drift on zeta alone, nearly as a/s + b and a/zeta + b
-(exactly but for the majorant of a sum), from which `weighted.least_ratio` finds the best of both.
+memory stays flat. `adam_terms` says it for Theorems W, E, N, H, D and M_E, by what the sequences carry.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.theorems.sequences import (
-    BLOCK,
     Array,
     Block,
     Recursion,
     Sequences,
     log_growth,
     majorant,
-    minus_log,
+    rounding,
+    total,
 )
 
 KEPT = 1 << 20
 """The number of steps up to which the blocks are kept for a second look."""
 
+# How far rounding may carry a value past the bounds of a hypothesis.
+_ROUNDING = 1e-12
+# What e_t's share of growth, a difference, may have lost to rounding: it is made larger by that much.
+_LOST = 2.0**-49
 # Every term is >= 0: one that a double cannot hold, 1/q_t where 1 - theta_t underflows, makes the sum infinite.
 _beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
@@ -89,29 +91,103 @@ class Terms:
     tally: Callable[[Array, Array], Sequence[Array]] | None = None
 
 
-Form = Callable[[Block, Array], Terms]
-"""A theorem's terms at a block, given also :math:`e_{t-1}` (:math:`e_0 := e_1`)."""
+Form = Callable[[Sequences, Block, Array], Terms]
+"""A theorem's terms at a block of the sequences, given also :math:`e_{t-1}` (:math:`e_0 := e_1`)."""
+
+
+def adam_terms(x: Sequences, block: Block, eps_before: Array) -> Terms:
+    r"""Return the terms of Theorems W, E, N, H, D and :math:`M_E`.
+
+    With a running maximum :math:`\beta_t` stands for :math:`\rho_t` everywhere but in M. A step that decays
+    is longer, :math:`\tfrac32\alpha(Q-\alpha) + \alpha^2` in place of :math:`\alpha(Q-\alpha/2)`; its tally
+    has the two sums over :math:`\nu_t`. Heavy-ball momentum comes after the division: :math:`\mu` is kept.
+    """
+    alpha, gain, q, nu = block.alpha, 1 - block.beta, block.q, block.decay
+    if x.heavy_ball is not None:
+        own, inside = np.ones(1), alpha
+        if not x.heavy_ball.rate_inside:
+            own, inside = inside, own
+        return Terms(
+            keep=np.array([float(x.heavy_ball.factor)]),
+            gain=np.ones(1),
+            own=own,
+            spread=inside**2,
+            rest_u=own,
+            own_u=own**2 / 2,
+            first=inside / np.sqrt(q),
+            weight=inside,
+        )
+    a, b, rho, root_q = block.momentum_weight, block.gradient_weight, block.rho, np.sqrt(q)
+    keep = block.beta if x.running_maximum else rho
+    share_e = share_g = None
+    if block.eps.any() and keep.any():
+        common = (_share(x, block, eps_before) * keep) ** 2 * (0.5 / gain)
+        share_e, share_g = common * block.eps, common * root_q
+    looks, decays = bool(b.any()), nu > 0
+
+    def tally(_: Array, Q: Array) -> tuple[Array, Array]:
+        # Where nothing decays there is nothing to pay; a decay without a step is paid for with infinity.
+        moved = np.where(alpha > 0, nu**2 * (0.5 + Q / (2 * alpha)), np.inf)
+        return np.where(decays, moved, 0.0), np.where(decays, nu**2 / (gain * Q), 0.0)
+
+    return Terms(
+        keep=keep,
+        gain=gain,
+        own=alpha * a,
+        spread=gain,
+        rest_u=alpha * (a + b / 2) * np.where(decays, 1.5, 1.0),
+        own_u=alpha**2 * ((a + b) * a / 2) * np.where(decays, 2.0, 1.0),
+        rest_g=alpha * b / 2 if looks else None,
+        own_g=alpha**2 * (a + b) * b / 2 if looks else None,
+        first=gain / root_q,
+        first_own=alpha * b / root_q if looks else None,
+        second=keep if keep.any() else None,
+        share_e=share_e,
+        share_g=share_g,
+        weight=gain,
+        weight_own=alpha * b if looks else None,
+        squares=(rho**2, gain**2 / q),
+        tally=tally if decays.any() else None,
+    )
+
+
+def _share(x: Sequences, block: Block, before: Array) -> Array:
+    r"""Return :math:`s_t` rounded up, checked against the hypothesis on :math:`e_t`; 0 at t = 1.
+
+    Raises:
+      TheoremError: the hypothesis fails, with the step at which it does.
+    """
+    eps = block.eps
+    theta, q = (np.ones(1), np.zeros(1)) if x.running_maximum else (block.theta, block.q)
+    # e^2 - theta e'^2 without cancellation.
+    surplus = (eps - before) * (eps + before) + q * before**2
+    share = surplus / eps**2 if x.under_root else surplus / (eps * (eps + np.sqrt(theta) * before))
+    if block.start == 1:  # nothing is inherited by the first step
+        share = np.broadcast_to(share, block.length).copy()
+        share[0] = 0.0
+    inside = (share >= -_ROUNDING) & (share <= (np.inf if x.under_root else 0.5 + _ROUNDING))
+    if not inside.all():
+        root = "" if x.running_maximum else "sqrt(theta_t) "
+        bound = "" if x.under_root else f" <= 2 {root}e_(t-1)"
+        at = block.start + int(np.argmin(inside))
+        raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
+    return np.maximum(share, 0.0) + _LOST
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """The noise and the drift of a block, before they are majorised: unit G, unit L, unit 1/s and 1/zeta."""
 
+    start: int
     length: int
     first: Array | None
     second: Array | None
     drift: Array
     share_e: Array | None
     share_g: Array | None
-    decrease: Array
-    q: Array
+    growth: Array
     lambda_before: float
-    starts: bool
     increments: dict[float, Array] = field(default_factory=dict[float, Array])
-
-    def shares(self, gradient: float) -> Array | None:
-        r"""What :math:`1/\zeta` multiplies in A, for one :math:`G_k`."""
-        return _added(self.share_e, None if self.share_g is None else gradient * self.share_g)
 
 
 @dataclass(frozen=True)
@@ -134,79 +210,112 @@ class Part:
     scale: float = 1.0
 
 
+Series = Callable[[Piece, Part], Array | None]
+"""A coefficient of omega at the steps of a piece, which is majorised and summed."""
+
+
+def noise_of(s: float) -> Series:
+    r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
+    return lambda piece, part: added(
+        part.scale * part.noise / s, piece.first, part.scale * part.gradient, piece.second
+    )
+
+
+def drift_of(smoothness: float, zeta: float) -> Series:
+    """A_i for the smoothness L."""
+    return lambda piece, part: added(
+        part.scale**2 * smoothness, piece.drift, part.scale / zeta, shares(piece, part)
+    )
+
+
+def shares(piece: Piece, part: Part) -> Array | None:
+    r"""What :math:`1/\zeta` multiplies in A."""
+    return added(1.0, piece.share_e, part.gradient, piece.share_g)
+
+
+SUMMANDS: tuple[Series, ...] = (
+    lambda piece, part: added(part.scale * part.noise, piece.first),
+    lambda piece, part: added(part.scale * part.gradient, piece.second),
+    lambda piece, part: part.scale**2 * piece.drift,
+    lambda piece, part: added(part.scale, shares(piece, part)),
+)
+"""Noise and drift in parts, each with its own majorant: what 1/s multiplies and what it does not, L and 1/zeta."""
+
+
+def added(factor: float, one: Array | None, weight: float = 0.0, other: Array | None = None) -> Array | None:
+    """Return factor * one + weight * other, None for 0."""
+    if one is None or other is None:
+        return (None if other is None else weight * other) if one is None else factor * one
+    return factor * one + weight * other
+
+
+_Carry = tuple[float, float, float, float]  # R, M, lambda and e of the step before a block
+
+
 class Sweep:
     """The pass: forwards once for R and M at the blocks' ends, then backwards for everything else.
 
+    The weights and tallies are those of the backward pass: they are there once `sums` has been asked.
+
     Args:
-      sequences: the steps 1..T.
+      x: the steps 1..T.
       form: the theorem's terms.
-      power: p of D = v^p + e; 1/2 but for Padam.
     """
 
-    def __init__(self, sequences: Sequences, form: Form, power: float = 0.5) -> None:
-        self._sequences = sequences
-        self._form = form
-        self._power = power
-        edges = range(1, sequences.steps + 1, BLOCK)
-        self._bounds = [(start, min(start + BLOCK, sequences.steps + 1)) for start in edges]
+    def __init__(self, x: Sequences, form: Form = adam_terms) -> None:
+        self.x = x
+        self.form = form
         self._kept: list[Piece] | None = None
         self.weight = self.weight_own = self.largest_Q = 0.0
-        self.tally: Array = np.zeros(1)
+        self.tally: Array = np.zeros(2)
         self._go_forwards()
-
-    @property
-    def steps(self) -> int:
-        """T."""
-        return self._sequences.steps
-
-    def beginning(self) -> Sweep:
-        """The same over the steps that would be kept: what the shares of a long run are guessed from."""
-        return Sweep(replace(self._sequences, steps=min(self.steps, KEPT)), self._form, self._power)
-
-    @property
-    def initial_v(self) -> float:
-        """v_0."""
-        return self._sequences.initial_v
 
     @_beyond_doubles
     def _go_forwards(self) -> None:
         growth = squares = decreased = 0.0  # R, M and lambda
-        last_eps: float | None = None
-        self._carries: list[tuple[float, float, float, float]] = []
-        self.first_theta = self.first_eps = self.largest_eps = 0.0
-        self.smallest_eps = np.inf
-        self.has_momentum = self.has_gradient_weight = self._eps_falls = False
-        for start, stop in self._bounds:
-            block = self._sequences.block(start, stop)
+        last_eps = -1.0
+        self._carries: list[_Carry] = []
+        self.largest_eps, self.smallest_eps = 0.0, np.inf
+        self.has_momentum = self.has_noise = self.has_share = self.looks_ahead = self.decays = False
+        eps_falls = False
+        for block in self.x.blocks():
             _check_range(block)
-            if last_eps is None:
-                last_eps = float(block.eps[0])
-                self.first_eps, self.first_theta = last_eps, float(block.theta[0])
-            self._carries.append((growth, squares, decreased, last_eps))
-            before = _shifted(block.eps, last_eps, stop - start)
-            if len(before) > 1:
-                self._eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - 1e-12)).any())
-            terms, *states = self._states(block, start, stop)
-            growth, squares = (float(state[-1]) for state in states)
+            if block.start == 1:
+                self.first_eps = last_eps = float(block.eps[0])
+                self.first_theta = float(block.theta[0])
+            carry = (growth, squares, decreased, last_eps)
+            self._carries.append(carry)
+            before = _shifted(block.eps, last_eps, block.length)
+            eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - _ROUNDING)).any())
+            terms, R, M = self._states(block, carry)
+            growth, squares = float(R[-1]), float(M[-1])
             self.has_momentum |= bool(terms.keep.any())
-            self.has_gradient_weight |= bool(block.gradient_weight.any())
-            decrease = minus_log(block.theta, block.q) if start > 1 else _from_second(block)
-            decreased += float(decrease.sum()) * ((stop - start) / len(decrease))
+            self.has_noise |= terms.first is not None or terms.first_own is not None
+            self.has_share |= terms.share_e is not None
+            self.looks_ahead |= bool(block.gradient_weight.any())
+            self.decays |= bool(block.decay.any())
+            decreased += block.total(np.log1p(_growth(block)))
             last_eps = float(block.eps[-1])
             self.largest_eps = max(self.largest_eps, float(block.eps.max()))
             self.smallest_eps = min(self.smallest_eps, float(block.eps.min()))
         if self.first_theta == 0 and self.smallest_eps <= 0:
             raise TheoremError("theta_1 = 0 wipes v_0 out and nothing is added: a step may divide by 0")
+        if self.x.initial_v == 0 and self.smallest_eps <= 0:
+            raise TheoremError(
+                "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
+            )
+        # Where e_t falls behind, the smallest stands for the first in the logarithm.
+        eps = self.smallest_eps if eps_falls else self.first_eps
+        self._start = self.x.initial_v + eps ** (1 / self.x.power) / (self.first_theta or 1.0)
 
-    def _states(self, block: Block, start: int, stop: int) -> tuple[Terms, Array, Array]:
+    def _states(self, block: Block, carry: _Carry) -> tuple[Terms, Array, Array]:
         """Return the terms, R and M of a block."""
-        R, M, _, last_eps = self._carries[(start - 1) // BLOCK]
-        length = stop - start
-        terms = self._form(block, _shifted(block.eps, last_eps, length))
-        growth = Recursion(terms.keep, length)(terms.gain, R)
+        R, M, _, last_eps = carry
+        terms = self.form(self.x, block, _shifted(block.eps, last_eps, block.length))
+        growth = Recursion(terms.keep, block.length)(terms.gain, R)
         if terms.squares is None:
             return terms, growth, np.zeros(1)
-        return terms, growth, Recursion(terms.squares[0], length)(terms.squares[1], M)
+        return terms, growth, Recursion(terms.squares[0], block.length)(terms.squares[1], M)
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the blocks from the last to the first; short sequences are computed once and kept."""
@@ -215,174 +324,94 @@ class Sweep:
             return
         kept: list[Piece] = []
         for piece in self._go_backwards():
-            if self._sequences.steps <= KEPT:
+            if self.x.steps <= KEPT:
                 kept.append(piece)
             yield piece
         self._kept = kept or None
 
     def _go_backwards(self) -> Iterator[Piece]:
         # Of the step after the block: r, Q, H for each kind of term, y for each kind.
-        keep, Q_after, H_after = 0.0, 0.0, np.zeros(3)
-        shares_after = np.zeros(2)
+        keep, Q_after, H_after, y_after = 0.0, 0.0, [0.0] * 3, [0.0] * 2
         self.weight = self.weight_own = self.largest_Q = 0.0
-        self.tally = np.zeros(1)
-        for index in reversed(range(len(self._bounds))):
-            start, stop = self._bounds[index]
-            length = stop - start
-            block = self._sequences.block(start, stop)
-            terms, R, M = self._states(block, start, stop)
-            back = Recursion(_advanced(terms.keep, keep, length), length, backwards=True)
+        self.tally = np.zeros(2)
+        for (start, stop), carry in zip(reversed(self.x.edges), reversed(self._carries), strict=True):
+            block, length = self.x.block(start, stop), stop - start
+            terms, R, M = self._states(block, carry)
+            factors = _advanced(terms.keep, keep, length)
+            back = Recursion(factors, length, backwards=True)
             Q = back(terms.own, Q_after)
-            self._add_weights(terms, R, Q, length)
-            rest = Q - terms.own
-            steps = back(R * (terms.rest_u * rest + terms.own_u), float(H_after[0]))
             later_Q = _advanced(Q, Q_after, length)
-            shares: list[Array | None] = []
-            for kind, share in enumerate((terms.share_e, terms.share_g)):
-                if share is None:
-                    shares.append(None)
+            rest = factors * later_Q  # Q - w, without the difference
+            self._add_weights(block, terms, R, Q)
+            steps = back(R * (terms.rest_u * rest + terms.own_u), H_after[0])
+            inherited: list[Array | None] = []
+            for kind, y in enumerate((terms.share_e, terms.share_g)):
+                if y is None:
+                    inherited.append(None)
                     continue
-                later = _advanced(share, float(shares_after[kind]), length)
-                summed = back(R * later_Q * later, float(H_after[kind + 1]))
-                shares.append(terms.spread * summed / block.q)
-                shares_after[kind], H_after[kind + 1] = share[0], summed[0]
+                summed = back(R * later_Q * _advanced(y, y_after[kind], length), H_after[kind + 1])
+                inherited.append(terms.spread * summed / block.q)
+                y_after[kind], H_after[kind + 1] = float(y[0]), float(summed[0])
             drift = terms.spread * steps
             if terms.rest_g is not None and terms.own_g is not None:
                 drift = drift + terms.rest_g * rest + terms.own_g
-            before = _shifted(M, self._carries[index][1], length)
+            first = None if terms.first is None else Q * terms.first
+            before = _shifted(M, carry[1], length)
             yield Piece(
+                start=start,
                 length=length,
-                first=_added(None if terms.first is None else Q * terms.first, terms.first_own),
+                first=added(1.0, first, 1.0, terms.first_own),
                 second=None if terms.second is None else Q * terms.second * np.sqrt(before),
                 drift=drift / block.q,
-                share_e=shares[0],
-                share_g=shares[1],
-                decrease=minus_log(block.theta, block.q) if start > 1 else _from_second(block),
-                q=block.q,
-                lambda_before=self._carries[index][2],
-                starts=start == 1,
+                share_e=inherited[0],
+                share_g=inherited[1],
+                growth=_growth(block),
+                lambda_before=carry[2],
             )
-            keep, Q_after, H_after[0] = float(terms.keep[0]), float(Q[0]), steps[0]
+            keep, Q_after, H_after[0] = float(terms.keep[0]), float(Q[0]), float(steps[0])
 
-    def _add_weights(self, terms: Terms, R: Array, Q: Array, length: int) -> None:
-        self.weight += total(terms.weight * Q, length)
+    def _add_weights(self, block: Block, terms: Terms, R: Array, Q: Array) -> None:
+        self.weight += block.total(terms.weight * Q)
         if terms.weight_own is not None:
-            self.weight_own += total(terms.weight_own, length)
+            self.weight_own += block.total(terms.weight_own)
         self.largest_Q = max(self.largest_Q, float(Q.max()))
         if terms.tally is not None:
-            self.tally = self.tally + np.array([total(values, length) for values in terms.tally(R, Q)])
+            for index, values in enumerate(terms.tally(R, Q)):
+                self.tally[index] += block.total(values)
 
     def ratio(self, part: Part) -> float:
         r"""Return r of :math:`S_t = \log(1 + r (W_t - 1))`: what the second moment may grow by."""
-        eps = self.smallest_eps if self._eps_falls else self.first_eps
-        start = eps ** (1 / self._power) / (self.first_theta or 1.0)
-        return part.second_moment / (self._sequences.initial_v + start)
+        return part.second_moment / self._start
+
+    def rounding(self, parts: Sequence[Part]) -> float:
+        """How far doubles may carry a bound on these coordinates, relatively."""
+        return rounding(self.x.steps, min(self.ratio(part) for part in parts))
 
     def increments(self, piece: Piece, ratio: float) -> Array:
         r"""Return :math:`S_t - S_{t-1}`; if :math:`\theta_1 = 0`, :math:`S_1 = 1` and W starts at t = 2."""
-        known = piece.increments.get(ratio)
-        if known is not None:
-            return known
-        if piece.starts and self.first_theta == 0:
-            later = np.where(piece.decrease > 0, piece.q, 0.0)
-            growth = log_growth(piece.decrease, later, ratio, 0.0, piece.length)
-            growth[0] = 1.0
-        else:
-            growth = log_growth(piece.decrease, piece.q, ratio, piece.lambda_before, piece.length)
-        piece.increments[ratio] = growth
-        return growth
+        if ratio not in piece.increments:
+            found = log_growth(piece.growth, ratio, piece.lambda_before, piece.length)
+            if piece.start == 1 and self.first_theta == 0:
+                found[0] = 1.0
+            piece.increments[ratio] = found
+        return piece.increments[ratio]
 
     @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
         r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c."""
-        groups = [_grouped(parts, one) for one in series]
-        after = [dict.fromkeys(group, 0.0) for group in groups]
+        after = np.zeros((len(series), len(parts)))
         totals = [0.0] * len(series)
         for piece in self.pieces():
-            for index, one in enumerate(series):
-                for key, members in groups[index].items():
-                    values = one.values(piece, key)
+            for k, part in enumerate(parts):
+                change = self.increments(piece, self.ratio(part))
+                for index, one in enumerate(series):
+                    values = one(piece, part)
                     if values is None:
                         continue
-                    hat = majorant(values, after[index][key])
-                    after[index][key] = float(hat[0])
-                    for part in members:
-                        change = self.increments(piece, self.ratio(part))
-                        totals[index] += part.count * one.factor(part) * _dot(hat, change, piece.length)
+                    hat = majorant(values, float(after[index, k]))
+                    after[index, k] = hat[0]
+                    totals[index] += part.count * total(hat * change, piece.length)
         return [math.inf if math.isnan(found) else found for found in totals]
-
-
-@dataclass(frozen=True)
-class Series:
-    """A coefficient of omega, which is majorised and summed.
-
-    Args:
-      values: the coefficient at the steps of a piece, up to a factor, as a function of the piece and the key.
-      factor: that factor, as a function of the coordinate's constants.
-      key: what else of the coordinate's constants the coefficient depends on.
-    """
-
-    values: Callable[[Piece, tuple[float, ...]], Array | None]
-    factor: Callable[[Part], float]
-    key: Callable[[Part], tuple[float, ...]] = lambda _: ()
-
-    @staticmethod
-    def noise(s: float) -> Series:
-        r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
-
-        def values(piece: Piece, key: tuple[float, ...]) -> Array | None:
-            (share,) = key
-            return _added(None if piece.first is None else (share / s) * piece.first, piece.second)
-
-        return Series(
-            values, lambda part: part.scale * part.gradient, lambda part: (part.noise / part.gradient,)
-        )
-
-    @staticmethod
-    def drift(smoothness: float, zeta: float) -> Series:
-        """A_i for the smoothness L."""
-
-        def values(piece: Piece, key: tuple[float, ...]) -> Array:
-            gradient, scale = key
-            steps = (scale**2 * smoothness) * piece.drift
-            shares = piece.shares(gradient)
-            return steps if shares is None else steps + (scale / zeta) * shares
-
-        return Series(values, lambda _: 1.0, lambda part: (part.gradient, part.scale))
-
-
-# The summands of noise and drift each with its own majorant: the part that 1/s multiplies, the part that it
-# does not; the part that L multiplies, the part that 1/zeta does.
-FIRST: Final = Series(lambda piece, _: piece.first, lambda part: part.scale * part.noise)
-SECOND: Final = Series(lambda piece, _: piece.second, lambda part: part.scale * part.gradient)
-STEPS: Final = Series(lambda piece, _: piece.drift, lambda part: part.scale**2)
-SHARES: Final = Series(
-    lambda piece, key: piece.shares(key[0]), lambda part: part.scale, lambda part: (part.gradient,)
-)
-
-
-def _grouped(parts: Sequence[Part], series: Series) -> dict[tuple[float, ...], list[Part]]:
-    groups: dict[tuple[float, ...], list[Part]] = {}
-    for part in parts:
-        groups.setdefault(series.key(part), []).append(part)
-    return groups
-
-
-def total(values: Array, length: int) -> float:
-    """Return the sum over a block of `length` steps, on which an array of length 1 is constant."""
-    return float(values.sum()) * (length / len(values))
-
-
-def _dot(hat: Array, change: Array, length: int) -> float:
-    if len(hat) == len(change) > 1:
-        return float(hat @ change)
-    return total(hat * change, length)
-
-
-def _added(one: Array | None, other: Array | None) -> Array | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
 
 
 def _shifted(values: Array, before: float, length: int) -> Array:
@@ -397,6 +426,13 @@ def _advanced(values: Array, after: float, length: int) -> Array:
     if len(values) == 1 and values[0] == after:
         return values
     return np.concatenate([np.broadcast_to(values, length)[1:], [after]])
+
+
+def _growth(block: Block) -> Array:
+    """Return q_t/theta_t, 0 in place of the infinity where theta_1 = 0."""
+    if block.theta[0] > 0:
+        return block.q / block.theta
+    return np.where(block.theta > 0, block.q, 0.0) / np.where(block.theta > 0, block.theta, 1.0)
 
 
 def _check_range(block: Block) -> None:
@@ -422,11 +458,3 @@ def _check_range(block: Block) -> None:
             raise TheoremError(
                 f"expected {claim}, got {values[min(at, len(values) - 1)]:g} at t = {late + at}"
             )
-
-
-def _from_second(block: Block) -> Array:
-    """Return -log theta_t of the first block, 0 in place of the infinity where theta_1 = 0."""
-    if block.theta[0] > 0:
-        return minus_log(block.theta, block.q)
-    tail = minus_log(block.theta[1:], block.q[1:])
-    return np.concatenate([[0.0], tail])
