@@ -38,6 +38,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')
+_FIGURE = r'<span class="figure"><a href="\2">\1<span class="larger">Open the large figure</span></a></span>'
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
@@ -70,8 +71,8 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Let every figure scroll where the screen is narrower than it, and open alone when it is clicked."""
-    return _IMAGE.sub(r'<span class="figure"><a href="\2">\1</a></span>', html)
+    """Let every figure open alone when it is clicked: a phone, where it is small, says so below it."""
+    return _IMAGE.sub(_FIGURE, html)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

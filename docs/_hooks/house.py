@@ -57,7 +57,7 @@ def picture() -> str:
     )
     tip = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
     parts = [
-        f'<svg class="house" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">',
+        f'<div class="house-frame"><svg class="house" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">',
         f'<defs><marker id="house-tip" {tip}><path d="M0 0L8 4L0 8z"/></marker></defs>',
     ]
     parts += [f'<path class="arrow" d="{_curve(*ends)}" marker-end="url(#house-tip)"/>' for ends in ARROWS]
@@ -69,7 +69,7 @@ def picture() -> str:
             f'<text class="holds" x="{across}" y="{down + 15}">{holds}</text>'
         )
     key = "filled: NumPy and python-flint · outlined: an extra or the command"
-    parts.append(f'<text class="key" x="8" y="374">{key}</text></svg>')
+    parts.append(f'<text class="key" x="8" y="374">{key}</text></svg></div>')
     return "".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,7 +26,7 @@ LAST = 10**6
 
 def memory() -> Figure:
     """How far back v_t looks: the weight that v_1000 gives to each past squared gradient."""
-    figure = Figure(figsize=(7.2, 3.3))
+    figure = Figure(figsize=(5.2, 3.3))
     axes = figure.subplots()
     now = 1000
     t = np.arange(1, now + 1)
@@ -41,7 +42,7 @@ def memory() -> Figure:
 
 def chi() -> Figure:
     """Condition 3: what may rise, and what may not."""
-    figure = Figure(figsize=(7.2, 3.3))
+    figure = Figure(figsize=(5.2, 3.3))
     axes = figure.subplots()
     cases = {
         "r = 2s: constant (holds)": ("1/sqrt(t)", "1 - 1/(t+1)", GREEN),
@@ -58,13 +59,13 @@ def chi() -> Figure:
         t = times.astype(float)
         axes.plot(t, method.alpha.at(t) / np.sqrt((1 - method.theta).at(t)), label=label, color=colour)
     axes.set(xscale="log", yscale="log", xlabel="$t$", ylabel=r"$\chi_t$", ylim=(2e-3, 400))
-    axes.legend(ncols=2, loc="upper center")
+    axes.legend(loc="upper left")
     return figure
 
 
 def path_of_r() -> Figure:
     """Condition 4 along the paper's path from Adam (r = 0) to AdaEMA (r = 1)."""
-    figure = Figure(figsize=(7.2, 3.3))
+    figure = Figure(figsize=(5.2, 3.3))
     axes = figure.subplots()
     times = logarithmic_times(LAST, 200)
     for r in (0, 0.25, 0.5, 0.75, 1):
@@ -75,15 +76,13 @@ def path_of_r() -> Figure:
     return figure
 
 
-def repair() -> Figure:
+def repair(*, is_tall: bool = False) -> Figure:
     """Adam beside its smallest repair."""
-    return draw_check(
-        {
-            "Adam, lr = 0.001, θ = 0.999": ga.methods.adam(lr=1e-3, bias_correction=False),
-            "its smallest repair": ga.methods.certified_adam(lr=1e-3),
-        },
-        steps=LAST,
-    )
+    methods = {
+        "Adam, lr = 0.001, θ = 0.999": ga.methods.adam(lr=1e-3, bias_correction=False),
+        "its smallest repair": ga.methods.certified_adam(lr=1e-3),
+    }
+    return draw_check(methods, LAST, is_tall=is_tall)
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {
@@ -91,6 +90,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "chi.svg": chi,
     "path-of-r.svg": path_of_r,
     "repair.svg": repair,
+    "repair-tall.svg": partial(repair, is_tall=True),
 }
 
 

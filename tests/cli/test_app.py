@@ -89,9 +89,9 @@ def test_a_missing_dependency_names_its_extra(error, failing, capsys):
     assert line == 'generic-adam: torch is not installed: pip install "generic-adam[torch]"'
 
 
-def test_an_interrupt_is_130(failing, capsys):
+def test_an_interrupt_is_130_and_one_line(failing, capsys):
     assert failing(KeyboardInterrupt()) == 130
-    assert capsys.readouterr() == ("", "")
+    assert only_line(capsys.readouterr()) == "generic-adam: interrupted"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,10 +18,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
     """
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         from generic_adam.cli.app import OUTPUT_FAILED, run, tell
     except KeyboardInterrupt:
+        print("generic-adam: interrupted", file=sys.stderr)
         return 130
     if sys.stdout is None:  # closed (>&-)
         tell("cannot write the output: standard output is closed")

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 _KEEP = "Up to which step it stays yours (three quarters of the run)."
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand to the application."""
-    app.command("advise", epilog="Example:  generic-adam advise --recipe nanogpt --keep 500000")(advise)
-
-
 @with_subject
 def advise(
     subject: Subject,

@@ -1,14 +1,14 @@
 """Puts the subcommands together and turns whatever ends them into one line and an exit code.
 
-A subcommand is a function in a module of this package whose ``register(app)`` adds it to the application.
-Such a module imports only typer, rich and the standard library at its top: what is heavy is imported inside
-the command, so that ``generic-adam check adam`` does not pay for torch.
+A subcommand is a function, or a group of them, of its own name in a module of this package, which imports only
+typer, rich and the standard library at its top: what is heavy is imported inside the command, so that
+``generic-adam check adam`` does not pay for torch.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, TextIO
@@ -18,7 +18,7 @@ import typer
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import missing_extra
 
-# Each subcommand and its module, in the order of `generic-adam --help`. A new one is added here.
+# Each subcommand with its module, in the order of `generic-adam --help`, and its example. A new one is added here.
 SUBCOMMANDS: Mapping[str, str] = {
     "check": "check",
     "bound": "bound",
@@ -30,6 +30,17 @@ SUBCOMMANDS: Mapping[str, str] = {
     "data": "experiments",
     "report": "experiments",
     "demo": "experiments",
+}
+_EXAMPLES = {
+    "": "check adamw --steps 1e5",
+    "check": "check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000",
+    "bound": "bound adamw --weight-decay 0 --steps 1e5 --dimension 10",
+    "advise": "advise --recipe nanogpt --keep 500000",
+    "methods": "methods --json",
+    "recipes": "recipes nanogpt",
+    "theorems": "theorems W",
+    "report": "report runs/counterexample --out page.html",
+    "demo": "demo --out runs/first",
 }
 BAD_INPUT = 2
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -48,12 +59,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def build_app(modules: Iterable[str] = SUBCOMMANDS.values()) -> typer.Typer:
+def build_app(modules: Collection[str] = SUBCOMMANDS.values()) -> typer.Typer:
     """The application with the subcommands of the given modules of this package, by default all."""
     app = typer.Typer(
         name=_PROGRAM,
         pretty_exceptions_enable=False,
-        epilog="Example:  generic-adam check adamw --steps 1e5",
+        epilog=_example(""),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
@@ -68,9 +79,18 @@ def build_app(modules: Iterable[str] = SUBCOMMANDS.values()) -> typer.Typer:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name in dict.fromkeys(modules):
-        import_module(f"generic_adam.cli.{name}").register(app)
+    for name, module in SUBCOMMANDS.items():
+        if module in modules:
+            command = getattr(import_module(f"generic_adam.cli.{module}"), name)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name)
+            else:
+                app.command(name, epilog=_example(name))(command)
     return app
+
+
+def _example(name: str) -> str:
+    return f"Example:  {_PROGRAM} {_EXAMPLES[name]}"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -82,6 +102,8 @@ def run(arguments: Sequence[str]) -> int:
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
+        if code == INTERRUPTED:  # what typer makes of Ctrl-C
+            tell("interrupted")
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0
@@ -97,7 +119,8 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return INTERRUPTED  # the user knows
+        tell("interrupted")
+        return INTERRUPTED
     # typer turns a broken pipe into SystemExit(1), which would read as an answer.
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, BrokenPipeError):  # `generic-adam methods | head`: nobody is left to read a message

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from generic_adam.theorems.problem import Problem
 
 NO_BOUND = 1
-_EXAMPLE = "Example:  generic-adam bound adamw --weight-decay 0 --steps 1e5 --dimension 10"
 
 
 def _constant(flag: str, text: str) -> typer.models.OptionInfo:
@@ -23,11 +22,6 @@ def _constant(flag: str, text: str) -> typer.models.OptionInfo:
 
 _GRADIENT_BOUND = _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past, whatever it was.")
 _EPSILON = _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the subcommand to the application."""
-    app.command("bound", epilog=_EXAMPLE)(bound)
 
 
 @with_subject

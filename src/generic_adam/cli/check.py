@@ -16,23 +16,11 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"certified": 0, "not certified": 1, "undecided": 3}
 _LONGEST = 10  # lines of an answer
-_EXAMPLES = """Examples:
-
-generic-adam check adamw --steps 1e5
-
-generic-adam check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000
-
-generic-adam check --recipe bert --explain"""
 _NUMBERS = (
     "on a problem, noise + gap (f(x_1) - f*)/G + drift d L/G of what holds without a theorem is left at most: "
     "G sums the bounds on the gradient's d coordinates, L is its Lipschitz constant"
 )
 _ANOTHER = "With --plot: one more of the catalogue. Can be repeated."
-
-
-def register(app: typer.Typer) -> None:
-    """Add the subcommand to the application."""
-    app.command("check", epilog=_EXAMPLES)(check)
 
 
 @with_subject

@@ -21,20 +21,15 @@ Next:
   generic-adam reproduce counterexample"""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the three subcommands to the application."""
-    data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help=True, epilog=_FETCH)
-    data.command("fetch", epilog=_FETCH)(fetch)
-    app.add_typer(data, name="data")
-    app.command("report", epilog="Example:  generic-adam report runs/counterexample --out page.html")(report)
-    app.command("demo", epilog="Example:  generic-adam demo --out runs/first")(demo)
+data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help=True, epilog=_FETCH)
 
 
+@data.command(epilog=_FETCH)
 def fetch(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="mnist or cifar100.", autocompletion=lambda: _SETS)
     ],
-    data: Annotated[Path | None, typer.Option(help="Put it there instead of in the cache.")] = None,
+    directory: Annotated[Path | None, typer.Option("--data", help="Put it there, not in the cache.")] = None,
     mirror: Annotated[str | None, typer.Option(help="URL of a directory that holds the same files.")] = None,
 ) -> None:
     """Download a data set, check its SHA-256 and unpack it; a broken download goes on where it broke."""
@@ -51,7 +46,7 @@ def fetch(
                 tasks[file] = progress.add_task(file, total=size)
             progress.update(tasks[file], completed=have)
 
-        folder = downloads.fetch(name, data, mirror=mirror, report=report)
+        folder = downloads.fetch(name, directory, mirror=mirror, report=report)
     typer.echo(f"{name} is in {folder}")
 
 

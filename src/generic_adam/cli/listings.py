@@ -21,13 +21,6 @@ _RECIPES_NOTE = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the three subcommands to the application."""
-    app.command("methods", epilog="Example:  generic-adam methods --json")(methods)
-    app.command("recipes", epilog="Example:  generic-adam recipes nanogpt")(recipes)
-    app.command("theorems", epilog="Example:  generic-adam theorems W")(theorems)
-
-
 def methods(as_json: AsJson = False) -> None:
     """List the methods of the catalogue with their three sequences."""
     from generic_adam.methods import as_algorithm, entries

@@ -49,17 +49,11 @@ Scheduler = Annotated[
 Restart = Annotated[bool, typer.Option("--restart", help="Replace the run that --out holds.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add `reproduce` and its experiments."""
-    text = "Run an experiment of the paper: figure, records, claims, manifest."
-    group = typer.Typer(no_args_is_help=True, help=text, epilog=_EXAMPLE.format("counterexample"))
-    for name, command in {"counterexample": counterexample, "phase-map": phase_map, "bound": bound}.items():
-        group.command(name, epilog=_EXAMPLE.format(name))(command)
-    for name, text in _STUDIES.items():
-        group.command(name, help=text, epilog=_EXAMPLE.format(name))(_study(name))
-    app.add_typer(group, name="reproduce")
+_HELP = "Run an experiment of the paper: figure, records, claims, manifest."
+reproduce = typer.Typer(no_args_is_help=True, help=_HELP, epilog=_EXAMPLE.format("counterexample"))
 
 
+@reproduce.command(epilog=_EXAMPLE.format("counterexample"))
 def counterexample(
     seeds: Seeds = None,
     steps: Steps = None,
@@ -99,6 +93,7 @@ def counterexample(
     _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
 
 
+@reproduce.command("phase-map", epilog=_EXAMPLE.format("phase-map"))
 def phase_map(
     seeds: Annotated[int, typer.Option(help="Independent streams of gradients a point.")] = 8,
     steps: Steps = None,
@@ -128,6 +123,7 @@ def phase_map(
     _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, threads, scheduler, restart)
 
 
+@reproduce.command(epilog=_EXAMPLE.format("bound"))
 def bound(
     seeds: Seeds = None,
     steps: Steps = None,
@@ -211,7 +207,7 @@ def _reproduce(
                 raise
             with suppress(OSError):  # the terminal may be what went away
                 typer.echo(f"{stop if isinstance(stop, PausedRun) else 'paused'}; {again}", err=True)
-            raise typer.Exit(128 + run.signals.number) from None
+            raise SystemExit(128 + run.signals.number) from None
         with run.publish() as folder:
             write(folder, found, Occasion(command, {**identity, **timing}, time.perf_counter() - begun))
             names = sorted(path.name for path in folder.iterdir())
@@ -323,6 +319,10 @@ def _study(name: str) -> Callable[..., None]:
     return command
 
 
+for study_name, study_help in _STUDIES.items():
+    reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
+
+
 def _run_study(name: str, options: Options, place: Place, earlier: Path | None, *, tensorboard: bool) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.experiments import cost, paper_studies, sweep
@@ -345,7 +345,7 @@ def _run_study(name: str, options: Options, place: Place, earlier: Path | None, 
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")
         data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
         console.print(f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}")
-        raise typer.Exit(128 + paused.signal) from paused
+        raise SystemExit(128 + paused.signal) from paused
     curves = studies.collect(study, place.directory)
     seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))
     files = studies.publish(

@@ -61,7 +61,11 @@ _WATCH_PANELS: Final = {
 
 
 def draw_check(
-    methods: Mapping[str, Method], steps: int = 10**6, problem: Problem = DEFAULT_PROBLEM
+    methods: Mapping[str, Method],
+    steps: int = 10**6,
+    problem: Problem = DEFAULT_PROBLEM,
+    *,
+    is_tall: bool = False,
 ) -> Figure:
     """Draw chi_t, the ratio of condition 4 and the bound against t.
 
@@ -69,6 +73,7 @@ def draw_check(
         methods: The methods by the label that the legend shows.
         steps: The last t.
         problem: Constants of the problem for the bound.
+        is_tall: One panel below the other, for a narrow page.
 
     Raises:
         SumError: the number of steps is not a whole number.
@@ -78,8 +83,8 @@ def draw_check(
 
     last = checked_horizon(steps, "the last t of the plot")
     with house_style():
-        figure = Figure(figsize=(11.0, 3.9))
-        panels = figure.subplots(1, 3)
+        figure = Figure(figsize=(4.6, 9.6) if is_tall else (11.0, 3.9))
+        panels = figure.subplots(*((3, 1) if is_tall else (1, 3)))
         for index, (label, method) in enumerate(methods.items()):
             _draw_method(panels, label, method, PALETTE[index % len(PALETTE)], last, problem)
         for axes, (title, variable, label) in zip(panels, _CHECK_PANELS, strict=True):
@@ -88,7 +93,7 @@ def draw_check(
                 axes.set_ylim(values[0] / 3, values[0] * 3)
             axes.set(xscale="log", yscale="log", title=title, xlabel=variable)
             axes.set_ylabel(label, fontsize=8.5)
-        _legend(figure, panels[0])
+        _legend(figure, panels[0], 1 if is_tall else 2)
     return figure
 
 
@@ -166,9 +171,9 @@ def running_ratio(method: Method, times: NDArray[np.int64]) -> NDArray[np.float6
     return sums[np.searchsorted(edges[1:], times)] / (times * steps)
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
+def _legend(figure: Figure, axes: Axes, columns: int = 2) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(2, max(1, len(labels))))
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, max(1, len(labels))))
 
 
 def draw_watch(path: str | Path, text: str | None = None) -> Figure:
