@@ -115,6 +115,7 @@ def theorems(
 ) -> None:
     """List the theorems with what they cover, what they assume and where they are from."""
     from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
+    from generic_adam.theorems.theorem import NOT_COVERED
 
     chosen = THEOREMS if name is None else (theorem_named(name),)
     if as_json:
@@ -124,10 +125,14 @@ def theorems(
         )
         print_json([{field: getattr(one, field) for field in fields} for one in chosen])
     elif name is None:
-        rows = [(one.name, one.covered, one.confidence) for one in chosen]
-        print_table(("theorem", "covers", "how it is known"), rows)
+        rows = [
+            (one.name, one.covered, ", ".join(one.assumptions), one.source, one.confidence) for one in chosen
+        ]
+        headings = ("theorem", "covers", "assumes", "source and proof", "how it is known")
+        print_table(headings, rows, spare=("source and proof", "assumes"))
         say("Cited, never used to certify (constants or text not at hand):")
         say_lines(f"  {one.name}: {one.statement}" for one in REPORTED)
+        say(NOT_COVERED)
     else:
         (one,) = chosen
         say(f"{one.title}: {one.statement}")

@@ -13,7 +13,7 @@ from generic_adam.schedules import Schedule
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
-from generic_adam.theorems.theorem import About, Assumptions, Finding
+from generic_adam.theorems.theorem import NOT_COVERED, About, Assumptions, Finding
 from generic_adam.theorems.verdicts import Rate, Verdict
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
@@ -58,12 +58,17 @@ class Certificate:
     @property
     def verdict(self) -> Verdict:
         """Certified by some theorem; not certified where every one that covers it fails; else undecided."""
+        if self._apart:
+            return Verdict.UNDECIDED
         if self.parts:
-            worst = min((part.verdict for part in self.parts), key=_WORST_FIRST.index)
-            return (
-                Verdict.UNDECIDED if worst is Verdict.CERTIFIED and not _proportional(self.parts) else worst
-            )
+            return min((part.verdict for part in self.parts), key=_WORST_FIRST.index)
         return Verdict.UNDECIDED if self.deciding is None else self.deciding.verdict
+
+    @property
+    def _apart(self) -> bool:
+        """Whether every part is certified alone, and nothing covers them together."""
+        alone = bool(self.parts) and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
+        return alone and not _proportional(self.parts)
 
     @property
     def theorem(self) -> str | None:
@@ -83,11 +88,7 @@ class Certificate:
     @property
     def reason(self) -> str:
         """Why the verdict is what it is, in one sentence."""
-        if (
-            self.parts
-            and self.verdict is Verdict.UNDECIDED
-            and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
-        ):
+        if self._apart:
             return _JOINTLY
         # A theorem that is asked alone speaks for itself, also where it says nothing for ever.
         found = self.findings[0] if len(self.findings) == 1 else self.deciding
@@ -116,22 +117,17 @@ class Certificate:
 
     def __str__(self) -> str:
         """The answer in a few lines: for the run, where its length is known, and for ever."""
-        return "\n".join(
-            (
-                self.algorithm.label or "Generic Adam",
-                *(f"  {line}" for line in (() if self.horizon is None else self.horizon.lines())),
-                f"  for ever: {self.verdict}{self.why}",
-            )
-        )
+        run = [] if self.horizon is None else self.horizon.lines()
+        lines = [*run, f"for ever: {self.verdict}{self.why}"]
+        return "\n  ".join([self.algorithm.label or "Generic Adam", *lines])
 
     def __getitem__(self, name: str) -> Finding:
         """What one theorem says, by its name."""
-        for one in self.findings:
-            if one.theorem.lower() == name.lower():
-                return one
-        raise TheoremError(
-            f"no theorem {name!r} was asked; asked were {', '.join(f.theorem for f in self.findings)}"
-        )
+        found = {one.theorem.lower(): one for one in self.findings}
+        if name.lower() not in found:
+            asked = ", ".join(one.theorem for one in self.findings)
+            raise TheoremError(f"no theorem {name!r} was asked; asked were {asked}")
+        return found[name.lower()]
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -140,21 +136,14 @@ class Certificate:
         """The whole argument: every theorem, its hypotheses, and why the others do not cover it."""
         if self.parts:
             return "\n\n".join(part.explain() for part in self.parts)
-        lines = [
-            *([f"{self.algorithm.label}"] if self.algorithm.label else []),
-            f"alpha_t = {self.method.alpha}",
-            f"beta_t  = {self.method.beta}",
-            f"theta_t = {self.method.theta}",
-            f"verdict: {self.verdict}{self.terms}",
-            f"  {self.reason}",
-            *(() if self.horizon is None else self.horizon.lines()),
-        ]
-        return "\n".join([*lines, *self.argument()])
+        names = ("alpha", "beta", "theta")
+        sequences = (f"  {name}_t = {getattr(self.method, name)}" for name in names)
+        return "\n".join([str(self), *sequences, *self.argument()])
 
     def argument(self) -> list[str]:
         """What lies behind the answer, a line each: the step itself, every hypothesis, what is in the way."""
-        lines = ["the step:", *(f"  {one}" for one in self.algorithm.departures)]
-        lines = lines if len(lines) > 1 else []
+        departures = [f"  {one}" for one in self.algorithm.departures]
+        lines = ["the step:", *departures] if departures else []
         in_the_way: dict[str, list[str]] = {}
         for finding in self.findings:
             if finding.covers:
@@ -167,7 +156,7 @@ class Certificate:
         if in_the_way:
             lines.append("not covered, and why:")
             lines += [f"  {', '.join(titles)}: {phrase}" for phrase, titles in in_the_way.items()]
-        return lines
+        return [*lines, NOT_COVERED]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; `Certificate.from_dict` reads it back."""
@@ -193,11 +182,9 @@ class Certificate:
         """The certificate of the algorithm that `to_dict` wrote, decided anew."""
         horizon = data.get("horizon")
         steps = None if horizon is None else int(horizon["steps"])
-        others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts", ())]
-        algorithm = Algorithm.from_dict(data["algorithm"])
-        if others:
-            algorithm = replace(others[0], others=tuple(others[1:]))
-        return certify_algorithm(algorithm, steps, assume=Assumptions(**data.get("assume", {})))
+        first, *others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts") or [data]]
+        whole = replace(first, others=tuple(others))
+        return certify_algorithm(whole, steps, assume=Assumptions(**data.get("assume", {})))
 
 
 def certify_algorithm(

@@ -249,7 +249,7 @@ class Reddi2018Regret(Theorem):
     """Their Theorems 4 (with the running maximum) and 5, with momentum that fades and the corrections known."""
 
     name: ClassVar = "reddi2018_regret"
-    title: ClassVar = "Reddi-Kale-Kumar, Theorems 4 and 5"
+    title: ClassVar = "Reddi-Kale-Kumar on regret"
     about: ClassVar = About.REGRET
     statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
     covered: ClassVar = "AMSGrad with constant theta, AdamNC; alpha/sqrt(t) and beta_t that fades"

@@ -23,6 +23,10 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, rate_of, verdict_of
 
 NOTHING = as_schedule(0)
+NOT_COVERED = (
+    "No theorem here covers batches drawn without replacement (shuffled epochs), batch norm in training (its "
+    "gradients are biased), the kinks of ReLU, or a schedule that looks at the loss (ReduceLROnPlateau)."
+)
 EXACT = "every gradient is exact (a full batch)"
 CONVEX = "it is about convex losses on a bounded domain, with projection"
 CONVEX_LOSSES = "the losses are convex, on a bounded domain with projection"
