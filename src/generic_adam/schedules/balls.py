@@ -374,7 +374,7 @@ class Range:
     @property
     def is_zero(self) -> bool:
         """Whether it is {0}."""
-        return self.trend == 0
+        return self.low == 0 == self.high
 
     @property
     def number(self) -> fmpq | None:
@@ -392,18 +392,29 @@ class Range:
         return is_finite(self.low) and is_finite(self.high)
 
     def __neg__(self) -> Range:
-        return Range(-self.high, -self.low, self.nonzero)
+        low = -self.high
+        return Range(low, low if self.low is self.high else -self.low, self.nonzero)
 
     def __add__(self, other: Range) -> Range:
-        signs = {self.sign, other.sign}
-        positive = 1 in signs and self.low >= 0 and other.low >= 0
-        negative = -1 in signs and self.high <= 0 and other.high <= 0
-        return Range(_down(self.low + other.low), _up(self.high + other.high), positive or negative)
+        if self.low is self.high and other.low is other.high:  # two fractions
+            return point(self.low + other.low)
+        low, high = _down(self.low + other.low), _up(self.high + other.high)
+        # Two parts that may touch 0 from one side touch it together, if they do.
+        positive = low == 0 == self.low and 1 in {self.sign, other.sign}
+        return Range(low, high, positive or (high == 0 == self.high and -1 in {self.sign, other.sign}))
 
     def __sub__(self, other: Range) -> Range:
         return self + (-other)
 
     def __mul__(self, other: Range) -> Range:
+        if other.low is other.high:  # a fraction
+            if self.low is self.high:
+                return point(self.low * other.low)
+            ends = _times(self.low, other.low), _times(self.high, other.low)
+            low, high = ends if other.low >= 0 else ends[::-1]
+            return Range(_down(low), _up(high), self.nonzero and other.low != 0)
+        if self.low is self.high:
+            return other * self
         nonzero = bool(self.sign and other.sign)
         if self.low >= 0 and other.low >= 0:
             return Range(_down(_times(self.low, other.low)), _up(_times(self.high, other.high)), nonzero)
@@ -424,6 +435,8 @@ class Range:
 
     def __pow__(self, exponent: fmpq) -> Range:
         """x^exponent; where that is not defined for every x, everything."""
+        if self.low is self.high and (self.low > 0 or (exponent.q == 1 and self.low < 0)):
+            return point(power(self.low, exponent))
         even = exponent.q == 1 and exponent.p % 2 == 0
         if self.sign < 0:
             positive = (-self) ** exponent
@@ -444,8 +457,8 @@ class Range:
 
     def hull(self, other: Range) -> Range:
         """The smallest range that holds both."""
-        corners = [self.low, self.high, other.low, other.high]
-        return _hull(corners, bool(self.sign) and self.sign == other.sign)
+        low, high = smaller(self.low, other.low), larger(self.high, other.high)
+        return Range(_down(low), _up(high), bool(self.sign) and self.sign == other.sign)
 
     def largest(self, other: Range) -> Range:
         """max(x, y) for the elements of the two."""
@@ -491,7 +504,10 @@ def _down(value: Number) -> Number:
 
 
 def _up(value: Number) -> Number:
-    return -_down(-value)
+    if isinstance(value, fmpq):
+        return value
+    high = value.upper()
+    return INFINITY if high.is_nan() else high
 
 
 def _times(a: Number, b: Number) -> Number:

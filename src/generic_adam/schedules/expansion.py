@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
+from itertools import accumulate
 from typing import Any
 
 from flint import arb, fmpq
@@ -90,7 +91,8 @@ class Rest:
 
     def times(self, scale: Scale, size: Number, little: bool = False) -> Rest:
         """The product with something of that order and size."""
-        return Rest(self.scale * scale, self.little or little, ball(self.bound * size).upper())
+        bound = self.bound if self.bound is INFINITY else ball(self.bound * size).upper()
+        return Rest(self.scale * scale, self.little or little, bound)
 
 
 @dataclass(frozen=True)
@@ -278,18 +280,15 @@ class Calculus:
         if c.sign < 0 and exponent.q != 1:
             raise Unclear
 
-        def binomial(k: int) -> fmpq:
-            result = fmpq(1)
-            for i in range(k):
-                result = result * (exponent - i) / (i + 1)
-            return result
+        steps = range(self.count + 3)
+        binomials = [*accumulate(steps, lambda b, i: b * (exponent - i) / (i + 1), initial=fmpq(1))]
 
         def tail(n: int, _largest: arb) -> arb:
             # (1 + x)^(p - n) for abs(x) <= 1/2
             factor = arb(2) ** (n - exponent) if exponent < n else arb(1.5) ** (exponent - n)
-            return abs(arb(binomial(n))) * factor
+            return abs(arb(binomials[n])) * factor
 
-        return self.series(d, binomial, tail).scaled(c**exponent, scale**exponent)
+        return self.series(d, binomials.__getitem__, tail).scaled(c**exponent, scale**exponent)
 
     def logarithm(self, a: Expansion) -> Expansion:
         """log a."""

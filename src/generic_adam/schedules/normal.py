@@ -6,6 +6,7 @@ that equal text means equal schedule, and `1 - theta` keeps all its digits.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -23,30 +24,34 @@ ZERO, ONE = tree.Constant(Fraction(0)), tree.Constant(Fraction(1))
 
 def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
     """(a, b) where the expression is a t + b with exact a and b, else None."""
+    known = node.known_facts
+    if "line" not in known:
+        known["line"] = _line(node)
+    return known["line"]
+
+
+def _line(node: Schedule) -> tuple[Fraction, Fraction] | None:
     match node:
         case tree.Constant(value):
             return Fraction(0), value
         case tree.Time():
             return Fraction(1), Fraction(0)
-        case tree.Negate(operand):
-            parts = [(Fraction(-1), operand)]
-        case tree.Add(left, right):
-            parts = [(Fraction(1), left), (Fraction(1), right)]
-        case tree.Subtract(left, right):
-            parts = [(Fraction(1), left), (Fraction(-1), right)]
+        case tree.Add(left, right) | tree.Subtract(left, right):
+            one, two = as_linear(left), as_linear(right)
+            if one is None or two is None:
+                return None
+            add = operator.add if isinstance(node, tree.Add) else operator.sub
+            return add(one[0], two[0]), add(one[1], two[1])
+        case tree.Negate(other):
+            factor = Fraction(-1)
         case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
-            parts = [(factor, other)]
-        case tree.Divide(left, tree.Constant(divisor)) if divisor != 0:
-            parts = [(1 / divisor, left)]
+            pass
+        case tree.Divide(other, tree.Constant(divisor)) if divisor != 0:
+            factor = 1 / divisor
         case _:
             return None
-    slope = offset = Fraction(0)
-    for factor, part in parts:
-        line = as_linear(part)
-        if line is None:
-            return None
-        slope, offset = slope + factor * line[0], offset + factor * line[1]
-    return slope, offset
+    line = as_linear(other)
+    return None if line is None else (factor * line[0], factor * line[1])
 
 
 def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction] | None:

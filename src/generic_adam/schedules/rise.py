@@ -145,7 +145,7 @@ def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
 
 
 def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
-    piece = collected(settled(schedule, start, stop))
+    piece = schedule if start == stop else collected(settled(schedule, start, stop))
     close = _ABOUT if contains(piece, tree.OfWeights, tree.BiasCorrection) else _CLOSE_ENOUGH
     if _by_direction(running, schedule, piece, start, stop):
         return
