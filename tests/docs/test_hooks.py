@@ -118,3 +118,12 @@ def test_every_arrow_of_the_picture_is_one_that_imports_may_take() -> None:
                 assert giver in ALLOWED[taker], (giver, taker)
     drawn = {name for room in ROOMS for name in room.split(" · ")}
     assert drawn == ALLOWED.keys() - {"errors", "extras"}
+
+
+def test_cells_know_their_heading() -> None:
+    from build import on_page_content
+
+    head = r"<tr><th>a</th><th><span>\(v_0\)</span></th><th>\(\theta\)</th></tr>"
+    page = f"<table>{head}<tr><td>1</td><td>2</td><td>3</td></tr></table>"
+    labelled = '<td data-label="a">1</td><td data-label="v_0">2</td><td data-label="">3</td>'
+    assert labelled in on_page_content(page, None, None, None)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """``generic-adam data``, ``report`` and ``demo``: what comes before an experiment, after it, and instead."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +16,11 @@ if TYPE_CHECKING:
 STEPS, SEEDS = 2_000_000, 20
 _FETCH = "Example:  generic-adam data fetch mnist --data ~/data"
 _SETS = ["mnist", "cifar100"]
-_NEXT = """
-Next:
-  generic-adam check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000
-  generic-adam advise --recipe nanogpt
-  generic-adam reproduce counterexample"""
+_NEXT = (
+    "check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000",
+    "advise --recipe nanogpt",
+    "reproduce counterexample",
+)
 
 
 data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help=True, epilog=_FETCH)
@@ -101,7 +103,8 @@ def demo(
     typer.echo(f"\n{known.label}: for ever {certificate.verdict}")
     if certificate.horizon is not None:
         say(certificate.horizon.statement)
-    typer.echo(_NEXT)
+    program = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]  # `make demo` leaves PATH alone
+    typer.echo("\n  ".join(("\nNext:", *(f"{program} {words}" for words in _NEXT))))
 
 
 def _contestants() -> "dict[str, Algorithm]":
