@@ -14,7 +14,7 @@ from generic_adam.experiments.figures import (
     GREEN,
     ORANGE,
     VERMILION,
-    colour_for,
+    along_path,
     figure_bytes,
     house_style,
 )
@@ -70,7 +70,7 @@ def path_of_r() -> Figure:
     times = logarithmic_times(LAST, 200)
     for r in (0, 0.25, 0.5, 0.75, 1):
         method = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta=f"1 - {0.01 + 0.99 * r:.6g}/t^{r}")
-        axes.plot(times, running_ratio(method, times), label=f"r = {r}", color=colour_for(f"r = {r}"))
+        axes.plot(times, running_ratio(method, times), label=f"r = {r}", color=along_path(r))
     axes.set(xscale="log", yscale="log", xlabel="$T$", ylabel="ratio of condition 4")
     axes.legend()
     return figure

@@ -9,8 +9,6 @@ date is written.
 from __future__ import annotations
 
 import io
-import re
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,8 +34,6 @@ PALETTE: Final[tuple[str, ...]] = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, 
 
 # Constant theta (r = 0) is the warm end and AdaEMA's theta (r = 1) the cool end of one path of colours.
 _PATH: Final[tuple[str, ...]] = (VERMILION, ORANGE, GREEN, SKY, BLUE)
-_NAMED: Final[dict[str, str]] = {"adam": VERMILION, "rmsprop": PURPLE, "amsgrad": GREY, "adaema": BLUE}
-_PARAMETER: Final = re.compile(r"(?<![A-Za-z])[rs]\s*=\s*(\d+(?:\.\d+)?)")
 
 # What would differ from one saving to the next is left out of the file.
 _METADATA: Final[dict[str, dict[str, str | None]]] = {
@@ -82,14 +78,7 @@ _SETTINGS: Final[dict[str, object]] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib settings of the project, in force inside the ``with`` block only.
-
-    Examples:
-        >>> import matplotlib
-        >>> with house_style():
-        ...     matplotlib.rcParams["axes.grid"]
-        True
-    """
+    """Matplotlib settings of the project, in force inside the ``with`` block only."""
     with from_extra("experiments"):
         import matplotlib as mpl
         from cycler import cycler
@@ -99,53 +88,19 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def colour_for(label: str) -> str:
-    """Colour of a method's line, the same in every figure.
-
-    A label with ``r = 0.25`` or ``s = 0.4`` lies on one path of colours from 0 (vermilion) to 1 (blue); one
-    that begins with the name of a known method has that method's colour; any other gets a fixed one of the
-    palette.
-
-    Args:
-        label: What the legend calls the method.
-
-    Returns:
-        A colour as ``#RRGGBB``.
-
-    Examples:
-        >>> colour_for("r = 0") == colour_for("Adam")
-        True
-    """
-    if parameter := _PARAMETER.search(label):
-        return along_path(min(float(parameter[1]), 1.0))
-    words = re.findall(r"[a-z]+", label.lower())
-    if words and words[0] in _NAMED:
-        return _NAMED[words[0]]
-    return PALETTE[zlib.crc32(label.encode()) % len(PALETTE)]
-
-
 def along_path(fraction: float) -> str:
-    """Colour at a fraction between 0 and 1 of the path, mixed linearly between its five stops."""
+    """Colour of a place between constant theta (0) and AdaEMA's (1), mixed linearly between five stops."""
     position = fraction * (len(_PATH) - 1)
     index = min(int(position), len(_PATH) - 2)
-    share = position - index
     left, right = (bytes.fromhex(stop[1:]) for stop in _PATH[index : index + 2])
-    mixed = (round(a + share * (b - a)) for a, b in zip(left, right, strict=True))
+    mixed = (round(a + (position - index) * (b - a)) for a, b in zip(left, right, strict=True))
     return "#" + "".join(f"{channel:02X}" for channel in mixed)
 
 
 def save_figure(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
-    """Save a figure as ``stem.svg`` and ``stem.png``, each whole or not at all.
-
-    Args:
-        figure: The figure; it is closed by its owner, not here.
-        stem: Path without the ending; a dot in its last part is kept (``r0.25`` gives ``r0.25.svg``).
-
-    Returns:
-        The two paths, SVG first.
-    """
+    """Save a figure as ``stem.svg`` and ``stem.png``, each whole or not at all; a dot in the stem is kept."""
     stem = Path(stem)
-    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in _METADATA if ending != "pdf")
+    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in ("svg", "png"))
     return write_figure(figure, svg), write_figure(figure, png)
 
 

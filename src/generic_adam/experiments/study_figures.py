@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from generic_adam.experiments.figures import VERMILION, colour_for, house_style, save_figure
+from generic_adam.experiments.figures import (
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    along_path,
+    house_style,
+    save_figure,
+)
 from generic_adam.experiments.study import MEASURES, Curve, Study, by_method, initial_values, last_epoch
 from generic_adam.extras import from_extra
 
@@ -18,14 +25,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DASHES: Final[dict[str, Any]] = {
-    "RMSProp": (0, (5, 1.5)),
-    "AMSGrad": (0, (1.5, 1.5)),
-    "Adam, corrected": (0, (4, 1, 1, 1)),
+_STYLES: Final[dict[str, tuple[str, Any]]] = {
+    "RMSProp": (PURPLE, (0, (5, 1.5))),
+    "AMSGrad": (GREY, (0, (1.5, 1.5))),
+    "Adam, corrected": ("#7B3294", (0, (4, 1, 1, 1))),
+    "NAdam": (ORANGE, (0, (3, 1))),
+    "AdaGrad in stages": ("#117733", "-"),
+    "SGD": ("#332288", "-"),
+    "SGD, momentum": ("#332288", (0, (3, 1))),
 }
-"""Lines that lie on one another, told apart by their dashes as well."""
+"""Colour and dashes of what is not on the path of r; lines that lie on one another are told apart by both."""
 
-_CORRECTED: Final = "#7B3294"  # not r = 0's, from which it is to be told apart
 _THEIRS: Final = ("#D55E00", "#E69F00", "#CC79A7", "#8C4A00", "#B8A000")
 _OURS: Final = ("#0072B2", "#009E73", "#56B4E9", "#332288", "#117733")
 """In a study of costs: what people use, and what is certified or advised."""
@@ -34,16 +44,7 @@ _ROW_HEIGHT, _HEAD_HEIGHT = 2.9, 1.1
 
 
 def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path, Path]:
-    """Plot a study: medians over its seeds, and their range as a band.
-
-    Args:
-        study: what it compares decides the panels.
-        curves: its records.
-        stem: path without ending.
-
-    Returns:
-        The SVG and the PNG.
-    """
+    """Plot a study, medians over its seeds and their range as a band; what it compares decides the panels."""
     draw = {"methods": _methods, "initial v": _initial_v, "costs": partial(_costs, study)}[study.compares]
     with house_style():
         figure = draw(curves)
@@ -79,9 +80,9 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
     values, epoch = initial_values(curves), last_epoch(curves)
     adaema = {curve.seed: curve for curve in curves if curve.r == 1}
     adam = {value: [c for c in curves if c.r == 0 and c.initial_v == value] for value in values}
-    shades = {f"$v_0 = {_power(v)}$": f"r = {n / max(1, len(values) - 1):.3f}" for n, v in enumerate(values)}
+    shades = {f"$v_0 = {_power(v)}$": along_path(n / max(1, len(values) - 1)) for n, v in enumerate(values)}
     named = {label: adam[value] for label, value in zip(shades, values, strict=True)}
-    _draw(over_time, named, "train_loss", lambda label, _: colour_for(shades[label]), adaema)
+    _draw(over_time, named, "train_loss", lambda label, _: shades[label], adaema)
     over_time.set_title("training loss of r = 0 ÷ that of r = 1")
     over_time.set_xlabel("epoch")
     over_time.axhline(1, color="#4A4A4A", lw=0.8)
@@ -128,26 +129,21 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
         panel.set_title(name)
         panel.set_xlabel("epoch of 250 steps" if is_text else "epoch")
     for place, (label, found) in enumerate(reversed(runs.items())):
-        for measure, marker, lift in (("train_loss", "s", 0.13), ("test_loss", "o", -0.13)):
+        shade = colour(label, found)
+        for measure, marker, lift, fill in (
+            ("train_loss", "s", 0.13, "white"),
+            ("test_loss", "o", -0.13, shade),
+        ):
             values = [curve.after(epoch, measure) for curve in found]
             middle = median(values)
             error = [[middle - min(values)], [max(values) - middle]]
-            fill = colours.get(label, "#4A4A4A") if measure == "test_loss" else "white"
-            ends.errorbar(
-                middle,
-                place + lift,
-                xerr=error,
-                fmt=marker,
-                ms=5,
-                capsize=2,
-                color=colours.get(label, "#4A4A4A"),
-                mfc=fill,
-            )
+            style = {"fmt": marker, "ms": 5, "capsize": 2, "color": shade, "mfc": fill}
+            ends.errorbar(middle, place + lift, xerr=error, **style)
     ends.set_yticks(range(len(runs)), list(reversed(runs)))
     ends.set_title(f"at the end: □ training, ● {kind} loss")
     ends.grid(axis="y", visible=False)
     for text, label in zip(ends.get_yticklabels(), reversed(runs), strict=True):
-        text.set_color(colours.get(label, "#4A4A4A"))
+        text.set_color(colour(label, ()))
     losses = [curve.after(epoch, measure) for curve in curves for measure in ("train_loss", "test_loss")]
     if max(losses) > 4 * min(losses):
         ends.set_xscale("log")
@@ -182,14 +178,9 @@ def _draw(
         values = [[_value(curve, measure, epoch, reference) for curve in curves] for epoch in epochs]
         marker = "o" if length == 1 else None
         shade = colour(label, curves)
-        panel.plot(
-            epochs,
-            [median(v) for v in values],
-            color=shade,
-            ls=_DASHES.get(label, "-"),
-            label=label,
-            marker=marker,
-        )
+        middle = [median(v) for v in values]
+        dashes = _STYLES.get(label, (GREY, "-"))[1]
+        panel.plot(epochs, middle, color=shade, ls=dashes, label=label, marker=marker)
         if len(curves) > 1:
             lows, highs = [min(v) for v in values], [max(v) for v in values]
             panel.fill_between(epochs, lows, highs, color=shade, alpha=0.18, lw=0)
@@ -197,24 +188,18 @@ def _draw(
 
 
 def _value(curve: Curve, measure: str, epoch: int, reference: Mapping[int, Curve] | None) -> float:
-    own = _measured(curve, measure, epoch)
+    def measured(one: Curve) -> float:
+        return 1 - one.after(epoch, "test_accuracy") if measure == "test_error" else one.after(epoch, measure)
+
     if not reference:
-        return own
-    other = _measured(reference[curve.seed], measure, epoch)
-    return own / other if other else math.nan
-
-
-def _measured(curve: Curve, measure: str, epoch: int) -> float:
-    if measure == "test_error":
-        return 1 - curve.after(epoch, "test_accuracy")
-    return curve.after(epoch, measure)
+        return measured(curve)
+    other = measured(reference[curve.seed])
+    return measured(curve) / other if other else math.nan
 
 
 def _colour(label: str, curves: Sequence[Curve]) -> str:
-    r: Fraction | None = curves[0].r if curves else None
-    if r is not None:
-        return colour_for(f"r = {float(r):g}")
-    return _CORRECTED if label == "Adam, corrected" else colour_for(label)
+    r = curves[0].r if curves else None
+    return along_path(float(r)) if r is not None else _STYLES.get(label, (GREY, "-"))[0]
 
 
 def _logarithmic(panel: Axes) -> None:
