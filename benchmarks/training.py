@@ -28,7 +28,7 @@ from generic_adam.errors import DataError
 from generic_adam.experiments.datasets import Dataset, load
 from generic_adam.experiments.networks import LeNet
 from generic_adam.experiments.paper_studies import BASE_RATE, paper_lines
-from generic_adam.experiments.training import BATCH_SIZE, Progress, RunSettings, train
+from generic_adam.experiments.training import BATCH_SIZE, RunSettings, train
 
 TARGET = 1.5
 
@@ -80,17 +80,15 @@ def ordinary_epoch(dataset: Dataset, workers: int) -> float:
 
 def our_epochs(dataset: Dataset, epochs: int) -> tuple[float, list[int]]:
     """Images a second of the training part of the best epoch, and the peak memory in KiB after each."""
-    seen: list[Progress] = []
-    memory: list[int] = []
-
-    def note(progress: Progress) -> None:
-        seen.append(progress)
-        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-
     settings = RunSettings("lenet", 1, dataset.name, paper_lines(BASE_RATE, 1e-8)[4].optimizer, 0, epochs)
+    speeds: list[float] = []
+    memory: list[int] = []
     with tempfile.TemporaryDirectory() as directory:
-        train(settings, dataset, Path(directory), on_epoch=note)
-    return max(progress.samples_per_second for progress in seen), memory
+        for epoch in range(1, epochs + 1):
+            result = train(settings, dataset, Path(directory), until=epoch)
+            speeds.append(result.samples_per_second or 0.0)
+            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return max(speeds), memory
 
 
 def first_images(dataset: Dataset, count: int) -> Dataset:

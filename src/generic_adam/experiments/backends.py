@@ -92,12 +92,9 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 @dataclass(frozen=True)
 class Pool:
-    """Where tasks run.
+    """Where tasks run: `submit` a function and its arguments, `completed` gives futures as they finish.
 
-    Attributes:
-        submit: takes a function and its arguments, gives a future.
-        completed: iterates over futures as they finish.
-        width: how many tasks run at a time.
+    As many as `width` run at a time.
     """
 
     submit: Callable[..., Any]
@@ -154,13 +151,9 @@ def _begin_worker(parent: int) -> None:
 
 @contextmanager
 def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Client]:
-    """A client of a Dask cluster that has workers.
+    """A client of a Dask cluster that has workers; `tell` is told if there is a wait for the first.
 
     Dask sends pickled objects both ways, so the scheduler has to be one you trust.
-
-    Args:
-        address: of the scheduler, "tcp://HOST:PORT".
-        tell: told in a line if there is a wait for the first worker.
 
     Raises:
         RunError: the scheduler does not answer or goes away, it has no worker, or its workers keep dying.

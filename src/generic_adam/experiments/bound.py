@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +59,7 @@ _MOST_COORDINATES = 53  # signs come from the upper bits of one 64-bit draw
 
 @dataclass(frozen=True)
 class BoundedWell:
-    """The sum of x^2/(1+x^2) with signs as noise, and its constants.
-
-    Args:
-      dimension: d.
-      noise: sigma, the size of the noise in every coordinate.
-      start: every coordinate of x_1.
-      epsilon: every coordinate of v_0 in the paper's algorithm.
-    """
+    """The sum of x^2/(1+x^2) in d coordinates with signs of size sigma as noise, x_1 = start, v_0 = epsilon."""
 
     dimension: int = 10
     noise: float = 0.5
@@ -92,14 +85,7 @@ class BoundedWell:
 
 @dataclass(frozen=True)
 class Member:
-    """One method that is measured.
-
-    Args:
-      panel: of the figure.
-      r: the exponent of 1 - theta_t.
-      beta: momentum.
-      eps: added to the root, with v_0 = 0 (Theorem E); 0 is the paper's algorithm (Theorem W).
-    """
+    """A method that is measured; with eps > 0 it starts at v_0 = 0 (Theorem E), else it is the paper's (Theorem W)."""
 
     panel: str
     r: float
@@ -128,14 +114,14 @@ MEMBERS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    r"""What was measured for one method.
+    r"""What was measured for one method at n numbers of steps T.
 
     Args:
-      steps: the numbers of steps T at which it was read, shape (n,).
+      steps: T, shape (n,).
       uniform: :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}`, tau uniform, shape (n,).
-      low: the same for single seeds, 5th percentile, shape (n,).
-      high: the 95th percentile, shape (n,).
-      weighted: as `uniform`, with Theorem W's weights, shape (n,).
+      low: the same for single seeds, 5th percentile.
+      high: the 95th percentile.
+      weighted: as `uniform`, with Theorem W's weights.
       counts: how often log10 of the squared norm fell into each bin up to T, shape (n, bins).
     """
 
@@ -173,9 +159,8 @@ def _advance(
     for k in range(alphas.size):
         alpha, theta, rest = alphas[k], thetas[k], rests[k]
         for i in range(seeds):
-            bits, words[0, i], words[1, i] = next_word(
-                words[0, i], words[1, i]
-            )  # one a sign, from the upper end
+            # One bit a sign, from the upper end.
+            bits, words[0, i], words[1, i] = next_word(words[0, i], words[1, i])
             square = 0.0
             for j in range(dimension):
                 scale = 1 + x[i, j] * x[i, j]
@@ -195,15 +180,7 @@ def _advance(
 
 
 class Measuring(Work):
-    """One method's measurement, as a work that can be paused; every method meets the same noise.
-
-    Args:
-      member: the method.
-      well: the function and its noise.
-      steps: T.
-      seeds: how many independent runs.
-      seed: fixes all of them.
-    """
+    """One method's measurement with a number of seeds, as a work; every method meets the same noise."""
 
     def __init__(self, member: Member, well: BoundedWell, steps: int, seeds: int, seed: int) -> None:
         if not 1 <= seeds <= MOST_SEEDS:
@@ -276,11 +253,11 @@ class Comparison:
     Args:
       member: the method.
       measured: what was measured.
-      paper: Theorem 1's bound at the same numbers of steps; nan where it does not apply (eps > 0).
+      paper: Theorem 1's bound at the same T; nan where it does not apply (eps > 0).
       theorem: "W" or "E".
       sharper: the bound of that theorem, on the weighted measurement.
       trivial: what holds with no theorem at all.
-      far_steps: numbers of steps beyond the measurement.
+      far_steps: T beyond the measurement.
       far_paper: Theorem 1's bound there.
     """
 
@@ -327,16 +304,9 @@ def compare(member: Member, well: BoundedWell, measured: Measurement) -> Compari
 
     found = [weighted_bound(Sequences.of_algorithm(algorithm, int(T)), problem) for T in measured.steps]
     far = np.rint(np.geomspace(measured.steps[-1], FARTHEST, 22)).astype(np.int64)
-    return Comparison(
-        member=member,
-        measured=measured,
-        paper=paper(measured.steps),
-        theorem="E" if member.eps else "W",
-        sharper=np.array([one.l2 for one in found]),
-        trivial=found[-1].trivial_l2,
-        far_steps=far,
-        far_paper=paper(far),
-    )
+    theorem, sharper = "E" if member.eps else "W", np.array([one.l2 for one in found])
+    steps = measured.steps
+    return Comparison(member, measured, paper(steps), theorem, sharper, found[-1].trivial_l2, far, paper(far))
 
 
 def run_measurements(
@@ -349,17 +319,7 @@ def run_measurements(
     progress: Progress | None = None,
     run: Run | None = None,
 ) -> list[Comparison]:
-    """Measure every method from the same start with the same noise, or what is left of it, and compare.
-
-    Args:
-      well: the function and its noise.
-      steps: T.
-      seeds: how many independent runs.
-      seed: fixes all of them.
-      members: the methods.
-      progress: called after each block with the number of steps made so far and that of all.
-      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
-    """
+    """Measure every method from the same start with the same noise, or what is left of it in a run, and compare."""
     works = [Measuring(member, well, steps, seeds, seed) for member in members]
     carry_out(Stages(*works), run, progress)
     return [compare(one.member, well, one.measurement()) for one in works]
@@ -511,32 +471,28 @@ def _shares(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
 def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Path]:
     """Draw measured, bounded and trivial, one panel for each beta and eps."""
     with from_extra("experiments"):
-        from matplotlib import pyplot as plt
+        from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
     panels = _panels(comparisons)
     with house_style():
-        figure, axes = plt.subplots(
-            1, len(panels), figsize=(3.9 * len(panels), 4.4), squeeze=False, sharey=True
-        )
+        figure = Figure(figsize=(3.9 * len(panels), 4.4), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
         for axis, (panel, members) in zip(axes[0], panels.items(), strict=True):
             axis.set_title(panel)
             _draw_panel(axis, members)
         axes[0][0].set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
+        kinds: tuple[tuple[str, float, Any, str], ...] = (
+            (GREY, 2.0, "-", "measured"), (GREY, 1.6, "--", "Theorem W (with eps: E)"),
+            (GREY, 1.6, ":", "the paper's Theorem 1"), ("black", 1.0, "-", "with no theorem"),
+            *((along_path(r), 2.4, "-", f"r = {r:g}") for r in sorted({one.member.r for one in comparisons})),
+        )  # fmt: skip
         handles = [
-            Line2D([], [], color=GREY, linewidth=2.0, label="measured"),
-            Line2D([], [], color=GREY, linewidth=1.6, linestyle="--", label="Theorem W (with eps: E)"),
-            Line2D([], [], color=GREY, linewidth=1.6, linestyle=":", label="the paper's Theorem 1"),
-            Line2D([], [], color="black", linewidth=1.0, label="with no theorem"),
-        ]
-        handles += [
-            Line2D([], [], color=along_path(r), linewidth=2.4, label=f"r = {r:g}")
-            for r in sorted({one.member.r for one in comparisons})
+            Line2D([], [], color=colour, linewidth=width, linestyle=dashes, label=label)
+            for colour, width, dashes, label in kinds
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
-        paths = save_figure(figure, stem)
-        plt.close(figure)
-    return paths
+        return save_figure(figure, stem)
 
 
 def _draw_panel(axis: Axes, comparisons: Sequence[Comparison]) -> None:

@@ -30,7 +30,7 @@ _GENERATOR = threading.Lock()
 
 
 def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> nn.Module:
-    """Build a network whose initial weights depend on the seed alone.
+    """Build a network on the CPU, in training mode, whose initial weights depend on the seed alone.
 
     Args:
         name: one of `NETWORKS`.
@@ -38,9 +38,6 @@ def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> n
         classes: number of classes, or of characters.
         width: channels of ResNet-18's first group, or of GPT's residual stream (LeNet has one width).
         seed: of the initial weights; the state of torch's own generator is left as it was.
-
-    Returns:
-        The network on the CPU, in training mode.
 
     Raises:
         RunError: no such network, or not of that width.
@@ -67,10 +64,6 @@ class LeNet(nn.Module):
 
     The original's layer sizes; ReLU instead of its scaled tanh (the paper says ReLU), maximum pooling instead
     of its trainable average, and a plain linear output.
-
-    Args:
-        channels: channels of the image.
-        classes: number of outputs.
     """
 
     def __init__(self, channels: int = 1, classes: int = 10) -> None:
@@ -168,21 +161,10 @@ def _convolution(inputs: int, outputs: int, size: int, stride: int) -> nn.Conv2d
 
 
 class GPT(nn.Module):
-    """A decoder in the manner of GPT-2, with its initial weights: causal attention, no dropout, no biases.
-
-    Args:
-        classes: number of characters.
-        width: of the residual stream.
-        blocks: number of layers.
-        context: longest input.
-    """
+    """A decoder in the manner of GPT-2, with its initial weights: causal attention, no dropout, no biases."""
 
     def __init__(
-        self,
-        classes: int,
-        width: int = GPT_WIDTH,
-        blocks: int = GPT_BLOCKS,
-        context: int = GPT_CONTEXT,
+        self, classes: int, width: int = GPT_WIDTH, blocks: int = GPT_BLOCKS, context: int = GPT_CONTEXT
     ) -> None:
         super().__init__()
         self.characters = nn.Embedding(classes, width)

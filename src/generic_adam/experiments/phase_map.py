@@ -67,12 +67,7 @@ def in_weighted_region(r: float, s: float) -> bool:
 
 @dataclass(frozen=True)
 class Grid:
-    """The points of the map.
-
-    Args:
-      r: values of r, rising.
-      s: values of s, rising.
-    """
+    """The points of the map: values of r and of s, rising."""
 
     r: tuple[float, ...]
     s: tuple[float, ...]
@@ -153,16 +148,7 @@ class PhaseMap:
 
 @dataclass(frozen=True)
 class BestPoint:
-    """One of the best points, measured again on fresh streams.
-
-    Attributes:
-      r: the exponent of 1 - theta_t.
-      s: the exponent of alpha_t.
-      median: of R(T)/T.
-      mean: of R(T)/T.
-      error: the standard error of the mean.
-      arrived_share: share of lanes with x_T <= -0.9.
-    """
+    """One of the best points on fresh streams: median and mean of R(T)/T, the mean's error, lanes with x_T <= -0.9."""
 
     r: float
     s: float
@@ -174,27 +160,16 @@ class BestPoint:
 
 @dataclass(frozen=True)
 class MapOutcome:
-    """The map, its best points by mean regret, and the measured drift.
-
-    Attributes:
-      map: every point.
-      best: the best points on fresh streams, the lowest mean regret first.
-      drift: the mean direction of a step as a function of theta.
-    """
+    """The map, its best points on fresh streams (the lowest mean regret first), and the measured drift."""
 
     map: PhaseMap
     best: tuple[BestPoint, ...]
     drift: DriftCurve
 
     def displacement(self, r: Floats, s: Floats) -> Floats:
-        r"""Return how far x would go down by T after its turn, $\int 0.5\,t^{-s} \max(\delta(c/t^r), 0) dt$.
+        r"""Return how far x would go down by T after its turn, $\int 0.5\,t^{-s} \max(\delta(c/t^r), 0) dt$, s by r.
 
-        Args:
-          r: exponents of 1 - theta_t.
-          s: exponents of alpha_t.
-
-        Returns:
-          s by r; where it is 1 a lane that waits at +1 reaches 0.
+        Where it is 1 a lane that waits at +1 reaches 0.
         """
         t = np.geomspace(1, self.map.steps, 2000)
         width = np.gradient(t)  # of the trapezoidal rule, but for its ends
@@ -265,9 +240,9 @@ def run_map(
       plan: `grid.plan(...)`.
       is_quick: measure the drift with a tenth of the steps.
       threads: how many threads share the points.
-      progress: called after each block with the number of steps made so far and that of all parts.
-      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
-      simulate_lanes: runs the map elsewhere (on a cluster); by default it is run here.
+      progress: called after each block.
+      run: a directory whose checkpoint it goes on from, and where it leaves one.
+      simulate_lanes: runs the map elsewhere (on a cluster).
     """
     here = [] if simulate_lanes is not None else [Simulation(plan, threads)]
     found = None if simulate_lanes is None else simulate_lanes(plan)
@@ -424,60 +399,45 @@ def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
 
 
 def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
-    """Draw the map as SVG and PNG: x_T on the left, R(T)/T on the right.
-
-    Args:
-      outcome: what was measured.
-      stem: path without ending.
-
-    Returns:
-      The two paths, SVG first.
-    """
+    """Draw the map as SVG and PNG: x_T on the left, R(T)/T on the right."""
     with from_extra("experiments"):
-        import matplotlib.pyplot as plt
         from matplotlib.colors import LinearSegmentedColormap, LogNorm
+        from matplotlib.figure import Figure
 
     measured = outcome.map
     ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
     with house_style():
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11.4, 5.0), sharey=True)
-        try:
-            r, s = np.array(measured.grid.r), np.array(measured.grid.s)
-            ends_at = left.pcolormesh(
-                r, s, measured.x, cmap=ends, vmin=-1, vmax=1, shading="nearest", rasterized=True
-            )
-            figure.colorbar(ends_at, ax=left, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
-            pays = right.pcolormesh(
-                r, s, measured.average_regret, cmap="viridis_r", norm=LogNorm(), shading="nearest",
-                rasterized=True,
-            )  # fmt: skip
-            scale = figure.colorbar(pays, ax=right, label="median R(T)/T", format="{x:.2g}")
-            scale.ax.yaxis.set_minor_formatter("{x:.2g}")
-            for axes in (left, right):
-                _outline(axes, outcome)
-            left.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
-            left.set_title("where it ends")
-            right.set_title("what it pays")
-            right.text(
-                1.0, 1.02, f"T = {measured.steps:,}, {measured.replicates} seeds a point", ha="right",
-                va="bottom", transform=right.transAxes, fontsize=8, color=GREY,
-            )  # fmt: skip
-            handles, labels = left.get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
-            return save_figure(figure, stem)
-        finally:
-            plt.close(figure)
+        figure = Figure(figsize=(11.4, 5.0), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        at, how = (
+            (np.array(measured.grid.r), np.array(measured.grid.s)),
+            {"shading": "nearest", "rasterized": True},
+        )
+        where = left.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
+        figure.colorbar(where, ax=left, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
+        pays = right.pcolormesh(*at, measured.average_regret, cmap="viridis_r", norm=LogNorm(), **how)
+        scale = figure.colorbar(pays, ax=right, label="median R(T)/T", format="{x:.2g}")
+        scale.ax.yaxis.set_minor_formatter("{x:.2g}")
+        for axes in (left, right):
+            _outline(axes, outcome)
+        left.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
+        left.set_title("where it ends")
+        right.set_title("what it pays")
+        right.text(
+            1.0, 1.02, f"T = {measured.steps:,}, {measured.replicates} seeds a point", ha="right",
+            va="bottom", transform=right.transAxes, fontsize=8, color=GREY,
+        )  # fmt: skip
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+        return save_figure(figure, stem)
 
 
 def _outline(axes: Axes, outcome: MapOutcome) -> None:
-    axes.plot(
-        _WEIGHTED[:, 0], _WEIGHTED[:, 1], color="black", linewidth=1.6, linestyle="--", clip_on=False,
-        label=r"Theorem W: $0 < r < 1 + s$",
-    )  # fmt: skip
-    axes.plot(
-        _PAPERS[:, 0], _PAPERS[:, 1], color="black", linewidth=1.6, clip_on=False,
-        label=r"the paper: $0 < r \leq 2s < 2$",
-    )  # fmt: skip
+    for corners, dashes, label in (
+        (_WEIGHTED, "--", r"Theorem W: $0 < r < 1 + s$"),
+        (_PAPERS, "-", r"the paper: $0 < r \leq 2s < 2$"),
+    ):
+        axes.plot(*corners.T, color="black", linewidth=1.6, linestyle=dashes, clip_on=False, label=label)
     r, s = np.linspace(0.01, 2, 160), np.linspace(0, 1.2, 97)
     axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
     axes.plot([], [], color="#7A1FA2", linewidth=2.0, label=r"x = 0 at T, by the drift at frozen $\theta$")

@@ -169,21 +169,13 @@ def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = 
     # additions is fixed. Denormal numbers are slow and mean nothing here.
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    speeds: list[float] = []
     with exclusive(job.directory) if group.is_first else nullcontext():
-        result = train(
-            job.settings,
-            _dataset(job.settings.dataset, data),
-            job.directory,
-            until=epoch,
-            device=device,
-            group=group,
-            on_epoch=lambda progress: speeds.append(progress.samples_per_second),
-        )
+        dataset = _dataset(job.settings.dataset, data)
+        result = train(job.settings, dataset, job.directory, until=epoch, device=device, group=group)
     # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
     record = result.records[min(job.settings.epochs, len(result.records)) - 1]
     is_over = record.epoch == job.settings.epochs or not math.isfinite(record.train_loss)
-    return Advance(job, record, is_over, speeds[-1] if speeds else None, result.complaints)
+    return Advance(job, record, is_over, result.samples_per_second, result.complaints)
 
 
 @lru_cache(maxsize=1)

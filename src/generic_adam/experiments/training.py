@@ -15,7 +15,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
@@ -92,34 +92,24 @@ class OptimizerSettings:
             ScheduleError: a sequence cannot be read.
         """
         if self.family == "generic-adam":
-            return GenericAdam(
-                parameters,
-                lr=self.alpha,
-                beta=self.beta,
-                theta=self.theta,
-                amsgrad=self.amsgrad,
-                weight_decay=self.decay,
-                bias_correction=self.corrected,
-                initial_v=0.0 if self.corrected else self.epsilon,
-                eps=self.epsilon if self.corrected else _FLOAT32_EPS,
-            ), None
+            v, eps = (0.0, self.epsilon) if self.corrected else (self.epsilon, _FLOAT32_EPS)
+            rules = {"lr": self.alpha, "beta": self.beta, "theta": self.theta, "amsgrad": self.amsgrad}
+            others = {"weight_decay": self.decay, "bias_correction": self.corrected}
+            return GenericAdam(parameters, **rules, **others, initial_v=v, eps=eps), None
         rate = as_schedule(self.alpha)
         first = rate(1)
-        others: dict[str, dict[str, Any]] = {
-            "Adam": {"amsgrad": self.amsgrad, "fused": True},
-            "AdamW": {"amsgrad": self.amsgrad, "fused": True},
-            "NAdam": {"decoupled_weight_decay": True},
-            "SGD": {},
-            "Adagrad": {"eps": self.epsilon},
-        }
-        name = next(one for one in others if f"torch-{one.lower()}" == self.family)
-        if name == "SGD":
-            others[name] = {"momentum": _number("beta", self.beta)}
-        elif name != "Adagrad":
-            betas = (_number("beta", self.beta), _number("theta", self.theta))
-            others[name] |= {"betas": betas, "eps": self.epsilon}
+        beta = _number("beta", self.beta)
+        moments = {"betas": (beta, _number("theta", self.theta)), "eps": self.epsilon}
+        fused = {"amsgrad": self.amsgrad, "fused": True}
+        name, options = {
+            "torch-adam": ("Adam", moments | fused),
+            "torch-adamw": ("AdamW", moments | fused),
+            "torch-nadam": ("NAdam", moments | {"decoupled_weight_decay": True}),
+            "torch-sgd": ("SGD", {"momentum": beta}),
+            "torch-adagrad": ("Adagrad", {"eps": self.epsilon}),
+        }[self.family]
         make: Any = getattr(torch.optim, name)
-        optimizer = make(parameters, first, weight_decay=self.decay, **others[name])
+        optimizer = make(parameters, first, weight_decay=self.decay, **options)
         return optimizer, None if rate.constant_value is not None else ScheduleLR(optimizer, rate)
 
 
@@ -140,8 +130,8 @@ class RunSettings:
         dataset: a name of `generic_adam.experiments.datasets`.
         optimizer: the method.
         seed: of initial weights and batch order: equal for all methods that are compared.
-        epochs: length of the whole run.
-        batch_size: images in a step; 64 in the paper.
+        epochs: length of the whole run, which may be made longer later.
+        batch_size: samples in a step; 64 in the paper.
         bf16: compute in bfloat16 where autocast allows it; weights and moments stay in float32.
     """
 
@@ -199,20 +189,18 @@ class EpochRecord:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What is told after each epoch: its record, and how fast it went."""
-
-    record: EpochRecord
-    samples_per_second: float
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Result:
-    """The records so far, and a line on every damaged checkpoint that was passed over."""
+    """The records so far, a line on every damaged checkpoint that was passed over, and how fast training went.
+
+    Attributes:
+        records: of all epochs so far.
+        complaints: one for each file.
+        samples_per_second: of the last epoch; None if all had been run before.
+    """
 
     records: tuple[EpochRecord, ...]
     complaints: tuple[str, ...]
+    samples_per_second: float | None = None
 
 
 def state_bytes(state: dict[str, Any]) -> bytes:
@@ -238,7 +226,6 @@ def train(
     until: int | None = None,
     device: str = "cpu",
     group: Group = ALONE,
-    on_epoch: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Train from the last checkpoint in `directory`, or from the beginning; leave one after each epoch.
 
@@ -249,7 +236,6 @@ def train(
         until: stop after this epoch; default: all of ``settings.epochs``.
         device: "cpu" or "cuda".
         group: the processes that share this run (DistributedDataParallel); the first of them writes.
-        on_epoch: called after each epoch.
 
     Raises:
         CheckpointError: the directory holds another run.
@@ -266,6 +252,7 @@ def train(
     optimizer, scheduler = settings.optimizer.build(network.parameters())
     generator = torch.Generator().manual_seed(settings.seed)
     records: list[EpochRecord] = []
+    speed: float | None = None
 
     restored = group.from_first(lambda: checkpoint.load_latest(directory, read_state))
     if (state := restored.state) is not None:
@@ -306,7 +293,7 @@ def train(
             if scheduler is not None:
                 scheduler.step()
             loss_sum += loss.detach() * batch_size
-        trained = time.perf_counter()
+        speed = len(order) / (time.perf_counter() - started)
 
         train_loss = group.mean(loss_sum).item() / len(order)
         test_loss, test_accuracy = evaluate(network, test_set)
@@ -322,9 +309,7 @@ def train(
             }
             checkpoint.save(directory, epoch, state_bytes(state))
             write_records(directory / "records.csv", records)
-        if on_epoch is not None:
-            on_epoch(Progress(records[-1], len(order) / (trained - started), time.perf_counter() - started))
-    return Result(tuple(records), restored.complaints)
+    return Result(tuple(records), restored.complaints, speed)
 
 
 class _Samples(abc.ABC):
@@ -361,10 +346,8 @@ def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[_Sa
     if isinstance(dataset, Text):
         length = dataset.steps(batch_size) * batch_size
         return _Windows(dataset.train, length, device), _Windows(dataset.test, VALIDATION_WINDOWS, device)
-    return (
-        _Images(dataset.train_images, dataset.train_labels, dataset, device),
-        _Images(dataset.test_images, dataset.test_labels, dataset, device),
-    )
+    train = _Images(dataset.train_images, dataset.train_labels, dataset, device)
+    return train, _Images(dataset.test_images, dataset.test_labels, dataset, device)
 
 
 class _Images(_Samples):

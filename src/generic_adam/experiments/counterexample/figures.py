@@ -156,31 +156,19 @@ def _lane_rows(outcome: Outcome) -> Iterator[Sequence[object]]:
 
 
 def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, Path]:
-    """Draw Figure 1 of the paper, six panels, as SVG and PNG.
-
-    Args:
-      records: the figure's ten curves (others are not drawn).
-      stem: path without ending.
-
-    Returns:
-      The two paths, SVG first.
-    """
+    """Draw Figure 1 of the paper, six panels with its ten curves, as SVG and PNG."""
     with from_extra("experiments"):
-        import matplotlib.pyplot as plt
+        from matplotlib.figure import Figure
 
     with house_style():
-        figure, axes = plt.subplots(
-            2, len(PANELS), figsize=(11.4, 6.2), sharex=True, sharey="row", gridspec_kw=_MARGINS
-        )
         # Fixed margins: the automatic layout measures every tick, which takes longer than all the lanes.
+        figure = Figure(figsize=(11.4, 6.2))
         figure.set_layout_engine("none")
-        try:
-            for column, panel in enumerate(PANELS):
-                _draw_panel(axes[0, column], axes[1, column], records, panel)
-            _name_axes(axes, records)
-            return save_figure(figure, stem)
-        finally:
-            plt.close(figure)
+        axes = figure.subplots(2, len(PANELS), sharex=True, sharey="row", gridspec_kw=_MARGINS)
+        for column, panel in enumerate(PANELS):
+            _draw_panel(axes[0, column], axes[1, column], records, panel)
+        _name_axes(axes, records)
+        return save_figure(figure, stem)
 
 
 def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:

@@ -64,13 +64,7 @@ Lanes = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of the figure: alpha_t = 0.5/t^s, theta_t = 1 - numerator/t^r.
-
-    Args:
-      panel: "a", "b" or "c".
-      r: the exponent of 1 - theta_t.
-      s: the exponent of alpha_t.
-    """
+    """One curve of the figure, in panel "a", "b" or "c": alpha_t = 0.5/t^s, theta_t = 1 - numerator/t^r."""
 
     panel: str
     r: Fraction
@@ -102,13 +96,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One column of the figure: average regret above, x below.
-
-    Args:
-      letters: the paper's names of the two panels, e.g. "ad".
-      title: the schedules, in the paper's letters (TeX).
-      curves: from slow to fast.
-    """
+    """One column of the figure, average regret above (its first letter) and x below; curves from slow to fast."""
 
     letters: str
     title: str
@@ -116,7 +104,6 @@ class Panel:
 
 
 R = {text: Fraction(text) for text in ("0", "0.25", "0.5", "0.75", "1")}
-S = {text: Fraction(text) for text in ("0.4", "0.6", "0.8")}
 
 PANELS = (
     Panel(
@@ -127,12 +114,12 @@ PANELS = (
     Panel(
         "be",
         r"$\theta_t = 1 - 0.01/t^r,\ \alpha_t = 0.5/\sqrt{t}$",
-        tuple(Curve("b", R[text]) for text in ("0", "0.25")),
+        (Curve("b", R["0"]), Curve("b", R["0.25"])),
     ),
     Panel(
         "cf",
         r"$\theta_t = 1 - 0.802/t^{0.8},\ \alpha_t = 0.5/t^s$",
-        tuple(Curve("c", Fraction(4, 5), s) for s in S.values()),
+        tuple(Curve("c", Fraction(4, 5), Fraction(s)) for s in ("0.4", "0.6", "0.8")),
     ),
 )
 CURVES = tuple(curve for panel in PANELS for curve in panel.curves)
@@ -299,9 +286,9 @@ def run_study(
     Args:
       study: what to run.
       threads: how many threads share the methods.
-      progress: called after each block with the number of steps made so far and that of all parts.
-      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
-      simulate_lanes: runs a plan elsewhere (on a cluster); by default it is run here.
+      progress: called after each block.
+      run: a directory whose checkpoint it goes on from, and where it leaves one.
+      simulate_lanes: runs a plan elsewhere (on a cluster).
     """
     plans = [study.plan, *study.longer]
     elsewhere = [] if simulate_lanes is None else [simulate_lanes(plan) for plan in plans]
