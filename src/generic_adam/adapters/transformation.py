@@ -269,16 +269,13 @@ def _of_rss(settings: dict[str, Any]) -> Algorithm:
 
 def _of_generic_adam(settings: dict[str, Any]) -> Algorithm:
     """The transformation of `generic_adam.optax`, with its learning rate inside or after it."""
-    sequences = settings["running"].schedules
-    beta, theta, eps = sequences["beta"], sequences["theta"], sequences["eps"]
-    corrected = bool(settings["bias_correction"])
-    method = adam(lr=sequences.get("alpha", 1), beta=beta, theta=theta, bias_correction=corrected)
+    sequences = settings["self"].schedules
     return Algorithm(
-        method,
+        Method(sequences["alpha"], sequences["beta"], sequences["theta"]),
         initial_v=float(settings["initial_v"]),
-        eps=eps * sqrt(bias_correction(theta)) if corrected else eps,
+        eps=sequences["eps"],
         label="GenericAdam",
-        source="generic_adam" if "alpha" in sequences else "",
+        source="generic_adam" if _closure(settings["move"])["sign"] < 0 else "",
     )
 
 
@@ -287,5 +284,5 @@ _PRECONDITIONERS = {
     "scale_by_amsgrad": _of_amsgrad,
     "scale_by_rms": _of_rms,
     "scale_by_rss": _of_rss,
-    "_transformation": _of_generic_adam,
+    "RunningSchedules": _of_generic_adam,
 }

@@ -85,14 +85,12 @@ DUCHI = (
 REDDI = 'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018'
 
 
-def corrected(rate: ScheduleLike, beta: ScheduleLike, theta: ScheduleLike) -> Schedule:
+def corrected(rate: Schedule, beta: Schedule, theta: Schedule) -> Schedule:
     r"""Kingma and Ba's bias correction as a learning rate, exact for any schedules.
 
     .. math:: \mathrm{lr}_t \sqrt{1 - \prod_{i \le t} \theta_i} \big/ \left(1 - \prod_{i \le t} \beta_i\right)
     """
-    # Read first, so that a message is about beta and not about a product of betas.
-    momentum, second_moment = read_sequence("beta", beta), read_sequence("theta", theta)
-    return read_schedule("lr", rate) * sqrt(correction_factor(second_moment)) / correction_factor(momentum)
+    return rate * sqrt(correction_factor(theta)) / correction_factor(beta)
 
 
 def corrected_eps(eps: ScheduleLike, theta: ScheduleLike) -> Schedule:
@@ -117,7 +115,10 @@ def adam(
     The correction is part of alpha_t; without it alpha_t = lr_t. Adam's own epsilon is left out: in Generic
     Adam epsilon is the start value of v.
     """
-    return Method(corrected(lr, beta, theta) if bias_correction else read_schedule("lr", lr), beta, theta)
+    rate = read_schedule("lr", lr)
+    if bias_correction:  # read first, so that a message is about beta and not about a product of betas
+        rate = corrected(rate, read_sequence("beta", beta), read_sequence("theta", theta))
+    return Method(rate, beta, theta)
 
 
 @listed(f"{ZOU}, corollary on powers of t")

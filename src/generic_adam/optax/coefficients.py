@@ -5,27 +5,28 @@ exact for any weights or factors, at one addition a step, for ever.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jax.typing import ArrayLike
 
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
+from generic_adam.methods.catalogue import corrected, corrected_eps
 from generic_adam.methods.method import check_sequence
+from generic_adam.optax.leaves import map_leaves
 from generic_adam.optax.schedule import (
-    Given,
-    Moment,
+    Counted,
     Number,
     OptaxSchedule,
-    Recursion,
+    Running,
     closed_form,
     evaluate,
-    from_table,
-    has_closed_form,
     moment_after,
     schedule_of,
 )
@@ -46,28 +47,19 @@ class RunningSum(NamedTuple):
     high: jax.Array
     low: jax.Array
 
-    def plus(self, increment: ArrayLike) -> "RunningSum":
-        """The sum with one more term, by Knuth's error-free addition."""
-        term = self.low + increment
-        high = self.high + term
-        part = high - self.high
-        low = (self.high - (high - part)) + (term - part)
+    def plus(self, increment: ArrayLike, unit: float = 1.0) -> "RunningSum":
+        """The sum, counted in a new unit, with one more term, by Knuth's error-free addition."""
+        before, term = self.high * unit, self.low * unit + increment
+        high = before + term
+        part = high - before
+        low = (before - (high - part)) + (term - part)
         return RunningSum(high, jnp.where(jnp.isfinite(low), low, 0))
-
-    def times(self, factor: float) -> "RunningSum":
-        """The sum in other units."""
-        return RunningSum(self.high * factor, self.low * factor)
 
 
 def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
-    """The schedule of alpha, beta, theta or eps; a JAX array is a number for every t, known only when traced.
+    """The schedule of "alpha", "beta", "theta" or "eps", checked as a method's is.
 
-    Args:
-        name: "alpha", "beta", "theta" or "eps".
-        value: whatever may stand for it.
-
-    Returns:
-        The schedule, checked as a method's is; an array is taken as it is.
+    A JAX array is a number for every t that may be known only when traced, and is taken as it is.
 
     Raises:
         OptimizerError: the value cannot be read.
@@ -76,7 +68,7 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
     if isinstance(value, jax.Array | np.ndarray):
         if value.shape != ():
             raise OptimizerError(f"{name}: expected one number, got an array of shape {value.shape}")
-        return tree.Opaque(Given(jnp.asarray(value)), "given array")
+        return tree.Opaque(Counted(lambda _count: jnp.asarray(value)), "given array")
     try:
         schedule = schedule_of(value)
         if name == "eps":
@@ -96,51 +88,79 @@ def check_not_negative(**values: object) -> None:
 
 
 class RunningSchedules:
-    """Several schedules that are evaluated at every step t = 1, 2, 3, ... in turn.
+    """What the steps t = 1, 2, 3, ... need of their sequences, each checked, and the running sums inside them.
+
+    1 - beta_t and 1 - theta_t come from schedules of their own, so that they keep all their digits; the bias
+    correction is a part of alpha_t and of eps, as in every algorithm here.
 
     Args:
-        schedules: by the names under which their values are wanted.
+        alpha: the learning rate.
+        beta: the momentum parameter.
+        theta: the second-moment parameter.
+        eps: what is added to the root.
+        bias_correction: whether alpha and eps are to carry Kingma and Ba's correction.
     """
 
-    def __init__(self, schedules: Mapping[str, Schedule]) -> None:
-        self.schedules = dict(schedules)
-        found = dict.fromkeys(node for one in self.schedules.values() for node in _recursions(one))
-        self._recursions = tuple(found)
+    def __init__(
+        self,
+        alpha: CoefficientLike,
+        beta: CoefficientLike,
+        theta: CoefficientLike,
+        eps: CoefficientLike,
+        *,
+        bias_correction: bool = False,
+    ) -> None:
+        given = {"alpha": alpha, "beta": beta, "theta": theta, "eps": eps}
+        self.schedules = {name: as_coefficient(name, value) for name, value in given.items()}
+        rate, momentum, second_moment, offset = self.schedules.values()
+        if bias_correction:
+            self.schedules["alpha"] = corrected(rate, momentum, second_moment)
+            self.schedules["eps"] = corrected_eps(offset, second_moment)
+        self.schedules |= {
+            "one_minus_beta": 1 - momentum,
+            "one_minus_theta": 1 - second_moment,
+            "t": tree.Time(),
+        }
+        self._running = tuple(dict.fromkeys(n for one in self.schedules.values() for n in _running_sums(one)))
 
     def start(self) -> tuple[RunningSum, ...]:
-        """The sums before the first step."""
-        return tuple(_start(node) for node in self._recursions)
+        """The sums before the first step: W_0, and 0 for 1 minus a product."""
+        firsts = (float(n.initial) if isinstance(n, tree.WeightShare) else 0.0 for n in self._running)
+        dtype = jnp.result_type(float)
+        return tuple(RunningSum(jnp.asarray(one, dtype), jnp.asarray(0.0, dtype)) for one in firsts)
 
-    def advance(
-        self, count: ArrayLike, sums: tuple[RunningSum, ...]
-    ) -> tuple[dict[str, Number], tuple[RunningSum, ...]]:
-        """The values at t = count + 1.
+    def transformation(
+        self, init: optax.TransformInitFn, move: Callable[..., tuple[Any, ...]]
+    ) -> optax.GradientTransformationExtraArgs:
+        """The transformation that moves each leaf by itself.
 
         Args:
-            count: the steps taken before this one.
-            sums: as they were after those steps.
-
-        Returns:
-            The values by name, and the sums after this step.
+            init: the parameters -> the state before the first step, a NamedTuple of count, moments and sums.
+            move: (numbers by name, gradient, *moments) -> (update, *new moments), for one leaf.
         """
-        values: dict[Recursion, Number] = {}
 
-        def recursion(node: Recursion, moment: Moment) -> Number:
-            closed = closed_form(node, moment)
-            if closed is not None:
-                return closed
-            if moment is not now:  # inside a period, where t starts anew
-                return from_table(node, moment)
-            return 1 - values[_key(node)] if isinstance(node, tree.WeightedTheta) else values[node]
+        def update(
+            updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
+        ) -> tuple[optax.Updates, Any]:
+            del params, extra_args
+            numbers, sums = self._advance(state.count, state.sums)
+            moved, *moments = map_leaves(partial(move, numbers), updates, *state[1:-1])
+            return moved, type(state)(optax.safe_increment(state.count), *moments, sums)
 
-        now = moment_after(count, recursion)
-        following: list[RunningSum] = []
-        for node, total in zip(self._recursions, sums, strict=True):
+        return optax.GradientTransformationExtraArgs(init, update)
+
+    def _advance(
+        self, count: ArrayLike, sums: tuple[RunningSum, ...]
+    ) -> tuple[dict[str, Number], tuple[RunningSum, ...]]:
+        """The values by name at t = count + 1, and the sums after this step."""
+        values: dict[Running, Number] = {}
+        now, following = moment_after(count, values), []
+        for node, total in zip(self._running, sums, strict=True):
             if isinstance(node, tree.WeightShare):
                 # In units of rho^t, so that weights c_t rho^t cannot overflow.
                 log_rho, rest = split_geometric(node.weights)
                 weight = evaluate(rest, now)
-                following.append(total.times(math.exp(-log_rho)).plus(weight))
+                following.append(total.plus(weight, math.exp(-log_rho)))
                 values[node] = weight / following[-1].high
             else:
                 # 1 - P_t = (1 - P_{t-1}) + (1 - theta_t) P_{t-1}: positive terms only, and nothing cancels.
@@ -150,29 +170,18 @@ class RunningSchedules:
         return {name: evaluate(one, now) for name, one in self.schedules.items()}, tuple(following)
 
 
-def _recursions(node: Schedule) -> Iterator[tree.WeightShare | tree.BiasCorrection]:
-    """The running sums an expression needs, those inside others first."""
-    if isinstance(node, tree.Periodic):
+def _running_sums(node: Schedule) -> Iterator[Running]:
+    """The running sums that an expression needs and no closed form gives, those inside others first."""
+    if isinstance(node, tree.Periodic):  # where t starts anew, and a table serves
         return
-    if isinstance(node, tree.WeightedTheta | tree.WeightShare):
-        inner: tuple[Schedule, ...] = (split_geometric(node.weights)[1],)
+    if isinstance(node, tree.WeightedTheta):
+        node = node.complement
+    inner = node.children
+    if isinstance(node, tree.WeightShare):
+        inner = (split_geometric(node.weights)[1],)
     elif isinstance(node, tree.BiasCorrection):
         inner = (node.factor.complement,)
-    else:
-        inner = node.children
     for part in inner:
-        yield from _recursions(part)
-    if isinstance(node, tree.WeightedTheta | tree.WeightShare | tree.BiasCorrection) and not has_closed_form(
-        node
-    ):
-        yield _key(node)
-
-
-def _key(node: Recursion) -> tree.WeightShare | tree.BiasCorrection:
-    """The node that stands for a running sum: theta_t and 1 - theta_t share theirs."""
-    return tree.WeightShare(node.weights, node.initial) if isinstance(node, tree.WeightedTheta) else node
-
-
-def _start(node: tree.WeightShare | tree.BiasCorrection) -> RunningSum:
-    initial = float(node.initial) if isinstance(node, tree.WeightShare) else 0.0
-    return RunningSum(*(jnp.asarray(x, jnp.result_type(float)) for x in (initial, 0.0)))
+        yield from _running_sums(part)
+    if isinstance(node, tree.WeightShare | tree.BiasCorrection) and closed_form(node) is None:
+        yield node

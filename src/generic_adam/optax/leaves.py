@@ -1,65 +1,40 @@
 """The leaves of a pytree: one pass over them with several results, arithmetic that is safe in every dtype."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
 from generic_adam.errors import OptimizerError
-from generic_adam.schedules import Schedule
 
 PyTree = Any
 
 
-class Factor(NamedTuple):
-    """A decay factor and its complement, each from its own schedule: 1 - theta_t keeps all its digits.
+def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name: str) -> jax.Array:
+    """factor * mean + (1 - factor) * value with the factor beta_t or theta_t, at the rate that is asked for.
 
-    Attributes:
-        value: beta_t or theta_t.
-        complement: 1 - beta_t or 1 - theta_t.
+    In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula
+    v would forget too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the
+    value times the complement, which has all its digits from its own schedule. Below 1/2 that would cancel,
+    and the plain formula serves.
     """
-
-    value: ArrayLike
-    complement: ArrayLike
-
-    def average(self, mean: jax.Array, value: jax.Array) -> jax.Array:
-        """The moving average: factor * mean + (1 - factor) * value, at the rate that is asked for.
-
-        In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula
-        v would forget too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the
-        value times the complement, which has all its digits. Below 1/2 that would cancel, and the plain
-        formula serves.
-        """
-        real = real_dtype(mean.dtype)
-        weight = jnp.asarray(self.complement, real)
-        if isinstance(self.value, int | float):  # a number for every t: one of the two is compiled
-            if self.value >= 0.5:
-                return mean + weight * (value - mean)
-            return jnp.asarray(self.value, real) * mean + weight * value
-        decay = jnp.asarray(self.value, real)
-        slow = decay >= 0.5
-        return jnp.where(slow, 1, decay) * mean + weight * (value - jnp.where(slow, 1, 0).astype(real) * mean)
+    factor, weight = (
+        jnp.asarray(numbers[key], real_dtype(mean.dtype)) for key in (name, f"one_minus_{name}")
+    )
+    slow = factor >= 0.5
+    return jnp.where(slow, 1, factor) * mean + weight * (value - slow.astype(factor.dtype) * mean)
 
 
 def next_moments(
     gradient: jax.Array, m: jax.Array, v: jax.Array, numbers: Mapping[str, Any]
 ) -> tuple[jax.Array, jax.Array]:
     """m_t and v_t from m_{t-1}, v_{t-1}, g_t and a step's numbers, in the wider of the dtypes of v and g."""
-    beta = Factor(numbers["beta"], numbers["one_minus_beta"])
-    theta = Factor(numbers["theta"], numbers["one_minus_theta"])
-    g = gradient.astype(_wider(gradient.dtype, v.dtype))
-    if jnp.iscomplexobj(g):
-        held = held_in_range(g)
-        square = squared(held)
-    else:  # as `held_in_range`, with less arithmetic: v_t alone says what is not finite
-        limit = _largest_root(g.dtype, 2)
-        held = jnp.clip(g, -limit, limit)
-        square = jnp.minimum(g * g, limit**2) + 0 * g
+    g = held_in_range(gradient.astype(_wider(gradient.dtype, v.dtype)))
     return (
-        beta.average(m.astype(g.dtype), held),
-        theta.average(v.astype(real_dtype(g.dtype)), square),
+        averaged(m.astype(g.dtype), g, numbers, "beta"),
+        averaged(v.astype(real_dtype(g.dtype)), squared(g), numbers, "theta"),
     )
 
 
@@ -69,18 +44,15 @@ def held_in_range(gradient: jax.Array) -> jax.Array:
     In float32 that is 1.3e19. A larger coordinate moves as one of that size does, by about alpha_t, since
     m_t / sqrt(v_t) does not depend on the scale. What is not finite becomes nan, for the caller to see.
     """
-    if jnp.iscomplexobj(gradient):
-        return jax.lax.complex(*(_clipped(part, 4) for part in (jnp.real(gradient), jnp.imag(gradient))))
-    return _clipped(gradient, 2)
+    limit = (float(jnp.finfo(gradient.dtype).max) / (4 if jnp.iscomplexobj(gradient) else 2)) ** 0.5
+    return cut(gradient, limit) + 0 * gradient  # 0 times infinity is nan
 
 
-def _clipped(values: jax.Array, share: int) -> jax.Array:
-    limit = _largest_root(values.dtype, share)
-    return jnp.clip(values, -limit, limit) + 0 * values  # 0 times infinity is nan
-
-
-def _largest_root(dtype: DTypeLike, share: int) -> float:
-    return float(jnp.finfo(dtype).max / share) ** 0.5
+def cut(value: jax.Array, limit: float) -> jax.Array:
+    """The value with its real and imaginary parts held between -limit and limit."""
+    if jnp.iscomplexobj(value):
+        return jax.lax.complex(*(jnp.clip(part, -limit, limit) for part in (value.real, value.imag)))
+    return jnp.clip(value, -limit, limit)
 
 
 def squared(gradient: jax.Array) -> jax.Array:
@@ -89,37 +61,17 @@ def squared(gradient: jax.Array) -> jax.Array:
     return square + jnp.imag(gradient) ** 2 if jnp.iscomplexobj(gradient) else square
 
 
-def quotient_of_root(eps: Schedule) -> Callable[[jax.Array, jax.Array, jax.Array], jax.Array]:
-    """(m, v, offset) -> m / (sqrt(v) + offset), guarded against 0 / 0 only where eps may be 0."""
-    smallest = eps.constant_value
-    return _over_positive if smallest is not None and smallest > 1e-30 else _over_guarded
-
-
-def _over_guarded(m: jax.Array, v: jax.Array, offset: jax.Array) -> jax.Array:
-    return quotient(m, root(v) + offset)
-
-
-@jax.custom_jvp
-def _over_positive(m: jax.Array, v: jax.Array, offset: jax.Array) -> jax.Array:
-    return m / (jnp.sqrt(v) + offset)
-
-
-@_over_positive.defjvp
-def _over_positive_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
-    # The root's derivative at 0 is infinite; the guarded form has 0 there, so that gradients flow.
-    return jax.jvp(_over_guarded, primals, tangents)
-
-
 def quotient(numerator: jax.Array, denominator: jax.Array) -> jax.Array:
     """The quotient, and 0 where the denominator is 0: a coordinate with v_t = 0 does not move."""
     zero = denominator == 0
     return jnp.where(zero, 0, numerator / jnp.where(zero, 1, denominator))
 
 
-def root(value: jax.Array) -> jax.Array:
-    """The square root, with derivative 0 (not infinity) at 0, so that gradients flow through an update."""
+def root(value: jax.Array, power: ArrayLike | None = None) -> jax.Array:
+    """The square root, or a power; its derivative at 0 is 0 and not infinity, so that gradients flow."""
     zero = value == 0
-    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, value)))
+    base = jnp.where(zero, 1, value)
+    return jnp.where(zero, 0, jnp.sqrt(base) if power is None else base ** jnp.asarray(power, value.dtype))
 
 
 def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:

@@ -2,13 +2,13 @@ r"""Schedules as functions that JAX can trace: one rule for each node, and runni
 
 theta_t = W_{t-1} / W_t and 1 - prod theta_i are defined by recursions, which a function of t cannot run.
 Where they have a closed form it is used. Elsewhere the first `TABLE` values come from `Schedule.values`, and
-from there on the sums are continued by the Euler-Maclaurin formula with Gauss-Legendre quadrature. Inside a
+from there on the sums are continued by the Euler-Maclaurin formula and kept as polynomials. Inside a
 transformation, where there is a state, `coefficients` runs the recursion itself.
 """
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,26 +19,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
+from numpy.polynomial.chebyshev import chebfit, chebpts1
 
 from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
-from generic_adam.schedules.evaluate import log_of, split_geometric
+from generic_adam.schedules.evaluate import decay_of, log_of, split_geometric
+from generic_adam.schedules.sums import end_correction, gauss_legendre
 
 TABLE = 2**17
 """How many steps of a running sum are tabulated: t = 1, ..., 131,072."""
 
-LAST = 2**31
-"""The largest t that Optax counts to (its int32 count stays at 2^31 - 1)."""
-
-# Over [a, 2a] a function with its singularity at 0, as t^p (log t)^q, is integrated by n nodes to 5.8^(-2n).
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_CHECK_NODES, _CHECK_WEIGHTS = np.polynomial.legendre.leggauss(12)
+_STARTS = TABLE * 2.0 ** np.arange(14)
+"""Where the stretches [a, 2a] begin that reach to 2^31, the largest t that Optax counts to."""
+# Over [a, 2a] a function with its singularity at 0, as t^p (log t)^q, is a polynomial of degree n to 5.8^-n.
+_DEGREE = 20
 _AGREEMENT = 1e-13
 
 _ONE = tree.Constant(Fraction(1))
 
 Number = jax.Array | float
-Recursion = tree.WeightedTheta | tree.WeightShare | tree.BiasCorrection
+Running = tree.WeightShare | tree.BiasCorrection
+"""The nodes that are defined by a running sum or product; theta_t from weights is 1 minus its share."""
 
 
 class Moment(NamedTuple):
@@ -48,22 +49,22 @@ class Moment(NamedTuple):
         count: the steps taken before it, t - 1, as a whole number: thresholds and periods are exact at any t.
         time: t as a float of the default precision. In float32 it is exact up to 2^24 = 16,777,216 and within
             6e-8 of t, relatively, from there on.
-        recursion: (node, moment) -> the value of a node that is defined by a running sum or product.
+        running: the values of running sums and products that a state carries.
     """
 
     count: jax.Array
     time: jax.Array
-    recursion: Callable[[Any, Any], Number]
+    running: Mapping[Running, Number]
 
 
-def moment_after(count: ArrayLike, recursion: Callable[[Any, Moment], Number]) -> Moment:
+def moment_after(count: ArrayLike, running: Mapping[Running, Number]) -> Moment:
     """The moment t = count + 1: the one place where Optax's counting from 0 meets the paper's from 1."""
     whole = jnp.asarray(count)
-    return Moment(whole, whole.astype(jnp.result_type(float)) + 1, recursion)
+    return Moment(whole, whole.astype(jnp.result_type(float)) + 1, running)
 
 
 class Counted:
-    """A schedule of Optax's, which counts from 0, as a function of t = 1, 2, 3, ..."""
+    """A function of Optax's count, 0 first, as a function of t = 1, 2, 3, ..."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -71,17 +72,6 @@ class Counted:
     def __call__(self, t: ArrayLike) -> Any:
         """f(t - 1)."""
         return self.function(t - 1)
-
-
-class Given:
-    """A number that is known only while JAX traces, such as an injected hyperparameter, for every t."""
-
-    def __init__(self, value: jax.Array) -> None:
-        self.value = value
-
-    def __call__(self, _t: ArrayLike) -> jax.Array:
-        """The number."""
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -96,7 +86,7 @@ class OptaxSchedule:
 
     def __call__(self, count: ArrayLike) -> jax.Array:
         """u_t at t = count + 1, in JAX's default precision."""
-        moment = moment_after(count, from_table)
+        moment = moment_after(count, {})
         value = jnp.asarray(evaluate(self.schedule, moment), moment.time.dtype)
         return jnp.broadcast_to(value, moment.time.shape)
 
@@ -145,22 +135,13 @@ def schedule_of(value: ScheduleLike | OptaxSchedule) -> Schedule:
 
 
 def evaluate(node: Schedule, moment: Moment) -> Number:
-    """u_t at a moment, as operations of jax.numpy.
-
-    Args:
-        node: the schedule.
-        moment: when.
-
-    Returns:
-        u_t: a Python number where the schedule is constant, else an array like moment.time.
+    """u_t at a moment, as operations of jax.numpy: a Python number where the schedule is constant.
 
     Raises:
         ScheduleError: the schedule holds a Python callable that JAX cannot trace.
     """
     constant = node.constant_value
-    if constant is not None:
-        return constant
-    return TRACED[type(node)](node, moment)
+    return TRACED[type(node)](node, moment) if constant is None else constant
 
 
 Rule = Callable[[Any, Moment], Number]
@@ -172,14 +153,14 @@ def _of_two(operation: Callable[[Any, Any], Any]) -> Rule:
     return lambda node, moment: operation(evaluate(node.left, moment), evaluate(node.right, moment))
 
 
-def _exponent_of_constant(node: tree.Power, moment: Moment) -> Number | None:
+def _exponent_of_constant(node: Schedule, moment: Moment) -> Number | None:
     """The exponent y log(b) of b^y with a number b > 0, whose logarithm is that of the exact base.
 
     In float32 the t-th power of a rounded 0.999 drifts.
     """
-    if not (isinstance(node.left, tree.Constant) and node.left.value > 0):
-        return None
-    return log_of(node.left.value) * evaluate(node.right, moment)
+    if isinstance(node, tree.Power) and isinstance(node.left, tree.Constant) and node.left.value > 0:
+        return log_of(node.left.value) * evaluate(node.right, moment)
+    return None
 
 
 def _power(node: tree.Power, moment: Moment) -> Number:
@@ -189,11 +170,8 @@ def _power(node: tree.Power, moment: Moment) -> Number:
 
 def _subtract(node: tree.Subtract, moment: Moment) -> Number:
     # 1 - 0.999^t, as people write the bias correction: the difference would keep four digits in float32.
-    if node.left == _ONE and isinstance(node.right, tree.Power):
-        exponent = _exponent_of_constant(node.right, moment)
-        if exponent is not None:
-            return -jnp.expm1(exponent)
-    return _of_two(operator.sub)(node, moment)
+    exponent = _exponent_of_constant(node.right, moment) if node.left == _ONE else None
+    return _of_two(operator.sub)(node, moment) if exponent is None else -jnp.expm1(exponent)
 
 
 def _join(node: tree.Join, moment: Moment) -> Number:
@@ -205,184 +183,125 @@ def _join(node: tree.Join, moment: Moment) -> Number:
 
 
 def _opaque(node: tree.Opaque, moment: Moment) -> Number:
-    """A user's function of t: as it is where t is known, else traced."""
-    if isinstance(node.function, Given):
-        return node.function.value
-    if not isinstance(moment.count, Tracer):
-        whole = np.asarray(moment.count)
-        return jnp.asarray(
-            np.reshape([node(int(c) + 1) for c in whole.ravel()], whole.shape), moment.time.dtype
-        )
+    """A user's function of t, as it is where t is known, else traced; one of Optax's count by that."""
+    function, shape, dtype = node.function, moment.time.shape, moment.time.dtype
+    if not isinstance(function, Counted) and not isinstance(moment.count, Tracer):
+        return jnp.asarray([node(int(c) + 1) for c in np.ravel(moment.count)], dtype).reshape(shape)
     try:
-        counted = isinstance(node.function, Counted)
-        value = node.function.function(moment.count) if counted else node.function(moment.time)
-        result = jnp.asarray(value, moment.time.dtype)
+        value = function.function(moment.count) if isinstance(function, Counted) else function(moment.time)
+        result = jnp.asarray(value, dtype)
     except Exception as error:
         raise ScheduleError(
             f"{node} cannot be traced by JAX ({type(error).__name__}): "
             "write it as text, or with jax.numpy operations on t and without `if`, math or numpy"
         ) from error
-    if result.shape not in {(), moment.time.shape}:
+    if result.shape not in {(), shape}:
         raise ScheduleError(
             f"{node} returned an array of shape {result.shape}; expected one number for each t"
         )
     return result
 
 
-def _recursive(node: Recursion, moment: Moment) -> Number:
-    return moment.recursion(node, moment)
+def _running(node: Running, moment: Moment) -> Number:
+    """By a closed form, from the state, or from the table, whose range `as_optax_schedule` tells."""
+    closed = closed_form(node)
+    if closed is not None:
+        return closed(moment.time)
+    return moment.running[node] if node in moment.running else _tabulated(node, moment)
 
 
-TRACED |= {
-    tree.Constant: lambda node, _moment: float(node.value),
-    tree.Time: lambda _node, moment: moment.time,
-    tree.Add: _of_two(operator.add),
-    tree.Subtract: _subtract,
-    tree.Multiply: _of_two(operator.mul),
-    tree.Divide: _of_two(operator.truediv),
-    tree.Power: _power,
-    tree.Maximum: _of_two(jnp.maximum),
-    tree.Minimum: _of_two(jnp.minimum),
-    tree.Negate: lambda node, moment: -evaluate(node.operand, moment),
-    tree.Function: lambda node, moment: getattr(jnp, node.name)(evaluate(node.argument, moment)),
-    tree.Join: _join,
-    tree.Bounded: lambda node, moment: evaluate(node.operand, moment),
-    tree.Periodic: lambda node, moment: evaluate(
-        node.body, moment_after(moment.count % node.period, moment.recursion)
-    ),
-    tree.WeightedTheta: _recursive,
-    tree.WeightShare: _recursive,
-    tree.BiasCorrection: _recursive,
-    tree.Opaque: _opaque,
-}
+TRACED.declare(
+    {
+        tree.Constant: lambda node, _moment: float(node.value),
+        tree.Time: lambda _node, moment: moment.time,
+        tree.Add: _of_two(operator.add),
+        tree.Subtract: _subtract,
+        tree.Multiply: _of_two(operator.mul),
+        tree.Divide: _of_two(operator.truediv),
+        tree.Power: _power,
+        tree.Maximum: _of_two(jnp.maximum),
+        tree.Minimum: _of_two(jnp.minimum),
+        tree.Negate: lambda node, moment: -evaluate(node.operand, moment),
+        tree.Function: lambda node, moment: getattr(jnp, node.name)(evaluate(node.argument, moment)),
+        tree.Join: _join,
+        tree.Bounded: lambda node, moment: evaluate(node.operand, moment),
+        # t starts anew, so that sums of the state are those of another t
+        tree.Periodic: lambda node, moment: evaluate(node.body, moment_after(moment.count % node.period, {})),
+        tree.WeightedTheta: lambda node, moment: 1 - evaluate(node.complement, moment),
+        tree.WeightShare: _running,
+        tree.BiasCorrection: _running,
+        tree.Opaque: _opaque,
+    }
+)
 
 
-def closed_form(node: Recursion, moment: Moment) -> Number | None:
-    r"""The value where the running sum is geometric: a constant factor, or weights w_t = c rho^t.
+def closed_form(node: Running) -> Callable[[jax.Array], jax.Array] | None:
+    r"""The value as a function of t where the running sum is geometric, else None.
 
     .. math::
         1 - \prod_{i \le t} \theta = -\operatorname{expm1}(t \log \theta), \qquad
         \frac{w_t}{W_t} = \frac{c}{W_0 \rho^{-t} + c (1 - \rho^{-t}) / (1 - \rho^{-1})}
 
-    Args:
-        node: the recursion.
-        moment: when.
-
-    Returns:
-        Its value, or None where the sum is of another form.
+    for a constant factor theta, and for weights w_t = c rho^t.
     """
-    if not has_closed_form(node):
-        return None
     if isinstance(node, tree.BiasCorrection):
-        missing = node.factor.complement(1)
-        return -jnp.expm1(math.log1p(-missing) * moment.time) if missing < 1 else 1.0
+        decay = decay_of(node)
+        return None if decay is None else lambda time: -jnp.expm1(-decay * time)
     log_rho, rest = split_geometric(node.weights)
-    weight = rest(1)
+    weight, initial = rest.constant_value, float(node.initial)
+    if weight is None:
+        return None
     if log_rho == 0:
-        share = weight / (float(node.initial) + weight * moment.time)
-    else:
-        decay = -log_rho * moment.time
-        share = weight / (
-            float(node.initial) * jnp.exp(decay) + weight * (jnp.expm1(decay) / math.expm1(-log_rho))
-        )
-    return 1 - share if isinstance(node, tree.WeightedTheta) else share
+        return lambda time: weight / (initial + weight * time)
+    scale = weight / math.expm1(-log_rho)
+    return lambda time: weight / (initial * jnp.exp(-log_rho * time) + scale * jnp.expm1(-log_rho * time))
 
 
-def has_closed_form(node: Recursion) -> bool:
-    """Whether `closed_form` knows the value."""
-    if isinstance(node, tree.BiasCorrection):
-        return node.factor.complement.is_constant
-    return split_geometric(node.weights)[1].is_constant
-
-
-def from_table(node: Recursion, moment: Moment) -> Number:
-    """The value at any moment, by the closed form or the table; `as_optax_schedule` tells the range."""
-    closed = closed_form(node, moment)
-    if closed is not None:
-        return closed
-    if isinstance(node, tree.WeightedTheta):
-        return 1 - from_table(tree.WeightShare(node.weights, node.initial), moment)
-    table = _tabulate(node)
-    index = jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)
-    tabulated = jnp.asarray(table.values, moment.time.dtype)[index]
-    return jnp.where(moment.time <= TABLE, tabulated, _continued(node, table, moment))
-
-
-class _Table(NamedTuple):
-    """The beginning of a recursion, and what its sum is at TABLE, 2 TABLE, 4 TABLE, ...
-
-    Attributes:
-        values: the values at t = 1, ..., TABLE.
-        edges: the t at which sums are known.
-        sums: W_t or log prod theta_i at the edges.
-    """
-
-    values: FloatArray
-    edges: FloatArray
-    sums: FloatArray
+def _tabulated(node: Running, moment: Moment) -> jax.Array:
+    time = moment.time
+    values, polynomials, starts = (jnp.asarray(array, time.dtype) for array in (*_table(node), _STARTS))
+    early = values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)]
+    stretch = jnp.maximum(jnp.searchsorted(starts, time) - 1, 0)
+    angle = jnp.arccos(jnp.clip(2 * time / starts[stretch] - 3, -1, 1))  # [a, 2a] as [-1, 1]
+    waves = jnp.cos(angle[..., None] * jnp.arange(_DEGREE + 1, dtype=time.dtype))
+    return jnp.where(time <= TABLE, early, jnp.sum(polynomials[stretch] * waves, axis=-1))
 
 
 @lru_cache(maxsize=64)
-def _tabulate(node: tree.WeightShare | tree.BiasCorrection) -> _Table:
-    values = node.values(1, TABLE + 1)
-    summand = _summand(node)
-    edges, sums = [float(TABLE)], [_sum_at_table_end(node, values)]
-    if summand.accepts_real_times and math.isfinite(float(summand.at(float(TABLE)))):
-        while edges[-1] < LAST:
-            start, end = edges[-1], 2 * edges[-1]
-            increment = _increment(summand, start, end, _NODES, _WEIGHTS)
-            check = _increment(summand, start, end, _CHECK_NODES, _CHECK_WEIGHTS)
-            # Two quadratures that differ mean a kink, a jump or an oscillation, where the formula is wrong.
-            if not abs(increment - check) <= _AGREEMENT * abs(increment):
-                break
-            edges.append(end)
-            sums.append(sums[-1] + increment)
-    return _Table(values, np.array(edges), np.array(sums))
-
-
-def _summand(node: tree.WeightShare | tree.BiasCorrection) -> Schedule:
-    """w_t, or log theta_t from its complement."""
+def _table(node: Running) -> tuple[FloatArray, FloatArray]:
+    """u_1, ..., u_TABLE, and u over each stretch as a sum of Chebyshev polynomials: nan from the first rough one on."""
+    values, last = node.values(1, TABLE + 1), float(TABLE)
+    polynomials = np.full((len(_STARTS), _DEGREE + 1), np.nan)
     if isinstance(node, tree.WeightShare):
-        return node.weights
-    return tree.Function("log1p", -node.factor.complement)
+        summand, total = node.weights, node.weights(TABLE) / float(values[-1])
+    else:
+        summand = tree.Function("log1p", -node.factor.complement)
+        total = math.log1p(-float(values[-1])) if values[-1] < 1 else -math.inf
+        if total == -math.inf:  # the product has vanished, and factors below 1 keep it so
+            polynomials[:] = np.eye(1, _DEGREE + 1)
+            return values, polynomials
+    if not summand.accepts_real_times:
+        return values, polynomials
 
+    def sums(ends: FloatArray, nodes: int) -> FloatArray:
+        """The sums over last < i <= end: integrals from last + 1/2 to end + 1/2, corrected."""
+        points, weights = gauss_legendre(nodes)
+        half = (ends - last) / 2
+        integral = half * (summand.at(last + 0.5 + np.multiply.outer(half, 1 + points)) @ weights)
+        return integral - end_correction(summand.at, last + 0.5, ends + 0.5)
 
-def _sum_at_table_end(node: tree.WeightShare | tree.BiasCorrection, values: FloatArray) -> float:
-    if isinstance(node, tree.WeightShare):
-        return node.weights(TABLE) / float(values[-1])
-    return math.log1p(-float(values[-1])) if values[-1] < 1 else -math.inf
+    def value(x: FloatArray, nodes: int) -> FloatArray:
+        ends = last * (3 + x) / 2
+        reached = total + sums(ends, nodes)
+        return summand.at(ends) / reached if isinstance(node, tree.WeightShare) else -np.expm1(reached)
 
-
-def _increment(summand: Schedule, start: float, end: float, nodes: FloatArray, weights: FloatArray) -> float:
-    r"""The sum of u_i over start < i <= end: the integral from start + 1/2 to end + 1/2, less [u'] / 24."""
-    half = (end - start) / 2
-    integral = half * float(weights @ summand.at(start + 0.5 + half * (1 + nodes)))
-    slopes = np.diff(summand.at([end, end + 1]))[0] - np.diff(summand.at([start, start + 1]))[0]
-    return integral - float(slopes) / 24
-
-
-def _continued(node: tree.WeightShare | tree.BiasCorrection, table: _Table, moment: Moment) -> jax.Array:
-    """The value past the table by the same formula; nan where two quadratures did not agree."""
-    summand, time = _summand(node), moment.time
-
-    def at(times: jax.Array) -> Number:
-        return evaluate(summand, Moment(times - 1, times, _no_recursion))
-
-    if isinstance(node, tree.BiasCorrection) and table.values[-1] == 1:
-        return jnp.ones_like(time)  # the product has vanished, and factors below 1 keep it so
-    if len(table.edges) == 1:
-        return jnp.full_like(time, jnp.nan)
-    edges, sums = (jnp.asarray(array, time.dtype) for array in (table.edges, table.sums))
-    panel = jnp.clip(jnp.searchsorted(edges, time, side="right") - 1, 0, len(table.edges) - 2)
-    start = edges[panel]
-    half = (time - start) / 2
-    nodes, weights = (jnp.asarray(array, time.dtype) for array in (_NODES, _WEIGHTS))
-    integral = half * jnp.sum(weights * at(start[..., None] + 0.5 + half[..., None] * (1 + nodes)), axis=-1)
-    slopes = (at(time + 1) - at(time)) - (at(start + 1) - at(start))
-    total = sums[panel] + (integral - slopes / 24)
-    value = at(time) / total if isinstance(node, tree.WeightShare) else -jnp.expm1(total)
-    return jnp.where(time <= edges[-1], value, jnp.nan)
-
-
-def _no_recursion(node: Recursion, _moment: Moment) -> Number:
-    raise ScheduleError(f"{node} is not defined between whole t")
+    for stretch in range(len(_STARTS)):
+        points = chebpts1(_DEGREE + 1)
+        fine, coarse = (chebfit(points, value(points, nodes), _DEGREE) for nodes in (16, 12))
+        # Quadratures that differ, or high waves, mean a kink, a jump or an oscillation, where the formula is wrong.
+        rough = max(np.abs(fine - coarse).max(), np.abs(fine[-2:]).max())
+        if not rough <= _AGREEMENT * np.abs(fine[0]):
+            break
+        polynomials[stretch] = fine
+        total, last = total + float(sums(np.array([2 * last]), 16)[0]), 2 * last
+    return values, polynomials

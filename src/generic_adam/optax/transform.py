@@ -13,15 +13,7 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V
 from generic_adam.optax import leaves
-from generic_adam.optax.coefficients import (
-    CoefficientLike,
-    RunningSchedules,
-    RunningSum,
-    as_coefficient,
-    check_not_negative,
-)
-from generic_adam.schedules import Schedule
-from generic_adam.schedules import bias_correction as product_complement
+from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_not_negative
 
 ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
 """What a learning rate alone means: optax.adam."""
@@ -66,15 +58,8 @@ def scale_by_generic_adam(
         ...     optax.scale_by_learning_rate(optax.cosine_decay_schedule(1e-3, 10_000)),
         ... )
     """
-    return _transformation(
-        None,
-        beta,
-        theta,
-        initial_v=initial_v,
-        eps=eps,
-        bias_correction=bias_correction,
-        mu_dtype=mu_dtype,
-    )
+    running = RunningSchedules(1, beta, theta, eps, bias_correction=bias_correction)
+    return _transformation(running, 1, initial_v, mu_dtype)
 
 
 def accepts_old_name(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,9 +117,6 @@ def generic_adam(
         bias_correction: whether to correct for m_0 = v_0 = 0, by the hats above.
         mu_dtype: the dtype of m; None for that of the parameters, at least float32.
 
-    Returns:
-        A :class:`optax.GradientTransformationExtraArgs`.
-
     Raises:
         OptimizerError: beta or theta is given twice, a sequence cannot be read, initial_v or eps is
             negative, or the algorithm does something that this transformation does not.
@@ -154,7 +136,9 @@ def generic_adam(
     """
     given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps}
     given["bias_correction"] = bias_correction
-    return _transformation(**settings_of(learning_rate, ADAM, given), mu_dtype=mu_dtype)
+    chosen = settings_of(learning_rate, ADAM, given)
+    start = chosen.pop("initial_v")
+    return _transformation(RunningSchedules(**chosen), -1, start, mu_dtype)
 
 
 def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -179,63 +163,20 @@ def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, A
     return {**own, "alpha": method.alpha, "beta": method.beta, "theta": method.theta, **chosen}
 
 
-def running_schedules(
-    alpha: CoefficientLike | None,
-    beta: CoefficientLike,
-    theta: CoefficientLike,
-    eps: CoefficientLike,
-) -> dict[str, Schedule]:
-    """What a step needs of its sequences, each checked; 1 - beta and 1 - theta from schedules of their own."""
-    read = {"beta": as_coefficient("beta", beta), "theta": as_coefficient("theta", theta)}
-    read |= {f"one_minus_{name}": 1 - schedule for name, schedule in read.items()}
-    read["eps"] = as_coefficient("eps", eps)
-    return read if alpha is None else read | {"alpha": as_coefficient("alpha", alpha)}
-
-
 def _transformation(
-    alpha: CoefficientLike | None,
-    beta: CoefficientLike,
-    theta: CoefficientLike,
-    *,
-    initial_v: ArrayLike,
-    eps: CoefficientLike,
-    bias_correction: bool,
-    mu_dtype: DTypeLike | None,
+    running: RunningSchedules, sign: int, initial_v: ArrayLike, mu_dtype: DTypeLike | None
 ) -> optax.GradientTransformationExtraArgs:
-    """Algorithm 1 with the step -alpha_t m_t / sqrt(v_t), or m_t / sqrt(v_t) where alpha is None."""
-    schedules = running_schedules(alpha, beta, theta, eps)
-    divided = leaves.quotient_of_root(schedules["eps"])
-    if bias_correction:
-        schedules |= {f"{name}_correction": product_complement(schedules[name]) for name in ("beta", "theta")}
-    running = RunningSchedules(schedules)
+    """Algorithm 1 with the step sign * alpha_t m_t / (sqrt(v_t) + eps_t)."""
     check_not_negative(initial_v=initial_v)
 
     def init(params: optax.Params) -> ScaleByGenericAdamState:
-        return ScaleByGenericAdamState(
-            count=jnp.zeros([], jnp.int32),
-            mu=leaves.first_moments(params, mu_dtype),
-            nu=leaves.second_moments(params, initial_v),
-            sums=running.start(),
-        )
+        mu, nu = leaves.first_moments(params, mu_dtype), leaves.second_moments(params, initial_v)
+        return ScaleByGenericAdamState(jnp.zeros([], jnp.int32), mu, nu, running.start())
 
-    def update(
-        updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
-    ) -> tuple[optax.Updates, ScaleByGenericAdamState]:
-        del params, extra_args
-        numbers, sums = running.advance(state.count, state.sums)
-        step, offset = -numbers["alpha"] if "alpha" in numbers else 1.0, numbers["eps"]
-        if bias_correction:
-            # m / (1 - prod beta) over sqrt(v / (1 - prod theta)) + eps (Kingma and Ba), in two numbers.
-            scale = jnp.sqrt(numbers["theta_correction"])
-            step, offset = step * scale / numbers["beta_correction"], offset * scale
+    def move(numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
+        new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
+        step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
+        moved = sign * step * leaves.quotient(new_m, leaves.root(new_v) + offset)
+        return leaves.narrowed(moved, gradient.dtype), new_m.astype(m.dtype), new_v.astype(v.dtype)
 
-        def move(gradient: jax.Array, m: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
-            new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
-            direction = divided(new_m, new_v, jnp.asarray(offset, new_v.dtype))
-            moved = leaves.narrowed(jnp.asarray(step, new_v.dtype) * direction, gradient.dtype)
-            return moved, new_m.astype(m.dtype), new_v.astype(v.dtype)
-
-        moved, mu, nu = leaves.map_leaves(move, updates, state.mu, state.nu)
-        return moved, ScaleByGenericAdamState(optax.safe_increment(state.count), mu, nu, sums)
-
-    return optax.GradientTransformationExtraArgs(init, update)
+    return running.transformation(init, move)

@@ -1,0 +1,179 @@
+"""The peers that Generic Adam is compared with, as gradient transformations."""
+
+from numbers import Real
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.core import Tracer
+from jax.typing import ArrayLike, DTypeLike
+
+from generic_adam.errors import OptimizerError
+from generic_adam.methods import Method, ScheduleLike
+from generic_adam.optax import leaves
+from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_not_negative
+from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of
+
+Reduction = Literal["max", "none"]
+
+
+class PadamState(NamedTuple):
+    """What Padam remembers between steps.
+
+    Attributes:
+        count: the steps taken so far, t - 1.
+        mu: m_{t-1}.
+        nu: v_{t-1}.
+        nu_max: the largest v so far; 0 at the start.
+        sums: the running sums of schedules that are defined by a recursion.
+    """
+
+    count: ArrayLike
+    mu: optax.Updates
+    nu: optax.Updates
+    nu_max: optax.Updates
+    sums: tuple[RunningSum, ...]
+
+
+@accepts_old_name
+def padam(
+    learning_rate: Method | CoefficientLike,
+    beta: CoefficientLike | None = None,
+    theta: CoefficientLike | None = None,
+    *,
+    partial: float | jax.Array = 0.125,
+    initial_v: ArrayLike = PAPERS["initial_v"],
+    eps: CoefficientLike = PAPERS["eps"],
+    mu_dtype: DTypeLike | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    r"""Padam: Generic Adam with a power of the running maximum of v_t in place of the root.
+
+    .. math::
+        \hat v_t &= \max(\hat v_{t-1}, v_t), \qquad \hat v_0 = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t / (\hat v_t^{\,p} + \text{eps})
+
+    with m_t and v_t as in :func:`generic_adam`, without bias correction. p = 1/2 is AMSGrad, in the paper's
+    order: the maximum is that of the uncorrected v_t.
+
+    p is ``partial``, 0 < p <= 1/2; its authors use 1/8. The other arguments are those of :func:`generic_adam`
+    with a method, whether one is given or not: v_0 = 1e-8, and eps, added to the power, is 1e-16.
+
+    References:
+        Chen, Zhou, Tang, Yang, Cao, Gu, "Closing the Generalization Gap of Adaptive Gradient Methods in
+        Training Deep Neural Networks", IJCAI 2020
+    """
+    if isinstance(partial, int | float) and not 0 < partial <= 0.5:
+        raise OptimizerError(f"partial is {partial}; expected 0 < partial <= 1/2")
+    check_not_negative(initial_v=initial_v)
+    chosen = settings_of(learning_rate, PAPERS, {"beta": beta, "theta": theta})
+    running = RunningSchedules(chosen["alpha"], chosen["beta"], chosen["theta"], eps)
+
+    def init(params: optax.Params) -> PadamState:
+        mu, nu = leaves.first_moments(params, mu_dtype), leaves.second_moments(params, initial_v)
+        largest = leaves.second_moments(params, 0.0)
+        return PadamState(jnp.zeros([], jnp.int32), mu, nu, largest, running.start())
+
+    def move(
+        numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array, v_max: jax.Array
+    ) -> tuple[jax.Array, ...]:
+        new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
+        new_max = jnp.maximum(v_max.astype(new_v.dtype), new_v)
+        step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
+        moved = -step * leaves.quotient(new_m, leaves.root(new_max, partial) + offset)
+        kept = (new_m.astype(m.dtype), new_v.astype(v.dtype), new_max.astype(v.dtype))
+        return leaves.narrowed(moved, gradient.dtype), *kept
+
+    return running.transformation(init, move)
+
+
+class AdaShiftState(NamedTuple):
+    """What AdaShift remembers between steps.
+
+    Attributes:
+        count: the steps taken so far, t - 1.
+        kept: the last n gradients of each leaf, oldest first, along a new first axis.
+        nu: v_{t-1}; one number a leaf where a reduction is used.
+        sums: the running sums of schedules that are defined by a recursion.
+    """
+
+    count: ArrayLike
+    kept: optax.Updates
+    nu: optax.Updates
+    sums: tuple[RunningSum, ...]
+
+
+@accepts_old_name
+def adashift(
+    learning_rate: ScheduleLike,
+    beta: float | jax.Array = 0.9,
+    theta: float | jax.Array = 0.999,
+    *,
+    keep: int | jax.Array = 10,
+    reduction: Reduction = "max",
+    eps: CoefficientLike = PAPERS["eps"],
+) -> optax.GradientTransformationExtraArgs:
+    r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
+
+    .. math::
+        m_t &= \sum_{i < n} \beta^i g_{t-i} \Big/ \sum_{i < n} \beta^i \\
+        v_t &= \theta v_{t-1} + (1 - \theta) \phi(g_{t-n}^2), \qquad v_n = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t / (\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps})
+
+    The first n steps only collect gradients: their updates are 0. Nothing ties v_t to the present gradient,
+    so the quotient has no bound: where v_t is still 0 a coordinate stays where it is, and the quotient is cut
+    at the root of the largest number of its type.
+
+    Args:
+        learning_rate: alpha_t: a number, a text, a schedule or a callable of t.
+        beta: the weight of a gradient against the next newer one, 0 <= beta < 1.
+        theta: the second-moment parameter, 0 <= theta < 1.
+        keep: n, the number of gradients kept; each costs the memory of the parameters. `init` has to
+            know it: under a jitted `optax.inject_hyperparams` it is one of the `static_args`.
+        reduction: phi, "max" for the maximum over each leaf, "none" for the identity.
+        eps: added to the root.
+
+    References:
+        Zhou, Zhang, Lu, Wang, Zhang, Yu, "AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
+        Methods", ICLR 2019
+    """
+    if isinstance(keep, int | float) and keep < 1:
+        raise OptimizerError(f"keep is {keep}; expected a whole number >= 1")
+    if reduction not in get_args(Reduction):
+        raise OptimizerError(f'reduction is {reduction!r}; expected "max" or "none"')
+    for name, value in (("beta", beta), ("theta", theta)):
+        number = isinstance(value, Real) and 0 <= value < 1
+        if not (number or isinstance(value, jax.Array | np.ndarray)):
+            raise OptimizerError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
+    running = RunningSchedules(learning_rate, beta, theta, eps)
+
+    def phi(squares: jax.Array) -> jax.Array:
+        return jnp.max(squares) if reduction == "max" and squares.size else squares
+
+    def init(params: optax.Params) -> AdaShiftState:
+        if isinstance(keep, Tracer):
+            raise OptimizerError(
+                'keep decides the shape of the state; expected static_args="keep" with inject_hyperparams'
+            )
+        zeros = leaves.first_moments(params, None)
+        kept = jax.tree.map(lambda p: jnp.broadcast_to(p, (int(keep), *p.shape)), zeros)
+        nu = jax.tree.map(lambda p: jnp.zeros_like(phi(leaves.squared(p))), zeros)
+        return AdaShiftState(jnp.zeros([], jnp.int32), kept, nu, running.start())
+
+    def move(numbers: Any, gradient: jax.Array, past: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
+        n = len(past)
+        values = {name: jnp.asarray(number, v.dtype) for name, number in numbers.items()}
+        collecting, age = values["t"] <= n, jnp.maximum(values["t"] - n, 1)
+        correction = -jnp.expm1(age * jnp.log1p(-values["one_minus_theta"]))
+        recent = jnp.concatenate([past[1:], leaves.held_in_range(gradient.astype(past.dtype))[None]])
+        powers = values["beta"] ** jnp.arange(n - 1, -1, -1, dtype=v.dtype)
+        m = jnp.tensordot((powers / powers.sum()).astype(recent.dtype), recent, axes=1)
+        new_v = jnp.where(collecting, v, leaves.averaged(v, phi(leaves.squared(past[0])), numbers, "theta"))
+        below = leaves.root(new_v / correction) + values["eps"]
+        # Nothing ties v_t to m_t: a leaf whose first gradients are 0 would move by m_t / eps.
+        direction = leaves.cut(leaves.quotient(m, below), float(jnp.finfo(v.dtype).max) ** 0.5)
+        moved = jnp.where(collecting | (new_v == 0), 0, -values["alpha"] * direction)
+        return leaves.narrowed(moved, gradient.dtype), recent, new_v
+
+    return running.transformation(init, move)
