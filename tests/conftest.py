@@ -57,7 +57,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     here = Path(__file__).parent
     if not collection_path.is_relative_to(here):
         return None
-    return True if collection_path.relative_to(here).as_posix() in LEFT_OUT else None
+    # With the folders above it, for one of them may be named on the command line.
+    relative = collection_path.relative_to(here)
+    return True if {part.as_posix() for part in (relative, *relative.parents)} & LEFT_OUT.keys() else None
 
 
 def pytest_report_header() -> list[str]:

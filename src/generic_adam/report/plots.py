@@ -83,7 +83,7 @@ def draw_check(
 
     last = checked_horizon(steps, "the last t of the plot")
     with house_style():
-        figure = Figure(figsize=(4.6, 9.6) if is_tall else (11.0, 3.9))
+        figure = Figure(figsize=(4.6, 9.6) if is_tall else (9.4, 3.8))
         panels = figure.subplots(*((3, 1) if is_tall else (1, 3)))
         for index, (label, method) in enumerate(methods.items()):
             _draw_method(panels, label, method, PALETTE[index % len(PALETTE)], last, problem)
