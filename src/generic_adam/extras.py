@@ -5,34 +5,22 @@ from contextlib import contextmanager
 
 from generic_adam.errors import ExtraError
 
-_EXTRA_OF_MODULE = {
+_MODULES = {
     "torch": "torch",
-    "jax": "optax",
-    "optax": "optax",
-    "dask": "experiments",
-    "distributed": "experiments",
-    "filelock": "experiments",
-    "cycler": "experiments",
-    "jinja2": "experiments",
-    "matplotlib": "experiments",
-    "numba": "experiments",
-    "scipy": "experiments",
-    "sklearn": "experiments",
-    "tensorboard": "experiments",
-    "mkdocs": "docs",
-    "yaml": "cli",
+    "optax": "jax optax",
+    "experiments": "dask distributed filelock cycler jinja2 matplotlib numba scipy sklearn tensorboard",
+    "docs": "mkdocs",
+    "cli": "yaml",
 }
+_EXTRA_OF_MODULE = {module: extra for extra, modules in _MODULES.items() for module in modules.split()}
 
 
 def missing_extra(module: str, *, extra: str | None = None) -> ExtraError | None:
-    """The error that names the extra to install for a module that was not found.
+    """The error that names the extra to install for a module that was not found; None if none brings it.
 
     Args:
         module: its name, with or without sub-modules.
         extra: the extra to name; None for the smallest one that brings the module.
-
-    Returns:
-        The error, or None if the module belongs to no extra.
     """
     top_level = module.partition(".")[0]
     if top_level not in _EXTRA_OF_MODULE:

@@ -16,7 +16,7 @@ from generic_adam.theorems.certificate import Certificate, certify_algorithm, re
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, whole_steps
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
 from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.verdicts import Rate, Status, Verdict
+from generic_adam.theorems.verdicts import Rate, Status, Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
 _COMPARED = 1 << 13
@@ -97,22 +97,22 @@ class Advice:
 
     def to_dict(self) -> dict[str, object]:
         """Plain types only."""
-        known = self.certificate
+        told = (
+            "changes",
+            "differs",
+            "first_step",
+            "last_step",
+            "horizon",
+            "rate",
+            "before",
+            "after",
+            "algorithm",
+        )
         return {
-            "changes": self.changes,
-            "differs": self.differs,
-            "first_step": self.first_step,
-            "last_step": self.last_step,
-            "horizon": self.horizon,
-            "rate": None if self.rate is None else str(self.rate),
-            "verdict": str(known.verdict),
-            "theorem": known.theorem,
-            "needs": list(known.needs),
-            "price": None if self.price is None else vars(self.price),
-            "before": None if self.before is None else self.before.to_dict(),
-            "after": None if self.after is None else self.after.to_dict(),
-            "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
-            "algorithm": self.algorithm.to_dict(),
+            **plain_fields(self, *told),
+            **plain_fields(self.certificate, "verdict", "theorem", "needs"),
+            "price": None if self.price is None else plain(vars(self.price)),
+            "method": plain_fields(self.method, "alpha", "beta", "theta"),
         }
 
 

@@ -21,6 +21,7 @@ from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem
+from generic_adam.theorems.verdicts import plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `Problem.gradient_sup` is about.
@@ -103,17 +104,8 @@ class Bound:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; a number that is infinite is None."""
-        plain = vars(self) | {
-            "value": self.value,
-            "probability": self.probability,
-            "informative": self.informative,
-            "statement": self.statement,
-            "constants": {name: _finite(number) for name, number in self.constants.items()},
-            "others": {name: _finite(number) for name, number in self.others},
-            "missing": dict(self.missing),
-            "needs": list(self.needs),
-        }
-        return {name: _finite(one) if isinstance(one, float) else one for name, one in plain.items()}
+        also = plain_fields(self, "value", "probability", "informative", "statement")
+        return plain(vars(self) | {"others": dict(self.others), "missing": dict(self.missing)}) | also
 
 
 def bound_algorithm(
@@ -162,8 +154,10 @@ def bound_algorithm(
     found: list[tuple[Theorem, Offer]] = []
     missing: list[tuple[str, str]] = []
     for one in THEOREMS if theorem is None else (theorem_named(theorem),):
+        if outside := one.outside(x, assume):
+            missing.append((one.name, outside[0]))
+            continue
         try:
-            _refuse(one.outside(x, assume))
             found.append((one, one.bound(x, problem, last)))
         except GenericAdamError as error:
             missing.append((one.name, str(error)))
@@ -206,13 +200,3 @@ def informative_from(subject: Method | Algorithm, problem: Problem) -> int | Non
         informative = bound_algorithm(subject, problem, middle).informative
         low, high = (low, middle) if informative else (middle, high)
     return high
-
-
-def _refuse(outside: tuple[str, ...]) -> None:
-    """Raise where a theorem does not cover the algorithm."""
-    if outside:
-        raise TheoremError(outside[0])
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generic_adam.errors import ScheduleError, TheoremError
@@ -14,7 +14,7 @@ from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import NOT_COVERED, About, Assumptions, Finding
-from generic_adam.theorems.verdicts import Rate, Verdict
+from generic_adam.theorems.verdicts import Rate, Verdict, plain, plain_fields
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
@@ -160,22 +160,14 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; `Certificate.from_dict` reads it back."""
-        result: dict[str, Any] = {
-            "verdict": str(self.verdict),
-            "theorem": self.theorem,
-            "rate": None if self.rate is None else str(self.rate),
-            "reason": self.reason,
-            "needs": list(self.needs),
-            "assume": asdict(self.assume),
-            "method": {name: str(getattr(self.method, name)) for name in ("alpha", "beta", "theta")},
-            "conditions": [] if self.deciding is None else self.deciding.to_dict()["conditions"],
-            "algorithm": self.algorithm.to_dict(),
-            "findings": [one.to_dict() for one in self.findings],
-            "horizon": None if self.horizon is None else self.horizon.to_dict(),
+        said = ("verdict", "theorem", "rate", "reason", "needs", "algorithm", "findings", "horizon")
+        return {
+            **plain_fields(self, *said),
+            **({"parts": plain(self.parts)} if self.parts else {}),
+            "assume": vars(self.assume),
+            "method": plain_fields(self.method, "alpha", "beta", "theta"),
+            "conditions": [] if self.deciding is None else plain(self.deciding.conditions),
         }
-        if self.parts:
-            result["parts"] = [part.to_dict() for part in self.parts]
-        return result
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:

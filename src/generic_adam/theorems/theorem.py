@@ -20,7 +20,7 @@ from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, StepWitness, two_sided
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, rate_of, verdict_of
+from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, plain_fields, rate_of, verdict_of
 
 NOTHING = as_schedule(0)
 NOT_COVERED = (
@@ -130,18 +130,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
-        return {
-            "theorem": self.theorem,
-            "title": self.title,
-            "about": str(self.about),
-            "covers": self.covers,
-            "verdict": str(self.verdict),
-            "rate": None if self.rate is None else str(self.rate),
-            "outside": list(self.outside),
-            "needs": list(self.needs),
-            "conclusion": self.conclusion,
-            "conditions": [condition.to_dict() for condition in self.conditions],
-        }
+        said = ("theorem", "title", "about", "covers", "verdict", "rate", "outside", "needs", "conclusion")
+        return plain_fields(self, *said, "conditions")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from generic_adam.schedules import Growth
+
+
+def plain(value: Any) -> Any:
+    """A value in the types that JSON has: what has a `to_dict` by it, infinity as None, else text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int):
+        return value
+    if hasattr(value, "items"):
+        return {name: plain(one) for name, one in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return str(value) if isinstance(value, str) or not hasattr(value, "__iter__") else list(map(plain, value))
+
+
+def plain_fields(thing: object, *names: str) -> dict[str, Any]:
+    """Some attributes of a thing by their names, in plain types."""
+    return {name: plain(getattr(thing, name)) for name in names}
 
 
 class Status(StrEnum):
@@ -44,7 +63,7 @@ class Condition:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as `check --json` prints it."""
-        return vars(self) | {"status": str(self.status)}
+        return plain_fields(self, "number", "status", "reason", "witness")
 
 
 def verdict_of(conditions: tuple[Condition, ...]) -> Verdict:

@@ -22,7 +22,7 @@ from generic_adam.schedules import ScheduleError
 from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem
-from generic_adam.theorems.verdicts import Rate, Status, rate_of
+from generic_adam.theorems.verdicts import Rate, Status, plain_fields, rate_of
 from generic_adam.theorems.zou2019_bound import bound, hypotheses
 
 _EVIDENCE = (1_000, 10_000, 100_000)
@@ -50,8 +50,7 @@ class PaperFinding(Finding):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
-        order = None if self.ratio_order is None else str(self.ratio_order)
-        return super().to_dict() | {"C0": self.C0, "ratio_order": order}
+        return super().to_dict() | plain_fields(self, "C0", "ratio_order")
 
 
 class Zou2019(Theorem):
