@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from generic_adam.schedules import as_schedule, parse
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import Budget
-from generic_adam.schedules.prove import Claim, blocks, every, first_not, first_rise, stretches
+from generic_adam.schedules.prove import Claim, blocks, every, first_violation, stretches
 from tests.schedules.expressions import positive_schedules
 
 
@@ -86,9 +86,9 @@ def test_the_first_step_is_that_of_brute_force(schedule, level):
     assume(None not in moves)
     not_positive = next((t for t, s in zip(steps, signs, strict=True) if s <= 0), None)
     negative = next((t for t, s in zip(steps, signs, strict=True) if s < 0), None)
-    assert first_not(shifted, 1, 40, Budget()) == not_positive
-    assert first_not(shifted, 1, 40, Budget(), zero=True) == negative
-    assert first_rise(schedule, 2, 40, Budget()) == next(
+    assert first_violation(shifted, Claim.POSITIVE, 1, 40, Budget()) == not_positive
+    assert first_violation(shifted, Claim.NOT_NEGATIVE, 1, 40, Budget()) == negative
+    assert first_violation(schedule, Claim.FALLING, 2, 40, Budget()) == next(
         (t for t, s in zip(steps[1:], moves, strict=True) if s > 0), None
     )
 
@@ -101,5 +101,5 @@ def test_blocks_hold_every_step_once():
 
 @pytest.mark.parametrize("t", [10**5, 10**6])
 def test_a_dip_of_one_step_far_out_is_found(t):
-    assert first_not(parse(f"abs(t - {t})"), 1, t + 10, Budget()) == t
-    assert first_rise(parse(f"abs(t - {t})"), 2, t + 10, Budget()) == t + 1
+    assert first_violation(parse(f"abs(t - {t})"), Claim.POSITIVE, 1, t + 10, Budget()) == t
+    assert first_violation(parse(f"abs(t - {t})"), Claim.FALLING, 2, t + 10, Budget()) == t + 1

@@ -12,11 +12,9 @@ from generic_adam.schedules import (
     ScheduleError,
     as_schedule,
     clip,
-    geometric,
-    linear_warmup,
+    join,
     parse,
     periodic,
-    power_law,
     t,
 )
 from tests.schedules.expressions import positive_schedules
@@ -154,11 +152,11 @@ def test_random_text_is_a_schedule_or_a_schedule_error(text):
 
 
 def test_builders():
-    assert power_law(3, 0.5, shift=1)(3) == 1.5
-    assert geometric(2, 0.5)(3) == 0.25
     assert clip(t, 2, 4).values(1, 7).tolist() == [2, 2, 3, 4, 4, 4]
-    warm = linear_warmup(4, 0.1)
+    warm = join(0.1 * t / 4, 4, 0.1)
     np.testing.assert_allclose(warm.values(1, 6), [0.025, 0.05, 0.075, 0.1, 0.1])
+    with pytest.raises(ScheduleError, match="a threshold must be a whole number"):
+        join(t, 4.0, 1)
 
 
 @given(period=st.integers(1, 40), step=st.integers(1, 10_000))

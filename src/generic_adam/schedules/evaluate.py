@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,8 @@ def _joined(node: tree.Join, times: FloatArray, part_at: Callable[[Schedule, Flo
     return values, errors
 
 
-def _periodic(node: tree.Periodic) -> ScalarFunction:
-    period, body = node.period, node.body.scalar
-    return lambda t: body((t - 1) % period + 1)
-
-
-def _in_period(node: tree.Periodic, times: FloatArray) -> FloatArray:
-    return np.mod(times - 1, node.period) + 1
+def _in_period(node: tree.Periodic, t: Any) -> Any:
+    return (t - 1) % node.period + 1
 
 
 def _bounded(node: tree.Bounded) -> ScalarFunction:
@@ -398,17 +394,11 @@ compiled.declare(
     {
         tree.Constant: _constant,
         tree.Time: lambda _node: float,
-        tree.Add: _composed(operator.add),
-        tree.Subtract: _composed(operator.sub),
-        tree.Multiply: _composed(operator.mul),
-        tree.Divide: _composed(_quotient),
         tree.Power: _power,
-        tree.Maximum: _composed(max),
-        tree.Minimum: _composed(min),
         tree.Negate: lambda node: _of_one(operator.neg, node.operand.scalar),
         tree.Function: lambda node: _of_one(_FUNCTIONS[node.name], node.argument.scalar),
         tree.Join: _join,
-        tree.Periodic: _periodic,
+        tree.Periodic: lambda node: _of_one(node.body.scalar, partial(_in_period, node)),
         tree.Bounded: _bounded,
         tree.WeightShare: lambda node: _share(node).scalar,
         tree.WeightedTheta: lambda node: _of_one((1.0).__sub__, _share(node).scalar),
@@ -420,13 +410,7 @@ block_of.declare(
     {
         tree.Constant: lambda node, _times: float(node.value),
         tree.Time: lambda _node, times: times,
-        tree.Add: _blocks_of_two(operator.add),
-        tree.Subtract: _blocks_of_two(operator.sub),
-        tree.Multiply: _blocks_of_two(operator.mul),
-        tree.Divide: _blocks_of_two(np.true_divide),
         tree.Power: _power_block,
-        tree.Maximum: _blocks_of_two(np.maximum),
-        tree.Minimum: _blocks_of_two(np.minimum),
         tree.Negate: lambda node, times: -node.operand.block(times),
         tree.Function: lambda node, times: getattr(np, node.name)(node.argument.block(times)),
         tree.Join: lambda node, times: _joined(node, times, lambda part, at: (part.block(at), 0.0))[0],
@@ -587,13 +571,7 @@ filtered_of.declare(
     {
         tree.Constant: _exact_or_rounded,
         tree.Time: lambda _node, times: (times, np.where(times < 2.0**53, 0.0, times * ULP)),
-        tree.Add: _pairs_of_two(operator.add, _error_of_sum),
-        tree.Subtract: _pairs_of_two(operator.sub, _error_of_sum),
-        tree.Multiply: _pairs_of_two(operator.mul, _error_of_product),
-        tree.Divide: _pairs_of_two(np.true_divide, _error_of_quotient),
         tree.Power: _pairs_of_two(lambda a, x: np.power(np.asarray(a, dtype=np.float64), x), _error_of_power),
-        tree.Maximum: _pairs_of_two(np.maximum, _larger_error),
-        tree.Minimum: _pairs_of_two(np.minimum, _larger_error),
         tree.Negate: _negative_pair,
         tree.Function: _function_pair,
         tree.Join: lambda node, times: _joined(node, times, _pair),
@@ -605,3 +583,16 @@ filtered_of.declare(
         tree.Opaque: _opaque_pair,
     }
 )
+# node -> its operation on two numbers, on two arrays, and what it makes of their errors
+_OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
+    tree.Add: (operator.add, operator.add, _error_of_sum),
+    tree.Subtract: (operator.sub, operator.sub, _error_of_sum),
+    tree.Multiply: (operator.mul, operator.mul, _error_of_product),
+    tree.Divide: (_quotient, np.true_divide, _error_of_quotient),
+    tree.Maximum: (max, np.maximum, _larger_error),
+    tree.Minimum: (min, np.minimum, _larger_error),
+}
+for _node, (_single, _block, _error) in _OF_TWO.items():
+    compiled[_node] = _composed(_single)
+    block_of[_node] = _blocks_of_two(_block)
+    filtered_of[_node] = _pairs_of_two(_block, _error)

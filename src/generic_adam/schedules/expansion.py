@@ -230,10 +230,6 @@ class Calculus:
                 rests.append(one.rest.times(size.scale, size.bound, size.little))
         return self.collected([(s * r, c * d) for s, c in a.terms for r, d in b.terms], rests)
 
-    def divide(self, a: Expansion, b: Expansion) -> Expansion:
-        """a / b."""
-        return self.multiply(a, self.power(b, fmpq(-1)))
-
     def series(
         self, d: Expansion, coefficients: Callable[[int], fmpq], tail: Callable[[int, arb], arb]
     ) -> Expansion:
@@ -376,10 +372,6 @@ class Calculus:
                 others.append(self.magnitude(lower))
         return self.collected([(top, leading[0].largest(leading[1]))], others)
 
-    def smallest(self, a: Expansion, b: Expansion) -> Expansion:
-        """min(a, b)."""
-        return -self.largest(-a, -b)
-
     def absolute(self, a: Expansion) -> Expansion:
         """abs(a)."""
         try:
@@ -450,10 +442,6 @@ def _by_range(node: Schedule, start: int = 1) -> Expansion:
     return constant(bounds)
 
 
-def _off_scale(_node: Schedule, _calculus: Calculus) -> Expansion:
-    raise OffScale
-
-
 def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     if calculus.start is not None:
         scaled = share_times_t(node, calculus.start)
@@ -474,10 +462,6 @@ def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
         raise OffScale
     share = weights * inverse
     return Expansion(((share.scale, share.coefficient),), Rest(share.scale, True))
-
-
-def _theta(node: tree.WeightedTheta, calculus: Calculus) -> Expansion:
-    return calculus.subtract(constant(ONE), calculus.expand(node.complement))
 
 
 def _correction(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
@@ -503,19 +487,19 @@ expansion_of.declare(
         tree.Add: _of_two(Calculus.add),
         tree.Subtract: _of_two(Calculus.subtract),
         tree.Multiply: _of_two(Calculus.multiply),
-        tree.Divide: _of_two(Calculus.divide),
+        tree.Divide: _of_two(lambda calculus, a, b: calculus.multiply(a, calculus.power(b, fmpq(-1)))),
         tree.Power: _power,
         tree.Maximum: _of_two(Calculus.largest),
-        tree.Minimum: _of_two(Calculus.smallest),
+        tree.Minimum: _of_two(lambda calculus, a, b: -calculus.largest(-a, -b)),
         tree.Negate: lambda node, calculus: -calculus.expand(node.operand),
         tree.Function: lambda node, calculus: _FUNCTIONS[node.name](calculus, calculus.expand(node.argument)),
         tree.Join: _join,
-        tree.Periodic: lambda node, _calculus: _by_range(node),
-        tree.Bounded: lambda node, _calculus: _by_range(node),
+        **dict.fromkeys((tree.Periodic, tree.Bounded, tree.Opaque), lambda node, _calculus: _by_range(node)),
         tree.WeightShare: _share,
-        tree.WeightedTheta: _theta,
+        tree.WeightedTheta: lambda node, calculus: calculus.subtract(
+            constant(ONE), calculus.expand(node.complement)
+        ),
         tree.BiasCorrection: _correction,
-        tree.Opaque: _off_scale,
     }
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -99,20 +99,19 @@ def stretches(schedule: Schedule, last: float) -> Iterator[tuple[int, float]]:
 def _on_stretch(
     schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float, budget: Budget
 ) -> Proof:
-    violation = _violation_of(claim)
     first = 2 if claim is Claim.FALLING and start == 1 else start
     if first > stop:
         return Proof(True, by_form_from=start)
     # At its first step a sequence that falls may still jump: there a join is.
     jump = claim is Claim.FALLING and start > 1
-    if jump and violation(schedule, start, start, budget) is not None:
+    if jump and first_violation(schedule, claim, start, start, budget) is not None:
         return Proof(False, start)
     if proved_by_form(piece, claim, start, stop):
         return Proof(True, by_form_from=start)
     checked = start if jump else first - 1
     for end in _ends(schedule, start, stop):
         if end > checked:
-            witness = violation(schedule, checked + 1, end, budget)
+            witness = first_violation(schedule, claim, checked + 1, end, budget)
             if witness is not None:
                 return Proof(False, witness)
             checked = end
@@ -122,13 +121,6 @@ def _on_stretch(
             return Proof(True, by_form_from=end)
     found = _search_later(schedule, piece, claim, checked, stop, budget)
     return Proof(False, found) if found is not None else Proof(None, checked_to=checked)
-
-
-def _violation_of(claim: Claim) -> Callable[[Schedule, int, int, Budget], int | None]:
-    if claim is Claim.FALLING:
-        return first_rise
-    zero = claim is Claim.NOT_NEGATIVE
-    return lambda schedule, first, last, budget: first_not(schedule, first, last, budget, zero=zero)
 
 
 def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
@@ -172,12 +164,7 @@ def _search_later(
 
     def refutes(t: int) -> bool:
         budget.check(t)
-        found = sign_of_step(piece, t) if claim is Claim.FALLING else sign(piece, t)
-        if found is None:
-            return False
-        if claim is Claim.FALLING:
-            return found > 0
-        return found < 0 or (found == 0 and claim is Claim.POSITIVE)
+        return _is_violated(piece, claim, t) is True
 
     good = t = checked
     while t < min(stop, _LATEST):
@@ -195,37 +182,30 @@ def blocks(first: int, last: int, budget: Budget) -> Iterator[tuple[int, FloatAr
         yield begin, np.arange(begin, min(begin + BLOCK, last + 1), dtype=np.float64)
 
 
-def first_not(schedule: Schedule, first: int, last: int, budget: Budget, *, zero: bool = False) -> int | None:
-    """The first t of first..last with u_t <= 0 (with zero=True: u_t < 0), or None; proved for every t."""
-    for begin, times in blocks(first, last, budget):
-        values, errors = filtered(schedule, times)
-        for index in np.flatnonzero(~(values > errors)):
-            t = begin + int(index)
-            budget.ask(t)
-            if not values[index] < -errors[index]:
-                found = sign(schedule, t)
-                if found is None:
-                    raise Undecided(f"no precision tells the sign at t = {t:,}")
-                if found > 0 or (zero and found == 0):
-                    continue
-            return t
-    return None
+def _is_violated(schedule: Schedule, claim: Claim, t: int) -> bool | None:
+    """Whether balls refute the claim at a step; None where no precision tells."""
+    found = sign_of_step(schedule, t) if claim is Claim.FALLING else sign(schedule, t)
+    if found is None:
+        return None
+    return found > 0 if claim is Claim.FALLING else found < (claim is Claim.POSITIVE)
 
 
-def first_rise(schedule: Schedule, first: int, last: int, budget: Budget) -> int | None:
-    """The first t of first..last, first >= 2, with u_t > u_{t-1}, or None; proved for every t."""
+def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, budget: Budget) -> int | None:
+    """The first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
     for begin, times in blocks(first, last, budget):
-        values, errors = filtered(schedule, np.concatenate([[begin - 1.0], times]))
-        steps = np.diff(values)
-        margin = errors[1:] + errors[:-1] + ULP * np.abs(steps)
-        for index in np.flatnonzero(~((steps < -margin) | ((steps <= 0) & (margin == 0)))):
+        if claim is Claim.FALLING:
+            values, errors = filtered(schedule, np.concatenate([[begin - 1.0], times]))
+            values = -np.diff(values)
+            errors = errors[1:] + errors[:-1] + ULP * np.abs(values)
+        else:
+            values, errors = filtered(schedule, times)
+        holds = (values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE))
+        for index in np.flatnonzero(~holds):
             t = begin + int(index)
             budget.ask(t)
-            if not steps[index] > margin[index]:
-                found = sign_of_step(schedule, t)
-                if found is None:
-                    raise Undecided(f"no precision tells whether it moves between t = {t - 1:,} and {t:,}")
-                if found <= 0:
-                    continue
-            return t
+            violated = bool(values[index] < -errors[index]) or _is_violated(schedule, claim, t)
+            if violated is None:
+                raise Undecided(f"no precision tells whether {claim.value} at t = {t:,}")
+            if violated:
+                return t
     return None

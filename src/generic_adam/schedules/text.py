@@ -89,22 +89,6 @@ def bounded(argument: object, low: float, high: float) -> Schedule:
     return normal_form[tree.Bounded](as_schedule(argument), float(low), float(high))
 
 
-def power_law(coefficient: float, exponent: float, shift: float = 0) -> Schedule:
-    """coefficient / (t + shift)^exponent."""
-    return as_schedule(coefficient) / (t + shift) ** as_schedule(exponent)
-
-
-def geometric(start: float, ratio: float) -> Schedule:
-    """start * ratio^t."""
-    return as_schedule(start) * as_schedule(ratio) ** t
-
-
-def linear_warmup(steps: int, then: object) -> Schedule:
-    """t / steps times the schedule for t < steps, the schedule itself from then on."""
-    tail = as_schedule(then)
-    return join(tail * t / steps, steps, tail)
-
-
 def theta_from_weights(weights: object, initial: float | Fraction = 1) -> Schedule:
     """theta_t = W_{t-1} / W_t with W_t = W_{t-1} + w_t and W_0 = initial (Weighted AdaEMA, Algorithm 2)."""
     return normal_form[tree.WeightedTheta](as_schedule(weights), exact(initial))
