@@ -6,31 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 THEOREMS = Path(__file__).parents[2] / "src" / "generic_adam" / "theorems"
-CERTIFICATES = (
-    "certificate",
-    "theorem",
-    "verdicts",
-    "rate",
-    "horizon",
-    "advice",
-    "problem",
-    "bound",
-    "bounds",
-    "catalogue",
-)
-LEMMAS = ("lemmas", "weighted_lemmas", "paths")
-# How the others compute; their docstrings are for those who open the file.
-INNER = frozenset(
-    {
-        "almost_monotone",
-        "examination",
-        "pieces",
-        "product",
-        "quadrature",
-        "smooth_share",
-        "survey",
-    }
-)
+CERTIFICATES = ("certificate", "theorem", "verdicts", "horizon", "advice", "problem", "bounds", "catalogue")
+LEMMAS = ("lemmas", "weighted_lemmas")
 
 
 def _blocks(names: list[str]) -> str:
@@ -42,7 +19,7 @@ def _present(names: tuple[str, ...]) -> str:
 
 
 def _rest() -> str:
-    taken = {*CERTIFICATES, *LEMMAS, *INNER, "__init__"}
+    taken = {*CERTIFICATES, *LEMMAS, "__init__"}
     return _blocks(sorted(path.stem for path in THEOREMS.glob("*.py") if path.stem not in taken))
 
 

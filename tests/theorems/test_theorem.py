@@ -54,7 +54,7 @@ def test_every_departure_is_seen_and_keeps_the_paper_s_theorem_away(attribute):
 
 
 def test_the_papers_algorithm_departs_in_nothing():
-    assert not list(departures(PAPER))
+    assert departures(PAPER) == []
     assert Weighted().examine(PAPER).verdict is Verdict.CERTIFIED
     for theorem in THEOREMS:
         assert theorem.allows <= {field.name for field in fields(Algorithm)}

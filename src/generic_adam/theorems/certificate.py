@@ -202,16 +202,12 @@ def certify_algorithm(
     found: list[Certificate] = []
     for part in whole.parts:
         effective, idle = _idle(part, assumed)
-        findings = (one.examine(effective, assumed) for one in asked)
+        findings = tuple(one.examine(effective, assumed) for one in asked)
+        if idle:
+            findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
         steps = part.horizon if horizon is None else horizon
-        found.append(
-            Certificate(
-                part,
-                tuple(replace(one, needs=(*one.needs, *idle)) for one in findings),
-                None if steps is None else reading(part, steps, assumed),
-                assume=assumed,
-            )
-        )
+        answer = None if steps is None else reading(part, steps, assumed)
+        found.append(Certificate(part, findings, answer, assume=assumed))
     if len(found) == 1:
         return found[0]
     worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from generic_adam.theorems.sweep import Part
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
 _CLASSES = 256
+_MAY_BE_ZERO = {"gap", "box", "variance"}
+_ONE_EACH = {"gradient_bound", "variance", "gradient_sup"}
 
 
 class ProblemError(TheoremError):
@@ -62,15 +65,16 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dimension", _dimension(self.dimension))
-        for name in ("smoothness", "epsilon"):
-            object.__setattr__(self, name, _number(name, getattr(self, name), positive=True))
-        object.__setattr__(self, "gap", _number("gap", self.gap, positive=False))
-        for name, positive in (("gradient_bound", True), ("variance", False), ("gradient_sup", True)):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, _numbers(name, given, self.dimension, positive=positive))
-        if self.box is not None:
-            object.__setattr__(self, "box", _number("box", self.box, positive=False))
+        for name in ("smoothness", "gap", "epsilon", "box", "gradient_bound", "variance", "gradient_sup"):
+            given: Any = getattr(self, name)
+            if name in _ONE_EACH and hasattr(given, "__len__") and not isinstance(given, str):
+                if len(given) != self.dimension:
+                    expected = f"expected one for each of {self.dimension} coordinates"
+                    raise ProblemError(f"{name} has {len(given)} numbers, {expected}")
+                numbers = tuple(_number(f"{name}[{index}]", one) for index, one in enumerate(given))
+                object.__setattr__(self, name, numbers)
+            elif given is not None:
+                object.__setattr__(self, name, _number(name, given))
 
     @property
     def total_gradient_bound(self) -> float:
@@ -151,35 +155,24 @@ def _largest(values: float | Sequence[float]) -> float:
     return max(values) if isinstance(values, Sequence) else values
 
 
-def _numbers(
-    name: str, values: float | Sequence[float], dimension: int, *, positive: bool
-) -> float | tuple[float, ...]:
-    if not isinstance(values, list | tuple | np.ndarray):
-        return _number(name, values, positive=positive)  # type: ignore[arg-type]
-    if len(values) != dimension:
-        raise ProblemError(
-            f"{name} has {len(values)} numbers, expected one for each of {dimension} coordinates"
-        )
-    return tuple(_number(f"{name}[{index}]", value, positive=positive) for index, value in enumerate(values))
-
-
-def _number(name: str, value: float, *, positive: bool) -> float:
-    expected = "a positive number" if positive else "a number that is not negative"
+def _number(name: str, value: Any) -> float:
+    may_be_zero = name.partition("[")[0] in _MAY_BE_ZERO
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
-        raise ProblemError(f"{name} is {value!r}, expected {expected}") from error
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (0 < number < math.inf or (number == 0 and may_be_zero)):
+        expected = "a number that is not negative" if may_be_zero else "a positive number"
         raise ProblemError(f"{name} is {value!r}, expected {expected}")
     return number
 
 
-def _dimension(value: int) -> int:
+def _dimension(value: float) -> int:
     try:
         # A whole float such as 25.6e6 is how people write the size of a network.
-        dimension = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
-    except TypeError as error:
-        raise ProblemError(f"dimension is {value!r}, expected a whole number of at least 1") from error
+        dimension = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        dimension = 0
     if dimension < 1:
         raise ProblemError(f"dimension is {value!r}, expected a whole number of at least 1")
     return dimension

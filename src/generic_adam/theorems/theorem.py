@@ -8,7 +8,7 @@ The certificate asks all of them and knows none by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -224,10 +224,7 @@ class Theorem:
         conclusion: str = "",
     ) -> Finding:
         """A finding of this theorem, its hypotheses numbered; its rate only where every one holds."""
-        conditions = tuple(
-            as_condition(number, one) if isinstance(one, Decision) else replace(one, number=number)
-            for number, one in enumerate(answers, start=1)
-        )
+        conditions = tuple(as_condition(number, one) for number, one in enumerate(answers, start=1))
         certified = verdict_of(conditions) is Verdict.CERTIFIED
         return Finding(
             self.name,
@@ -240,24 +237,24 @@ class Theorem:
         )
 
 
-def departures(x: Algorithm) -> Iterator[tuple[str, str]]:
+def departures(x: Algorithm) -> list[tuple[str, str]]:
     """Every attribute in which the algorithm differs from the paper's, and why that matters to a theorem."""
-    found = [
-        ("initial_v", x.initial_v == 0, "v_0 = 0, where v_t may be 0"),
-        ("eps", x.eps != NOTHING, f"eps_t = {x.eps} is added in the denominator"),
-        ("decay", x.decay != NOTHING, "decoupled weight decay moves x_t apart from the gradient"),
-        ("running_maximum", x.running_maximum, "v_t is replaced by its running maximum"),
-        ("power", x.power.denominator != 2, f"v_t is raised to the power {x.power}"),
-        ("nesterov", x.nesterov is not None, "Nesterov momentum"),
-        ("heavy_ball", x.heavy_ball is not None, "heavy-ball momentum after the division"),
-        ("clipping", x.clipping is not None, "clipped gradients are biased"),
-        ("preconditioned", not x.preconditioned, "nothing divides the step"),
-        ("delayed", x.delayed, "the divisor is made of earlier gradients"),
-        ("factored", x.factored, "second moments of matrices are factored into rows and columns"),
-        ("centered", x.centered, "the squared mean gradient is taken off v_t"),
-        *(("outside", True, phrase) for phrase in x.outside),
-    ]
-    return ((attribute, phrase) for attribute, differs, phrase in found if differs)
+    found: dict[str, str | bool] = {
+        "initial_v": x.initial_v == 0 and "v_0 = 0, where v_t may be 0",
+        "eps": x.eps != NOTHING and f"eps_t = {x.eps} is added in the denominator",
+        "decay": x.decay != NOTHING and "decoupled weight decay moves x_t apart from the gradient",
+        "running_maximum": x.running_maximum and "v_t is replaced by its running maximum",
+        "power": x.power.denominator != 2 and f"v_t is raised to the power {x.power}",
+        "nesterov": x.nesterov is not None and "Nesterov momentum",
+        "heavy_ball": x.heavy_ball is not None and "heavy-ball momentum after the division",
+        "clipping": x.clipping is not None and "clipped gradients are biased",
+        "preconditioned": not x.preconditioned and "nothing divides the step",
+        "delayed": x.delayed and "the divisor is made of earlier gradients",
+        "factored": x.factored and "second moments of matrices are factored into rows and columns",
+        "centered": x.centered and "the squared mean gradient is taken off v_t",
+    }
+    named = [(attribute, phrase) for attribute, phrase in found.items() if isinstance(phrase, str)]
+    return [*named, *(("outside", phrase) for phrase in x.outside)]
 
 
 def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
@@ -287,11 +284,11 @@ class Reported(Theorem):
         return self.finding([Decision(Status.UNDECIDED, f"{self.statement}.")])
 
 
-def as_condition(number: int, decision: Decision) -> Condition:
-    """A decision as a numbered condition; the witness is a step or a text."""
-    witness = decision.witness
-    plain = witness.t if isinstance(witness, StepWitness) else None if witness is None else str(witness)
-    return Condition(number, decision.status, decision.reason, plain)
+def as_condition(number: int, answer: Decision | Condition) -> Condition:
+    """An answer as a numbered condition; the witness is a step or a text."""
+    witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
+    plain = witness if witness is None or isinstance(witness, int) else str(witness)
+    return Condition(number, answer.status, answer.reason, plain)
 
 
 def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
