@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,13 @@ class BestPoint:
     error: float
     arrived_share: float
 
+    @classmethod
+    def of(cls, r: float, s: float, records: LaneRecords) -> BestPoint:
+        """Read it off the lanes of its point."""
+        x, regret = records.final_x(point_label(r, s)), records.final_regret(point_label(r, s))
+        error = regret.std(ddof=1) / np.sqrt(regret.size)
+        return cls(r, s, *map(float, (np.median(regret), regret.mean(), error, (x <= ARRIVED).mean())))
+
 
 @dataclass(frozen=True)
 class MapOutcome:
@@ -181,46 +189,32 @@ class MapOutcome:
         return weights @ np.maximum(drift, 0).T
 
 
-class _Again(Work):
-    """The best points of a map, on fresh streams: a work that knows its plan when the map is done."""
+class _Later(Work):
+    """A work that is made when its time has come: the best points are known when the map is done."""
 
-    def __init__(self, plan: Plan, choose: Callable[[], list[tuple[float, float]]], threads: int) -> None:
-        self._plan, self._choose, self._threads, self.steps = plan, choose, threads, plan.steps
-        self.points: list[tuple[float, float]] = []
-        self.simulation: Simulation | None = None
+    def __init__(self, steps: int, make: Callable[[], Simulation]) -> None:
+        self.steps = steps
+        self._make = cache(make)
+        self.has_begun = False
+
+    @property
+    def work(self) -> Simulation:
+        self.has_begun = True
+        return self._make()
 
     @property
     def next_t(self) -> int:
-        return 1 if self.simulation is None else self.simulation.next_t
-
-    def _begun(self) -> Simulation:
-        if self.simulation is None:
-            self.points = self._choose()
-            methods = {point_label(r, s): power_family(r, s) for r, s in self.points}
-            first = self._plan.replicate_range.stop
-            fresh = replace(self._plan, methods=methods, replicates=range(first, first + BEST_SEEDS))
-            self.simulation = Simulation(fresh, self._threads)
-        return self.simulation
+        return self.work.next_t if self.has_begun else 1
 
     def advance(self) -> None:
-        self._begun().advance()
-
-    def best(self) -> tuple[BestPoint, ...]:
-        """What was found, the lowest mean regret first."""
-        records, found = self._begun().records(), []
-        for place, (r, s) in enumerate(self.points):
-            x, regret = records.x[place, -1], records.average_regret[place, -1]
-            error = float(regret.std(ddof=1) / np.sqrt(regret.size))
-            arrived = float((x <= ARRIVED).mean())
-            found.append(BestPoint(r, s, float(np.median(regret)), float(regret.mean()), error, arrived))
-        return tuple(sorted(found, key=lambda one: one.mean))
+        self.work.advance()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {} if self.simulation is None else self.simulation.arrays()
+        return self.work.arrays() if self.has_begun else {}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         if arrays:
-            self._begun().restore(arrays)
+            self.work.restore(arrays)
 
 
 def run_map(
@@ -250,10 +244,18 @@ def run_map(
     def measured() -> PhaseMap:
         return PhaseMap.from_records(grid, found or here[0].records())
 
-    again = _Again(plan, lambda: measured().best(BEST), threads)
+    def fresh() -> Simulation:
+        methods = {point_label(r, s): power_family(r, s) for r, s in measured().best(BEST)}
+        first = plan.replicate_range.stop
+        others = replace(plan, methods=methods, replicates=range(first, first + BEST_SEEDS))
+        return Simulation(others, threads)
+
+    again = _Later(plan.steps, fresh)
     drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
     carry_out(Stages(*here, again, drift), run, progress)
-    return MapOutcome(measured(), again.best(), drift)
+    whole, lanes = measured(), again.work.records()
+    best = [BestPoint.of(r, s, lanes) for r, s in whole.best(BEST)]
+    return MapOutcome(whole, tuple(sorted(best, key=lambda one: one.mean)), drift)
 
 
 def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:

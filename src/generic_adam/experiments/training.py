@@ -8,7 +8,6 @@ depends on is in the checkpoint.
 
 from __future__ import annotations
 
-import abc
 import csv
 import hashlib
 import io
@@ -312,24 +311,8 @@ def train(
     return Result(tuple(records), restored.complaints, speed)
 
 
-class _Samples(abc.ABC):
-    """What the loop is fed with: the samples of an epoch (`order`), of a test (`every`), and batches of them."""
-
-    evaluated_at_once: int
-    """Samples in a forward pass of the test: enough to be fast, few enough for the cache."""
-
-    @abc.abstractmethod
-    def order(self, generator: torch.Generator) -> torch.Tensor: ...
-
-    @abc.abstractmethod
-    def every(self) -> torch.Tensor: ...
-
-    @abc.abstractmethod
-    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
-
-
 @torch.inference_mode()
-def evaluate(network: nn.Module, samples: _Samples) -> tuple[float, float]:
+def evaluate(network: nn.Module, samples: Samples) -> tuple[float, float]:
     """Mean cross-entropy and accuracy over a test set."""
     network.eval()
     loss_sum, correct, count = torch.zeros((), dtype=torch.float64), 0, 0
@@ -342,7 +325,7 @@ def evaluate(network: nn.Module, samples: _Samples) -> tuple[float, float]:
     return loss_sum.item() / count, correct / count
 
 
-def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[_Samples, _Samples]:
+def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[Samples, Samples]:
     if isinstance(dataset, Text):
         length = dataset.steps(batch_size) * batch_size
         return _Windows(dataset.train, length, device), _Windows(dataset.test, VALIDATION_WINDOWS, device)
@@ -350,10 +333,10 @@ def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[_Sa
     return train, _Images(dataset.test_images, dataset.test_labels, dataset, device)
 
 
-class _Images(_Samples):
+class _Images:
     """Images on the device as bytes; `batch` standardises the ones asked for."""
 
-    evaluated_at_once = 1000
+    evaluated_at_once = 1000  # in a forward pass of the test: enough to be fast, few enough for the cache
 
     def __init__(self, images: np.ndarray, labels: np.ndarray, dataset: Dataset, device: str) -> None:
         mean, deviation = dataset.standardisation
@@ -375,7 +358,7 @@ class _Images(_Samples):
         return pixels.permute(0, 3, 1, 2), self._labels[indices]
 
 
-class _Windows(_Samples):
+class _Windows:
     """Windows of a text: `batch` gives the characters, and the one that follows each."""
 
     evaluated_at_once = 32
@@ -397,6 +380,10 @@ class _Windows(_Samples):
         places = indices.to(self._window.device)[:, None] + self._window
         characters = self._text[places].long()
         return characters[:, :-1], characters[:, 1:]
+
+
+Samples = _Images | _Windows
+"""What the loop is fed with: the samples of an epoch (`order`) or of a test (`every`), and batches of them."""
 
 
 def _to_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
