@@ -58,6 +58,8 @@ CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
 CORRECTED: Final = "Adam, corrected"
 """Adam with its own start and correction."""
 
+_BLOCKS: Final = "with --blocks paper it has the paper's, while the usual ResNet-18 has 5 in each group"
+
 SENSITIVE, INSENSITIVE = 2.0, 1.25
 """Losses along the path differ "extremely" if the largest is twice the smallest, hardly within a quarter."""
 
@@ -245,71 +247,70 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
     convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
     rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
 
-    def fact(sentence: str, holds: bool, evidence: str, source: str = "Supplement") -> Claim:
-        return Claim(sentence, source, "supported" if holds else "contradicted", evidence)
-
-    corollary = fact(
+    larger = (
         "That larger r is faster is what the corollary on the power family says",
         rates == CERTIFIED_RATES,
         f"certified rates for r = 0.25, 0.5, 0.75 and 1: {', '.join(rates)}; none for r = 0",
-        study.source,
     )
     if study.dataset == "mnist":
         dense = sum(isinstance(one, nn.Linear) for one in network.modules())
-        return [
-            corollary,
-            fact(
+        facts = [
+            (
                 "MNIST has ten classes, 60,000 training and 10,000 validation examples of 28 x 28",
                 shape == (10, [60_000, 10_000], (28, 28, 1)),
                 data,
             ),
-            fact(
+            (
                 "LeNet is a five-layer convolutional network with ReLU",
                 len(convolutions) + dense == 5,
                 f"{len(convolutions)} convolutions and {dense} dense layers, with ReLU between them",
             ),
         ]
-    of_width = [convolutions.count(study.width * 2**power) for power in range(4)]
-    side = networks.final_side(network, dataset.channels, sizes[0])
-    found = [
-        corollary,
-        fact(
-            "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
-            shape == (100, [50_000, 10_000], (32, 32, 3)),
-            data,
-        ),
-        fact(
-            "Each class of CIFAR-100 includes 6,000 images",
-            set(each) == {6000},
-            f"{min(each)} at the least and {max(each)} at the most",
-        ),
-        fact(
-            "ResNet-18 contains 18 convolutional layers: 3, 5, 5 and 5 with 1, 2, 4 and 8 times the first width",
-            of_width == [3, 5, 5, 5],
-            f"this network has {', '.join(map(str, of_width))}, projections counted; with --blocks paper it has the "
-            "paper's, while the usual ResNet-18 has 5 in each group",
-        ),
-        fact(
-            "Images are down-scaled to 1/8 after the convolutions",
-            8 * side == sizes[0],
-            f"from {sizes[0]} pixels a side to {side}",
-        ),
-    ]
-    if LARGE_RATE in {line.optimizer.alpha for line in study.lines}:
+    else:
+        of_width = [convolutions.count(study.width * 2**power) for power in range(4)]
+        side = networks.final_side(network, dataset.channels, sizes[0])
+        facts = [
+            (
+                "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
+                shape == (100, [50_000, 10_000], (32, 32, 3)),
+                data,
+            ),
+            (
+                "Each class of CIFAR-100 includes 6,000 images",
+                set(each) == {6000},
+                f"{min(each)} at the least and {max(each)} at the most",
+            ),
+            (
+                "ResNet-18 contains 18 convolutional layers: 3, 5, 5 and 5 with 1, 2, 4 and 8 times the first width",
+                of_width == [3, 5, 5, 5],
+                f"this network has {', '.join(map(str, of_width))}, projections counted; {_BLOCKS}",
+            ),
+            (
+                "Images are down-scaled to 1/8 after the convolutions",
+                8 * side == sizes[0],
+                f"from {sizes[0]} pixels a side to {side}",
+            ),
+        ]
+    cut_off = LARGE_RATE in {line.optimizer.alpha for line in study.lines}
+    if cut_off:
         falling = as_schedule(LARGE_RATE).values(1, 10_001)
-        found += [
-            fact(
+        facts.append(
+            (
                 "With the cut-off alpha_t is still non-increasing",
                 bool((np.diff(falling) <= 0).all()),
                 f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
-            ),
-            Claim(
-                "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
-                "Supplement",
-                "unclear",
-                "without the cut-off it was not run",
-            ),
-        ]
+            )
+        )
+    found = [
+        Claim(sentence, source, "supported" if holds else "contradicted", evidence)
+        for source, (sentence, holds, evidence) in (
+            (study.source, larger),
+            *(("Supplement", fact) for fact in facts),
+        )
+    ]
+    if cut_off:
+        sentence = "0.01/sqrt(t) from the first step on could be so large that performance deteriorates"
+        found.append(Claim(sentence, "Supplement", "unclear", "without the cut-off it was not run"))
     return found
 
 

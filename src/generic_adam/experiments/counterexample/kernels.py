@@ -154,18 +154,9 @@ def advance(
     AMSGrad $\kappa$ = 1; Padam besides $\hat v_t^p$ in place of the root; NAdam other a and b; SGD theta = 1
     from v_0 = 1. AdaShift has n = `weights.size` > 0 and $m_t = \sum_{i<n} w_i g_{t-i}$.
 
-    Args:
-      values: alpha, beta, 1 - beta, theta, 1 - theta, a, b at each step.
-      window: gradients, step by lane: row n + k is that of step k.
-      state: one row a quantity, one column a lane.
-      low: lower end of the interval.
-      high: upper end of the interval.
-      record_at: the steps that are recorded.
-      x_at: where x_t goes, before the step.
-      loss_at: where the sum of losses up to and including t goes.
-      keep: how much of the largest v so far counts.
-      power: p.
-      weights: AdaShift's.
+    `values` holds alpha, beta, 1 - beta, theta, 1 - theta, a, b at each step; row n + k of `window` is g of step
+    k, one column a lane; `state` has a row for each quantity. At the steps `record_at` x_t goes to `x_at`, before
+    the step, and the sum of losses up to and including t to `loss_at`.
     """
     x, loss, carry, m, v = state[0], state[1], state[2], state[3], state[4]
     v_max, root = state[5], state[6]

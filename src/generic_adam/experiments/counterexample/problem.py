@@ -141,14 +141,9 @@ class GradientStream:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Draw the gradients of t = start, ..., start + steps - 1; the generators move on by as much.
 
-        Args:
-          start: t of the first row.
-          steps: how many rows.
-          record_at: rows up to which, themselves included, the rare slopes are counted.
-
         Returns:
-          The gradients (step by replicate), valid until the next call, and the counts (recorded row by
-          replicate).
+          The gradients (step by replicate), valid until the next call, and how often the rare slope had come up
+          to each row of `record_at`, itself included (recorded row by replicate).
         """
         if len(self._room) < steps:  # fresh memory for every block would cost as much as drawing
             self._room = np.empty((steps, self.counts.size))

@@ -287,11 +287,6 @@ class LaneRecords:
 class Simulation(Work):
     """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded.
 
-    Args:
-      plan: what to simulate.
-      threads: how many threads share the methods; the result does not depend on it.
-      block: how many steps a block has (None: what fits the caches); the result does not depend on it.
-
     Attributes:
       schedules: the distinct sequences of all methods, each evaluated once a block.
     """
@@ -446,17 +441,14 @@ def simulate(
     progress: Progress | None = None,
     run: Run | None = None,
 ) -> LaneRecords:
-    """Simulate a plan.
+    """Simulate a plan: x_t and R(t)/t of every lane at about 400 t.
 
     Args:
       plan: methods, problem, steps, replicates, seed.
       threads: how many threads share the methods.
       block: steps a block; None chooses. Neither `threads` nor `block` changes a bit of the result.
-      progress: called after each block with the number of steps made so far and that of all.
-      run: a directory whose checkpoint it goes on from, and where it leaves one; by default none.
-
-    Returns:
-      x_t and R(t)/t of every lane at about 400 t.
+      progress: called after each block.
+      run: a directory whose checkpoint it goes on from, and where it leaves one.
 
     Raises:
       RunError: the plan or the checkpoint cannot be used, or x leaves the real numbers.
