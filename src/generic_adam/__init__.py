@@ -8,8 +8,8 @@ Names are imported when they are first used: ``import generic_adam`` costs nothi
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # type checkers know the name; `typing` would be the dearest part of this import
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
     from generic_adam.certification import advise, bound, certify

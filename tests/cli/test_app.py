@@ -228,3 +228,28 @@ def test_colour_on_a_terminal_and_nowhere_else():
     assert "\x1b[" not in piped.stdout
     assert "\x1b[" in output_on_a_terminal(["methods"], terminal)
     assert "\x1b[3" not in output_on_a_terminal(["methods"], {**terminal, "NO_COLOR": "1"})
+
+
+IN_A_CALLBACK = """
+import sys, weakref
+import generic_adam.cli.app as app
+
+class Dying: pass
+
+def interrupted(_): raise KeyboardInterrupt
+
+def run(arguments):
+    one = Dying()
+    reference = weakref.ref(one, interrupted)
+    del one
+    print("went on")
+
+app.run = run
+sys.argv = ["generic-adam"]
+sys.exit(__import__("generic_adam.cli").cli.main())
+"""
+
+
+def test_an_interrupt_that_nobody_can_catch_ends_the_command_in_one_line():
+    done = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "generic-adam: interrupted\n")

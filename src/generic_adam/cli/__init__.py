@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if arguments is None:
+        sys.unraisablehook = _leave_when_interrupted
     try:
         from generic_adam.cli.app import OUTPUT_FAILED, run, tell
     except KeyboardInterrupt:
@@ -32,3 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal without Greek letters, or a name that is no UTF-8, shows "?", not a traceback.
             stream.reconfigure(errors="replace")
     return run(sys.argv[1:] if arguments is None else list(arguments))
+
+
+def _leave_when_interrupted(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Python reports, and then forgets, what is raised where nobody can catch it: in callbacks, as of imports."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    with suppress(OSError):
+        shown_again = "\x1b[?25h" if os.isatty(2) else ""  # the cursor, which a spinner hides
+        os.write(2, f"{shown_again}generic-adam: interrupted\n".encode())
+    os._exit(130)
