@@ -188,10 +188,29 @@ def test_a_state_of_another_width_is_refused() -> None:
     # Nor is a tensor that was put into the state by hand.
     for key in ("exp_avg", "exp_avg_sq"):
         kept, optimizer.state[wide][key] = optimizer.state[wide][key], torch.zeros(1)
-        with pytest.raises(OptimizerError, match=re.escape("has not the shape (4096,)")):
+        with pytest.raises(OptimizerError, match=re.escape("expected (4096,), as its parameter")):
             optimizer.step()
         optimizer.state[wide][key] = kept
     optimizer.step()
+
+
+def test_tensors_of_another_size_are_noticed_whatever_their_id() -> None:
+    x = torch.nn.Parameter(torch.zeros(4096))
+    optimizer = GenericAdam([x])
+    x.grad = torch.ones(4096)
+    for _ in range(3):
+        optimizer.step()
+    for key in ("exp_avg", "exp_avg_sq"):
+        # What comes after a tensor that has died often has its id.
+        kept = optimizer.state[x].pop(key).clone()
+        optimizer.state[x][key] = torch.zeros(1)
+        with pytest.raises(OptimizerError, match=re.escape("has the shape (1,); expected (4096,)")):
+            optimizer.step()
+        optimizer.state[x][key] = kept
+    optimizer.step()
+    x.grad.resize_(1)
+    with pytest.raises(OptimizerError, match="the gradient of parameter 0 of its group has the shape"):
+        optimizer.step()
 
 
 def test_elements_that_share_memory_are_parted() -> None:

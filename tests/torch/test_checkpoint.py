@@ -9,7 +9,7 @@ import torch
 
 import generic_adam.torch
 from generic_adam.torch import GenericAdam, OptimizerError
-from generic_adam.torch.checkpoint import _one_minus_power
+from generic_adam.torch.checkpoint import one_minus_power
 
 
 def parameters(dtype: torch.dtype = torch.float64) -> list[torch.nn.Parameter]:
@@ -125,11 +125,11 @@ def test_l2_weight_decay_is_refused() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.5
 
 
-def test_one_minus_power_does_not_cancel() -> None:
-    assert _one_minus_power(0.0, 0) == 0.0
-    assert _one_minus_power(0.0, 3) == 1.0
-    assert _one_minus_power(0.5, 2) == 0.75
-    assert _one_minus_power(1 - 2.0**-40, 1) == pytest.approx(2.0**-40, rel=1e-12)
+def testone_minus_power_does_not_cancel() -> None:
+    assert one_minus_power(0.0, 0) == 0.0
+    assert one_minus_power(0.0, 3) == 1.0
+    assert one_minus_power(0.5, 2) == 0.75
+    assert one_minus_power(1 - 2.0**-40, 1) == pytest.approx(2.0**-40, rel=1e-12)
 
 
 # Written by version 0.1: each class after 12 steps of the gradients of `steps`, and where 12 more led it.

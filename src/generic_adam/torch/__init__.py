@@ -5,8 +5,7 @@ from generic_adam.extras import from_extra
 
 with from_extra("torch"):
     from generic_adam.torch.contrib import AdaShift, AdaUSM, Padam
-    from generic_adam.torch.forms import AMSGrad, WeightedAdaEMA
-    from generic_adam.torch.generic_adam import GenericAdam
+    from generic_adam.torch.generic_adam import AMSGrad, GenericAdam, WeightedAdaEMA
     from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
     from generic_adam.torch.watch import Watch
 

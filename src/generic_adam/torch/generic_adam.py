@@ -1,7 +1,7 @@
-"""Generic Adam (Algorithm 1) as a torch optimizer."""
+"""Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
@@ -10,33 +10,15 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError, ScheduleError
-from generic_adam.methods.algorithm import Algorithm, as_algorithm
+from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
-from generic_adam.torch import checkpoint, kernels, tensors
-from generic_adam.torch.coefficients import (
-    DECAY,
-    EPSILON,
-    LEARNING_RATE,
-    MOMENTUM,
-    SECOND_MOMENT,
-    Coefficient,
-    UnsupportedError,
-    check_flags,
-    check_non_negative,
-    is_number,
-    separate_betas,
-    shown,
-)
-from generic_adam.torch.kernels import Kernel
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, theta_from_weights
+from generic_adam.torch import checkpoint, kernels, rules
+from generic_adam.torch.kernels import CLOSE_TO_ONE, STEPS_BETWEEN_LOOKS, Kernel, as_step, fused
+from generic_adam.torch.rules import Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
+from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, state_dtype
 
-DEFAULT_BETA = 0.9
-DEFAULT_THETA = 0.999
-PAPERS_EPS = 1e-16
-"""What is added to the root where the paper adds nothing; see GenericAdam.from_method."""
-
-Value = ScheduleLike | Tensor
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
 # A number that is positive in every type that a state can have.
@@ -54,6 +36,18 @@ class Options(TypedDict, total=False):
     bias_correction: bool
     foreach: bool | None
     fused: bool | None
+
+
+class SequencesAndOptions(Options, total=False):
+    """The same with the sequences beside the learning rate."""
+
+    beta: Value
+    theta: Value
+
+
+PAPERS_EPS = 1e-16
+"""What is added to the root where the paper adds nothing; see GenericAdam.from_method."""
+PAPERS: Options = {"initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
 
 
 class GenericAdam(ScheduledOptimizer):
@@ -81,12 +75,11 @@ class GenericAdam(ScheduledOptimizer):
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
 
-    In float32, v loses what is small against it. torch's fused kernel forms theta v + (1 - theta) g^2; theta_t
-    and 1 - theta_t are rounded so that they add up to 1 and nothing is lost of them in the mean, and what
-    remains is the rounding of v itself. With theta_t = 1 - 1/t and gaussian gradients it moved v by 6e-4 in 10^5
-    steps, 0.6 % in 10^6, 2 % in 10^7 and 6.5 % in 3 x 10^7. With ``foreach=True`` or False the form is
-    v + (1 - theta)(g^2 - v), and it was 9e-6, 3e-5, 0.6 % and 3.5 % (benchmarks/drift.py). Parameters in
-    float64 have no such limit in practice. `certify` notes from which step on.
+    In float32, v loses what is small against it. theta_t and 1 - theta_t are rounded so that they add up to 1 and
+    nothing is lost of them in the mean; what remains is the rounding of v itself. With theta_t = 1 - 1/t and
+    gaussian gradients it moved v by 6e-4 in 10^5 steps, 0.6 % in 10^6 and 2 % in 10^7; with ``foreach=True`` or
+    False, whose form is v + (1 - theta)(g^2 - v), by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). In float64 there
+    is no such limit in practice. `certify` notes from which step on.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under
     the names that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the
@@ -131,16 +124,21 @@ class GenericAdam(ScheduledOptimizer):
         Zou, Shen, Jie, Zhang, Liu: A Sufficient Condition for Convergences of Adam and RMSProp. CVPR 2019.
     """
 
-    coefficients: ClassVar[tuple[Coefficient, ...]] = (
-        LEARNING_RATE,
-        MOMENTUM,
-        SECOND_MOMENT,
-        EPSILON,
-        DECAY,
-    )
-    _distinctive: ClassVar[tuple[str, ...]] = ("lr_schedule", "bias_corrections")
-    _foreign: ClassVar[tuple[str, ...]] = ("partial",)
-    _watched: ClassVar[tuple[str, ...]] = ("betas", "amsgrad", "foreach", "fused")
+    coefficients: ClassVar[tuple[Coefficient, ...]] = rules.OF_ADAM
+    options: ClassVar[Mapping[str, Rule]] = {
+        "initial_v": rules.NON_NEGATIVE,
+        **dict.fromkeys(("amsgrad", "maximize", "bias_correction", "decoupled_weight_decay"), rules.FLAG),
+        **dict.fromkeys(("foreach", "fused"), rules.FLAG_OR_NONE),
+    }
+    running: ClassVar[Mapping[str, Rule]] = {
+        "bias_corrections": Rule(
+            "two numbers in [0, 1]", lambda pair: _is_pair(pair) and all(map(rules.SHARE.fits, pair))
+        ),
+        "theta_carry": Rule(
+            "at most 2^-24", lambda one: rules.is_number(one) and abs(one) <= kernels.SPACING
+        ),
+    }
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "bias_corrections": True, "partial": False}
     # What a form of it has beside; set before the constructor runs.
     _more_options: Mapping[str, Any] = MappingProxyType({})
 
@@ -167,30 +165,25 @@ class GenericAdam(ScheduledOptimizer):
         if capturable or differentiable:
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
-        beta, theta = separate_betas({"beta": beta, "theta": theta, "betas": betas})
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "beta": DEFAULT_BETA if beta is None else beta,
-                "theta": DEFAULT_THETA if theta is None else theta,
-                "eps": eps,
-                "weight_decay": weight_decay,
-            },
-            {
-                "betas": None,
-                "initial_v": initial_v,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "bias_correction": bias_correction,
-                "bias_corrections": (0.0, 0.0),
-                "theta_carry": 0.0,
-                "foreach": foreach,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                **self._more_options,
-            },
-        )
+        beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
+        given = {
+            "lr": lr,
+            "beta": 0.9 if beta is None else beta,
+            "theta": 0.999 if theta is None else theta,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "betas": None,
+            "initial_v": initial_v,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "bias_correction": bias_correction,
+            "bias_corrections": (0.0, 0.0),
+            "theta_carry": 0.0,
+            "foreach": foreach,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, {**given, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
 
@@ -212,27 +205,20 @@ class GenericAdam(ScheduledOptimizer):
         """
         algorithm = as_algorithm(method)
         three, decay = algorithm.method, algorithm.decay
-        options: dict[str, Any] = {
-            "initial_v": algorithm.initial_v,
-            "eps": PAPERS_EPS if isinstance(method, Method) else algorithm.eps,
-            "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
-            "bias_correction": False,
-        }
-        if algorithm.running_maximum:
-            options["amsgrad"] = True
-        runs = Algorithm(
-            three,
-            initial_v=algorithm.initial_v,
-            eps=algorithm.eps,
-            decay=decay,
-            running_maximum=algorithm.running_maximum,
-        )
-        beyond = [phrase for phrase in algorithm.departures if phrase not in runs.departures]
+        taken = {name: getattr(algorithm, name) for name in ("initial_v", "eps", "decay", "running_maximum")}
+        beyond = [one for one in algorithm.departures if one not in Algorithm(three, **taken).departures]
         if beyond or algorithm.others:
             raise OptimizerError(
                 f"{cls.__name__} does not run this algorithm: "
                 + (beyond[0] if beyond else "its groups have sequences of their own")
             )
+        options: dict[str, Any] = {
+            "initial_v": algorithm.initial_v,
+            "eps": PAPERS_EPS if isinstance(method, Method) else algorithm.eps,
+            "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
+            "bias_correction": False,
+            **({"amsgrad": True} if algorithm.running_maximum else {}),
+        }
         return cls(params, lr=three.alpha, beta=three.beta, theta=three.theta, **{**options, **others})
 
     def algorithm_of(
@@ -245,10 +231,15 @@ class GenericAdam(ScheduledOptimizer):
             lr: the learning rate as a scheduler drives it, where the group's is a plain number.
             beta: likewise for the momentum parameter.
         """
-        rate = self._sequence(group, LEARNING_RATE, lr)
-        momentum = self._sequence(group, MOMENTUM, beta)
-        theta = self._sequence(group, SECOND_MOMENT, None)
-        eps = self._sequence(group, EPSILON, None)
+        driven = {"lr": lr, "beta": beta}
+
+        def sequence(coefficient: Coefficient) -> Schedule:
+            source, name = group[coefficient.schedule_key], coefficient.name
+            if source is not None:
+                return self._schedule(source, name)
+            return driven.get(name) or as_schedule(float(group[name]))
+
+        rate, momentum, theta, eps, decay = map(sequence, self.coefficients)
         alpha, notes = rate, self._rounding(group, theta)
         if group["bias_correction"]:
             root = sqrt(bias_correction(theta))
@@ -260,7 +251,7 @@ class GenericAdam(ScheduledOptimizer):
             Method(alpha, momentum, theta),
             initial_v=group["initial_v"],
             eps=eps,
-            decay=rate * self._sequence(group, DECAY, None),
+            decay=rate * decay,
             running_maximum=group["amsgrad"],
             notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
             label=type(self).__name__,
@@ -269,7 +260,7 @@ class GenericAdam(ScheduledOptimizer):
     def _rounding(self, group: Mapping[str, Any], theta: Schedule) -> list[str]:
         """From which step on float32 holds v_t no better than to 0.5 %, where a run may get there."""
         t = _BLURRED_FROM if group["foreach"] is None else _BLURRED_FROM_WITH_FOREACH
-        in_float32 = any(tensors.state_dtype(parameter) is torch.float32 for parameter in group["params"])
+        in_float32 = any(state_dtype(parameter) is torch.float32 for parameter in group["params"])
         try:
             share = theta.complement(t)
         except ScheduleError:
@@ -278,143 +269,104 @@ class GenericAdam(ScheduledOptimizer):
             return []
         note = (
             f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"
+            " moves v_t by 0.5 % and more; parameters in float64 have no such limit"
         )
-        return [f"{note} moves v_t by 0.5 % and more; parameters in float64 have no such limit"]
-
-    def _sequence(
-        self, group: Mapping[str, Any], coefficient: Coefficient, driven: Schedule | None
-    ) -> Schedule:
-        source = group[coefficient.schedule_key]
-        if source is not None:
-            return self._schedule(source, coefficient.name)
-        return driven if driven is not None else as_schedule(float(group[coefficient.name]))
+        return [note]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; `betas` is taken in place of `beta` and `theta`."""
         if isinstance(param_group, dict) and param_group.get("betas") is not None:
-            # A group taken from another optimizer has both, and they agree; its products start anew here.
-            own = {"betas", "bias_corrections", "theta_carry"}
-            rest = {key: v for key, v in param_group.items() if key not in own}
-            if param_group["betas"] == (rest.get("beta"), rest.get("theta")):
-                param_group = rest
-            else:
-                beta, theta = separate_betas(param_group)
-                param_group = {**rest, "beta": beta, "theta": theta}
+            rest = {key: value for key, value in param_group.items() if key != "betas"}
+            # A group taken from another optimizer has both, and they agree.
+            if param_group["betas"] != (rest.get("beta"), rest.get("theta")):
+                rest["beta"], rest["theta"] = _separate_betas(param_group)
+            param_group = rest
         super().add_param_group(param_group)
-        group = self.param_groups[-1]
-        if group["fused"]:
-            for parameter in group["params"]:
+        if self.param_groups[-1]["fused"]:
+            for parameter in self.param_groups[-1]["params"]:
                 _refuse_unfused(parameter.device.type)
 
-    def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        check_non_negative(options_of_group, "initial_v")
-        check_flags(options_of_group, "amsgrad", "maximize", "bias_correction", "decoupled_weight_decay")
-        check_flags(options_of_group, "foreach", "fused")
-        if options_of_group["foreach"] and options_of_group["fused"]:
+    def _check_options(self, group: Mapping[str, Any]) -> None:
+        super()._check_options(group)
+        if group["foreach"] and group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
-        if options_of_group["weight_decay"] and not options_of_group["decoupled_weight_decay"]:
+        if group["weight_decay"] and not group["decoupled_weight_decay"]:
             raise OptimizerError(
                 "weight decay inside the gradient (L2) is not supported; "
                 "expected decoupled_weight_decay=True, as in AdamW"
             )
-        corrections = options_of_group["bias_corrections"]
-        if not isinstance(corrections, (tuple, list)) or len(corrections) != 2:
-            raise OptimizerError(f"bias_corrections is {shown(corrections)}; expected two numbers in [0, 1]")
-        for one in corrections:
-            checkpoint.SHARE.check("bias_corrections", one)
-        if not is_number(carry := options_of_group["theta_carry"]) or not abs(carry) <= kernels.SPACING:
-            raise OptimizerError(f"theta_carry is {shown(carry)}; expected at most 2^-24")
 
-    def _mirror(self, group: dict[str, Any]) -> None:
-        group["betas"] = (group["beta"], group["theta"])
-
-    def _settle(self, group: dict[str, Any], plan: Plan) -> None:
+    def _read(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
-        super()._settle(group, plan)
-        betas, apart, shown = group["betas"], (group["beta"], group["theta"]), plan.shown[1:3]
-        if tuple(betas) == apart:
-            return
-        if apart == shown:
-            group["beta"], group["theta"] = betas
-        elif tuple(betas) == shown:
-            group["betas"] = apart
-        else:
-            raise OptimizerError(
-                f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: "
-                "set one of them"
-            )
-
-    def _gather(self, group: dict[str, Any], plan: Plan) -> list[tensors.Bucket]:
-        params, t = group["params"], plan.step + 1
-        buckets = plan.gathered
-        if buckets is not None and buckets[0].gather_again(params, self.state, t):
-            return buckets
-        if group["bias_correction"]:
-            self._part_corrections(group)
-        buckets = tensors.gather(params, self.state, group["initial_v"], amsgrad=group["amsgrad"])
-        for bucket in buckets:
-            bucket.kernel = self._kernel_for(group, bucket)
-        plan.gathered = None
-        if tensors.is_simple(params, buckets):
-            buckets[0].remember(t)
-            plan.gathered = buckets
-        return buckets
-
-    def _part_corrections(self, group: dict[str, Any]) -> None:
-        """Parameters that miss a step of their group have corrections of their own from then on."""
-        past_beta, past_theta = group["bias_corrections"]
-        for parameter in group["params"]:
-            moments = self.state.get(parameter)
-            if not moments and parameter.grad is not None and past_theta:
-                self.state[parameter].update(beta_correction=0.0, theta_correction=0.0)
-            elif moments and parameter.grad is None:
-                moments.setdefault("beta_correction", past_beta)
-                moments.setdefault("theta_correction", past_theta)
-
-    def _update(
-        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: list[tensors.Bucket]
-    ) -> None:
-        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
-        alpha, added, corrected = lr, eps, group["bias_correction"]
-        if corrected:
-            # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
-            past_beta, past_theta = group["bias_corrections"]
-            of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
-            group["bias_corrections"] = (of_beta, of_theta)
-            root = math.sqrt(of_theta)
-            alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
-        plan.used = (alpha, beta, theta)
-        rounded: tuple[float, float] | None = None
-        for bucket in gathered:
-            theta_pair = (theta, one_minus_theta)
-            if theta > kernels.CLOSE_TO_ONE and bucket.kernel is kernels.fused and bucket.in_float32:
-                theta_pair = rounded = rounded or _round_theta(group, one_minus_theta)
-            step_alpha, step_eps = alpha, added
-            if corrected and "theta_correction" in bucket.states[0]:
-                of_beta, of_theta = _correct_apart(
-                    bucket.states, beta, theta, one_minus_beta, one_minus_theta
+        betas, apart = group["betas"], (group["beta"], group["theta"])
+        if tuple(betas) != apart:
+            last = dict(zip(group, plan.shown, strict=False))
+            before = (last.get("beta"), last.get("theta"))
+            if apart == before:
+                group["beta"], group["theta"] = betas
+            elif tuple(betas) == before:
+                group["betas"] = apart
+            else:
+                raise OptimizerError(
+                    f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: "
+                    "set one of them"
                 )
-                root = math.sqrt(of_theta)
-                step_alpha, step_eps = lr * root / of_beta if of_beta else 0.0, eps * root
-            # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
-            if step_eps < _SMALLEST:
-                step_eps = max(step_eps, kernels.smallest(bucket.dtype))
-            numbers = (step_alpha, beta, theta_pair[0], one_minus_beta, theta_pair[1], lr * weight_decay)
-            step = kernels.as_step((*numbers, step_eps, group["maximize"], self.grad_divisor))
-            tensors.update_bucket(bucket, step)
-            if (plan.step + 1) % kernels.STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
-                kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
-            bucket.release()
+        return super()._read(group, plan)
 
-    def _kernel_for(self, group: Mapping[str, Any], bucket: tensors.Bucket) -> Kernel:
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
+        moment = Moment(parameter.shape, state_dtype(parameter))
+        maximum = {"max_exp_avg_sq": moment._replace(late=True)} if group["amsgrad"] else {}
+        moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=group["initial_v"]), **maximum}
+        return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
+
+    def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
+        """Parameters that miss a step of their group have corrections of their own from then on."""
+        past = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
+        for parameter in group["params"] if group["bias_correction"] else ():
+            moments = self.state.get(parameter)
+            if not moments and parameter.grad is not None and past["theta_correction"]:
+                self.state[parameter].update(dict.fromkeys(past, 0.0))
+            elif moments and parameter.grad is None:
+                moments.update({**past, **moments})
+        return super()._gather_anew(group)
+
+    def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
         wants_fused, wants_foreach = group["fused"], group["foreach"]
         if wants_fused or (wants_fused is None and wants_foreach is None):
             if bucket.aligned and kernels.has_fused(bucket.device_type):
-                return kernels.fused
+                return fused
             if wants_fused:
                 _refuse_unfused(bucket.device_type)
         return kernels.single_tensor if wants_foreach is False else kernels.foreach
+
+    def _update(
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+    ) -> None:
+        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
+        alpha, added, corrected = lr, eps, group["bias_correction"]
+        if corrected:
+            group["bias_corrections"] = pair = _carry_on(group["bias_corrections"], values)
+            alpha, added = _corrected(lr, eps, pair)
+        plan.used = (alpha, beta, theta)
+        decay, maximize, grad_scale = lr * weight_decay, group["maximize"], self.grad_divisor
+        rounded: tuple[float, float] | None = None
+        for bucket in buckets:
+            held, one_minus_held, own_alpha, own_eps = theta, one_minus_theta, alpha, added
+            if corrected and "theta_correction" in bucket.states[0]:
+                pair = _carry_on([bucket.states[0][key] for key in checkpoint.CORRECTIONS], values)
+                for moments in bucket.states:
+                    moments.update(zip(checkpoint.CORRECTIONS, pair, strict=True))
+                own_alpha, own_eps = _corrected(lr, eps, pair)
+            if theta > CLOSE_TO_ONE and bucket.kernel is fused and bucket.in_float32:
+                held, one_minus_held = rounded = rounded or _round_theta(group, one_minus_theta)
+            # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
+            if own_eps < _SMALLEST:
+                own_eps = max(own_eps, kernels.smallest(bucket.dtype))
+            if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
+                kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
+            numbers = (own_alpha, beta, held, one_minus_beta, one_minus_held, decay, own_eps)
+            bucket.update(as_step((*numbers, maximize, grad_scale)))
 
     def state_dict(self) -> dict[str, Any]:
         """The state in plain types; torch.optim.Adam and AdamW load it too, and go on with the numbers."""
@@ -422,23 +374,137 @@ class GenericAdam(ScheduledOptimizer):
         for group in result["param_groups"]:
             if group["bias_correction"]:
                 # Every parameter's own, so that checkpoints that are read key by key have them.
-                of_beta, of_theta = group["bias_corrections"]
-                own = {"beta_correction": of_beta, "theta_correction": of_theta}
+                own = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
                 for index in group["params"]:
                     if index in result["state"]:
                         result["state"][index] = {**own, **result["state"][index]}
         return result
 
-    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
+    def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         if checkpoint.is_of_adam(state["param_groups"]):
             checkpoint.translate_adam(state, present)
+        super()._check_loaded(state, present)
         for group in state["param_groups"]:
-            corrections = group.get("bias_corrections")
-            for parameter in group["params"]:
-                moments = state["state"].get(parameter)
-                if moments:
-                    moments.setdefault("step", checkpoint.Kept(group.get("step")))
-                    checkpoint.part_corrections(moments, corrections)
+            for moments in filter(None, map(state["state"].get, group["params"])):
+                moments.setdefault("step", group["step"])
+                own = tuple(moments[key] for key in checkpoint.CORRECTIONS if key in moments)
+                if len(own) == 1:
+                    raise OptimizerError(
+                        "the saved state has one bias correction of a parameter; expected two or none"
+                    )
+                # Left out where they are its group's.
+                if own == tuple(group["bias_corrections"]):
+                    for key in checkpoint.CORRECTIONS:
+                        del moments[key]
+
+
+class WeightedAdaEMA(GenericAdam):
+    r"""Weighted AdaEMA (Algorithm 2): v is a weighted mean of all squared gradients so far.
+
+    .. math::
+        W_t = W_{t-1} + w_t, \qquad V_t = V_{t-1} + w_t g_t^2, \qquad
+        x_{t+1} = x_t - \alpha_t m_t / (\sqrt{V_t / W_t} + \text{eps})
+
+    It is Generic Adam with :math:`\theta_t = W_{t-1} / W_t`, and runs as such: V_t itself, which may grow
+    beyond every number, is never formed. w_t = 1 is AdaGrad with momentum, w_t = t^r the polynomial weights
+    of the paper. It starts as the paper does: v_0 > 0, and no bias correction.
+
+    Args:
+        params: the parameters, or groups of them; a group may have its own `weights`.
+        lr: the base learning rate alpha_t.
+        beta: the momentum parameter beta_t.
+        weights: w_t > 0, a number, text, schedule or callable of t.
+        betas: (beta, None) in place of beta, for code that knows torch's keyword.
+        initial_weight: W_0 > 0.
+        **options: as for GenericAdam; initial_v is V_0 / W_0.
+
+    Examples:
+        >>> import torch
+        >>> x = torch.nn.Parameter(torch.tensor([3.0]))
+        >>> optimizer = WeightedAdaEMA([x], lr="0.5/sqrt(t)", weights="t^0.5")
+        >>> optimizer.param_groups[0]["theta"]
+        0.5
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        beta: Value | None = None,
+        weights: ScheduleLike = 1.0,
+        *,
+        betas: tuple[Value, None] | None = None,
+        initial_weight: float = 1.0,
+        **options: Unpack[Options],
+    ) -> None:
+        beta, theta = _separate_betas({"beta": beta, "betas": betas})
+        if theta is not None:
+            raise OptimizerError(f"betas is {betas!r}; expected (beta, None): the weights stand for theta")
+        given: Options = {**PAPERS, **options}
+        super().__init__(params, lr, beta=beta, theta=_theta(weights, initial_weight), **given)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters; a group's own `weights`, with `initial_weight` (1 if not given), make its theta."""
+        own = param_group.keys() & {"weights", "initial_weight"} if isinstance(param_group, dict) else ()
+        if own:
+            if "weights" not in own or "theta" in param_group or "betas" in param_group:
+                raise OptimizerError(
+                    "a group's initial_weight goes with weights, and weights stand for theta"
+                )
+            theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
+            param_group = {key: value for key, value in param_group.items() if key not in own}
+            param_group["theta"] = theta
+        super().add_param_group(param_group)
+
+    @classmethod
+    def from_method(cls, params: ParamsT, method: Method | Algorithm, **others: Unpack[Options]) -> Self:
+        """Not from a method, which has a theta and no weights: always an OptimizerError."""
+        del params, method, others
+        raise OptimizerError(
+            "a method has a theta in place of weights: use GenericAdam.from_method, the same algorithm"
+        )
+
+
+class AMSGrad(GenericAdam):
+    """AMSGrad: ``GenericAdam(..., amsgrad=True)`` as its authors have it, without bias correction.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the base learning rate alpha_t.
+        betas: (beta, theta) in one.
+        **options: as for GenericAdam; the running maximum starts at 0.
+
+    References:
+        Reddi, Kale, Kumar: On the Convergence of Adam and Beyond. ICLR 2018.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        betas: tuple[Value, Value] | None = None,
+        **options: Unpack[SequencesAndOptions],
+    ) -> None:
+        given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
+        super().__init__(params, lr, betas, **given)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) == 2
+
+
+def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The pair beta, theta from options that hold either them or betas, as torch's Adam has them."""
+    beta, theta, betas = options.get("beta"), options.get("theta"), options.get("betas")
+    if betas is None:
+        return beta, theta
+    if beta is not None or theta is not None:
+        raise OptimizerError(
+            "betas and beta or theta are given; expected betas=(beta, theta), or the two by name"
+        )
+    if not _is_pair(betas):
+        raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
+    return betas[0], betas[1]
 
 
 def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, float]:
@@ -452,17 +518,27 @@ def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, 
     return 1.0 - held, held
 
 
-def _correct_apart(
-    states: list[dict[str, Any]], beta: float, theta: float, one_minus_beta: float, one_minus_theta: float
-) -> tuple[float, float]:
-    """The corrections of parameters that have missed steps, brought up to date."""
-    of_beta = beta * states[0]["beta_correction"] + one_minus_beta
-    of_theta = theta * states[0]["theta_correction"] + one_minus_theta
-    for moments in states:
-        moments["beta_correction"], moments["theta_correction"] = of_beta, of_theta
-    return of_beta, of_theta
+def _carry_on(past: Sequence[float], values: tuple[float, ...]) -> tuple[float, float]:
+    """1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels."""
+    _, beta, theta, _, _, one_minus_beta, one_minus_theta = values
+    return beta * past[0] + one_minus_beta, theta * past[1] + one_minus_theta
+
+
+def _corrected(lr: float, eps: float, pair: tuple[float, float]) -> tuple[float, float]:
+    """The step size and what is added to the root of v, bias correction included."""
+    of_beta, root = pair[0], math.sqrt(pair[1])
+    return lr * root / of_beta if of_beta else 0.0, eps * root
 
 
 def _refuse_unfused(device_type: str) -> None:
     if not kernels.has_fused(device_type):
         raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
+
+
+def _theta(weights: ScheduleLike, initial_weight: float) -> Schedule:
+    if not rules.is_number(initial_weight) or not initial_weight > 0:
+        raise OptimizerError(f"initial_weight is {initial_weight!r}; expected a number > 0")
+    try:
+        return theta_from_weights(weights, float(initial_weight))
+    except ScheduleError as error:
+        raise OptimizerError(f"weights: {error}") from error

@@ -70,8 +70,8 @@ class Step(NamedTuple):
 
 Kernel = Callable[[Lists, Step], None]
 # The same without a call of Python: a small network's step has no time for one.
-as_lists: Callable[[tuple[Any, ...]], Lists] = partial(tuple.__new__, Lists)
-as_step: Callable[[tuple[Any, ...]], Step] = partial(tuple.__new__, Step)
+as_lists: Callable[[Sequence[Any]], Lists] = partial(tuple.__new__, Lists)
+as_step: Callable[[Sequence[Any]], Step] = partial(tuple.__new__, Step)
 
 
 @cache
@@ -114,14 +114,13 @@ def fused(lists: Lists, step: Step) -> None:
             decay /= alpha
         else:
             torch._foreach_mul_(params, 1.0 - decay)
-    counts = [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params)
     update(
         params,
         grads,
         momenta,
         second_moments,
         maxima,
-        counts,
+        [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params),
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,
@@ -168,8 +167,9 @@ def foreach(lists: Lists, step: Step) -> None:
 
 def single_tensor(lists: Lists, step: Step) -> None:
     """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
-    for params, grads, momenta, second_moments, *rest in zip(*(part for part in lists if part), strict=True):
-        foreach(Lists([params], [grads], [momenta], [second_moments], rest), step)
+    for row in zip(*(part for part in lists if part), strict=True):
+        x, g, m, v, *rest = ([tensor] for tensor in row)
+        foreach(Lists(x, g, m, v, rest[0] if rest else []), step)
 
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
@@ -185,10 +185,9 @@ def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:
         return
     for m, v in zip(momenta, second_moments, strict=True):
         limit = torch.finfo(v.dtype).max
-        small = limit**0.5
         # In pieces, so that the masks stay small.
         for m_piece, v_piece in zip(flat(m).split(_PIECE), flat(v).split(_PIECE), strict=True):
-            v_piece.masked_fill_(torch.isinf(v_piece) & (m_piece.abs() <= small), limit)
+            v_piece.masked_fill_(torch.isinf(v_piece) & (m_piece.abs() <= limit**0.5), limit)
 
 
 def flat(tensor: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule
+from generic_adam.schedules import ScheduleError, as_schedule
 
 
 class ScheduleLR(LRScheduler):
@@ -40,7 +40,14 @@ class ScheduleLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, schedule: ScheduleLike | Sequence[ScheduleLike], last_epoch: int = -1
     ) -> None:
-        self.schedules = _one_for_each_group(optimizer, schedule)
+        groups = len(optimizer.param_groups)
+        if isinstance(schedule, str) or not isinstance(schedule, Sequence):
+            schedule = [schedule] * groups
+        if len(schedule) != groups:
+            raise ScheduleError(
+                f"got {len(schedule)} schedules for {groups} parameter groups; expected one for each"
+            )
+        self.schedules = [as_schedule(one) for one in schedule]
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -56,14 +63,7 @@ class ScheduleLR(LRScheduler):
         return state | {"schedules": [str(schedule) for schedule in self.schedules]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue where a saved run stopped.
-
-        Args:
-            state_dict: what `state_dict` returned, of a scheduler with the same schedules.
-
-        Raises:
-            ScheduleError: the saved schedules are others.
-        """
+        """Continue where a saved run stopped; a ScheduleError where its schedules were others."""
         saved, present = state_dict.get("schedules"), [str(schedule) for schedule in self.schedules]
         if saved != present:
             raise ScheduleError(
@@ -75,8 +75,7 @@ class ScheduleLR(LRScheduler):
 class ScheduleFactor:
     """A schedule as the function of `LambdaLR`, which counts from 0: factor(k) = u_{k+1}.
 
-    Args:
-        schedule: a schedule, number, text or callable of t.
+    `schedule` is a schedule, number, text or callable of t.
     """
 
     def __init__(self, schedule: ScheduleLike) -> None:
@@ -85,16 +84,3 @@ class ScheduleFactor:
     def __call__(self, count: int) -> float:
         """The factor after `count` steps."""
         return self.schedule(count + 1)
-
-
-def _one_for_each_group(
-    optimizer: Optimizer, schedule: ScheduleLike | Sequence[ScheduleLike]
-) -> list[Schedule]:
-    groups = len(optimizer.param_groups)
-    if isinstance(schedule, str) or not isinstance(schedule, Sequence):
-        return [as_schedule(schedule)] * groups
-    if len(schedule) != groups:
-        raise ScheduleError(
-            f"got {len(schedule)} schedules for {groups} parameter groups; expected one for each"
-        )
-    return [as_schedule(one) for one in schedule]

@@ -3,8 +3,8 @@
 import difflib
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -16,13 +16,12 @@ from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global
 
 from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods.algorithm import Algorithm
-from generic_adam.methods.method import ScheduleLike
-from generic_adam.schedules import Opaque, Schedule, parse
+from generic_adam.schedules import Schedule, has_callable, parse
 from generic_adam.schedules.tree import ScalarFunction
-from generic_adam.torch import checkpoint
-from generic_adam.torch.checkpoint import Expected, Range
-from generic_adam.torch.coefficients import Coefficient, Number, is_number, shown
-from generic_adam.torch.tensors import state_dtype
+from generic_adam.torch import checkpoint, kernels, rules, tensors
+from generic_adam.torch.kernels import Kernel
+from generic_adam.torch.rules import Coefficient, Rule
+from generic_adam.torch.tensors import Bucket, State
 
 # Keys that torch's own learning-rate schedulers and named parameters add to a group.
 _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
@@ -35,15 +34,7 @@ _is_compiling = torch.compiler.is_dynamo_compiling
 
 
 class _Followed(NamedTuple):
-    """A coefficient that follows a schedule.
-
-    Attributes:
-        index: its place among the coefficients.
-        name: its key in the group.
-        value: the sequence.
-        at: the place of its complement among a step's numbers, 0 where it has none.
-        complement: 1 minus the sequence, without cancellation.
-    """
+    """A coefficient that follows a schedule, and its place among a step's numbers; `at` is its complement's, or 0."""
 
     index: int
     name: str
@@ -52,30 +43,33 @@ class _Followed(NamedTuple):
     complement: ScalarFunction
 
 
+@dataclass(slots=True)
 class Plan:
-    """What is known of a group between steps, and what it shows: so that one notices who else writes to it.
+    """What is known of a group between steps.
 
     Attributes:
         step: how many steps had been made; a group with another count was loaded as a whole.
-        shown: what the group holds of its coefficients, their schedules and the options that are watched.
-        values: the numbers of the next step, or None where they are to be asked for then.
-        in_range: whether they are known to be in range.
+        shown: the group's values as the last step left them, so that one notices who else writes to it.
+        sources: the schedules that it followed.
+        options: its options as the tensors were gathered.
         followed: the coefficients that follow schedules.
+        expected: what the group shows of these, by name.
+        in_place: whether a coefficient is a tensor, which is filled in place, without another object.
+        values: the numbers of the next step, all in range; None where they are to be asked for then.
         used: what the last step used: alpha_t with its bias correction, and the other coefficients.
-        gathered: the tensors of a group that needs nothing done to them, or None.
+        buckets: the tensors of a group that needs nothing done to them; empty where there is more to do.
     """
 
-    __slots__ = ("followed", "gathered", "in_range", "shown", "step", "used", "values")
-
-    step: int
-    shown: tuple[Any, ...]
-    values: tuple[float, ...] | None
-    in_range: bool
-    followed: list[_Followed]
-
-    def __init__(self) -> None:
-        self.used: tuple[float, ...] = ()
-        self.gathered: Any = None
+    step: int = 0
+    shown: tuple[Any, ...] = ()
+    sources: Sequence[str | Schedule | None] = ()
+    options: Sequence[Any] = ()
+    followed: Sequence[_Followed] = ()
+    expected: dict[str, float] = field(default_factory=dict)
+    in_place: bool = False
+    values: tuple[float, ...] | None = None
+    used: tuple[float, ...] = ()
+    buckets: list[Bucket] = field(default_factory=list)
 
 
 class ScheduledOptimizer(Optimizer):
@@ -101,46 +95,47 @@ class ScheduledOptimizer(Optimizer):
     anyway. CUDA graphs cannot capture a step, for the same reason. ``ZeroRedundancyOptimizer`` works, but
     with ``overlap_with_ddp=True`` torch asks for an optimizer of its own kind without groups or hooks, and
     refuses others.
+
+    A subclass declares what it has (`coefficients`, `options`, `running`, `_state_of`) and what a step does
+    with it (`_update`).
+
+    Args:
+        params: the parameters, or groups of them.
+        given: every coefficient, option and running number by name.
     """
 
     # The learning rate is the first.
     coefficients: ClassVar[tuple[Coefficient, ...]]
-    # Keys of a group that no other optimizer's state_dict has all of.
-    _distinctive: ClassVar[tuple[str, ...]]
-    # Keys that only the states of other optimizers have.
-    _foreign: ClassVar[tuple[str, ...]] = ()
-    # What else of a group is compared with how the last step left it.
-    _watched: ClassVar[tuple[str, ...]] = ()
+    # What else a group may be told, and the numbers that steps keep there.
+    options: ClassVar[Mapping[str, Rule]]
+    running: ClassVar[Mapping[str, Rule]] = {}
+    # Keys by which a group of a state_dict is known to be of this optimizer: that must be there, or must not.
+    _marks: ClassVar[Mapping[str, bool]]
     # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
     _step_supports_amp_scaling = True
 
-    def __init__(
-        self, params: ParamsT, scheduled: Mapping[str, ScheduleLike | Tensor], options: Mapping[str, Any]
-    ) -> None:
-        self._forget()
-        defaults: dict[str, Any] = {"step": 0, **options}
+    def __init__(self, params: ParamsT, given: Mapping[str, Any]) -> None:
+        self._plans: dict[int, Plan] = {}
+        self._schedules: dict[str, Schedule] = {}
+        defaults: dict[str, Any] = {"step": 0, **given}
         for coefficient in self.coefficients:
-            value, schedule = coefficient.read(scheduled[coefficient.name])
-            defaults[coefficient.name] = value
-            defaults[coefficient.schedule_key] = self._keep(schedule)
+            self._take(coefficient, given[coefficient.name], defaults)
         self._check_options(defaults)
         super().__init__(params, defaults)
 
-    def _forget(self) -> None:
-        """Start anew with what is remembered between steps and not part of the state."""
-        self._plans: dict[int, Plan] = {}
-        self._schedules: dict[str, Schedule] = {}
-        names = tuple(coefficient.name for coefficient in self.coefficients)
-        keys = tuple(coefficient.schedule_key for coefficient in self.coefficients)
-        self._read_values: Callable[[Mapping[str, Any]], tuple[Number, ...]] = itemgetter(*names)
-        self._read: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*names, *keys, *self._watched)
-        # A step's numbers are the coefficients and then the complements of those below 1.
-        below_one = [index for index, one in enumerate(self.coefficients) if one.below_one]
-        self._complement_at = {index: len(names) + at for at, index in enumerate(below_one)}
+    def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
+        """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""
+        group[coefficient.name], schedule = coefficient.read(value)
+        if schedule is not None and not has_callable(schedule):
+            text = str(schedule)
+            self._schedules[text] = schedule
+            schedule = text
+        group[coefficient.schedule_key] = schedule
 
-    @abstractmethod
-    def _check_options(self, options_of_group: Mapping[str, Any]) -> None:
-        """Raise an OptimizerError where an option of a group is out of range."""
+    def _check_options(self, group: Mapping[str, Any]) -> None:
+        """Raise an OptimizerError where an option or a running number of a group is out of range."""
+        for name, rule in {**self.options, **self.running}.items():
+            rule.check(name, group[name])
 
     def algorithm_of(
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
@@ -166,125 +161,109 @@ class ScheduledOptimizer(Optimizer):
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group).__name__}")
-        group = dict(param_group)
-        self._refuse_misspelt(group)
+        # A group taken from another optimizer starts anew here.
+        group = {key: value for key, value in param_group.items() if key not in self.running}
+        known = [*self.defaults, *_KEYS_OF_TORCH]
+        for key in group:
+            # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option
+            # is refused.
+            near = [] if key in known else difflib.get_close_matches(str(key), known, n=1, cutoff=0.8)
+            if near:
+                raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")
         for coefficient in self.coefficients:
             # A group taken from another optimizer has its value beside its schedule, and keeps the schedule.
-            given = group.get(coefficient.schedule_key)
-            if given is None:
-                given = group.get(coefficient.name)
-            if given is not None or coefficient.name in group:
-                value, schedule = coefficient.read(given)  # type: ignore[arg-type]
-                group[coefficient.name] = value
-                group[coefficient.schedule_key] = self._keep(schedule)
+            if coefficient.name in group:
+                own = group.get(coefficient.schedule_key)
+                self._take(coefficient, group[coefficient.name] if own is None else own, group)
         group["step"] = self.param_groups[0]["step"] if self.param_groups else 0
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
         self._make_plan(self.param_groups[-1])
 
-    def _refuse_misspelt(self, group: Mapping[str, Any]) -> None:
-        known = [*self.defaults, *_KEYS_OF_TORCH]
-        for key in group:
-            if key in known:
-                continue
-            # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option
-            # is refused.
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.8)
-            if near:
-                raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")
-
-    def _keep(self, schedule: Schedule | None) -> str | Schedule | None:
-        """What a group keeps of a schedule: its text, which programs can save, or itself if it has none."""
-        if schedule is None or _is_opaque(schedule):
-            return schedule
-        text = str(schedule)
-        self._schedules[text] = schedule
-        return text
-
     def _make_plan(self, group: dict[str, Any]) -> Plan:
-        """Look one step ahead: show the next step's scheduled values in the group, and remember them."""
-        t = group["step"] + 1
+        """Find out what a group follows, and show there the values of the next step."""
         plan = self._plans.setdefault(id(group), Plan())
-        plan.step, plan.in_range, plan.followed = group["step"], False, []
-        for index, coefficient in enumerate(self.coefficients):
-            source = group[coefficient.schedule_key]
+        plan.sources = [group[one.schedule_key] for one in self.coefficients]
+        followed, at = [], len(self.coefficients)
+        for index, (coefficient, source) in enumerate(zip(self.coefficients, plan.sources, strict=True)):
             if source is not None:
-                schedule, at = self._schedule(source, coefficient.name), self._complement_at.get(index, 0)
-                complement = schedule.complement if at else schedule
-                plan.followed.append(
-                    _Followed(index, coefficient.name, schedule.scalar, at, complement.scalar)
+                schedule = self._schedule(source, coefficient.name)
+                place, complement = (at, schedule.complement) if coefficient.below_one else (0, schedule)
+                followed.append(_Followed(index, coefficient.name, schedule.scalar, place, complement.scalar))
+            at += coefficient.below_one
+        plan.step, plan.followed = group["step"], followed
+        plan.expected = {one.name: group[one.name] for one in plan.followed}
+        self._show(group, plan, [0.0] * at)
+        plan.values, plan.shown = None, tuple(group.values())
+        return plan
+
+    def _schedule(self, source: str | Schedule, name: str) -> Schedule:
+        """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
+        if not isinstance(source, str):
+            return source
+        if source not in self._schedules:
+            if source.startswith(_CALLABLE):
+                raise OptimizerError(
+                    f"the saved {name} was the Python {source}, which a state_dict cannot hold: "
+                    "build the optimizer with it"
                 )
+            try:
+                self._schedules[source] = parse(source)
+            except ScheduleError as error:
+                raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
+        return self._schedules[source]
+
+    def _show(self, group: dict[str, Any], plan: Plan, values: list[float]) -> None:
+        """Show in a group what it follows at its next step, and put that among the values of this one."""
+        t, in_range = group["step"] + 1, True
         try:
-            for one in plan.followed:
-                group[one.name] = one.value(t)
-            plan.values = self._with_complements(list(map(float, self._read_values(group))), plan.followed, t)
+            for index, name, value_at, at, complement_at in plan.followed:
+                value = values[index] = group[name] = plan.expected[name] = value_at(t)
+                if at:
+                    values[at] = complement_at(t)
+                in_range = in_range and 0.0 < value < 1.0
         except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
-            plan.values = None
-        self._mirror(group)
-        if any(isinstance(value, Tensor) for value in self._read_values(group)):
-            plan.values = None  # filled in place, without another object to notice it by
-        plan.shown = self._read(group)
-        return plan
-
-    def _with_complements(self, values: list[float], followed: list[_Followed], t: int) -> tuple[float, ...]:
-        """The coefficients, and 1 - value of those below 1: the schedule's own where digits would cancel."""
-        values += [1.0 - values[index] for index in self._complement_at]
-        for one in followed:
-            if one.at and values[one.index] >= 0.5:
-                values[one.at] = one.complement(t)
-        return tuple(values)
-
-    def _mirror(self, group: dict[str, Any]) -> None:
-        """Bring what else a group shows of its coefficients up to date; nothing by default."""
-
-    def _plan(self, group: dict[str, Any]) -> Plan:
-        plan = self._plans.get(id(group))
-        if plan is None or plan.step != group["step"]:
-            # Loaded as a whole, which ZeroRedundancyOptimizer does without calling load_state_dict.
-            plan = self._make_plan(group)
-        return plan
+            in_range = False
+        if "betas" in group:
+            group["betas"] = (group["beta"], group["theta"])
+        plan.values = tuple(values) if in_range else None
 
     def _values(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
-        """This step's numbers: the coefficients, all in range, and the complements of those below 1."""
-        now = self._read(group)
-        if plan.in_range and plan.values is not None and now == plan.shown:
-            return plan.values
-        numbers = len(self.coefficients)
-        if now[numbers : 2 * numbers] != plan.shown[numbers : 2 * numbers]:
-            self._make_plan(group)  # with other schedules
-        self._settle(group, plan)
-        written = self._read_values(group)
-        values = plan.values
-        if values is None or written != plan.shown[:numbers]:
-            values = self._driven(group, written, plan)
-        for coefficient, value in zip(self.coefficients, values, strict=False):
-            coefficient.check(value, plan.step + 1)
-        return values
+        """This step's numbers: the coefficients, and the complements of those below 1."""
+        try:
+            if plan.values is not None and tuple(group.values()) == plan.shown:
+                return plan.values
+        except Exception:  # noqa: BLE001, S110  (a user's note that is an array cannot be compared)
+            pass
+        return self._read(group, plan)
 
-    def _settle(self, group: dict[str, Any], plan: Plan) -> None:
-        """Something may have written to the group, also to what is watched there."""
-        del group
-        plan.gathered = None
-
-    def _driven(self, group: Mapping[str, Any], written: tuple[Number, ...], plan: Plan) -> tuple[float, ...]:
-        """The numbers of a group that something else writes to: plain ones, or a frozen rate."""
-        t = plan.step + 1
-        values: list[float] = []
-        for index, coefficient in enumerate(self.coefficients):
-            name, source, value = coefficient.name, group[coefficient.schedule_key], written[index]
+    def _read(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
+        """The numbers of a group that something else may have written to, each checked."""
+        if plan.step != group["step"] or plan.sources != [group[c.schedule_key] for c in self.coefficients]:
+            self._make_plan(group)
+        plan.in_place = any(isinstance(group[c.name], Tensor) for c in self.coefficients)
+        options = [group[name] for name in self.options]
+        if plan.options != options:
+            self._check_options(group)
+            plan.options, plan.buckets = options, []
+        t, values, complements = group["step"] + 1, [], []
+        for coefficient, source in zip(self.coefficients, plan.sources, strict=True):
+            name, value = coefficient.name, float(group[coefficient.name])
+            is_rate = coefficient is self.coefficients[0]
             if source is None:
-                values.append(float(value))
-            elif value == plan.shown[index]:
-                values.append(plan.values[index] if plan.values else self._schedule(source, name)(t))
-            elif index == 0 and value == 0.0:
-                values.append(0.0)
-            else:
+                value = self._without_rounding(value, group) if is_rate else value
+            elif value is plan.expected[name] or value == plan.expected[name]:
+                value = self._schedule(source, name)(t)
+            elif not is_rate or value != 0.0:
                 raise OptimizerError(
                     f"{name} follows the schedule {source}, but something else set it to {value}: "
                     f"give {name} as a plain number to drive it from outside"
                 )
-        values[0] = self._without_rounding(values[0], group)
-        return self._with_complements(values, plan.followed, t)
+            values.append(coefficient.check(value, t))
+            if coefficient.below_one:
+                exact = None if source is None else self._schedule(source, name).complement
+                complements.append(1.0 - value if exact is None else exact(t))
+        return (*values, *complements)
 
     def _without_rounding(self, rate: float, group: Mapping[str, Any]) -> float:
         """A learning rate, or 0 for what a scheduler's rounding left of 0, in units of the one it had."""
@@ -296,54 +275,17 @@ class ScheduledOptimizer(Optimizer):
 
     def _publish(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...]) -> None:
         """Count the step, and show the values of the next."""
-        t = group["step"] = plan.step + 1
-        followed = plan.followed
-        if plan.values is None or (followed and values[0] == 0.0):
-            self._publish_slowly(group, plan, values)
-            return
-        plan.step = t
-        if followed:
-            upcoming, in_range = list(values), True
-            try:
-                for index, name, value_at, at, complement in followed:
-                    value = upcoming[index] = group[name] = value_at(t + 1)
-                    if at:
-                        upcoming[at] = complement(t + 1) if value >= 0.5 else 1.0 - value
-                    in_range = in_range and 0.0 < value < 1.0
-            except Exception:  # noqa: BLE001  (as in _make_plan)
-                self._make_plan(group)
-                return
-            self._mirror(group)
-            plan.values, plan.in_range, plan.shown = tuple(upcoming), in_range, self._read(group)
-        elif not plan.in_range or values is not plan.values:
-            plan.values, plan.in_range, plan.shown = values, True, self._read(group)
-
-    def _publish_slowly(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...]) -> None:
-        put_back = plan.shown[0]
-        self._make_plan(group)
-        frozen = values[0] == 0.0 != put_back and group["lr_schedule"] is not None
-        if frozen and group["lr"] != 0.0:
-            # A learning rate that was set to 0 may be put back to what it was.
-            group["lr"] = 0.0
-            plan.shown = (put_back, *plan.shown[1:])
-
-    def _schedule(self, source: str | Schedule, name: str) -> Schedule:
-        """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
-        if not isinstance(source, str):
-            return source
-        return self._schedules.get(source) or self._parse(source, name)
-
-    def _parse(self, source: str, name: str) -> Schedule:
-        if source.startswith(_CALLABLE):
-            raise OptimizerError(
-                f"the saved {name} was the Python {source}, which a state_dict cannot hold: "
-                "build the optimizer with it"
-            )
-        try:
-            schedule = self._schedules[source] = parse(source)
-        except ScheduleError as error:
-            raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
-        return schedule
+        plan.step = group["step"] = group["step"] + 1
+        plan.values = values
+        if plan.followed:
+            rate = plan.expected.get("lr", 0.0)
+            self._show(group, plan, list(values))
+            if values[0] == 0.0 != rate:
+                # A learning rate that was set to 0 may be put back to what it was.
+                group["lr"], plan.expected["lr"], plan.values = 0.0, rate, None
+        if plan.in_place:
+            plan.values = None
+        plan.shown = tuple(group.values())
 
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
         """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
@@ -355,13 +297,36 @@ class ScheduledOptimizer(Optimizer):
         """What the gradients are to be divided by: the scale that a GradScaler leaves here for one step."""
         return self.__dict__.get("grad_scale")
 
-    @abstractmethod
-    def _gather(self, group: dict[str, Any], plan: Plan) -> Any:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> list[Bucket]:
         """The tensors of a group's update, with state made where there is none; changes no parameter."""
+        params = group["params"]
+        if plan.buckets and plan.buckets[0].refill(params, self.state):
+            return plan.buckets
+        buckets = self._gather_anew(group)
+        plan.buckets = buckets if len(buckets) == 1 and buckets[0].remember(params) else []
+        return buckets
+
+    def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
+        params = group["params"]
+        buckets = tensors.gather(params, self.state, lambda parameter: self._state_of(parameter, group))
+        for bucket in buckets:
+            bucket.kernel = self._kernel_for(group, bucket)
+        return buckets
+
+    def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
+        """What updates the tensors of a bucket, as long as the group's options stay as they are."""
+        del group, bucket
+        return kernels.foreach
 
     @abstractmethod
-    def _update(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], gathered: Any) -> None:
-        """Carry out the step after `plan.step` on what was gathered."""
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
+        """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
+
+    @abstractmethod
+    def _update(
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+    ) -> None:
+        """Carry out the step after `group["step"]` on what was gathered."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Carry out one iteration.
@@ -404,10 +369,11 @@ class ScheduledOptimizer(Optimizer):
         try:
             prepared = []
             for group in self.param_groups:
-                plan = self._plan(group)
+                # A group without a plan was loaded as a whole, as ZeroRedundancyOptimizer does.
+                plan = self._plans.get(id(group)) or self._make_plan(group)
                 prepared.append((group, plan, self._values(group, plan), self._gather(group, plan)))
-            for group, plan, values, gathered in prepared:
-                self._update(group, plan, values, gathered)
+            for group, plan, values, buckets in prepared:
+                self._update(group, plan, values, buckets)
                 self._publish(group, plan, values)
         finally:
             _set_grad_enabled(grad_was_enabled)
@@ -452,33 +418,36 @@ class ScheduledOptimizer(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a state: of a pickle, a copy, or a `state_dict` (torch's `load_state_dict` ends here)."""
-        present = self.__dict__.get("param_groups")
-        if present is not None:
-            self._check_loaded(state, present)
-        self._forget()
+        if "param_groups" in self.__dict__:
+            checkpoint.release(state["state"])
+            self._check_loaded(state, self.param_groups)
+        else:
+            self._schedules = {}
+        self._plans = {}
         super().__setstate__(state)
         for group in self.param_groups:
             self._make_plan(group)
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state into the form of this version, or raise an error that says why it is none."""
-        self._translate(state, present)
         for index, (group, before) in enumerate(zip(state["param_groups"], present, strict=True)):
-            wrong = [f"no {key!r}" for key in self._distinctive if key not in group]
-            wrong += [f"a {key!r}" for key in self._foreign if key in group]
-            if wrong:
-                raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {wrong[0]}")
+            for key, needed in self._marks.items():
+                if (key in group) is not needed:
+                    found = f"{'no' if needed else 'a'} {key!r}"
+                    raise OptimizerError(
+                        f"the state_dict is not one of {type(self).__name__}: it has {found}"
+                    )
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
-            group["step"] = checkpoint.WHOLE.check("the saved step", group["step"])
+            group["step"] = int(rules.WHOLE.check("the saved step", checkpoint.number(group["step"])))
             for coefficient in self.coefficients:
                 self._check_loaded_coefficient(coefficient, group, before)
             self._check_options(group)
             for number, parameter in enumerate(group["params"]):
                 moments = state["state"].get(parameter)
                 if moments:
-                    expected = self._state_of(parameter, group)
-                    checkpoint.take(parameter, moments, expected, f"parameter {number} of group {index}")
+                    where = f"parameter {number} of group {index}"
+                    checkpoint.fit(parameter, moments, self._state_of(parameter, group), where)
 
     def _check_loaded_coefficient(
         self, coefficient: Coefficient, group: dict[str, Any], before: Mapping[str, Any]
@@ -489,7 +458,7 @@ class ScheduledOptimizer(Optimizer):
             source = group[key] = before[key] or source
         if source is None:
             value = group[name]
-            if coefficient is self.coefficients[0] and is_number(value):
+            if coefficient is self.coefficients[0] and rules.is_number(value):
                 value = self._without_rounding(value, group)
             try:
                 group[name] = coefficient.number(value)
@@ -498,16 +467,4 @@ class ScheduledOptimizer(Optimizer):
         elif isinstance(source, (str, Schedule)):
             self._schedule(source, name)
         else:
-            raise OptimizerError(f"the saved {key} is {shown(source)}; expected a text")
-
-    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Expected | Range]:
-        """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
-        del group
-        return checkpoint.of_adam(Expected(parameter.shape, state_dtype(parameter)))
-
-    def _translate(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
-        """Bring a loaded state of another optimizer into this one's form, in place; nothing by default."""
-
-
-def _is_opaque(schedule: Schedule) -> bool:
-    return isinstance(schedule, Opaque) or any(map(_is_opaque, schedule.children))
+            raise OptimizerError(f"the saved {key} is {rules.shown(source)}; expected a text")

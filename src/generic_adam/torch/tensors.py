@@ -3,32 +3,88 @@
 
 A list of ordinary contiguous float32 or float64 tensors, which is what most networks are, is taken as it is.
 The rest is brought into that form: complex numbers are pairs of real ones, a DTensor is its local shard (the
-update is coordinate-wise, so shards need not talk), half-precision parameters are updated in float32. torch's
-fused kernel walks memory without looking at strides, so tensors that are laid out differently go to a kernel
-that does look.
+update is coordinate-wise, so shards need not talk), half-precision parameters are updated in float32.
+
+torch's fused kernel walks raw memory and looks at no shape and no stride. So every tensor is compared with
+what its parameter asks for before a kernel sees it, and tensors that are laid out differently from each other
+go to a kernel that does look.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.coefficients import UnsupportedError
+from generic_adam.torch import rules
 from generic_adam.torch.kernels import Kernel, Lists, Step, as_lists, flat, foreach
+from generic_adam.torch.rules import Rule
 
+_numel, _stride, _is_contiguous = torch.Tensor.numel, torch.Tensor.stride, torch.Tensor.is_contiguous
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
-_FULL_PRECISION = (torch.float32, torch.float64)
-_HALF_PRECISION = {torch.float16, torch.bfloat16}
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
 
-_stride = torch.Tensor.stride
-_numel = torch.Tensor.numel
-_is_contiguous = torch.Tensor.is_contiguous
+
+class UnsupportedError(OptimizerError, RuntimeError):
+    """What an optimizer cannot do with these tensors; torch's own raise a RuntimeError there."""
+
+
+class Moment(NamedTuple):
+    """A tensor of a parameter's state.
+
+    Attributes:
+        shape: its shape.
+        dtype: its dtype.
+        start: what its elements are before the first step.
+        late: whether a saved state may lack it: amsgrad can be switched on at any time.
+    """
+
+    shape: torch.Size
+    dtype: torch.dtype
+    start: float = 0.0
+    late: bool = False
+
+    def make(self, parameter: Tensor) -> Tensor:
+        """A new one for a parameter: on its device, sharded and laid out as it is."""
+        if self.shape != parameter.shape:
+            return parameter.new_full(self.shape, self.start, dtype=self.dtype)
+        made = torch.full_like(parameter, self.start, dtype=self.dtype, memory_format=torch.preserve_format)
+        if made.is_complex():
+            # Real and imaginary part are two coordinates, each with its own number.
+            torch.view_as_real(made).fill_(self.start)
+        return made
+
+    def fitted(self, name: str, found: Any, parameter: Tensor) -> Tensor:
+        """The tensor in this dtype, on the parameter's device: itself, if that is what it is.
+
+        Raises:
+            OptimizerError: a step could not use it; the message begins with its name.
+        """
+        if not isinstance(found, Tensor):
+            raise OptimizerError(f"{name} is {rules.shown(found)}; expected a tensor")
+        if found.shape != self.shape:
+            raise OptimizerError(
+                f"{name} has the shape {tuple(found.shape)}; expected {tuple(self.shape)}, as its parameter"
+            )
+        if found.layout is not torch.strided or found.is_quantized:
+            raise OptimizerError(f"{name} is not a dense tensor: {found.layout}, {found.dtype}")
+        if found.is_complex() != self.dtype.is_complex or found.dtype is torch.bool:
+            raise OptimizerError(f"{name} is {found.dtype}; expected {self.dtype}")
+        if found.is_meta != parameter.is_meta:
+            raise OptimizerError(f"{name} is on the device {found.device}; expected {parameter.device}")
+        mesh = getattr(parameter, "device_mesh", None)
+        if is_distributed(found) != is_distributed(parameter) or getattr(found, "device_mesh", None) != mesh:
+            raise OptimizerError(f"{name} is not sharded over the processes as its parameter is")
+        return found.to(dtype=self.dtype, device=parameter.device)
+
+
+State = Mapping[str, Moment | Rule]
+"""What the state of one parameter consists of: tensors, in the order of `Lists`, and numbers."""
 
 
 class Bucket:
@@ -40,68 +96,57 @@ class Bucket:
     Attributes:
         lists: the tensors.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
-        device_type: "cpu", "cuda", ...
         dtype: of the parameters.
+        device_type: "cpu", "cuda", ...
         in_float32: whether that is what their state is kept in.
-        states: the state of each parameter.
-        count: how many steps each of these parameters has had before this one.
+        states: the state of each parameter; their numbers agree.
         kernel: what updates them.
     """
 
-    __slots__ = (
-        "_has_maxima",
-        "_ids_of_state",
-        "_missed",
-        "_sizes",
-        "_strides",
-        "aligned",
-        "count",
-        "device_type",
-        "dtype",
-        "in_float32",
-        "kernel",
-        "lists",
-        "states",
-    )
-
-    def __init__(self, first: Tensor, aligned: bool, count: int) -> None:
+    def __init__(self, first: Tensor, aligned: bool) -> None:
         self.lists = Lists([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
         self.kernel: Kernel = foreach
-        self.aligned, self.count = aligned, count
+        self.aligned = aligned
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
 
-    def release(self) -> None:
-        """Let go of the tensors."""
-        self.lists, self.states = _NOTHING, []
+    def remember(self, params: Sequence[Tensor]) -> bool:
+        """Whether it can be filled anew at later steps: all its group's tensors, each as a kernel takes it."""
+        x, g, *state = self.lists
+        moments = [tensor for part in state for tensor in part]
+        if (
+            not self.aligned
+            or len(self.states) < len(params)
+            or not {*map(type, x + g + moments)} <= _ORDINARY
+            or self.dtype not in {torch.float32, torch.float64}
+        ):
+            return False
+        self._sizes = list(map(_numel, x + g))
+        self._strides = None if all(map(_is_contiguous, x + moments)) else list(map(_stride, x + g))
+        self._has_maxima = bool(self.lists.maxima)
+        # A tensor that has died may leave its id to another one.
+        self._ids, self._alive = list(map(id, moments)), [ref(one, self._forget) for one in moments]
+        return True
 
-    def remember(self, t: int) -> None:
-        """Keep what is needed to find out, at later steps, that nothing has changed in kind since step t."""
-        state = [*self.lists.momenta, *self.lists.second_moments, *self.lists.maxima]
-        everything_contiguous = all(map(_is_contiguous, state))
-        self._strides = None if everything_contiguous else list(map(_stride, self.lists.second_moments))
-        self._sizes = list(map(_numel, self.lists.params))
-        self._ids_of_state = list(map(id, state))
-        self._missed, self._has_maxima = t - 1 - self.count, bool(self.lists.maxima)
+    def _forget(self, _: object) -> None:
+        self._ids = []
 
-    def gather_again(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]], t: int) -> bool:
-        """Take the tensors of step t of a group that has not changed in kind; False if it has.
+    def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
+        """Take the tensors of the next step of a group that has not changed in kind; False if it has.
 
         This runs at every step of most networks, so it asks only what it must: whether the state's tensors
-        are the same objects (a state may have been moved or replaced), and whether parameters and gradients
-        have its size and lie in memory as it does. That a gradient has the shape of its parameter is torch's
-        own rule.
+        are the same objects, and whether parameters and gradients have their size and lie in memory as they did.
         """
         grads: list[Any] = [parameter.grad for parameter in params]
-        strides = self._strides
+        pairs = params + grads
         try:
-            if list(map(_numel, params)) != self._sizes:
+            if params[0].dtype is not self.dtype or list(map(_numel, pairs)) != self._sizes:
                 return False
-            if strides is None:
-                if not (all(map(_is_contiguous, params)) and all(map(_is_contiguous, grads))):
+            if self._strides is None:
+                if not all(map(_is_contiguous, pairs)):
                     return False
-            elif not list(map(_stride, grads)) == strides == list(map(_stride, params)):
+            elif list(map(_stride, pairs)) != self._strides:
                 return False
             # With one group, the states are in the order of the parameters.
             alone = len(state) == len(params) and all(map(is_, state, params))
@@ -112,14 +157,30 @@ class Bucket:
         except (TypeError, KeyError, RuntimeError):
             # No gradient, no state any more, or a sparse gradient, which has no strides.
             return False
-        if list(map(id, [*momenta, *second_moments, *maxima])) != self._ids_of_state:
+        if list(map(id, momenta + second_moments + maxima)) != self._ids:
             return False
-        self.lists = as_lists((params, grads, momenta, second_moments, maxima))
-        self.states, self.count = states, t - 1 - self._missed
+        self.lists, self.states = as_lists((params, grads, momenta, second_moments, maxima)), states
         return True
 
+    def update(self, step: Step) -> None:
+        """Run the kernel, in float32 where parameters are of half precision; count, and let go of the tensors."""
+        if self.device_type == "cuda":
+            _refuse_capture()
+        if self.in_float32 and self.dtype is not torch.float32:
+            for chunk in _chunks(self.lists) if self.aligned else [self.lists]:
+                wide = [parameter.float() for parameter in chunk.params]
+                grads = [gradient.float() for gradient in chunk.grads]
+                self.kernel(chunk._replace(params=wide, grads=grads), step)
+                torch._foreach_copy_(chunk.params, wide)
+        else:
+            self.kernel(self.lists, step)
+        states, self.lists, self.states = self.states, _NOTHING, _NO_STATES
+        count = states[0].get("step", 0) + 1
+        for moments in states:
+            moments["step"] = count
 
-_NOTHING = Lists([], [], [], [], [])
+
+_NOTHING, _NO_STATES = Lists([], [], [], [], []), []
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
@@ -132,99 +193,61 @@ def state_dtype(parameter: Tensor) -> torch.dtype:
     )
 
 
-def new_state(parameter: Tensor, initial_v: float, *, amsgrad: bool) -> dict[str, Tensor]:
-    """m_0 = 0, v_0 = initial_v and, for AMSGrad, a running maximum that starts at 0."""
-    dtype = state_dtype(parameter)
-    second_moment = torch.full_like(parameter, initial_v, dtype=dtype, memory_format=torch.preserve_format)
-    if parameter.is_complex():
-        # Real and imaginary part are two coordinates, each with its own v.
-        torch.view_as_real(second_moment).fill_(initial_v)
-    state = {
-        "exp_avg": torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format),
-        "exp_avg_sq": second_moment,
-    }
-    if amsgrad:
-        state["max_exp_avg_sq"] = torch.zeros_like(
-            parameter, dtype=dtype, memory_format=torch.preserve_format
-        )
-    return state
-
-
 def gather(
-    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], initial_v: float, *, amsgrad: bool
+    params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], state_of: Callable[[Tensor], State]
 ) -> list[Bucket]:
-    """The tensors of one step, in buckets; makes the state of parameters that have none.
+    """The tensors of one step, in buckets; makes what the state of a parameter lacks.
+
+    Args:
+        params: the parameters of a group.
+        state: the optimizer's.
+        state_of: what the state of a parameter consists of.
 
     Raises:
         UnsupportedError: a gradient is sparse.
-        OptimizerError: a gradient or a tensor of the state has another shape than its parameter.
+        OptimizerError: a gradient or a tensor of the state is not what its parameter asks for.
     """
-    buckets: dict[tuple[torch.device, torch.dtype, bool, int, float | None], Bucket] = {}
+    buckets: dict[tuple[Any, ...], Bucket] = {}
     for index, parameter in enumerate(params):
         gradient = parameter.grad
         if gradient is None:
             continue
-        refuse_sparse(parameter, index)
-        moments = state[parameter]
-        if "exp_avg" not in moments:
-            moments.update(new_state(parameter, initial_v, amsgrad=amsgrad))
-        row = [parameter, gradient, moments["exp_avg"], moments["exp_avg_sq"]]
-        if amsgrad:
-            row.append(_maximum_of(moments))
-        row = local_and_real(row)
-        first = row[0]
-        if any(tensor.shape != first.shape for tensor in row):
-            raise OptimizerError(
-                f"the gradient or the state of parameter {index} of its group has not the shape "
-                f"{tuple(first.shape)} of its parameter"
+        if gradient.layout is not torch.strided:
+            raise UnsupportedError(
+                f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
+                f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
             )
-        aligned, count = _are_aligned(row), moments.setdefault("step", 0)
-        key = (first.device, first.dtype, aligned, count, moments.get("theta_correction"))
-        bucket = buckets.get(key) or buckets.setdefault(key, Bucket(first, aligned, count))
+        moments, declared = state[parameter], state_of(parameter)
+        wanted = {key: one for key, one in declared.items() if isinstance(one, Moment)}
+        for key, moment in wanted.items():
+            if key not in moments:
+                moments[key] = moment.make(parameter)
+        like = Moment(parameter.shape, parameter.dtype)
+        asked = [("gradient", like, gradient), *((key, one, moments[key]) for key, one in wanted.items())]
+        for key, moment, tensor in asked:
+            name = f"the {key} of parameter {index} of its group"
+            if moment.fitted(name, tensor, parameter) is not tensor:
+                raise OptimizerError(
+                    f"{name} is {tensor.dtype} on {tensor.device}; "
+                    f"expected {moment.dtype} on {parameter.device}"
+                )
+        row = _local_and_real([parameter, *(tensor for _, _, tensor in asked)])
+        aligned = _are_aligned(row)
+        numbers = (moments.get(key) for key in declared if key not in wanted)
+        kind = (row[0].device, row[0].dtype, aligned, *numbers)
+        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned))
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
-        for tensors, tensor in zip(bucket.lists, row, strict=False):
-            tensors.append(tensor)
+        for part, tensor in zip(bucket.lists, row, strict=False):
+            part.append(tensor)
     return list(buckets.values())
 
 
-def refuse_sparse(parameter: Tensor, index: int) -> None:
-    """Raise an UnsupportedError that says which parameter of its group has a sparse gradient."""
-    gradient = parameter.grad
-    if gradient is not None and gradient.layout is not torch.strided:
-        raise UnsupportedError(
-            f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
-            f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
-        )
-
-
-def is_simple(params: Sequence[Tensor], buckets: list[Bucket]) -> bool:
-    """Whether a group is one bucket of ordinary full-precision tensors, all with a gradient and in step."""
-    return (
-        len(buckets) == 1
-        and buckets[0].aligned
-        and len(buckets[0].states) == len(params)
-        and set(map(type, params)) <= _ORDINARY
-        and buckets[0].dtype in _FULL_PRECISION
-        and "theta_correction" not in buckets[0].states[0]
-    )
-
-
-def _maximum_of(moments: dict[str, Any]) -> Tensor:
-    maximum = moments.get("max_exp_avg_sq")
-    if maximum is None:
-        # amsgrad was switched on after the state was made.
-        maximum = moments["max_exp_avg_sq"] = torch.zeros_like(moments["exp_avg_sq"])
-    return maximum
-
-
-def local_and_real(row: list[Tensor]) -> list[Tensor]:
+def _local_and_real(row: list[Tensor]) -> list[Tensor]:
     """The tensors of one parameter: of a DTensor the local shards, of complex ones their real views."""
     if is_distributed(row[0]):
         row = [_local(tensor, like=row[0]) for tensor in row]
-    if row[0].is_complex():
-        row = [torch.view_as_real(tensor) for tensor in row]
-    return row
+    return [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in row]
 
 
 def is_distributed(tensor: Tensor) -> bool:
@@ -235,52 +258,29 @@ def is_distributed(tensor: Tensor) -> bool:
 
 
 def _local(tensor: Any, like: Any) -> Tensor:
-    if not is_distributed(tensor):
-        raise OptimizerError(
-            f"a parameter of shape {tuple(like.shape)} is a DTensor and its gradient or state is not: "
-            f"expected the placements {like.placements}"
-        )
     if tensor.placements != like.placements:
         tensor = tensor.redistribute(placements=like.placements)
     return tensor.to_local()
 
 
 def _are_aligned(row: list[Tensor]) -> bool:
+    if any(tensor.shape != row[0].shape for tensor in row):
+        return False
     if all(tensor.is_contiguous() for tensor in row):
         return True
-    strides = row[0].stride()
     # The state was made dense; a parameter with the same strides is dense too.
-    return all(tensor.stride() == strides for tensor in row)
-
-
-def update_bucket(bucket: Bucket, step: Step) -> None:
-    """Run a bucket's kernel, in float32 where parameters are of half precision, and count the step."""
-    if bucket.device_type == "cuda":
-        _refuse_capture()
-    kernel = bucket.kernel
-    if bucket.dtype not in _HALF_PRECISION:
-        kernel(bucket.lists, step)
-    else:
-        for chunk in _chunks(bucket.lists) if bucket.aligned else [bucket.lists]:
-            wide = [parameter.float() for parameter in chunk.params]
-            kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), step)
-            torch._foreach_copy_(chunk.params, wide)
-    count = bucket.count + 1
-    for moments in bucket.states:
-        moments["step"] = count
+    return all(tensor.stride() == row[0].stride() for tensor in row)
 
 
 def _chunks(lists: Lists) -> Iterator[Lists]:
     """Cut lists of aligned tensors into flat pieces, a bounded number of elements at a time."""
-    chunk = Lists([], [], [], [], [])
-    room = _WIDENED_AT_ONCE
-    for index, parameter in enumerate(lists.params):
-        row = [flat(tensors[index]) for tensors in lists if tensors]
-        start, size = 0, parameter.numel()
+    chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
+    for row in zip(*(part for part in lists if part), strict=True):
+        start, size = 0, row[0].numel()
         while start < size:
             stop = min(size, start + room)
-            for tensors, tensor in zip(chunk, row, strict=False):
-                tensors.append(tensor[start:stop])
+            for part, tensor in zip(chunk, row, strict=False):
+                part.append(flat(tensor)[start:stop])
             room -= stop - start
             start = stop
             if room == 0:

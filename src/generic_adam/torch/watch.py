@@ -20,9 +20,8 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.contrib.adashift import AdaShift
+from generic_adam.torch.contrib import AdaShift
 from generic_adam.torch.generic_adam import GenericAdam
-from generic_adam.torch.scheduled import ScheduledOptimizer
 
 # Quantiles need a sort; this many coordinates, evenly spread, are enough for them.
 _SAMPLED_COORDINATES = 1 << 13
@@ -34,7 +33,7 @@ Group = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Live:
+class _Live:
     """How to look into one class of optimizers.
 
     Attributes:
@@ -47,6 +46,12 @@ class Live:
     moment_key: Callable[[Group], str]
     moment_scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
 
+    def moments(self, optimizer: torch.optim.Optimizer, group: Group) -> dict[Tensor, Tensor]:
+        """Each parameter's tensor whose root divides, where there is one; complex ones as pairs of real numbers."""
+        key = self.moment_key(group)
+        found = {p: optimizer.state[p][key] for p in group["params"] if key in optimizer.state.get(p, {})}
+        return {p: torch.view_as_real(v) if v.is_complex() else v for p, v in found.items()}
+
 
 def _adam(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     beta, theta = (float(value) for value in group["betas"])
@@ -54,17 +59,9 @@ def _adam(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     return float(group["lr"]) * math.sqrt(1 - theta**t) / (1 - beta**t), beta, theta
 
 
-def _rmsprop(_optimizer: Any, group: Group, _t: int) -> tuple[float, ...]:
-    return float(group["lr"]), 0.0, float(group["alpha"])
-
-
 def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     rate = float(group["lr"]) / (1 + (t - 1) * float(group["lr_decay"]))
     return rate / math.sqrt(t + 1), 0.0, 1 - 1 / (t + 1)
-
-
-def _scheduled(optimizer: ScheduledOptimizer, group: Group, _t: int) -> tuple[float, ...]:
-    return optimizer.used(group)
 
 
 def _shifted_correction(optimizer: AdaShift, _t: int) -> float:
@@ -76,21 +73,24 @@ def _of_adam(group: Group) -> str:
     return "max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq"
 
 
-_LIVE: dict[type[torch.optim.Optimizer], Live] = {
-    GenericAdam: Live(_scheduled, _of_adam),
-    AdaShift: Live(_scheduled, lambda _group: "second_moment", _shifted_correction),
-    torch.optim.Adam: Live(_adam, _of_adam),
-    torch.optim.RMSprop: Live(_rmsprop, lambda _group: "square_avg"),
-    torch.optim.Adagrad: Live(_adagrad, lambda _group: "sum", lambda _optimizer, t: 1 / (t + 1)),
+_LIVE: dict[type[torch.optim.Optimizer], _Live] = {
+    GenericAdam: _Live(lambda optimizer, group, _t: optimizer.used(group), _of_adam),
+    AdaShift: _Live(
+        lambda optimizer, group, _t: optimizer.used(group),
+        lambda _group: "second_moment",
+        _shifted_correction,
+    ),
+    torch.optim.Adam: _Live(_adam, _of_adam),
+    torch.optim.RMSprop: _Live(
+        lambda _optimizer, group, _t: (float(group["lr"]), 0.0, float(group["alpha"])),
+        lambda _group: "square_avg",
+    ),
+    torch.optim.Adagrad: _Live(_adagrad, lambda _group: "sum", lambda _optimizer, t: 1 / (t + 1)),
 }
 
 
-def live(optimizer: torch.optim.Optimizer) -> Live:
-    """How to look into this optimizer; subclasses are looked into like their parents.
-
-    Raises:
-        OptimizerError: it has no alpha_t, theta_t and v_t that could be read.
-    """
+def _live(optimizer: torch.optim.Optimizer) -> _Live:
+    """How to look into this optimizer; subclasses are looked into like their parents."""
     for kind, look in _LIVE.items():
         if isinstance(optimizer, kind):
             return look
@@ -100,18 +100,10 @@ def live(optimizer: torch.optim.Optimizer) -> Live:
     )
 
 
-def steps_done(optimizer: torch.optim.Optimizer) -> int:
+def _steps_done(optimizer: torch.optim.Optimizer) -> int:
     """How many steps the optimizer has made: 0 before the first."""
-    counts = [int(group["step"]) for group in optimizer.param_groups if "step" in group]
-    counts += [int(state["step"]) for state in optimizer.state.values() if "step" in state]
-    return max(counts, default=0)
-
-
-def second_moments(optimizer: torch.optim.Optimizer, group: Group, look: Live) -> dict[Tensor, Tensor]:
-    """Each parameter's tensor whose root divides, where it has one; complex ones as pairs of real numbers."""
-    key = look.moment_key(group)
-    found = {p: optimizer.state[p][key] for p in group["params"] if key in optimizer.state.get(p, {})}
-    return {p: torch.view_as_real(v) if v.is_complex() else v for p, v in found.items()}
+    places = (*optimizer.param_groups, *optimizer.state.values())
+    return max((int(place["step"]) for place in places if "step" in place), default=0)
 
 
 class ScalarWriter(Protocol):
@@ -206,15 +198,11 @@ class Watch:
             raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
         self.records: list[WatchRecord] = []
         self.every = every
-        self._look = live(optimizer)
+        self._look = _live(optimizer)
         self._tensorboard = tensorboard
         self._file = None if csv is None else _Lines(csv)
-        self._t = steps_done(optimizer)
-        self._seen = 0
-        self._sums: list[float] = []
-        self._alphas: list[float] = []
-        self._along: list[_Along] = []
-        self._before: list[_Before] | None = None
+        self._t, self._seen = _steps_done(optimizer), 0
+        self._groups: list[_Group] = []
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -224,8 +212,7 @@ class Watch:
         """Take the hooks off the optimizer and close the file; the records stay."""
         for handle in self._handles:
             handle.remove()
-        self._handles = []
-        self._before = None
+        self._handles, self._groups = [], []
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -237,101 +224,86 @@ class Watch:
         self.detach()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        for options in optimizer.param_groups[len(self._groups) :]:
+            self._groups.append(_Group(options, self._look))
         if (self._t + 1) % self.every == 0:
-            self._before = [
-                _Before(optimizer, group, self._look, self._t) for group in optimizer.param_groups
-            ]
+            for group, options in zip(self._groups, optimizer.param_groups, strict=True):
+                group.options = options  # a loaded state comes with groups of its own
+                group.remember(optimizer, self._t)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        groups = optimizer.param_groups
-        before, self._before = self._before, None
-        counted = groups[0].get("step")
+        recorded = (self._t + 1) % self.every == 0
+        counted = optimizer.param_groups[0].get("step")
         if counted is None:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
-            counted = self._t + 1 if before is None else steps_done(optimizer)
+            counted = _steps_done(optimizer) if recorded else self._t + 1
         if counted == self._t:
             return  # a gradient scaler had the step skipped
         self._t = counted
         self._seen += 1
-        while len(self._sums) < len(groups):
-            self._sums.append(0.0)
-            self._alphas.append(math.nan)
-            self._along.append(_Along())
-        for index, group in enumerate(groups):
-            alpha, beta, theta = self._look.coefficients(optimizer, group, self._t)
-            self._sums[index] += alpha * math.sqrt(1 - theta)
-            if before is not None and index < len(before):
-                seen = (alpha, beta, theta, self._sums[index] / (self._seen * alpha) if alpha else math.nan)
-                measured = before[index].compare(optimizer, self._t, alpha, self._alphas[index])
-                moments = second_moments(optimizer, group, self._look)
-                self._record(index, seen, (*measured, self._along[index].correlation(moments)))
-            self._alphas[index] = alpha
+        for index, (group, options) in enumerate(zip(self._groups, optimizer.param_groups, strict=False)):
+            alpha, beta, theta = self._look.coefficients(optimizer, options, self._t)
+            group.total += alpha * math.sqrt(1 - theta)
+            if recorded:
+                chi = alpha / math.sqrt(1 - theta) if theta < 1 else math.nan
+                ratio = group.total / (self._seen * alpha) if alpha else math.nan
+                measured = group.measure(optimizer, self._t, alpha)
+                self._keep(WatchRecord(self._t, index, alpha, beta, theta, chi, ratio, *measured))
+            group.alpha = alpha
 
-    def _record(
-        self, group: int, seen: tuple[float, float, float, float], measured: tuple[float, ...]
-    ) -> None:
-        alpha, beta, theta, ratio = seen
-        chi = alpha / math.sqrt(1 - theta) if theta < 1 else math.nan
-        record = WatchRecord(self._t, group, alpha, beta, theta, chi, ratio, *measured)
+    def _keep(self, record: WatchRecord) -> None:
         self.records.append(record)
         if self._file is not None:
             self._file.write(",".join(map(repr, astuple(record))))
         if self._tensorboard is not None:
             for name in COLUMNS[2:]:
-                self._tensorboard.add_scalar(f"watch/group {group}/{name}", getattr(record, name), self._t)
+                tag = f"watch/group {record.group}/{name}"
+                self._tensorboard.add_scalar(tag, getattr(record, name), record.step)
 
 
-class _Before:
-    """Copies of a group's parameters and second moments, taken before a step that is recorded."""
+class _Group:
+    """One parameter group: what is added up from step to step, and copies from before a step that is recorded."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, group: dict[str, Any], look: Live, t: int) -> None:
-        self.group, self.look, self.scale = group, look, look.moment_scale(optimizer, t)
-        self.parameters = [p for p in group["params"] if p.requires_grad]
-        self.points = [p.detach().clone() for p in self.parameters]
-        self.moments = {p: v.clone() for p, v in second_moments(optimizer, group, look).items()}
+    def __init__(self, options: Group, look: _Live) -> None:
+        self.options, self.look = options, look
+        self.total, self.alpha = 0.0, math.nan
+        # For each parameter the count, the two means and the three sums of products of deviations of v_t and
+        # g_t^2 over the records, after Welford.
+        self._along: dict[Tensor, tuple[int, Tensor, Tensor]] = {}
+
+    def remember(self, optimizer: torch.optim.Optimizer, t: int) -> None:
+        """Copy parameters and second moments."""
+        self._points = {p: p.detach().clone() for p in self.options["params"] if p.requires_grad}
+        self._moments = {p: v.clone() for p, v in self.look.moments(optimizer, self.options).items()}
+        self._scale = self.look.moment_scale(optimizer, t)
 
     @torch.no_grad()
-    def compare(
-        self, optimizer: torch.optim.Optimizer, t: int, alpha: float, alpha_before: float
-    ) -> tuple[float, ...]:
-        """The measured columns of a record: from `negative_gamma` to `update_norm`."""
-        after = {
-            p: v for p, v in second_moments(optimizer, self.group, self.look).items() if p.grad is not None
-        }
-        moved = [p.detach() - old for p, old in zip(self.parameters, self.points, strict=True)]
-        scale = self.look.moment_scale(optimizer, t)
-        return (
-            self._negative_share(after, scale, alpha, alpha_before),
+    def measure(self, optimizer: torch.optim.Optimizer, t: int, alpha: float) -> tuple[float, ...]:
+        """The measured columns of a record, from `negative_gamma` on."""
+        scale, moments = self.look.moment_scale(optimizer, t), self.look.moments(optimizer, self.options)
+        after = {p: v for p, v in moments.items() if p.grad is not None}
+        result = (
+            self._negative_share(after, scale, alpha),
             *_step_sizes(after.values(), alpha, scale),
-            _norm(p.grad for p in self.parameters if p.grad is not None),
-            _norm(moved),
+            _norm(p.grad for p in self._points if p.grad is not None),
+            _norm(p.detach() - old for p, old in self._points.items()),
+            self._correlation(moments),
         )
+        self._points, self._moments = {}, {}
+        return result
 
-    def _negative_share(
-        self, after: dict[Tensor, Tensor], scale: float, alpha: float, alpha_before: float
-    ) -> float:
+    def _negative_share(self, after: dict[Tensor, Tensor], scale: float, alpha: float) -> float:
         """The share of coordinates with sqrt(v_t) / alpha_t < sqrt(v_{t-1}) / alpha_{t-1}."""
-        shared = [p for p in after if p in self.moments]
-        if not shared or not (alpha > 0 and alpha_before > 0):
+        shared = [p for p in after if p in self._moments]
+        if not shared or not (alpha > 0 and self.alpha > 0):
             return math.nan
         # Squared, and with one factor for both sides, so that nothing small has to be divided.
-        factor = (alpha_before / alpha) ** 2 * scale / self.scale
-        negative = sum((after[p] * factor < self.moments[p]).count_nonzero() for p in shared)
+        factor = (self.alpha / alpha) ** 2 * scale / self._scale
+        negative = sum((after[p] * factor < self._moments[p]).count_nonzero() for p in shared)
         return int(negative) / sum(after[p].numel() for p in shared)
 
-
-class _Along:
-    """The correlation of v_t and g_t^2 over the records of a group, on evenly spread coordinates.
-
-    For each parameter the count, the two means and the three sums of products of deviations, after Welford.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[Tensor, tuple[int, Tensor, Tensor]] = {}
-
-    @torch.no_grad()
-    def correlation(self, moments: Mapping[Tensor, Tensor]) -> float:
-        """Take in v_t and g_t of a step; the median over the coordinates, nan before the third record."""
+    def _correlation(self, moments: Mapping[Tensor, Tensor]) -> float:
+        """Take in v_t and g_t of a step; the median over evenly spread coordinates, nan before the third record."""
         for parameter, v in moments.items():
             gradient = parameter.grad
             if gradient is None or gradient.is_sparse or not gradient.numel():
@@ -342,15 +314,15 @@ class _Along:
             stride = max(1, g.numel() // _FOLLOWED_COORDINATES)
             flat = g.detach().reshape(-1)[::stride].float().cpu().double().square()
             pair = torch.stack([v.expand(g.shape).reshape(-1)[::stride].float().cpu().double(), flat])
-            count, mean, products = self._seen.get(
+            count, mean, products = self._along.get(
                 parameter, (0, torch.zeros_like(pair), pair.new_zeros(3, pair.shape[1]))
             )
             off = pair - mean
             mean = mean + off / (count + 1)
             rest = pair - mean
             products = products + torch.stack([off[0] * rest[0], off[1] * rest[1], off[0] * rest[1]])
-            self._seen[parameter] = (count + 1, mean, products)
-        ready = [products for count, _, products in self._seen.values() if count > 2]
+            self._along[parameter] = (count + 1, mean, products)
+        ready = [products for count, _, products in self._along.values() if count > 2]
         if not ready:
             return math.nan
         first, second, both = torch.cat(ready, dim=1)

@@ -1,0 +1,300 @@
+"""Peers that Generic Adam is compared with: what each declares, and its step; all tested by tests/conformance."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Unpack
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import ParamsT
+
+from generic_adam.errors import OptimizerError
+from generic_adam.methods.algorithm import Algorithm
+from generic_adam.schedules import Schedule
+from generic_adam.torch import rules
+from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
+from generic_adam.torch.kernels import Kernel, Lists, Step, average, smallest
+from generic_adam.torch.rules import Coefficient, Rule, Value
+from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
+from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, is_distributed, state_dtype
+
+_OPTIONS = {"eps": rules.NON_NEGATIVE, "weight_decay": rules.NON_NEGATIVE, "maximize": rules.FLAG}
+
+
+class Padam(GenericAdam):
+    r"""Padam: AMSGrad with a power p of v in place of the root, between SGD with momentum and AMSGrad.
+
+    .. math::
+        \hat v_t = \max(\hat v_{t-1}, v_t), \qquad x_{t+1} = x_t - \alpha_t m_t / (\hat v_t^p + \text{eps})
+
+    with m_t and v_t as in :class:`~generic_adam.torch.GenericAdam`, without bias correction. p = 1/2 is
+    AMSGrad.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the base learning rate alpha_t.
+        betas: (beta, theta) in one.
+        partial: p, in (0, 1/2]; the authors use 1/8.
+        **options: as for GenericAdam; eps is added to the power of v.
+
+    References:
+        Chen, Zhou, Tang, Yang, Cao, Gu: Closing the Generalization Gap of Adaptive Gradient Methods in
+        Training Deep Neural Networks. IJCAI 2020.
+    """
+
+    options: ClassVar[Mapping[str, Rule]] = {
+        **GenericAdam.options,
+        "partial": Rule("0 < partial <= 0.5", lambda p: rules.is_number(p) and 0.0 < p <= 0.5),
+    }
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "partial": True}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 0.1,
+        betas: tuple[Value, Value] | None = None,
+        *,
+        partial: float = 0.125,
+        **options: Unpack[SequencesAndOptions],
+    ) -> None:
+        self._more_options = {"partial": partial}
+        given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
+        super().__init__(params, lr, betas, **given)
+
+    def _check_options(self, group: Mapping[str, Any]) -> None:
+        super()._check_options(group)
+        for name, needed in (("amsgrad", True), ("bias_correction", False)):
+            if group[name] is not needed:
+                raise OptimizerError(f"{name} is {rules.shown(group[name])}; Padam has {name}={needed}")
+
+    def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
+        del bucket
+        partial = group["partial"]
+
+        def kernel(lists: Lists, step: Step) -> None:
+            average(lists, step)
+            for x, m, v_hat in zip(lists.params, lists.momenta, lists.maxima, strict=True):
+                x.addcdiv_(m, v_hat.pow(partial).add_(step.eps), value=-step.alpha)
+
+        return kernel
+
+    def algorithm_of(
+        self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
+    ) -> Algorithm:
+        """What this optimizer does to a parameter group: a running maximum, raised to the power p."""
+        return replace(super().algorithm_of(group, lr, beta), power=Fraction(group["partial"]))
+
+
+class AdaShift(ScheduledOptimizer):
+    r"""AdaShift: v is built from gradients n steps old, so that v_t and g_t are independent.
+
+    .. math::
+        m_t &= \sum_{i<n} \beta^i g_{t-i} \Big/ \sum_{i<n} \beta^i \\
+        v_t &= \theta v_{t-1} + (1 - \theta)\, \phi(g_{t-n}^2), \qquad v_n = 0 \\
+        x_{t+1} &= x_t - \alpha_t m_t \Big/ \Big(\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps}\Big)
+
+    where phi is the maximum over the tensor, or the identity. The first n steps only collect gradients. n and
+    the correction count the gradients of each parameter. Under a schedule of theta the correction is the
+    exact product.
+
+    Nothing ties v_t to the present gradient, so the quotient has no bound: where v_t is still 0 a coordinate
+    stays where it is, and the quotient is cut at the root of the largest number of its type.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the base learning rate alpha_t.
+        beta: the momentum parameter.
+        theta: the second-moment parameter.
+        keep: n, the number of gradients kept; the state of a parameter has that many times its size.
+        reduction: "max" for the maximum over each tensor, "none" for the identity.
+        eps: added to the root.
+        weight_decay: decoupled weight decay.
+        maximize: climb instead of descend.
+
+    References:
+        Zhou, Zhang, Lu, Wang, Zhang, Yu: AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
+        Methods. ICLR 2019.
+    """
+
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (
+        rules.LEARNING_RATE,
+        rules.MOMENTUM,
+        rules.SECOND_MOMENT,
+    )
+    options: ClassVar[Mapping[str, Rule]] = {
+        "keep": Rule(
+            "a whole number >= 1", lambda n: isinstance(n, int) and not isinstance(n, bool) and 1 <= n < 2**31
+        ),
+        "reduction": Rule("'max' or 'none'", lambda name: isinstance(name, str) and name in {"max", "none"}),
+        **_OPTIONS,
+    }
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "keep": True}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        beta: Value = 0.9,
+        theta: Value = 0.999,
+        *,
+        keep: int = 10,
+        reduction: Literal["max", "none"] = "max",
+        eps: float = 1e-16,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**numbers, "keep": keep, "reduction": reduction, "maximize": maximize})
+
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
+        if is_distributed(parameter):
+            raise UnsupportedError("AdaShift needs whole tensors: sharded parameters are not supported")
+        x = torch.view_as_real(parameter.detach()) if parameter.is_complex() else parameter
+        dtype = state_dtype(x)
+        return {
+            "history": Moment(torch.Size([group["keep"], *x.shape]), dtype),
+            "second_moment": Moment(torch.Size([]) if group["reduction"] == "max" else x.shape, dtype),
+            "count": rules.WHOLE,
+            "correction": rules.SHARE,
+        }
+
+    def _update(
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+    ) -> None:
+        lr, beta, theta, _, one_minus_theta = values
+        plan.used = (lr, beta, theta)
+        keep = group["keep"]
+        for bucket in buckets:
+            count, correction = (bucket.states[0].get(key, 0) for key in ("count", "correction"))
+            slot = count % keep
+            if count >= keep:
+                correction = theta * correction + one_minus_theta
+            for moments in bucket.states:
+                moments.update(count=count + 1, correction=correction)
+            for parameter, g, history, v, *_ in zip(*bucket.lists[:4], strict=True):
+                gradient = g.to(history.dtype)
+                if self.grad_divisor is not None:
+                    gradient = gradient / self.grad_divisor
+                old = history[slot].square()
+                history[slot] = -gradient if group["maximize"] else gradient
+                if count < keep:
+                    continue
+                # 0 * inf would be nan where v has overflowed.
+                v.mul_(theta) if theta else v.zero_()
+                if old.numel():  # an empty tensor has no maximum
+                    v.add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
+                ages = [(slot - index) % keep for index in range(keep)]
+                weights = history.new_tensor([beta**age for age in ages])
+                momentum = torch.tensordot(weights / weights.sum(), history, dims=1)
+                root = (v / correction).sqrt_().add_(max(group["eps"], smallest(v.dtype)))
+                limit = torch.finfo(v.dtype).max ** 0.5
+                quotient = momentum.div_(root).clamp_(-limit, limit).masked_fill_(v == 0, 0.0)
+                # In the precision of the state, then rounded once.
+                decayed = parameter.to(history.dtype) * (1.0 - lr * group["weight_decay"])
+                parameter.copy_(decayed - quotient.mul_(lr))
+
+
+class AdaUSM(ScheduledOptimizer):
+    r"""AdaUSM: weighted AdaGrad with unified heavy-ball and Nesterov momentum.
+
+    .. math::
+        A_t &= A_{t-1} + a_t, \qquad v_t = v_{t-1} + a_t g_t^2 \\
+        m_t &= \mu m_{t-1} - \eta_t g_t \Big/ \Big(\sqrt{v_t / (A_t / t)} + \text{eps}\Big) \\
+        x_{t+1} &= x_t + m_t + \lambda (m_t - m_{t-1})
+
+    with A_0 = 0 and v_0 = m_0 = 0. The state keeps v_t / A_t, a weighted mean that does not overflow as v_t
+    does.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: eta_t.
+        weights: a_t > 0; 1 is AdaGrad, "t^r" the polynomial weights.
+        momentum: mu, in [0, 1).
+        interpolation: lambda, in [0, mu / (1 - mu)]; 0 is heavy ball, mu is Nesterov.
+        eps: added to the root.
+        weight_decay: decoupled weight decay.
+        maximize: climb instead of descend.
+
+    References:
+        Zou, Shen, Jie, Sun, Liu: Weighted AdaGrad with Unified Momentum. 2018.
+    """
+
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (
+        rules.LEARNING_RATE,
+        Coefficient("weights", positive=True),
+    )
+    options: ClassVar[Mapping[str, Rule]] = {
+        "momentum": Rule("0 <= momentum < 1", lambda mu: rules.is_number(mu) and 0.0 <= mu < 1.0),
+        "interpolation": rules.NON_NEGATIVE,
+        **_OPTIONS,
+    }
+    running: ClassVar[Mapping[str, Rule]] = {"weight_sum": rules.NON_NEGATIVE}
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "weight_sum": True}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Value = 1e-3,
+        weights: Value = "t",
+        *,
+        momentum: float = 0.9,
+        interpolation: float = 0.0,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        numbers = {"lr": lr, "weights": weights, "momentum": momentum, "interpolation": interpolation}
+        options = {"eps": eps, "weight_decay": weight_decay, "maximize": maximize, "weight_sum": 0.0}
+        super().__init__(params, {**numbers, **options})
+
+    def _check_options(self, group: Mapping[str, Any]) -> None:
+        super()._check_options(group)
+        # mu / (1 - mu) is itself rounded, and may be asked for.
+        most = group["momentum"] / (1.0 - group["momentum"])
+        if group["interpolation"] > most * (1.0 + 1e-12):
+            raise OptimizerError(
+                f"interpolation is {rules.shown(group['interpolation'])}; expected 0 <= interpolation <= "
+                f"momentum / (1 - momentum) = {most:g}"
+            )
+
+    def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
+        del group
+        moment = Moment(parameter.shape, state_dtype(parameter))
+        return {"exp_avg": moment, "exp_avg_sq": moment, "step": rules.WHOLE}
+
+    def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
+        del bucket
+        momentum, interpolation = group["momentum"], group["interpolation"]
+
+        def kernel(lists: Lists, step: Step) -> None:
+            for x, g, m, mean in zip(*lists[:4], strict=True):
+                if step.grad_scale is not None:
+                    g.div_(step.grad_scale)
+                if step.decay:
+                    x.mul_(1.0 - step.decay)
+                mean.mul_(step.theta) if step.theta else mean.zero_()
+                mean.addcmul_(g, g, value=step.one_minus_theta)
+                # x + m + lambda (m - m_before), with m_before taken off first.
+                if interpolation:
+                    x.sub_(m, alpha=interpolation)
+                rate = step.alpha if step.maximize else -step.alpha
+                m.mul_(momentum).addcdiv_(g, mean.sqrt().add_(step.eps), value=rate)
+                x.add_(m, alpha=1.0 + interpolation)
+
+        return kernel
+
+    def _update(
+        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+    ) -> None:
+        lr, weight = values
+        past, total = group["weight_sum"], group["weight_sum"] + weight
+        group["weight_sum"] = total
+        # v_t / (A_t / t) is t times the mean that is kept.
+        root, decay = math.sqrt(plan.step + 1), lr * group["weight_decay"]
+        plan.used = (lr / root, group["momentum"], past / total)
+        for bucket in buckets:
+            eps = max(group["eps"] / root, smallest(bucket.dtype))
+            numbers = (*plan.used, 0.0, weight / total, decay, eps)
+            bucket.update(Step(*numbers, group["maximize"], self.grad_divisor))

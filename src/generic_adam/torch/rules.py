@@ -1,0 +1,141 @@
+"""What an optimizer's numbers and options may be, and the line that any other value gets."""
+
+import math
+import reprlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeGuard
+
+from torch import Tensor
+
+from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.methods.method import ScheduleLike
+from generic_adam.schedules import Schedule, as_schedule
+
+Number = float | Tensor
+"""A plain number as a parameter group has it; schedulers fill a tensor of one element in place."""
+Value = ScheduleLike | Tensor
+"""What a constructor takes for a coefficient."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number that a float can hold; True and False are not."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return isinstance(value, float) or bool(abs(value) <= sys.float_info.max)  # type: ignore[arg-type]
+
+
+def is_one_number(value: Tensor) -> bool:
+    """Whether a tensor can stand for a number."""
+    return value.numel() == 1 and not (value.is_complex() or value.is_meta)
+
+
+def shown(value: object) -> str:
+    """A value as messages quote it: in one short line, whatever it is."""
+    try:
+        text = reprlib.repr(value)
+    except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
+        text = f"a {type(value).__name__}"
+    return " ".join(text.split())[:80]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the value of an option, or a number of a saved state, may be.
+
+    Attributes:
+        expected: the same in words.
+        fits: whether a value is that.
+    """
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value as it is, or an OptimizerError that names it."""
+        if not self.fits(value):
+            raise OptimizerError(f"{name} is {shown(value)}; expected {self.expected}")
+        return value
+
+
+NON_NEGATIVE = Rule("a finite number >= 0", lambda value: is_number(value) and 0.0 <= value < math.inf)
+SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= value <= 1.0)
+WHOLE = Rule(
+    "a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1
+)
+FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {0, 1})
+FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One number of an update rule: a plain one, driven from outside, or a schedule of t.
+
+    Attributes:
+        name: the constructor's keyword, which is also the key of its value in `param_groups`.
+        below_one: whether the value must stay in [0, 1); otherwise any finite value >= 0 will do.
+        positive: whether 0 is out of range too.
+    """
+
+    name: str
+    below_one: bool = False
+    positive: bool = False
+
+    @property
+    def schedule_key(self) -> str:
+        """The key of its schedule in `param_groups`; None is stored there for a plain number."""
+        return f"{self.name}_schedule"
+
+    def read(self, value: Value) -> tuple[Number, Schedule | None]:
+        """The value at t = 1, and the schedule; a constant one is a plain number, a tensor stays one.
+
+        Raises:
+            OptimizerError: not a number, text, schedule or callable, or out of range at t = 1.
+        """
+        if isinstance(value, Tensor) or is_number(value):
+            return self.number(value), None
+        try:
+            schedule = as_schedule(value)
+            first = schedule(1)
+        except ScheduleError as error:
+            raise OptimizerError(f"{self.name}: {error}") from error
+        return self.check(first, t=1), None if schedule.is_constant else schedule
+
+    def number(self, value: Any) -> Number:
+        """A plain number, or a tensor of one element as it is.
+
+        Raises:
+            OptimizerError: neither, or out of range.
+        """
+        if isinstance(value, Tensor):
+            if not is_one_number(value):
+                raise OptimizerError(
+                    f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
+                )
+            self.check(float(value))
+            return value
+        if not is_number(value):
+            raise OptimizerError(f"{self.name} is {shown(value)}; expected a number")
+        return self.check(float(value))
+
+    def check(self, value: float, t: int | None = None) -> float:
+        """The value as it is, or an OptimizerError that names it."""
+        if self.below_one:
+            # A schedule such as 1 - 2^-t stays below 1 and rounds to it: let pass where t is known.
+            if 0.0 <= value < 1.0 or (value == 1.0 and t is not None and t > 1):
+                return value
+            expected = f"0 <= {self.name} < 1"
+        else:
+            if 0.0 <= value < math.inf and (value > 0.0 or not self.positive):
+                return value
+            expected = f"a finite {self.name} {'>' if self.positive else '>='} 0"
+        where = "" if t is None else f" at t = {t}"
+        raise OptimizerError(f"{self.name}{where} is {value}; expected {expected}")
+
+
+LEARNING_RATE = Coefficient("lr")
+MOMENTUM = Coefficient("beta", below_one=True)
+SECOND_MOMENT = Coefficient("theta", below_one=True)
+OF_ADAM = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient("eps"), Coefficient("weight_decay"))
