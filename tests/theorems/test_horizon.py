@@ -152,6 +152,18 @@ def test_theorem_1_has_no_bound_where_theta_is_not_above_beta_squared(beta, thet
     assert found.reasons == f"(R2): theta = {theta:g} is not above beta^2 = {beta**2:.6g}"
 
 
+def test_a_tie_within_rounding_is_not_claimed():
+    """The bounds are doubles: what they do not tell apart from 1 is silent, and said to be close."""
+    for noise, told in (
+        (1 - 1e-9, "informative"),
+        (1 - 1e-13, "within rounding of 1"),
+        (1 + 1e-9, "leaves 1.1 of"),
+    ):
+        answer = HorizonAnswer(10**4, "W", noise=noise, gap=1.0, drift=1.0, rounding=1e-11)
+        assert answer.informative == (told == "informative")
+        assert told in answer.statement
+
+
 def test_what_was_not_computed_is_undecided_and_not_uncovered():
     far = read_horizon(methods.adamw(weight_decay=0), 10**9)
     assert (

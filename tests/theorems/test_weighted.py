@@ -272,26 +272,27 @@ def test_blocks_of_any_size_give_what_the_plain_reference_gives(case, s, zeta, u
     assert bound.value == close(float(expected["value"]), rel=1e-9)
 
 
-@given(cases(longest=25))
-@settings(max_examples=30)
-def test_forty_digits(case):
+@given(cases(longest=120), st.floats(1e-3, 1e3))
+@settings(max_examples=40)
+def test_doubles_stay_within_what_is_claimed_of_them_at_forty_digits(case, gradient):
+    """`rounding` bounds the error: the bound times 1 + rounding is above the exact one, and not far above."""
     alpha, beta, theta, e = case
     with mpmath.workdps(40):
         exact = as_lists(case, mpmath.mpf)
-        expected = reference.theorem(
-            *exact[:3],
-            1,
-            1,
-            [(1, 1, 1)],
-            sqrt=mpmath.sqrt,
-            log=mpmath.log,
-            e=exact[3],
-            s=mpmath.mpf("0.5"),
-            zeta=mpmath.mpf("0.125"),
-        )
-        value = float(expected["value"])
-    bound = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TINY, s=0.5, zeta=0.125)
-    assert bound.value == close(value, rel=1e-10)
+        number = mpmath.mpf(gradient)
+        settings = {
+            "sqrt": mpmath.sqrt,
+            "log": mpmath.log,
+            "s": mpmath.mpf("0.5"),
+            "zeta": mpmath.mpf("0.125"),
+        }
+        parts = [(1, number, number**2)]
+        expected = reference.theorem(*exact[:3], 1, 1, parts, e=exact[3], **settings)["value"]
+        problem = Problem(smoothness=1, gradient_bound=gradient, dimension=1, gap=1)
+        bound = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), problem, s=0.5, zeta=0.125)
+        assert expected <= mpmath.mpf(bound.value) * (1 + mpmath.mpf(bound.rounding))
+        assert bound.value == close(float(expected), rel=1e-10)
+    assert bound.rounding < 1e-12 * len(alpha) + 1e-12
 
 
 @given(cases(longest=30))
