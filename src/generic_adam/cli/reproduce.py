@@ -195,7 +195,7 @@ def _reproduce(
 
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
-    with open_run(out, identity, restart=restart, hold_signals=scheduler is None, is_command=True) as run:
+    with open_run(out, identity, restart=restart, hold_signals=scheduler is None) as run:
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return

@@ -220,38 +220,28 @@ def _leave(number: int, farewell: str) -> NoReturn:
 
 
 @contextmanager
-def held_signals(*, is_command: bool = False) -> Iterator[Signals]:
-    """Note a first SIGINT, SIGTERM or SIGHUP instead of breaking off; a second one stops at once.
+def held_signals() -> Iterator[Signals]:
+    """Note a first SIGINT, SIGTERM or SIGHUP instead of breaking off, and say so; a second one ends the process.
 
     Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
-
-    Args:
-      is_command: the process is this run's own: it says what is happening and a second signal ends it.
     """
     noted = Signals()
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
 
-    def note(number: int, frame: FrameType | None) -> None:
-        if noted.number is not None and not is_command:
-            for each, handler in usual.items():
-                signal.signal(each, handler)
-            if callable(handler := usual[number]):
-                handler(number, frame)
+    def note(number: int, _frame: FrameType | None) -> None:
         noted.number = number
 
     with ExitStack() as stack:
-        if is_command:
-            ours, writer = (stack.enter_context(end) for end in socket.socketpair())
-            writer.setblocking(False)
-            listener = threading.Thread(target=noted.listen, args=(ours,), daemon=True)
-            listener.start()
-            stack.callback(listener.join)  # before its socket is closed
-            stack.callback(writer.shutdown, socket.SHUT_WR)
-            before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-            stack.callback(signal.set_wakeup_fd, before)
-        usual = stack.enter_context(handled(note))
+        ours, writer = (stack.enter_context(end) for end in socket.socketpair())
+        writer.setblocking(False)
+        listener = threading.Thread(target=noted.listen, args=(ours,), daemon=True)
+        listener.start()
+        stack.callback(listener.join)  # before its socket is closed
+        stack.callback(writer.shutdown, socket.SHUT_WR)
+        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False))
+        stack.enter_context(handled(note))
         yield noted
 
 
@@ -327,7 +317,6 @@ def open_run(
     *,
     restart: bool = False,
     hold_signals: bool = True,
-    is_command: bool = False,
 ) -> Iterator[Run]:
     """Take a directory for a run.
 
@@ -336,7 +325,6 @@ def open_run(
       identity: the run's settings as plain types.
       restart: forget what the directory holds.
       hold_signals: pause on a signal; without it a signal acts as usual.
-      is_command: see `held_signals`.
 
     Raises:
       OutputError: it cannot be written, another process holds it, or it holds another run.
@@ -349,7 +337,7 @@ def open_run(
         if restart:
             checkpoint.remove_all(directory)
         finished = not restart and _is_here(directory, plain)
-        with held_signals(is_command=is_command) if hold_signals else nullcontext(Signals()) as signals:
+        with held_signals() if hold_signals else nullcontext(Signals()) as signals:
             yield Run(directory, plain, signals, finished)
 
 
