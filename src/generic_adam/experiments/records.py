@@ -13,15 +13,17 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from generic_adam.errors import RunError
+
+Row = TypeVar("Row")
 
 MANIFEST_PACKAGES = (
     "generic-adam", "numpy", "numba", "torch", "torchvision", "jax", "optax", "matplotlib", "dask",
@@ -246,6 +248,21 @@ def write_csv(
         writer.writerow(headings)
         writer.writerows(rows)
     return destination
+
+
+def read_csv(path: Path, what: str, read: Callable[[dict[str, str]], Row]) -> list[Row]:
+    """Read a CSV table, each row by a function that raises KeyError, TypeError or ValueError if it is none of its own.
+
+    Raises:
+      OutputError: the file is missing, or is not the table that `what` names.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [read(row) for row in csv.DictReader(file)]
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise OutputError(f"{path}: not a table of {what} ({error})") from error
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

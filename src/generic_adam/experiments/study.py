@@ -5,7 +5,6 @@ What tells its methods apart is data; `generic_adam.experiments.sweep` runs them
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
@@ -19,9 +18,9 @@ from generic_adam.experiments.datasets import Dataset, Text, load
 from generic_adam.experiments.records import (
     Claim,
     Occasion,
-    OutputError,
     Table,
     damaged_files,
+    read_csv,
     read_manifest,
     write_results,
 )
@@ -295,18 +294,15 @@ def read_curves(path: Path) -> list[Curve]:
     Raises:
         OutputError: the file is missing or is not such a table.
     """
+
+    def read(row: Mapping[str, str]) -> tuple[tuple[str, Fraction | None, float | None, int], EpochRecord]:
+        r = Fraction(row["r"]) if row["r"] else None
+        initial_v = None if row["v_0"] == "any" else float(row["v_0"])
+        return (row["method"], r, initial_v, int(row["seed"])), EpochRecord.read(row)
+
     grouped: dict[tuple[str, Fraction | None, float | None, int], list[EpochRecord]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                r = Fraction(row["r"]) if row["r"] else None
-                initial_v = None if row["v_0"] == "any" else float(row["v_0"])
-                key = (row["method"], r, initial_v, int(row["seed"]))
-                grouped.setdefault(key, []).append(EpochRecord.read(row))
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise OutputError(f"{path}: not a table of a study ({error})") from error
+    for key, record in read_csv(path, "a study", read):
+        grouped.setdefault(key, []).append(record)
     return [Curve(*key, tuple(records)) for key, records in grouped.items()]
 
 

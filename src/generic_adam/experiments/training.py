@@ -8,7 +8,6 @@ depends on is in the checkpoint.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -26,7 +25,7 @@ from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint, networks
 from generic_adam.experiments.backends import ALONE, Group
 from generic_adam.experiments.datasets import Dataset, Text
-from generic_adam.experiments.records import OutputError, write_csv
+from generic_adam.experiments.records import read_csv, write_csv
 from generic_adam.extras import from_extra
 from generic_adam.schedules import as_schedule
 from generic_adam.torch import GenericAdam, ScheduleLR
@@ -397,15 +396,5 @@ def write_records(path: Path, records: Sequence[EpochRecord]) -> None:
 
 
 def read_records(path: Path) -> list[EpochRecord]:
-    """Read back what `write_records` wrote.
-
-    Raises:
-        OutputError: the file is missing or is not such a table.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [EpochRecord.read(row) for row in csv.DictReader(file)]
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise OutputError(f"{path}: not a table of epochs ({error})") from error
+    """Read back what `write_records` wrote."""
+    return read_csv(path, "epochs", EpochRecord.read)
