@@ -392,14 +392,8 @@ def resolved(
 ) -> Schedule:
     """The expression that a schedule is on a stretch: joins past, the side of a maximum or of abs(u) chosen.
 
-    What runs from t = 1 on (sums, products, periods) stays whole.
-
-    Args:
-        node: the schedule.
-        start: the first step.
-        stop: the last step.
-        ahead: 1 or 0 where its first argument is nowhere below the second, -1 where it is nowhere above it,
-            None where that is open: then both sides stay.
+    What runs from t = 1 on (sums, products, periods) stays whole. `ahead` tells 1 or 0 where its first argument
+    is nowhere below the second, -1 where it is nowhere above it, None where that is open: then both stay.
     """
     if isinstance(node, tree.Constant | tree.Time | tree.OfWeights | tree.BiasCorrection | tree.Periodic):
         return node
@@ -409,15 +403,14 @@ def resolved(
     match node:
         case tree.Maximum(left, right) | tree.Minimum(left, right):
             order = ahead(left, right)
-            if order is not None:
-                return left if (order >= 0) == isinstance(node, tree.Maximum) else right
+            return (
+                node if order is None else left if (order >= 0) == isinstance(node, tree.Maximum) else right
+            )
         case tree.Function("abs", argument):
             order = ahead(argument, _ZERO)
-            if order is not None:
-                return argument if order >= 0 else -argument
+            return node if order is None else argument if order >= 0 else -argument
         case _:
-            pass
-    return node
+            return node
 
 
 def settled(node: Schedule, start: int, stop: float) -> Schedule:

@@ -34,6 +34,7 @@ from generic_adam.schedules.tree import Schedule, contains, walk
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
 _EVERY_STEP = 1 << 17
+_SOON = 1024
 _CLOSE_ENOUGH = 1e-6
 # With running sums, whose values cost as many steps in balls, this is close enough.
 _ABOUT = 1e-2
@@ -152,6 +153,8 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
     length, done = stop - start + 1, start - 1
     best: arb | None = None
     for size in BEGINNINGS:
+        if size <= length <= _SOON:
+            continue  # walking it to its end is quicker than another proof
         end = int(min(start + size - 1, stop))
         running.walk(schedule, done + 1, end, budget)
         done = end

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -525,20 +525,12 @@ class BelowThetaPrime:
 
     As :math:`\theta_t` does not fall, the :math:`\theta_j < \theta'` are the first N; N is found by bisection
     and :math:`\log C_1 = \sum_{j\le N}\log\theta_j - N\log\theta'` by summation.
-
-    Args:
-      theta: :math:`\theta_t`.
-      steps: T.
     """
 
     def __init__(self, theta: Schedule, steps: int) -> None:
-        self._complement = 1 - theta
-        self._steps = steps
-
-    @cached_property
-    def _logarithm(self) -> Schedule:
+        self._complement, self._steps = 1 - theta, steps
         # From 1 - theta_t: near theta_t = 1 the logarithm of a rounded theta_t has no digits left.
-        return tree.Function("log1p", -self._complement)
+        self._logarithm = tree.Function("log1p", -self._complement)
 
     def count(self, theta_prime: float) -> int:
         """Return N, how many theta_j with j <= T are smaller than theta_prime."""
