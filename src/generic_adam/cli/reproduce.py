@@ -84,7 +84,8 @@ def counterexample(
     )
     study = studies.Study(plan, is_quick=quick, with_turning=turning)
     flags = {"as-printed": as_printed, "no-peers": not peers, "quick": quick, "no-turning": not turning}
-    command = _command("counterexample", plan.steps, len(plan.replicate_range), seed, flags, form=form)
+    values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
+    command = _command("counterexample", values, flags)
 
     def write(folder: Path, found: studies.Outcome, occasion: Occasion) -> None:
         figures.write_study(folder, study, found, occasion)
@@ -117,7 +118,8 @@ def phase_map(
     grid = maps.Grid.regular(columns, rows)
     plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
     settings = maps.identity(grid, plan)
-    command = _command("phase-map", plan.steps, seeds, seed, {"quick": quick}, columns=columns, rows=rows)
+    values = {"seeds": seeds, "steps": plan.steps, "seed": seed, "columns": columns, "rows": rows}
+    command = _command("phase-map", values, {"quick": quick})
 
     compute = partial(maps.run_map, grid, plan, is_quick=quick)
     _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, threads, scheduler, restart)
@@ -142,7 +144,7 @@ def bound(
 
     seeds = seeds if seeds is not None else (16 if quick else 64)
     total, well = _whole(steps, 2e3 if quick else 1e6), bounds.BoundedWell()
-    command = _command("bound", total, seeds, seed, {})
+    command = _command("bound", {"seeds": seeds, "steps": total, "seed": seed}, {})
     settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
 
     def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> list[bounds.Comparison]:
@@ -158,12 +160,13 @@ def _whole(steps: float | None, usual: float) -> int:
     return whole_steps(usual if steps is None else steps, "--steps")
 
 
-def _command(name: str, steps: int, seeds: int, seed: int, flags: Mapping[str, bool], **more: object) -> str:
-    """What a person types to repeat a run."""
-    values = {"seeds": seeds, "steps": steps, "seed": seed, **more}
-    words = [f"--{key} {value}" for key, value in values.items()]
-    words += [f"--{flag}" for flag, is_given in flags.items() if is_given]
-    return " ".join(("generic-adam reproduce", name, *words))
+def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
+    """What a person types to repeat a run: options but for those that are None, a list one by one, and flags."""
+    words = ["generic-adam", "reproduce", name]
+    for key, value in values.items():
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [f"--{key}", str(one)]
+    return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
 
 
 def _reproduce(
@@ -378,17 +381,17 @@ def _check_place(device: str, jobs: int | None, scheduler: str | None) -> None:
 
 def _repeating(study: Study, options: Options, place: Place) -> str:
     """The command that repeats a study, defaults spelled out."""
-    parts = [f"generic-adam reproduce {study.name} --epochs {study.epochs} --seeds {study.seeds}"]
-    if study.network != "lenet":
-        parts.append(f"--width {study.width}")
-    if study.network.startswith("resnet18"):
-        parts.append(f"--blocks {options.blocks}")
-    values = dict.fromkeys(line.initial_v for line in study.lines if line.initial_v is not None)
-    parts += [f"--epsilon {value!r}" for value in values]
-    parts += [f"--only {label!r}" for label in options.only]
-    parts += [f"--device {place.device}"] if place.device != "cpu" else []
-    flags = {"--corrected": options.corrected, "--bf16": options.bf16, "--quick": options.quick}
-    return " ".join([*parts, *(flag for flag, is_set in flags.items() if is_set)])
+    values = {
+        "epochs": study.epochs,
+        "seeds": study.seeds,
+        "width": None if study.network == "lenet" else study.width,
+        "blocks": options.blocks if study.network.startswith("resnet18") else None,
+        "epsilon": list(dict.fromkeys(one.initial_v for one in study.lines if one.initial_v is not None)),
+        "only": list(options.only),
+        "device": None if place.device == "cpu" else place.device,
+    }
+    flags = {"corrected": options.corrected, "bf16": options.bf16, "quick": options.quick}
+    return _command(study.name, values, flags)
 
 
 @contextmanager
