@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.theorems import lemmas
-from generic_adam.theorems.lemmas import Paths
+from generic_adam.theorems.paths import Paths, Relation, Statement
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019_bound import Constants, Facts, constants
 
@@ -116,8 +116,8 @@ def test_summation_by_parts(pairs):
 @settings(max_examples=150)
 def test_lemmas_on_the_sequences(ensemble):
     paths, _, known = ensemble
-    assert lemmas.chi_grows_at_most(paths.chi, known.C0).holds()
-    assert lemmas.alpha_grows_at_most(paths.alpha, known.C0).holds()
+    assert lemmas.grows_at_most(paths.chi, known.C0).holds()
+    assert lemmas.grows_at_most(paths.alpha, known.C0).holds()
     assert lemmas.theta_products(paths.theta, known).holds()
 
 
@@ -170,7 +170,7 @@ def test_the_printed_minus_sign_is_a_misprint():
 def test_a_false_statement_is_seen():
     chi = np.array([1.0, 2.0, 0.5, 1.5])
     assert lemmas.almost_non_increasing(chi) == pytest.approx(3.0)
-    assert lemmas.chi_grows_at_most(chi, 3.0).holds()
-    assert not lemmas.chi_grows_at_most(chi, 2.9).holds()
-    equal = lemmas.Statement(np.array(1.0), np.array(1.1), lemmas.Relation.EQUAL)
+    assert lemmas.grows_at_most(chi, 3.0).holds()
+    assert not lemmas.grows_at_most(chi, 2.9).holds()
+    equal = Statement(np.array(1.0), np.array(1.1), Relation.EQUAL)
     assert not equal.holds()

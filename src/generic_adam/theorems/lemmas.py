@@ -1,161 +1,25 @@
-r"""Every lemma of the paper's supplement as something that can be evaluated.
+r"""Every lemma as something that can be evaluated: the paper's supplement, and the steps of W, E, N, M and their kin.
 
-Each function returns the two sides of one lemma on given numbers as a `Statement`. In the order of the
-supplement: the logarithmic sum, Abel's summation by parts, the two consequences of (R2) and (R3), the
-estimates of m_t^2, of Delta_t, of M_t, and of the two sums from which Theorem 1 follows. Where the paper has
-a misprint, the corrected statement is evaluated and the docstring says so.
-
-The lemmas speak of expectations. On a finite probability space (each step's noise takes finitely many values)
-an expectation is a finite weighted sum over the paths (`Paths`), so that each lemma is evaluated exactly and
-not only estimated. One path of probability 1 is the deterministic case.
+Each function returns the two sides of one lemma on given numbers as a `Statement`. First the paper's, in the
+order of the supplement: the logarithmic sum, Abel's summation by parts, the two consequences of (R2) and
+(R3), the estimates of m_t^2, of Delta_t, of M_t, and of the two sums from which Theorem 1 follows; where the
+paper has a misprint, the corrected statement is evaluated and the docstring says so. Then the pointwise
+inequalities of the theorems with weights, coordinate by coordinate: \|m\| and \|u\| in terms of v and omega, what
+of u_t is not inherited, how much of it is the growth of e_t, that the omegas sum to a logarithm. These use
+arithmetic and powers alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from generic_adam.theorems.paths import Array, Paths, Relation, Statement, before, recursion
 
+if TYPE_CHECKING:
     from generic_adam.theorems.problem import Problem
     from generic_adam.theorems.zou2019_bound import Constants
-
-    Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    r"""Gradients along every path, with the sequences that turned them into steps.
-
-    The axes are path, step t = 1..T, coordinate k = 1..d. The sequences have one value a step.
-
-    Args:
-      alpha: :math:`\alpha_t`, shape (T,).
-      beta: :math:`\beta_t`, shape (T,).
-      theta: :math:`\theta_t`, shape (T,).
-      gradients: :math:`g_t`, shape (paths, T, d).
-      exact: :math:`\nabla f(x_t)`, shape (paths, T, d).
-      sigma: :math:`\sigma_t = \sqrt{\mathbb{E}_t[g_t^2]}`, given the path so far, shape (paths, T, d).
-      probability: of each path, shape (paths,); they sum to 1.
-      epsilon: the value of every coordinate of :math:`v_0`.
-    """
-
-    alpha: Array
-    beta: Array
-    theta: Array
-    gradients: Array
-    exact: Array
-    sigma: Array
-    probability: Array
-    epsilon: float
-
-    @property
-    def steps(self) -> int:
-        """T."""
-        return self.gradients.shape[1]
-
-    @property
-    def dimension(self) -> int:
-        """The number of coordinates, d."""
-        return self.gradients.shape[2]
-
-    @cached_property
-    def chi(self) -> Array:
-        r""":math:`\chi_t = \alpha_t / \sqrt{1-\theta_t}`."""
-        return self.alpha / np.sqrt(1 - self.theta)
-
-    @cached_property
-    def m(self) -> Array:
-        r""":math:`m_t = \beta_t m_{t-1} + (1-\beta_t) g_t`, with :math:`m_0 = 0`."""
-        return _moving_average(self.gradients, self.beta, 0.0)
-
-    @cached_property
-    def v(self) -> Array:
-        r""":math:`v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2`, with :math:`v_0 = \epsilon`."""
-        return _moving_average(self.gradients**2, self.theta, self.epsilon)
-
-    @cached_property
-    def v_before(self) -> Array:
-        r""":math:`v_{t-1}`."""
-        return _shifted(self.v, self.epsilon)
-
-    @cached_property
-    def m_before(self) -> Array:
-        r""":math:`m_{t-1}`."""
-        return _shifted(self.m, 0.0)
-
-    @cached_property
-    def v_hat(self) -> Array:
-        r""":math:`\hat v_t = \theta_t v_{t-1} + (1-\theta_t) \sigma_t^2`, known before :math:`g_t` is."""
-        theta = self.theta[:, None]
-        return theta * self.v_before + (1 - theta) * self.sigma**2
-
-    @cached_property
-    def eta_hat(self) -> Array:
-        r""":math:`\hat\eta_t = \alpha_t / \sqrt{\hat v_t}`."""
-        return self.alpha[:, None] / np.sqrt(self.v_hat)
-
-    @cached_property
-    def delta(self) -> Array:
-        r""":math:`\Delta_t = x_{t+1} - x_t = -\alpha_t m_t/\sqrt{v_t}`."""
-        return -self.alpha[:, None] * self.m / np.sqrt(self.v)
-
-    @cached_property
-    def omega(self) -> Array:
-        r""":math:`\omega_t = \|\sqrt{1-\theta_t}\, g_t/\sqrt{v_t}\|^2`, shape (paths, T)."""
-        return ((1 - self.theta)[:, None] * self.gradients**2 / self.v).sum(axis=2)
-
-    @cached_property
-    def weighted_gradient(self) -> Array:
-        r""":math:`\|\nabla f(x_t)\|^2_{\hat\eta_t}`, shape (paths, T)."""
-        return (self.eta_hat * self.exact**2).sum(axis=2)
-
-    @property
-    def second_moment(self) -> float:
-        r"""The least :math:`G` of (A4): the root of the largest :math:`\mathbb{E}_t\|g_t\|^2` on any path."""
-        return float(np.sqrt((self.sigma**2).sum(axis=2).max()))
-
-    def expectation(self, values: Array) -> Array:
-        """Average over the paths, by their probabilities; the first axis of `values` is the path."""
-        return np.tensordot(self.probability, values, axes=1)
-
-
-class Relation(StrEnum):
-    """How the two sides of a lemma compare."""
-
-    AT_MOST = "<="
-    EQUAL = "=="
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """The two sides of a lemma, evaluated.
-
-    Args:
-      left: the left side; a number, or one for each step, path or coordinate.
-      right: the right side, of the same shape.
-      relation: "<=" or "==".
-      scale: the size of the terms each side is summed from, where these may nearly cancel; else 0.
-    """
-
-    left: Array | np.float64
-    right: Array | np.float64
-    relation: Relation = Relation.AT_MOST
-    scale: Array | float = 0.0
-
-    def holds(self, tolerance: float = 1e-9) -> bool:
-        """Whether every entry satisfies the relation, up to rounding relative to its sides and scale."""
-        scale = np.maximum(np.abs(self.left), np.abs(self.right)) + self.scale
-        excess = self.left - self.right
-        if self.relation is Relation.EQUAL:
-            excess = np.abs(excess)
-        # Squares of gradients below 1e-154 are subnormal and have lost their digits.
-        return bool(np.all(excess <= tolerance * scale + 1e-300))
 
 
 def almost_non_increasing(chi: Array) -> float:
@@ -185,17 +49,8 @@ def summation_by_parts(factors: Array, terms: Array) -> Statement:
     return Statement(np.sum(factors * terms), right, Relation.EQUAL)
 
 
-def chi_grows_at_most(chi: Array, C0: float) -> Statement:
-    r"""Lemma 3, first half: :math:`\chi_t \le C_0 \chi_i` for every :math:`i \le t`; entry (t, i)."""
-    return _grows_at_most(chi, C0)
-
-
-def alpha_grows_at_most(alpha: Array, C0: float) -> Statement:
-    r"""Lemma 3, second half: :math:`\alpha_t \le C_0 \alpha_i` for every :math:`i \le t`; entry (t, i)."""
-    return _grows_at_most(alpha, C0)
-
-
-def _grows_at_most(values: Array, factor: float) -> Statement:
+def grows_at_most(values: Array, factor: float) -> Statement:
+    r"""Lemma 3, for chi and for alpha: :math:`u_t \le C_0 u_i` for every :math:`i \le t`; entry (t, i)."""
     later, earlier = np.tril_indices(len(values))
     return Statement(values[later], factor * values[earlier])
 
@@ -226,9 +81,9 @@ def step_decomposition(paths: Paths) -> Statement:
     """
     beta, theta = paths.beta[1:, None], paths.theta[1:, None]
     g, sigma, eta_hat = (values[:, 1:] for values in (paths.gradients, paths.sigma, paths.eta_hat))
-    root_v, root_hat = np.sqrt(paths.v[:, 1:]), np.sqrt(paths.v_hat[:, 1:])
+    root_v, root_hat = paths.divisor[:, 1:], paths.divisor_hat[:, 1:]
     root_before = np.sqrt(theta * paths.v_before[:, 1:])
-    inherited = beta * paths.m_before[:, 1:]
+    inherited = beta * paths.m[:, :-1]
     A = inherited / (root_v + root_before) + (1 - beta) * g / (root_v + root_hat)
     B = inherited / root_before * (1 - theta) * g * sigma / (
         (root_v + root_before) * (root_hat + root_before)
@@ -306,7 +161,7 @@ def sum_of_omega_on_a_path(paths: Paths) -> Statement:
     """
     weights = (1 - paths.theta) / np.cumprod(paths.theta)
     weighted = np.cumsum(weights * (paths.gradients**2).sum(axis=2), axis=1)
-    right = paths.dimension * np.log1p(weighted / (paths.epsilon * paths.dimension))
+    right = paths.exact.shape[2] * np.log1p(weighted / (paths.initial_v * paths.exact.shape[2]))
     return Statement(np.cumsum(paths.omega, axis=1), right)
 
 
@@ -344,7 +199,7 @@ def random_iterate(paths: Paths, problem: Problem, known: Constants) -> Statemen
         \le \frac{C_0\sqrt{G^2+\epsilon d}}{T\alpha_T}\,\mathbb{E}\sum_t\|\nabla f(x_t)\|^2_{\hat\eta_t}
     """
     total = paths.expectation(paths.weighted_gradient.sum(axis=1))
-    factor = known.C0 * problem.second_moment_root / (paths.steps * paths.alpha[-1])
+    factor = known.C0 * problem.second_moment_root / (len(paths.alpha) * paths.alpha[-1])
     return Statement(measured(paths), factor * total)
 
 
@@ -357,7 +212,7 @@ def theorem_1(paths: Paths, known: Constants) -> Statement:
         \le \frac{C + C'\sum_t\alpha_t\sqrt{1-\theta_t}}{T\alpha_T}
     """
     sums = np.sum(paths.alpha * np.sqrt(1 - paths.theta))
-    return Statement(measured(paths), (known.C + known.C_prime * sums) / (paths.steps * paths.alpha[-1]))
+    return Statement(measured(paths), (known.C + known.C_prime * sums) / (len(paths.alpha) * paths.alpha[-1]))
 
 
 def measured(paths: Paths) -> Array:
@@ -366,16 +221,178 @@ def measured(paths: Paths) -> Array:
     return paths.expectation((norms ** (4 / 3)).mean(axis=1)) ** 1.5
 
 
-def _moving_average(values: Array, factors: Array, start: float) -> Array:
-    average = np.empty_like(values)
-    current = np.full_like(values[:, 0], start)
-    for step, factor in enumerate(factors):
-        current = factor * current + (1 - factor) * values[:, step]
-        average[:, step] = current
-    return average
+def momentum_bound(paths: Paths) -> Statement:
+    r""":math:`m_t^2 \le M_t v_t`, by Cauchy and Schwarz."""
+    return Statement(paths.m**2, paths.M * paths.v)
 
 
-def _shifted(values: Array, start: float) -> Array:
-    before = np.full_like(values, start)
-    before[:, 1:] = values[:, :-1]
-    return before
+def direction_bound(paths: Paths) -> Statement:
+    r""":math:`u_t^2 \le R_t \sum_{i\le t} (1-\beta_i)\,r_{t,i}\,\omega_i/q_i` with R of the sweep, r the products."""
+    keep = paths.keep[:, 0]
+    R = recursion(keep, paths.gain[None])
+    return Statement(paths.u**2, R * recursion(keep, paths.gain * paths.omegas / paths.q))
+
+
+def decomposition(paths: Paths) -> Statement:
+    r"""What of a direction is not inherited, for Theorems W, E, E under the root and :math:`M_E`.
+
+    .. math::
+
+        |u_t - r_t u_{t-1} + (1-\beta_t) h_t g_t| \le (1-\beta_t) h_t (|g_t|+\sigma_t) w_t
+        + r_t\sqrt{M_{t-1}}\,\omega_t + r_t|u_{t-1}|\,s_t e_t/D_t
+    """
+    inherited = paths.keep * before(paths.u)
+    new = paths.gain * paths.gradients / paths.divisor_hat
+    noise = paths.gain / paths.divisor_hat * (abs(paths.gradients) + paths.sigma) * paths.omegas**0.5
+    second = paths.keep * before(paths.M) ** 0.5 * paths.omegas
+    growth = abs(inherited) * paths.share * paths.added / paths.divisor
+    scale = abs(paths.u) + abs(inherited) + abs(new)
+    return Statement(abs(paths.u - inherited + new), noise + second + growth, scale=scale)
+
+
+def variance_decomposition(paths: Paths) -> Statement:
+    r"""W.3, sharper, with the conditional variance :math:`\nu_t^2 = \sigma_t^2 - (\nabla_k f)^2`.
+
+    .. math:: |g_t|\,|1/D_t - 1/\hat D_t| \le h_t w_t\,(|g_t - \nabla_k f(x_t)| + \nu_t).
+
+    Since :math:`|g^2-\sigma^2| \le |g-\nabla|(|g|+|\nabla|) + \nu^2`,
+    :math:`\sqrt q(|g|+|\nabla|) \le \sqrt v + \sqrt{\hat v}` and :math:`\sqrt q\,\nu \le \sqrt{\hat v}`. The
+    second moment of the bracket is at most :math:`4\nu^2`, so that the standard deviation itself replaces
+    :math:`G_k` beside the new gradient's noise.
+    """
+    deviation = np.maximum(paths.sigma**2 - paths.exact**2, 0 * paths.sigma) ** 0.5
+    left = abs(paths.gradients) * abs(1 / paths.divisor - 1 / paths.divisor_hat)
+    right = paths.omegas**0.5 / paths.divisor_hat * (abs(paths.gradients - paths.exact) + deviation)
+    return Statement(left, right, scale=abs(paths.gradients) / paths.divisor)
+
+
+def share_bound(paths: Paths) -> Statement:
+    r"""E, step (b): :math:`s_t e_t/D_t \le (s_t e_t + s_t\sqrt{q_t}\,\sigma_t)/\hat D_t`."""
+    new = paths.share * paths.added
+    return Statement(
+        new / paths.divisor, (new + paths.share * paths.q**0.5 * paths.sigma) / paths.divisor_hat
+    )
+
+
+def young_for_the_share(paths: Paths, zeta: Any, bound: Any) -> Statement:
+    r"""E, step (b), whole: what the growth of :math:`e_t` costs against the descent, for :math:`G_k \ge \sigma`.
+
+    .. math::
+
+        |\nabla_k f|\,r_t|u_{t-1}|\,\frac{\delta_t}{D_t} \le \zeta(1-\beta_t) h_t (\nabla_k f)^2
+        + y_{t,k} u_{t-1}^2, \qquad y_{t,k} = \frac{r_t^2 s_t^2 (e_t + G_k\sqrt{q_t})}{2\zeta(1-\beta_t)}
+    """
+    earlier = abs(before(paths.u))
+    left = abs(paths.exact) * paths.keep * earlier * paths.share * paths.added / paths.divisor
+    y = (paths.keep * paths.share) ** 2 * (paths.added + bound * paths.q**0.5) / (2 * zeta * paths.gain)
+    return Statement(left, zeta * paths.gain * paths.exact**2 / paths.divisor_hat + y * earlier**2)
+
+
+def exponential_of_sum(paths: Paths) -> Statement:
+    r"""The logarithm, exponentiated term by term so that no logarithm is taken.
+
+    .. math::
+
+        \prod_{i\le t} \frac{1}{1-\omega'_i} = 1 + \frac{\sum_{i\le t} w_i g_i^2}{v_0 + e_1^2/\theta_1},
+        \qquad \omega_i \le \omega'_i := \frac{w_i g_i^2}{v_0 + e_1^2/\theta_1 + \sum_{l\le i} w_l g_l^2}
+
+    and :math:`\omega' \le -\log(1-\omega')`; the statement is :math:`\omega_i \le \omega'_i`. Asks for
+    :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}`; where :math:`\theta_1 = 0` it starts at t = 2 and
+    :math:`\omega_1 \le 1`.
+    """
+    wiped = bool(paths.theta[0] == 0)
+    theta = np.where(paths.theta == 0, 1 + 0 * paths.theta, paths.theta)
+    weighted = paths.q / np.multiply.accumulate(theta)[:, None] * paths.gradients**2
+    if wiped:
+        weighted[:, 0] = 0 * weighted[:, 0]
+    start = (0 if wiped else paths.initial_v) + paths.added[0, 0] ** 2 / theta[0]
+    share = weighted / (start + np.add.accumulate(weighted, axis=1))
+    if wiped:
+        share[:, 0] = 1 + 0 * share[:, 0]
+    return Statement(paths.omegas, share)
+
+
+def monotone_identity(paths: Paths) -> Statement:
+    r"""M's identity, with :math:`D_0 = \sqrt{v_0} + e_1`.
+
+    .. math:: u_t - \beta_t u_{t-1} = -(1-\beta_t) g_t/D_{t-1} + m_t (1/D_{t-1} - 1/D_t)
+    """
+    earlier = before(paths.divisor, paths.initial_v**0.5 + paths.added[0, 0])
+    left = paths.u - paths.beta[:, None] * before(paths.u)
+    jump = paths.m * (1 / earlier - 1 / paths.divisor)
+    scale = abs(paths.u) + abs(paths.gradients / earlier) + abs(paths.m / earlier)
+    return Statement(left, -paths.gain * paths.gradients / earlier + jump, Relation.EQUAL, scale)
+
+
+def jumps_telescope(paths: Paths, weights: Array) -> Statement:
+    r"""M: :math:`\sum_i Q_i (1/D_{i-1} - 1/D_i) \le \max_i Q_i/D_0` for a divisor that never falls."""
+    first = paths.initial_v**0.5 + paths.added[0, 0]
+    jumps = 1 / before(paths.divisor, first) - 1 / paths.divisor
+    return Statement((weights * jumps).sum(axis=1), weights.max(axis=1) / first)
+
+
+def padam_bound(paths: Paths, power: Any, bound: Any) -> Statement:
+    r"""Padam, :math:`D = \bar v^p + e`, :math:`\epsilon' = e^{1/p}`; G bounds every \|g\| and the root of v_0.
+
+    .. math:: g^2/D^2 \le (G^2 + \epsilon')^{1-2p}\,g^2/(v + \epsilon')
+    """
+    floor = paths.added ** (1 / power)
+    left = paths.gradients**2 / (paths.largest_v**power + paths.added) ** 2
+    factor = (bound**2 + floor) ** (1 - 2 * power)
+    return Statement(left, factor * paths.gradients**2 / (paths.v + floor))
+
+
+def big_batch_step(paths: Paths) -> Statement:
+    r"""Z: :math:`|g|\,|1/\tilde D - 1/D| \le \sqrt q\,g^2/(e\tilde D)`, D-tilde of :math:`\theta v_{t-1}`."""
+    reference = (paths.theta[:, None] * paths.v_before) ** 0.5 + paths.added
+    left = abs(paths.gradients) * abs(1 / reference - 1 / paths.divisor)
+    right = paths.q**0.5 / paths.added * paths.gradients**2 / reference
+    return Statement(left, right, scale=abs(paths.gradients) / paths.divisor)
+
+
+def averaged_descent(paths: Paths) -> Statement:
+    r"""G: :math:`\nabla s m = \tfrac s2 [\nabla^2 + m^2 - (\nabla - m)^2]` with :math:`s = 1/D`."""
+    squares = paths.exact**2 + paths.m**2
+    right = (squares - (paths.exact - paths.m) ** 2) / (2 * paths.divisor)
+    return Statement(paths.exact * paths.m / paths.divisor, right, Relation.EQUAL, squares / paths.divisor)
+
+
+def clipping_bias(sizes: Array, threshold: Any) -> Statement:
+    r"""C3: what clipping at c takes off, :math:`(|g| - c)_+ \le |g|^2/(4c)`; hence :math:`\|b\| \le G^2/(4c)`."""
+    return Statement(np.maximum(sizes - threshold, 0 * sizes), sizes**2 / (4 * threshold))
+
+
+def corrected_products(a: Any, b: Any, steps: int) -> Statement:
+    r"""The box of AdamW: :math:`(1-a^t)(1-b^t) \le (1-(ab)^{t/2})^2` for all t, a and b in [0, 1]."""
+    powers = range(1, steps + 1)
+    left = np.array([(1 - a**t) * (1 - b**t) for t in powers])
+    return Statement(left, np.array([(1 - (a * b) ** (0.5 * t)) ** 2 for t in powers]), scale=1.0)
+
+
+def majorised_sum(values: Array, terms: Array, bounds: Array) -> Statement:
+    r"""Step (e), last: Abel's summation with a majorant, if :math:`\sum_{i\le t}\omega_i \le S_t` for all t.
+
+    .. math:: \sum_i c_i \omega_i \le \sum_t \hat c_t (S_t - S_{t-1})
+
+    Args:
+      values: c, not negative.
+      terms: omega, not negative.
+      bounds: S, non-decreasing.
+    """
+    hat = np.maximum.accumulate(values[::-1])[::-1]
+    increments = bounds - np.concatenate([0 * bounds[:1], bounds[:-1]])
+    return Statement(np.sum(values * terms), np.sum(hat * increments))
+
+
+def nesterov_step(u: Array, quotient: Array, a: Array, b: Array) -> tuple[Statement, Statement]:
+    r"""N: the step :math:`s = a u - b\,g/D` beside :math:`u`, and by itself.
+
+    .. math::
+
+        |s||u| \le (a+\tfrac b2)u^2 + \tfrac b2 (g/D)^2, \qquad s^2 \le (a+b)(a u^2 + b (g/D)^2)
+    """
+    step = a * u - b * quotient
+    return (
+        Statement(abs(step) * abs(u), (a + b / 2) * u**2 + b / 2 * quotient**2),
+        Statement(step**2, (a + b) * (a * u**2 + b * quotient**2)),
+    )
