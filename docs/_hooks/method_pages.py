@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import generic_adam as ga
+from generic_adam.cli.listings import word_for_the_run
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import RECIPES, Recipe
 from generic_adam.theorems.certificate import Certificate
@@ -109,14 +110,11 @@ def _recipe_row(recipe: Recipe, certificate: Certificate) -> str:
     numbers = ["–"] * 3
     if reading.noise is not None:
         numbers = [f"{number:.3g}" for number in (reading.noise, reading.gap, reading.drift)]
-    silent = reading.noise is not None and reading.noise >= 1
-    covered = "not covered" if reading.outside else "needs a bound on the weights"
-    says = "informative" if reading.informative else "silent" if silent else covered
     return row(
         f"[{recipe.algorithm.label}](#{recipe.name})",
         f"{recipe.algorithm.horizon:,}",
         *numbers,
-        says,
+        word_for_the_run(reading),
         reading.theorem or "–",
         badge(str(certificate.verdict)),
     )

@@ -89,7 +89,7 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
                 one.name + ("*" if one.evidence is Evidence.KNOWN else ""),
                 f"{reading.steps:,}",
                 *("" if number is None else f"{number:.3g}" for number in numbers),
-                _word(reading),
+                word_for_the_run(reading),
                 reading.theorem or "",
                 answer(certificate.verdict),
             )
@@ -99,7 +99,8 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
     say(_RECIPES_NOTE)
 
 
-def _word(reading: "HorizonAnswer") -> str:
+def word_for_the_run(reading: "HorizonAnswer") -> str:
+    """What the theory says about a recipe's own number of steps, in a word."""
     if reading.informative:
         return "informative"
     if reading.noise is not None and reading.noise >= 1:
