@@ -91,7 +91,8 @@ def test_divergence_of_sums(text, status):
 
 
 def test_unit_intervals():
-    assert decide.in_unit_interval(parse("1 - 1/t")).holds
-    assert decide.in_unit_interval(parse("1 - 1/t"), zero=False).witness == StepWitness(1, 0.0)
+    assert decide.in_unit_interval(parse("1 - 1/(t+1)")).holds
+    assert decide.in_unit_interval(parse("1 - 1/t")).witness == StepWitness(1, 0.0)
+    assert decide.in_unit_interval(parse("t/4")).witness == StepWitness(4, 1.0)
     assert decide.limit_is_one(parse("1 - 1/t")).holds
     assert decide.bounded_below_one(parse("0.9 + 0.05*sin(t)")).holds

@@ -11,7 +11,7 @@ import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
-from generic_adam.schedules.sums import late_value
+from generic_adam.schedules.sums import late_value, partial_sum
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, whole_steps
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
@@ -32,7 +32,7 @@ class Price:
     Attributes:
         steps: T.
         rates: (share of the run, new learning rate over the old one there), at 10, 50 and 100 %.
-        kept: the summed step size over the old one.
+        kept: the summed step size over the old one; nan where no sum can be had.
     """
 
     steps: int
@@ -189,17 +189,17 @@ def _gains(one: Advice) -> bool:
 def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     """The learning rate against the old one along the run, and the share of the summed step size."""
     old, new = before.method.alpha, after.method.alpha
-    rates: list[tuple[float, float]] = []
-    for share in (0.1, 0.5, 1.0):
-        at = max(1, round(share * steps))
-        was = old(at)
-        rates.append((share, new(at) / was if was > 0 else math.inf if new(at) > 0 else 1.0))
-    sums = [0.0, 0.0]
-    for start in range(1, steps + 1, 1 << 20):
-        stop = min(start + (1 << 20), steps + 1)
-        for index, schedule in enumerate((old, new)):
-            sums[index] += float(schedule.values(start, stop).sum())
-    return Price(steps, tuple(rates), sums[1] / sums[0] if sums[0] > 0 else math.inf)
+
+    def over(part: float, whole: float) -> float:
+        return part / whole if whole > 0 else math.inf if part > 0 else 1.0
+
+    places = ((share, max(1, round(share * steps))) for share in (0.1, 0.5, 1.0))
+    rates = tuple((share, over(new(at), old(at))) for share, at in places)
+    try:
+        kept = over(partial_sum(new, steps), partial_sum(old, steps))
+    except ScheduleError:  # a form that tells nothing, on a run too long to walk
+        kept = math.nan
+    return Price(steps, rates, kept)
 
 
 def _mended(candidate: Candidate, stage: int, assume: Assumptions) -> Iterator[Advice]:

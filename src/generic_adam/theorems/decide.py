@@ -110,13 +110,10 @@ def not_negative(schedule: Schedule, horizon: int | None = None, *, name: str = 
     return _in_range(schedule, name, f"{name} >= 0", (schedule, Claim.NOT_NEGATIVE, _last(horizon)))
 
 
-def in_unit_interval(
-    schedule: Schedule, horizon: int | None = None, *, zero: bool = True, name: str = "u_t"
-) -> Decision:
-    """0 <= u_t < 1 for every t (or every t <= horizon); with zero=False, 0 < u_t < 1."""
-    last, lower = _last(horizon), Claim.NOT_NEGATIVE if zero else Claim.POSITIVE
-    claim = f"0 {'<=' if zero else '<'} {name} < 1"
-    return _in_range(schedule, name, claim, (schedule, lower, last), (1 - schedule, Claim.POSITIVE, last))
+def in_unit_interval(schedule: Schedule, *, name: str = "u_t") -> Decision:
+    """0 < u_t < 1 for every t."""
+    claims = ((schedule, Claim.POSITIVE, math.inf), (1 - schedule, Claim.POSITIVE, math.inf))
+    return _in_range(schedule, name, f"0 < {name} < 1", *claims)
 
 
 def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
@@ -348,7 +345,7 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
         theta = join(Fraction(1, 2), 2, theta)
     for step in (
         bounded_below_one(method.beta),
-        in_unit_interval(theta, zero=False, name="theta_t"),
+        in_unit_interval(theta, name="theta_t"),
         limit_is_one(method.theta),
         not_negative(method.alpha, name="alpha_t"),
     ):
