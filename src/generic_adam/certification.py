@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from generic_adam.adapters import read as read_optimizer
-from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.recipes import recipe
 from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.theorems.advice import Advice, advise_algorithm
@@ -28,10 +28,7 @@ def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
     Raises:
         GenericAdamError: it cannot be read.
     """
-    if isinstance(subject, Method | Algorithm):
-        return as_algorithm(subject)
-    if isinstance(subject, str):
-        return recipe(subject).algorithm
+    subject = recipe(subject).algorithm if isinstance(subject, str) else subject
     return read_optimizer(subject, scheduler, **options)
 
 

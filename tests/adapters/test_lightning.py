@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import ExponentialLR, StepLR
 
-from generic_adam.adapters.lightning import read_configuration
+from generic_adam.adapters.read import read_configuration
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
 

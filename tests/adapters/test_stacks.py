@@ -126,19 +126,24 @@ def compared(build, every=1, groups=1, before=0):
     parts = {group: part.method for part in algorithm.parts for group in part.groups}
     first = before * every + 1
     limit = STEPS if algorithm.horizon is None else min(STEPS, algorithm.horizon)
+    seen = []
+    outcome = "replayed" if algorithm_is_replayed(algorithm) else "read by form"
     for t in range(first, limit + 1):
-        for group, found in zip(optimizer.param_groups, map(parts.get, range(groups)), strict=True):
-            rate, (beta, theta) = float(group["lr"]), group["betas"]
-            rate = 0.0 if -1e-9 < rate < 0 else rate
-            corrected = rate * np.sqrt(1 - theta**t) / (1 - beta**t)
-            assert found.alpha(t) == pytest.approx(corrected, rel=1e-5, abs=1e-9), t
-            assert found.beta(t) == pytest.approx(beta, rel=1e-6), t
+        seen.append([(float(group["lr"]), *group["betas"]) for group in optimizer.param_groups])
         if t % every == 0:
             try:
                 scheduler.step()
             except Exception:  # noqa: BLE001 - torch's own end: OneCycleLR in a chain, SWALR in a sequence
-                return "ends"
-    return "read by form" if not algorithm_is_replayed(algorithm) else "replayed"
+                outcome = "ends"
+                break
+    times = np.arange(first, first + len(seen))
+    for group in range(groups if seen else 0):
+        rate, beta, theta = np.array([row[group] for row in seen]).T
+        rate[(rate > -1e-9) & (rate < 0)] = 0.0
+        corrected = rate * np.sqrt(1 - theta**times) / (1 - beta**times)
+        np.testing.assert_allclose(parts[group].alpha.at(times), corrected, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(parts[group].beta.at(times), beta, rtol=1e-6)
+    return outcome
 
 
 def algorithm_is_replayed(algorithm):

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch.optim import lr_scheduler as torch_lr
 
+from generic_adam import certify
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import HeavyBall
+from generic_adam.methods import HeavyBall, Method
 from generic_adam.reference import generic_adam
 from generic_adam.schedules import parse
 from generic_adam.torch import GenericAdam
@@ -212,6 +213,14 @@ def test_groups_that_agree_are_one_part():
     assert first.method != second.method
 
 
+def test_a_closure_for_groups_with_and_without_decay_is_one_part():
+    decayed, plain = weights()[0], weights()[0]
+    groups = [{"params": [decayed], "weight_decay": 0.1}, {"params": [plain], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95))  # as nanoGPT has them
+    algorithm = read(optimizer, torch_lr.LambdaLR(optimizer, lambda k: min((k + 1) / 100, 1)))
+    assert [part.groups for part in algorithm.parts] == [(0, 1)]
+
+
 def test_a_subclass_counts_only_with_its_parents_step():
     class Renamed(torch.optim.AdamW):
         pass
@@ -275,6 +284,15 @@ def test_wrong_objects_are_one_line():
     for arguments, message in cases:
         with pytest.raises(OptimizerError, match=message) as caught:
             read(*arguments)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.5, True])
+def test_a_pace_that_is_none_is_refused_without_a_scheduler_too(bad):
+    optimizer = torch.optim.Adam(weights())
+    for subject in (optimizer, [optimizer], Method(0.1, 0.9, 0.999), "nanogpt"):
+        with pytest.raises(OptimizerError, match="steps_per_scheduler_step must be a whole number") as caught:
+            certify(subject, steps_per_scheduler_step=bad)
         assert "\n" not in str(caught.value)
 
 

@@ -16,7 +16,7 @@ from generic_adam.schedules import Schedule, as_schedule, join, log, periodic, s
 # What cannot be moved to another clock: its value at t rests on other t, or on code.
 _FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
 
-_PAGE = 4096
+_MOST, _PAGE = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,9 @@ Part = float | Schedule | Callable[[Clock], Schedule]
 def stages(clock: Clock, parts: Iterable[tuple[int, Part]], tail: Part) -> Schedule:
     """Each part while k_t is below its end, one after the other; then the tail."""
     begun, start = [], 0
-    for end, part in parts:
+    for number, (end, part) in enumerate(parts):
+        if number > _MOST:
+            raise ScheduleError(f"more than {_MOST} stages are no closed form to look at")
         if end > start:
             begun.append((clock.first_step(end), _begin(part, clock.later(start))))
             start = end

@@ -17,6 +17,7 @@ A file is data: nothing in it is run, and what is not a configuration is refused
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -80,21 +81,20 @@ class _Keys:
 
         Numbers are finite; YAML reads 1e-3 as a text, so texts that are numbers are taken.
         """
-        needed = isinstance(expected, type)
-        kind, value = (expected, self.get(name)) if needed else (type(expected), self.get(name, expected))
-        if kind in {bool, str} or isinstance(value, bool):
-            fits = isinstance(value, kind) and isinstance(value, bool) is (kind is bool)
-        else:
-            try:
-                value = float(value)
-            except (TypeError, ValueError, OverflowError):
-                fits = False
-            else:
-                fits = math.isfinite(value) and (kind is float or value == int(value))
-        if not fits:
-            shown = reprlib.repr(self.get(name))
-            raise OptimizerError(f"{self.where}{name} is {shown}; expected {_EXPECTED[kind]}")
-        return kind(value)
+        kind = expected if isinstance(expected, type) else type(expected)
+        value = found = self.get(name, None if kind is expected else expected)
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            value = float(found) if kind in {int, float} and not isinstance(found, bool) else found
+        if isinstance(value, float) and kind is int and math.isfinite(value) and value % 1 == 0:
+            value = int(value)
+        if type(value) is not kind or (kind is float and not math.isfinite(value)):
+            said = f"{self.where}{name} is {reprlib.repr(found)}; expected {_EXPECTED[kind]}"
+            raise OptimizerError(said)
+        return value
+
+    def values(self, declared: Mapping[str, Any]) -> SimpleNamespace:
+        """The values of several keys, by their names."""
+        return SimpleNamespace(**{name: self.value(name, one) for name, one in declared.items()})
 
     def table(self, name: str) -> _Keys:
         """A mapping inside, or a list of them by number; empty where there is none."""
@@ -219,46 +219,42 @@ def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
     )
 
 
+_DEEPSPEED: dict[str, dict[str, Any]] = {
+    "WarmupLR": {"warmup_min_lr": 0.0},
+    "WarmupDecayLR": {"warmup_min_lr": 0.0, "warmup_max_lr": 1e-3, "total_num_steps": int},
+    "WarmupCosineLR": {"warmup_min_ratio": 0.0, "cos_min_ratio": 1e-4, "total_num_steps": int},
+}
+
+
 def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
     name, params, kind = optimizer.value("type", str), optimizer.table("params"), scheduler.value("type", "")
     base, end = params.value("lr", 1e-3), None
     rate = as_schedule(base)
     if kind:
-        shape = _deepspeed_settings(kind, scheduler.table("params"), base)
-        rate, end = closed_form(f"deepspeed.{kind}", shape, Clock()), shape.total_num_steps
+        if kind not in _DEEPSPEED:
+            names = ", ".join(_DEEPSPEED)
+            raise OptimizerError(f"the scheduler {kind!r} is none that can be read; expected one of {names}")
+        declared = {"warmup_num_steps": 1000, "warmup_type": "log", **_DEEPSPEED[kind]}
+        s = scheduler.table("params").values(
+            declared | ({"warmup_max_lr": base} if kind == "WarmupLR" else {})
+        )
+        if s.warmup_type not in {"log", "linear"}:
+            raise OptimizerError(f"warmup_type is {s.warmup_type!r}; expected 'log' or 'linear'")
+        s.warmup_num_steps, s.org_lrs, end = (
+            max(2, s.warmup_num_steps),
+            base,
+            getattr(s, "total_num_steps", None),
+        )
+        s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
+        rate = closed_form(f"deepspeed.{kind}", s, Clock())
     settings = params.settings()
     update = updates.by_name(name)
     if name.lower() == "adam" and settings.pop("adam_w_mode", True):
-        update = updates.read_adamw  # DeepSpeed's Adam decays as AdamW does unless told otherwise
+        update = updates.UPDATES["torch.AdamW"]  # DeepSpeed's Adam decays as AdamW does unless told otherwise
     source = f"DeepSpeed, {name}" + (f" with {kind}" if kind else "")
-    algorithm = replace(update(settings, rate, None), source=source, horizon=end if steps is None else steps)
+    algorithm = replace(update(settings, rate), source=source, horizon=end if steps is None else steps)
     return updates.clipped(algorithm, keys.value("gradient_clipping", 0.0))
-
-
-def _deepspeed_settings(kind: str, params: _Keys, base: float) -> SimpleNamespace:
-    """The attributes of DeepSpeed's WarmupLR, WarmupDecayLR or WarmupCosineLR, with its defaults."""
-    if kind not in {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"}:
-        raise OptimizerError(
-            f"the scheduler {kind!r} is none that can be read; expected WarmupLR, WarmupDecayLR or "
-            "WarmupCosineLR"
-        )
-    ramp = params.value("warmup_type", "log")
-    if ramp not in {"log", "linear"}:
-        raise OptimizerError(f"warmup_type is {ramp!r}; expected 'log' or 'linear'")
-    found = SimpleNamespace(
-        warmup_num_steps=max(2, params.value("warmup_num_steps", 1000)),
-        warmup_type=ramp,
-        total_num_steps=None if kind == "WarmupLR" else params.value("total_num_steps", int),
-        org_lrs=base,
-    )
-    if kind == "WarmupCosineLR":
-        found.warmup_min_ratio = params.value("warmup_min_ratio", 0.0)
-        found.cos_min_ratio = params.value("cos_min_ratio", 1e-4)
-    else:
-        found.min_lrs = params.value("warmup_min_lr", 0.0)
-        found.max_lrs = params.value("warmup_max_lr", base if kind == "WarmupLR" else 1e-3)
-    return found
 
 
 _TRAINER: dict[str, Any] = {
@@ -277,7 +273,7 @@ _TRAINER: dict[str, Any] = {
 
 def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
     """Trainer's arguments; axolotl has other names for two of them."""
-    arguments = SimpleNamespace(**{name: keys.value(name, default) for name, default in _TRAINER.items()})
+    arguments = keys.values(_TRAINER)
     arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", "linear")
     arguments.lr_scheduler_kwargs = keys.table("lr_scheduler_kwargs").settings()
     arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
@@ -285,36 +281,29 @@ def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
 
 
 def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
-    optimizer, training = keys.table("optimizer"), keys.table("training")
+    """Linear warm-up, flat, then a decay over the last share of the run to the least factor."""
+    training = keys.table("training")
     total = steps if steps is not None else training.value("steps", 10_000)
-    scheduler = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
-    rate = scaled(optimizer.value("lr", 8e-4), _torchtitan_factor(scheduler, total))
-    settings = {
-        "betas": (optimizer.value("beta1", 0.9), optimizer.value("beta2", 0.95)),
-        "eps": optimizer.value("eps", 1e-8),
-        "weight_decay": optimizer.value("weight_decay", 0.1),
-    }
-    name = optimizer.value("name", "AdamW")
-    algorithm = updates.by_name(name)(settings, rate, None)
-    algorithm = replace(algorithm, source=f"torchtitan, {name}", horizon=total)
-    return updates.clipped(algorithm, training.value("max_norm", 1.0))
-
-
-def _torchtitan_factor(scheduler: _Keys, total: int) -> Schedule:
-    """Linear warm-up to 1, flat, then a decay over the last share of the run to the least factor."""
-    warm = min(scheduler.value("warmup_steps", 200), total)
-    share = None if scheduler.get("decay_ratio") is None else scheduler.value("decay_ratio", float)
-    decay = min(total - warm if share is None else round(total * share), total - warm)
-    low, kind = scheduler.value("min_lr_factor", 0.0), scheduler.value("decay_type", "linear")
-    if kind not in {"linear", "sqrt", "cosine"}:
-        raise OptimizerError(f"decay_type is {kind!r}; expected linear, sqrt or cosine")
+    place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
+    s = place.values({"warmup_steps": 200, "min_lr_factor": 0.0, "decay_type": "linear"})
+    if s.decay_type not in {"linear", "sqrt", "cosine"}:
+        raise OptimizerError(f"decay_type is {s.decay_type!r}; expected linear, sqrt or cosine")
+    warm, low = min(s.warmup_steps, total), s.min_lr_factor
+    share = 1.0 if place.get("decay_ratio") is None else place.value("decay_ratio", float)
+    decay = min(round(total * share), total - warm)
     flat = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least
     parts = [
         (warm, ramp(0, 1, max(1, warm), ahead=1)),
         (flat, 1),
-        (total, ramp(1, low, max(1, decay), kind, 1)),
+        (total, ramp(1, low, max(1, decay), s.decay_type, ahead=1)),
     ]
-    return stages(Clock(), parts, low if decay else 1)
+    declared = {"name": "AdamW", "lr": 8e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.1}
+    settings = vars(keys.table("optimizer").values(declared))
+    settings["betas"] = (settings["beta1"], settings["beta2"])
+    rate = scaled(settings["lr"], stages(Clock(), parts, low if decay else 1))
+    algorithm = updates.by_name(settings["name"])(settings, rate)
+    algorithm = replace(algorithm, source=f"torchtitan, {settings['name']}", horizon=total)
+    return updates.clipped(algorithm, training.value("max_norm", 1.0))
 
 
 _OPTIMIZERS: Mapping[str, Mapping[str, float]] = {
@@ -398,9 +387,12 @@ def _hydra_rate(
     """lr_t, beta_t where it moves and the length of the run, of transformers' get_... or torch's classes."""
     getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
     if kind in getters:
-        total = steps if steps is not None else table.settings().get("num_training_steps")
-        known = {"num_warmup_steps": 0, "num_training_steps": total}
-        return transformers_rate(getters[kind], base, known | table.settings()), None, total
+        given = {"num_warmup_steps": 0, "num_training_steps": steps} | table.settings()
+        given |= {
+            name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))
+        }
+        total = given["num_training_steps"] if steps is None else steps
+        return transformers_rate(getters[kind], base, {**given, "num_training_steps": total}), None, total
     name, settings = _torch_settings(kind, table, base)
     try:
         moves = name in MOMENTA and settings.cycle_momentum
@@ -411,7 +403,7 @@ def _hydra_rate(
     return rate, beta, getattr(settings, "T_max", getattr(settings, "total_steps", None))
 
 
-def _torch_settings(kind: str, table: _Keys, base: float, *, first: bool = True) -> Nested:
+def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
     """A scheduler of torch's by the arguments of its class, as the attributes that it would have."""
     if kind == "ReduceLROnPlateau":
         raise OptimizerError(f"{kind} depends on the data: there is no sequence to read")
@@ -419,12 +411,11 @@ def _torch_settings(kind: str, table: _Keys, base: float, *, first: bool = True)
         raise OptimizerError(
             f"the scheduler {kind!r} is none that can be read from a file; hand over the live one instead"
         )
-    s = SimpleNamespace(base_lrs=base, initial_lr=base, replayed=None)
-    for name, default in _SCHEDULERS[kind].items():
-        value = table.value(name, default)
+    s = table.values(_SCHEDULERS[kind])
+    for name, value in vars(s).items():
         if type(value) is int and value < 1:
             raise OptimizerError(f"{kind}: {name} is {value}; expected at least 1")
-        setattr(s, name, value)
+    s.base_lrs, s.replayed = base, None
     match kind:
         case "MultiStepLR":
             s.milestones = Counter(map(int, _numeric(table.get("milestones", []))))
@@ -433,7 +424,7 @@ def _torch_settings(kind: str, table: _Keys, base: float, *, first: bool = True)
         case "CyclicLR":
             down = table.value("step_size_down", s.step_size_up)
             s.total_size, s.step_ratio = s.step_size_up + down, s.step_size_up / (s.step_size_up + down)
-            s.base_lrs, s.max_lrs, s.initial_lr = s.base_lr, s.max_lr, s.base_lr if first else base
+            s.base_lrs, s.max_lrs = s.base_lr, s.max_lr
             s.base_momentums, s.max_momentums = s.base_momentum, s.max_momentum
         case "SWALR":
             s._anneal_strategy = s.anneal_strategy
@@ -467,8 +458,7 @@ def _compose(kind: str, s: SimpleNamespace, table: _Keys) -> None:
     for part in map(parts.table, parts.data):
         name, own = _target(part)
         inner = name.rpartition(".")[2]
-        if inner in {"SequentialLR", "ChainedScheduler"}:
+        # Those set the base rate of the ones beside them, or start from the rate that they find.
+        if inner in {"SequentialLR", "ChainedScheduler", "OneCycleLR", "CyclicLR", "SWALR"}:
             raise OptimizerError(f"{inner} inside {kind} has no closed form; hand over the live one instead")
-        # Each one starts from the base rate that those made before it left.
-        s._schedulers.append(_torch_settings(inner, own, s.initial_lr, first=not s._schedulers))
-        s.initial_lr = s._schedulers[-1][1].initial_lr
+        s._schedulers.append(_torch_settings(inner, own, s.base_lrs))

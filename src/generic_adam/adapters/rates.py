@@ -54,15 +54,10 @@ class Rates:
 def scheduled_rates(
     scheduler: Any, optimizer: torch.optim.Optimizer, every: int | None = None
 ) -> list[Rates]:
-    """lr_t (and beta_t) of every parameter group under a scheduler.
+    """lr_t (and beta_t) of every parameter group under a scheduler that has `step()` and a count.
 
-    Args:
-        scheduler: one of torch's, timm's, DeepSpeed's, or another with `step()` and a count.
-        optimizer: the one that it drives.
-        every: the optimizer steps for each of its steps; None means 1, but is refused where it counts epochs.
-
-    Raises:
-        OptimizerError: its rates depend on the data, or cannot be told.
+    `every` is the number of optimizer steps for each of its steps; None means 1, but is refused where it counts
+    epochs. So is one whose rates depend on the data.
     """
     groups = range(len(optimizer.param_groups))
     if isinstance(scheduler, ReduceLROnPlateau):

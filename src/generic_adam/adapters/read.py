@@ -1,15 +1,17 @@
-"""One door for all that can be read: an optimizer, a configuration, arguments, a user's function."""
+"""One door for all that can be read: an optimizer, Lightning's configuration, arguments, a user's function."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from generic_adam.adapters.lightning import read_configuration
+from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.trainer import read_training_arguments
+from generic_adam.adapters.transformation import read_transformation
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, Method, as_algorithm, merged
 
@@ -38,9 +40,11 @@ def read(
     Raises:
         OptimizerError: it is none of these, or cannot be read.
     """
+    if steps_per_scheduler_step is not None:
+        Clock(steps_per_scheduler_step)  # refused where it is no pace, with a scheduler or without
     if isinstance(subject, Method | Algorithm):
         return as_algorithm(subject)
-    if _is_optimizer(subject):
+    if _is_of("torch", "optim.Optimizer", subject):
         from generic_adam.adapters.torch import read as read_optimizer
 
         return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
@@ -48,13 +52,11 @@ def read(
         raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
     if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
         return read_training_arguments(subject, steps=steps)
-    if _is_transformation(subject):
-        from generic_adam.adapters.transformation import read_transformation
-
+    if _is_of("optax", "GradientTransformation", subject):
         return read_transformation(subject)
-    if isinstance(subject, tuple) and len(subject) == 2 and _is_optimizer(subject[0]):
+    if isinstance(subject, tuple) and len(subject) == 2 and _is_of("torch", "optim.Optimizer", subject[0]):
         optimizer, partner = subject
-        if partner is None or not _is_optimizer(partner):
+        if not _is_of("torch", "optim.Optimizer", partner):
             return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
     if isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
         found = read_configuration(subject, steps_per_epoch=steps_per_scheduler_step)
@@ -66,17 +68,92 @@ def read(
     )
 
 
-def _is_optimizer(value: Any) -> bool:
-    # Whoever holds an optimizer has imported torch: without it there is none to recognise.
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.optim.Optimizer)
+def _is_of(package: str, path: str, value: Any) -> bool:
+    """Whether it is one of a package's; whoever holds one has imported the package."""
+    return package in sys.modules and isinstance(value, attrgetter(path)(sys.modules[package]))
 
 
-def _is_transformation(value: Any) -> bool:
-    optax = sys.modules.get("optax")
-    if optax is None:
-        return False
-    return isinstance(value, optax.GradientTransformation)
+def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None) -> tuple[Algorithm, ...]:
+    """The algorithms of the optimizers that a LightningModule's `configure_optimizers` returns, in any form.
+
+    The optimizer steps of one epoch are needed where a scheduler's interval is "epoch", which is Lightning's
+    default, or where its frequency is above 1. Batches count as steps: gradients are taken not to be accumulated.
+    """
+    from generic_adam.adapters.torch import read as read_optimizer
+
+    return tuple(
+        read_optimizer(optimizer, chosen, steps_per_scheduler_step=every)
+        for optimizer, scheduler in _pairs(configuration)
+        for chosen, every in [_scheduler_and_pace(scheduler, steps_per_epoch)]
+    )
+
+
+def _known_keys(what: str, given: Mapping[Any, Any], known: set[str], needed: str) -> None:
+    if set(given) - known or given.get(needed) is None:
+        raise OptimizerError(
+            f"a Lightning {what} has the keys {', '.join(sorted(known))}; got "
+            f"{', '.join(map(str, given)) or 'none'}"
+        )
+
+
+def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
+    """(optimizer, its scheduler or None) for each optimizer."""
+    if isinstance(configuration, Mapping):
+        _known_keys("configuration", configuration, {"optimizer", "lr_scheduler", "monitor"}, "optimizer")
+        return [(configuration["optimizer"], configuration.get("lr_scheduler"))]
+    if isinstance(configuration, Sequence) and not isinstance(configuration, str):
+        if len(configuration) == 2 and all(isinstance(part, list) for part in configuration):
+            return _matched(*configuration)
+        return [pair for part in configuration for pair in _pairs(part)]
+    return [(configuration, None)]
+
+
+def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, Any]]:
+    """Two lists: each scheduler goes with the optimizer that it was made for."""
+    own: list[list[Any]] = [[] for _ in optimizers]
+    for one in schedulers:
+        inner = one.get("scheduler") if isinstance(one, Mapping) else one
+        owners = [n for n, made in enumerate(optimizers) if made is getattr(inner, "optimizer", None)]
+        if not owners:
+            raise OptimizerError(
+                f"a {type(inner).__name__} drives none of the optimizers; expected one made for them"
+            )
+        own[owners[0]].append(one)
+    for optimizer, several in zip(optimizers, own, strict=True):
+        if len(several) > 1:
+            raise OptimizerError(
+                f"{len(several)} schedulers drive one {type(optimizer).__name__}; expected at most one"
+            )
+    return [(made, one[0] if one else None) for made, one in zip(optimizers, own, strict=True)]
+
+
+_SCHEDULER_KEYS = {"scheduler", "interval", "frequency", "monitor", "strict", "name", "reduce_on_plateau"}
+
+
+def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[Any, int]:
+    """The scheduler itself, and the optimizer steps for each of its own."""
+    if scheduler is None:
+        return None, 1
+    settings = scheduler if isinstance(scheduler, Mapping) else {"scheduler": scheduler}
+    _known_keys("lr_scheduler", settings, _SCHEDULER_KEYS, "scheduler")
+    interval, frequency = settings.get("interval", "epoch"), settings.get("frequency", 1)
+    if interval not in {"step", "epoch"} or not isinstance(frequency, int) or frequency < 1:
+        raise OptimizerError(
+            f"expected interval 'step' or 'epoch' and a frequency >= 1, got {interval!r} and {frequency!r}"
+        )
+    if interval == "epoch" and steps_per_epoch is None:
+        raise OptimizerError(
+            "the scheduler steps once an epoch (Lightning's default): expected the number of optimizer "
+            "steps in an epoch as well"
+        )
+    # Lightning counts batches for `frequency` anew in each epoch: an even pace needs one that divides it.
+    if interval == "step" and frequency > 1 and (steps_per_epoch is None or steps_per_epoch % frequency):
+        length = "is not given" if steps_per_epoch is None else f"has {steps_per_epoch} steps"
+        raise OptimizerError(
+            f"Lightning counts a frequency of {frequency} steps anew in each epoch, and an epoch {length}; "
+            "expected steps in an epoch that it divides"
+        )
+    return settings["scheduler"], frequency * (steps_per_epoch or 1 if interval == "epoch" else 1)
 
 
 def load(reference: str) -> Any:

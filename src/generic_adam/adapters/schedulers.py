@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +43,6 @@ Form = Callable[[Any, Clock], Schedule]
 Nested = tuple[str, Any]
 """A scheduler inside another: its name in the tables, and its settings."""
 
-_MOST = 64  # joins in joins of more cases than this are no form to look at
 _OF_GROUP = ("base_lrs", "max_lrs", "min_lrs", "org_lrs", "base_values", "warmup_steps", "base_momentums")
 _OF_GROUP += ("max_momentums", "lr_lambdas", "schedules")
 
@@ -62,33 +61,34 @@ def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) ->
         found["_schedulers"] = [
             (name_of(type(one)), settings_of(one, group)) for one in scheduler._schedulers
         ]
-    # A tensor or a NumPy number is its number; what has more of them (the parameters) is no setting.
-    return SimpleNamespace(
-        **{name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
-    )
+    return SimpleNamespace(**plain(found))
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A tensor or an array of one number is its number."""
+    return {name: one.item() if hasattr(one, "item") else one for name, one in settings.items()}
 
 
 def closed_form(name: str, settings: Any, clock: Clock) -> Schedule:
     """lr_t of a scheduler by its name in the tables; anything may be raised where it has no closed form."""
-    if name in FACTORS:
-        return scaled(settings.base_lrs, FACTORS[name](settings, clock))
-    return RATES[name](settings, clock)
+    if name in RATES:
+        return RATES[name](settings, clock)
+    return scaled(settings.base_lrs, _factor(name, settings, clock))
 
 
-def drops(clock: Clock, ends: Sequence[int], values: Sequence[Part]) -> Schedule:
-    """Each value up to its end, and the last one for ever."""
-    if len(ends) > _MOST:
-        raise ScheduleError(f"{len(ends)} steps have no closed form here; at most {_MOST} have")
-    return stages(clock, zip(ends, values, strict=False), values[-1])
+def _factor(name: str, settings: Any, clock: Clock) -> Schedule:
+    if name not in FACTORS:
+        raise ScheduleError(f"{name.partition('.')[2]} has no closed form here")
+    return FACTORS[name](settings, clock)
 
 
-def _powers(factor: float, count: int) -> list[Schedule]:
-    return [as_schedule(factor) ** n for n in range(count + 1)]
-
-
-def _multi_step(s: Any, clock: Clock) -> Schedule:
-    ends = sorted(s.milestones.elements())
-    return drops(clock, ends, _powers(s.gamma, min(len(ends), _MOST)))
+def drops(clock: Clock, first: float, factors: Iterable[tuple[int, float]]) -> Schedule:
+    """`first`, and from each count on times its factor."""
+    value, parts = as_schedule(first), []
+    for count, factor in factors:
+        parts.append((count, value))
+        value = value * as_schedule(factor)
+    return stages(clock, parts, value)
 
 
 # Torch.
@@ -204,7 +204,7 @@ def _chained(s: Any, clock: Clock) -> Schedule:
     others = [(name, own) for name, own in s._schedulers if name != "torch.CosineAnnealingLR"]
     product = as_schedule(s._schedulers[0][1].base_lrs)
     for name, own in others:
-        product = product * FACTORS[name](own, clock)
+        product = product * _factor(name, own, clock)
     if not cosines:
         return product
     (annealing,) = cosines
@@ -258,8 +258,6 @@ def _wave_from_first_step(s: Any, clock: Clock) -> Schedule:
 def _restarts(s: Any, clock: Clock) -> Schedule:
     """num_cycles half waves, each from where rounding puts its beginning, then 0."""
     start, length, cycles = s.num_warmup_steps, _length(s), int(s.num_cycles)
-    if cycles > _MOST:
-        raise ScheduleError(f"num_cycles = {cycles} restarts have no closed form here; at most {_MOST} have")
 
     def first(cycle: int) -> int:
         k = max(0, cycle * length // cycles - 1)
@@ -268,11 +266,11 @@ def _restarts(s: Any, clock: Clock) -> Schedule:
         return k
 
     after = clock.later(start).count
-    waves = [
+    waves = (
         (start + first(n + 1), half_cosine(after - as_schedule(length) * n / cycles, length / cycles))
         for n in range(cycles)
-    ]
-    return stages(clock, [_rise(s), *waves], 0)
+    )
+    return stages(clock, chain([_rise(s)], waves), 0)
 
 
 def _inverse_sqrt(s: Any, clock: Clock) -> Schedule:
@@ -287,12 +285,12 @@ def _warmup_stable_decay(s: Any, clock: Clock) -> Schedule:
     stable = getattr(s, "num_stable_steps", None)
     fall = warm + stable if stable is not None else s.num_training_steps - decay
     up = power(0.5) if s.warmup_type == "1-sqrt" else s.warmup_type
-    down = (
-        (lambda k, length: half_cosine(k, length / (2 * s.num_cycles)))
-        if s.decay_type == "cosine"
-        else s.decay_type
-    )
-    parts = [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, ramp(1, low, decay, down))]
+    wave = decay / (2 * s.num_cycles) if s.decay_type == "cosine" else decay
+    parts = [
+        (warm, ramp(low, 1, max(1, warm), up)),
+        (fall, 1),
+        (fall + decay, ramp(1, low, wave, s.decay_type)),
+    ]
     return stages(clock, parts, low)
 
 
@@ -390,9 +388,11 @@ def _timm_cycles(shape: Callable[[Any], str | Shape]) -> Form:
         length, low = s.t_initial, s.lr_min
         if s.cycle_mul != 1 or getattr(s, "k_decay", 1) != 1:
             raise ScheduleError("cycles that grow and k-decay have no closed form")
-        tops = [s.base_values * s.cycle_decay**n for n in range(min(s.cycle_limit, _MOST + 1))]
-        falls = [ramp(top, low, length, shape(s)) for top in tops]
-        return drops(clock, [length * (n + 1) for n in range(len(tops))], [*falls, low])
+        falls = (
+            (length * (n + 1), ramp(s.base_values * s.cycle_decay**n, low, length, shape(s)))
+            for n in range(s.cycle_limit)
+        )
+        return stages(clock, falls, low)
 
     return _timm(body)
 
@@ -406,11 +406,6 @@ def _timm_step(s: Any, clock: Clock) -> Schedule:
     if s.decay_t < 1 or s.decay_t % 1:
         raise ScheduleError("stairs of a length that is not whole have no closed form")
     return s.base_values * clock.staircase(s.decay_rate, int(s.decay_t))
-
-
-def _timm_multi_step(s: Any, clock: Clock) -> Schedule:
-    values = [s.base_values * one for one in _powers(s.decay_rate, min(len(s.decay_t), _MOST))]
-    return drops(clock, [milestone - 1 for milestone in sorted(s.decay_t)], values)
 
 
 # Optax.
@@ -444,14 +439,6 @@ def _optax_exponential(s: Any, clock: Clock) -> Schedule:
     return (maximum if rate < 1 else minimum)(result, s.end_value)
 
 
-def _optax_piecewise(s: Any, clock: Clock) -> Schedule:
-    """A factor at each boundary."""
-    values, boundaries = [as_schedule(s.init_value)], sorted((s.boundaries_and_scales or {}).items())
-    for _, factor in boundaries:
-        values.append(values[-1] * as_schedule(float(factor)))
-    return drops(clock, [int(boundary) for boundary, _ in boundaries], values)
-
-
 FACTORS: dict[str, Form] = {
     # The step that would end a ConstantLR or a LinearLR of no length is never met.
     "torch.ConstantLR": lambda s, c: stages(
@@ -464,7 +451,7 @@ FACTORS: dict[str, Form] = {
     ),
     "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
     "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
-    "torch.MultiStepLR": _multi_step,
+    "torch.MultiStepLR": lambda s, c: drops(c, 1, [(k, s.gamma) for k in sorted(s.milestones.elements())]),
     "torch.PolynomialLR": lambda s, c: stages(
         c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0
     ),
@@ -506,12 +493,16 @@ RATES: dict[str, Form] = {
     "timm.TanhLRScheduler": _timm_cycles(_tanh),
     "timm.PolyLRScheduler": _timm_cycles(lambda s: power(s.power)),
     "timm.StepLRScheduler": _timm(_timm_step),
-    "timm.MultiStepLRScheduler": _timm(_timm_multi_step),
+    "timm.MultiStepLRScheduler": _timm(
+        lambda s, c: drops(c, s.base_values, [(k - 1, s.decay_rate) for k in sorted(s.decay_t)])
+    ),
     "optax.constant": lambda s, _c: as_schedule(s.value),
     "optax.polynomial_schedule": _optax_polynomial,
     "optax.cosine_decay_schedule": _optax_cosine,
     "optax.exponential_decay": _optax_exponential,
-    "optax.piecewise_constant_schedule": _optax_piecewise,
+    "optax.piecewise_constant_schedule": lambda s, c: drops(
+        c, s.init_value, [(int(k), float(one)) for k, one in sorted((s.boundaries_and_scales or {}).items())]
+    ),
     "optax.join_schedules": lambda s, c: sequence(s.schedules, list(map(int, s.boundaries)), c),
 }
 MOMENTA: dict[str, Form] = {

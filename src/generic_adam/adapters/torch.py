@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,24 +25,11 @@ _HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
 def read(
     optimizer: torch.optim.Optimizer, scheduler: Any = None, *, steps_per_scheduler_step: int | None = None
 ) -> Algorithm:
-    """The algorithm that an optimizer runs; parameter groups with other sequences are its `others`.
+    """`generic_adam.adapters.read` for a torch optimizer, of those that `updates.UPDATES` names or one of ours.
 
     Nothing of the optimizer or the scheduler is changed. t = 1 is the first step of the whole run, also where
     both have been stepped already: base rates and settings are read from the scheduler's attributes, and its
-    present count is checked against them.
-
-    Args:
-        optimizer: one of torch's, timm's or transformers' that `updates.UPDATES` names, or of
-            `generic_adam.torch`.
-        scheduler: the learning-rate scheduler that drives it, or None.
-        steps_per_scheduler_step: how many optimizer steps are made for each `scheduler.step()`: 1, or the
-            length of an epoch. None means 1, except that a scheduler of timm's that counts epochs needs it.
-
-    Returns:
-        The algorithm, its parts in the order of their first parameter group.
-
-    Raises:
-        OptimizerError: another algorithm, a scheduler of another optimizer, or a state that cannot be read.
+    present count is checked against them. Parts are in the order of their first parameter group.
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise OptimizerError(f"expected a torch optimizer, got {type(optimizer).__name__}")
@@ -75,7 +63,7 @@ def read(
     return merged(parts)
 
 
-def _update_of(optimizer: torch.optim.Optimizer) -> tuple[updates.Update, tuple[str, ...]]:
+def _update_of(optimizer: torch.optim.Optimizer) -> tuple[Callable[..., Algorithm], tuple[str, ...]]:
     """The function that reads the optimizer's groups, and what it does beside its class's steps."""
     kind = type(optimizer)
     if isinstance(optimizer, ScheduledOptimizer):  # ours say themselves what they run

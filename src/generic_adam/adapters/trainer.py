@@ -15,18 +15,9 @@ from generic_adam.methods import Algorithm
 
 
 def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algorithm:
-    """The algorithm that Trainer runs with these arguments.
+    """The algorithm that Trainer runs with transformers.TrainingArguments, or anything with its attributes.
 
-    Args:
-        arguments: a transformers.TrainingArguments, or anything with its attributes.
-        steps: the number of optimizer steps, where `max_steps` is not set (it then follows from the data).
-
-    Returns:
-        The algorithm; its horizon is the number of steps.
-
-    Raises:
-        OptimizerError: an attribute is missing, or names an optimizer or a schedule without (alpha, beta,
-            theta).
+    `steps` is the number of optimizer steps where `max_steps` is not set (it then follows from the data).
     """
     total = steps if steps is not None else _attribute(arguments, "max_steps")
     if isinstance(total, bool) or not isinstance(total, int) or total < 1:
@@ -43,7 +34,7 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
     rate = transformers_rate(kind, base, run | _scheduler_settings(arguments))
     update = updates.by_name(optimizer, "transformers")
     settings: dict[str, Any] = {"weight_decay": _attribute(arguments, "weight_decay")}
-    if update is updates.read_adamw:
+    if update is updates.UPDATES["torch.AdamW"]:
         settings["betas"] = (_attribute(arguments, "adam_beta1"), _attribute(arguments, "adam_beta2"))
         settings["eps"] = _attribute(arguments, "adam_epsilon")
     else:

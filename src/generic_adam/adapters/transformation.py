@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -20,54 +20,52 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.adapters.clock import Called, Clock
-from generic_adam.adapters.schedulers import closed_form
+from generic_adam.adapters.schedulers import closed_form, plain
 from generic_adam.errors import GenericAdamError, OptimizerError
-from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adam
-from generic_adam.methods.catalogue import corrected_eps
+from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adamw
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t, tree
 
 _INSTEAD = "expected links of Optax's Adam family, or the sequences as ga.Algorithm(ga.Method(...))"
+_PLAIN = Algorithm(Method(1, 0, 0.5), preconditioned=False, label="SGD")
 
 
 @dataclass
 class _Chain:
-    """What the links met so far make.
+    """What the links met so far make: an algorithm with its step not scaled, the scale, and lambda of a decay."""
 
-    Attributes:
-        rate: lr_t, the product of all scales.
-        algorithm: the preconditioner, without its rate, once it was met.
-        settings: of the algorithm, from other links.
-        decay: lambda of a decay after the preconditioner.
-        scaled: whether a scale came before the present link.
-    """
-
-    rate: Schedule = field(default_factory=lambda: as_schedule(1))
-    algorithm: Algorithm | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    outside: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    algorithm: Algorithm = _PLAIN
+    scale: Schedule | None = None
     decay: float = 0.0
-    scaled: bool = False
+
+    def add(self, **fields: Any) -> None:
+        """Set fields of the algorithm; phrases are added to those that are there."""
+        for name in ("outside", "notes"):
+            if name in fields:
+                fields[name] = (*getattr(self.algorithm, name), *fields[name])
+        self.algorithm = replace(self.algorithm, **fields)
+
+    def times(self, factor: Schedule) -> None:
+        """Scale what comes out of the chain."""
+        self.scale = factor if self.scale is None else self.scale * factor
 
 
 def read_transformation(transformation: Any) -> Algorithm:
-    """The algorithm that a chain of Optax's transformations runs.
+    """The algorithm that a chain of Optax's transformations runs, `optax.adamw(1e-3)` or one of ours.
 
-    Args:
-        transformation: such as `optax.adamw(1e-3)`, `optax.chain(...)`, or one of `generic_adam.optax`.
-
-    Returns:
-        The algorithm.
-
-    Raises:
-        OptimizerError: a link is not known; the message names it and says what to hand over instead.
+    A link that is not known is refused: the message names it and says what to hand over instead.
     """
     chain, names = _Chain(), []
     try:
         for name, settings in _links(transformation.update, transformation.init):
             names.append(name)
             _add(chain, name, settings)
-        return _algorithm(chain, names)
+        rate, method = as_schedule(1) if chain.scale is None else -chain.scale, chain.algorithm.method
+        return replace(
+            chain.algorithm,
+            method=Method(method.alpha * rate, method.beta, method.theta),
+            decay=rate * as_schedule(chain.decay),
+            source=f"Optax: {', '.join(names)}",
+        )
     except OptimizerError:
         raise
     except GenericAdamError as error:
@@ -122,31 +120,52 @@ def _closure(function: Any) -> dict[str, Any]:
     return found
 
 
-def _add(chain: _Chain, name: str, settings: dict[str, Any]) -> None:
+def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
+    """One link more; what is divided, clipped or decayed matters by what came before."""
+    first = not chain.algorithm.preconditioned and chain.scale is None
     match name:
-        case "scale":
-            chain.rate = chain.rate * as_schedule(-float(settings["step_size"]))
-            chain.scaled = True
-        case "scale_by_schedule":
-            function, sign = settings["step_size_fn"], -1
-            if function.__qualname__.startswith("scale_by_learning_rate"):  # of -1 and the learning rate
-                function, sign = _closure(function)["learning_rate"], -_closure(function)["m"]
-            chain.rate = chain.rate * (_schedule(function) if sign == 1 else -_schedule(function))
-            chain.scaled = True
-        case "clip_by_global_norm" | "clip" if chain.algorithm is None and not chain.scaled:
-            kind = "norm" if name == "clip_by_global_norm" else "value"
-            limit = settings["max_norm" if kind == "norm" else "max_delta"]
-            chain.settings["clipping"] = Clipping(float(limit), kind)
-        case "add_decayed_weights":
-            _add_decay(chain, settings)
-        case "trace":
-            _add_momentum(chain, settings)
         case "identity":
             pass
-        case _ if name in _PRECONDITIONERS and chain.algorithm is None and not chain.scaled:
-            chain.algorithm = _PRECONDITIONERS[name](settings)
+        case "scale":
+            chain.times(as_schedule(float(s["step_size"])))
+        case "scale_by_schedule" if _maker(s["step_size_fn"]) == "scale_by_learning_rate":
+            inner = _closure(s["step_size_fn"])
+            chain.times(inner["m"] * _schedule(inner["learning_rate"]))
+        case "scale_by_schedule":
+            chain.times(_schedule(s["step_size_fn"]))
+        case "clip_by_global_norm" | "clip" if first:
+            norm = name == "clip_by_global_norm"
+            chain.add(
+                clipping=Clipping(float(s["max_norm"]), "norm")
+                if norm
+                else Clipping(float(s["max_delta"]), "value")
+            )
+        case "trace":
+            chain.add(outside=("Nesterov momentum after the division",) if s["nesterov"] else ())
+            inside = chain.scale is not None
+            chain.add(heavy_ball=HeavyBall(Fraction(str(s["decay"])), rate_inside=inside))
+        case "add_decayed_weights":
+            _add_decay(chain, s, first=first)
+        case _ if name in _PRECONDITIONERS and first:
+            before = chain.algorithm
+            chain.algorithm = replace(_PRECONDITIONERS[name](s), clipping=before.clipping, l2=before.l2)
+            if name == "RunningSchedules" and _closure(s["move"])["sign"] < 0:
+                chain.times(as_schedule(-1))  # ours, with its learning rate inside
         case _:
             raise OptimizerError(f"the Optax link {name} cannot be read here; {_INSTEAD}")
+
+
+def _add_decay(chain: _Chain, s: dict[str, Any], *, first: bool) -> None:
+    if callable(s["weight_decay"]):
+        raise OptimizerError(f"a scheduled weight decay cannot be read; {_INSTEAD}")
+    if "mask" in s:
+        chain.add(notes=("weight decay leaves masked parameters alone",))
+    if chain.scale is not None:
+        chain.add(outside=("weight decay after the learning rate",))
+    elif first:
+        chain.add(l2=float(s["weight_decay"]))
+    else:
+        chain.decay += float(s["weight_decay"])
 
 
 def _schedule(function: Any) -> Schedule:
@@ -166,9 +185,7 @@ def _schedule(function: Any) -> Schedule:
 
 def _nested(function: Any) -> tuple[str, SimpleNamespace]:
     """A schedule's name in the table of forms, and its settings."""
-    settings = {
-        name: getattr(value, "item", lambda v=value: v)() for name, value in _closure(function).items()
-    }
+    settings = plain(_closure(function))
     if "value" in settings or set(settings) == {"init_value"}:  # constants, and lengths of 0 that end in one
         return "optax.constant", SimpleNamespace(value=next(iter(settings.values())))
     if "schedules" in settings:
@@ -186,103 +203,56 @@ def _values(function: Any, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.floa
     return np.array([float(function(count)) for count in counts.tolist()])
 
 
-def _add_decay(chain: _Chain, settings: dict[str, Any]) -> None:
-    amount = settings["weight_decay"]
-    if callable(amount):
-        raise OptimizerError(f"a scheduled weight decay cannot be read; {_INSTEAD}")
-    if "mask" in settings:
-        chain.notes.append("weight decay leaves masked parameters alone")
-    if chain.scaled:
-        chain.outside.append("weight decay after the learning rate")
-    elif chain.algorithm is None:
-        chain.settings["l2"] = float(amount)
-    else:
-        chain.decay += float(amount)
-
-
-def _add_momentum(chain: _Chain, settings: dict[str, Any]) -> None:
-    if settings["nesterov"]:
-        chain.outside.append("Nesterov momentum after the division")
-    chain.settings["heavy_ball"] = HeavyBall(Fraction(str(settings["decay"])), rate_inside=chain.scaled)
-
-
-def _algorithm(chain: _Chain, names: list[str]) -> Algorithm:
-    plain = Algorithm(Method(1, 0, 0.5), preconditioned=False, label="SGD")
-    algorithm = plain if chain.algorithm is None else chain.algorithm
-    method, own = algorithm.method, algorithm.source == "generic_adam"
-    if not own or chain.scaled:
-        method = Method(method.alpha * chain.rate, method.beta, method.theta)
-    return replace(
-        algorithm,
-        method=method,
-        decay=chain.rate * as_schedule(chain.decay),
-        outside=(*algorithm.outside, *chain.outside),
-        notes=(*algorithm.notes, *chain.notes),
-        source=f"Optax: {', '.join(names)}",
-        **chain.settings,
-    )
-
-
-def _of_adam(settings: dict[str, Any]) -> Algorithm:
+def _adam(s: dict[str, Any]) -> Algorithm:
     """mu_hat / (sqrt(nu_hat + eps_root) + eps)."""
-    beta, theta, eps, under = (float(settings[name]) for name in ("b1", "b2", "eps", "eps_root"))
-    place: dict[str, Any] = {"eps": corrected_eps(eps, theta)}
+    beta, theta, eps, under = (float(s[name]) for name in ("b1", "b2", "eps", "eps_root"))
+    found = adamw(lr=1, beta=beta, theta=theta, eps=under**0.5 if under else eps, weight_decay=0)
     if under:
-        place |= {"eps": corrected_eps(under**0.5, theta), "eps_under_root": True}
-        if eps:
-            place["outside"] = (f"eps = {eps:g} is added beside eps_root",)
-    if not settings.get("nesterov"):
-        return Algorithm(adam(lr=1, beta=beta, theta=theta), initial_v=0, label="Adam", **place)
+        beside = (f"eps = {eps:g} is added beside eps_root",) if eps else ()
+        found = replace(found, eps_under_root=True, outside=beside)
+    if not s.get("nesterov"):
+        return found
     ahead = as_schedule(beta) / (1 - as_schedule(beta) ** (t + 1))
     weights = Nesterov(ahead, (1 - as_schedule(beta)) / bias_correction(beta))
     method = Method(sqrt(bias_correction(theta)), beta, theta)
-    return Algorithm(method, initial_v=0, nesterov=weights, label="NAdam", **place)
+    return replace(found, method=method, nesterov=weights, label="NAdam")
 
 
-def _of_amsgrad(settings: dict[str, Any]) -> Algorithm:
-    phrase = "the running maximum is that of the corrected v_t"
-    algorithm = replace(_of_adam(settings), running_maximum=True, label="AMSGrad")
-    return replace(algorithm, outside=(*algorithm.outside, phrase))
+def _amsgrad(s: dict[str, Any]) -> Algorithm:
+    found, said = _adam(s), "the running maximum is that of the corrected v_t"
+    return replace(found, running_maximum=True, label="AMSGrad", outside=(*found.outside, said))
 
 
-def _of_rms(settings: dict[str, Any]) -> Algorithm:
+def _rms(s: dict[str, Any]) -> Algorithm:
     """g / sqrt(nu + eps), or g / (sqrt(nu) + eps)."""
-    under = bool(settings["eps_in_sqrt"])
-    eps = float(settings["eps"])
+    under, eps = bool(s["eps_in_sqrt"]), float(s["eps"])
     return Algorithm(
-        Method(1, 0, float(settings["decay"])),
-        initial_v=float(settings["initial_scale"]),
+        Method(1, 0, float(s["decay"])),
+        initial_v=float(s["initial_scale"]),
         eps=eps**0.5 if under else eps,
         eps_under_root=under,
-        outside=("v_t is bias-corrected",) if settings["bias_correction"] else (),
+        outside=("v_t is bias-corrected",) if s["bias_correction"] else (),
         label="RMSprop",
     )
 
 
-def _of_rss(settings: dict[str, Any]) -> Algorithm:
+def _rss(s: dict[str, Any]) -> Algorithm:
     """g / sqrt(s_t + eps) with s_t = (t + 1) v_t."""
-    start = float(settings["initial_accumulator_value"])
-    eps = sqrt(as_schedule(float(settings["eps"])) / (t + 1))
-    method = adagrad(lr=1)
-    return Algorithm(method, initial_v=start, eps=eps, eps_under_root=True, label="Adagrad")
+    start, eps = float(s["initial_accumulator_value"]), sqrt(as_schedule(float(s["eps"])) / (t + 1))
+    return Algorithm(adagrad(lr=1), initial_v=start, eps=eps, eps_under_root=True, label="Adagrad")
 
 
-def _of_generic_adam(settings: dict[str, Any]) -> Algorithm:
+def _generic_adam(s: dict[str, Any]) -> Algorithm:
     """The transformation of `generic_adam.optax`, with its learning rate inside or after it."""
-    sequences = settings["self"].schedules
-    return Algorithm(
-        Method(sequences["alpha"], sequences["beta"], sequences["theta"]),
-        initial_v=float(settings["initial_v"]),
-        eps=sequences["eps"],
-        label="GenericAdam",
-        source="generic_adam" if _closure(settings["move"])["sign"] < 0 else "",
-    )
+    sequences = s["self"].schedules
+    method = Method(sequences["alpha"], sequences["beta"], sequences["theta"])
+    return Algorithm(method, initial_v=float(s["initial_v"]), eps=sequences["eps"], label="GenericAdam")
 
 
 _PRECONDITIONERS = {
-    "scale_by_adam": _of_adam,
-    "scale_by_amsgrad": _of_amsgrad,
-    "scale_by_rms": _of_rms,
-    "scale_by_rss": _of_rss,
-    "RunningSchedules": _of_generic_adam,
+    "scale_by_adam": _adam,
+    "scale_by_amsgrad": _amsgrad,
+    "scale_by_rms": _rms,
+    "scale_by_rss": _rss,
+    "RunningSchedules": _generic_adam,
 }

@@ -1,15 +1,15 @@
 """The update rules that optimizers run, from their settings: one small function each, whoever names them.
 
-Every function takes settings under torch's names (a parameter group, or what a configuration file says),
-lr_t, and beta_t where a scheduler drives it, and returns the algorithm. A setting that is missing has the
-default of torch's functions, which decay nothing. `UPDATES` names the classes that run them, by package.
+A rule takes settings under torch's names (a parameter group, or what a configuration file says), lr_t, and beta_t
+where a scheduler drives it, and returns the algorithm. A setting that is missing has the default of torch's
+functions, which decay nothing. `UPDATES` names the classes that run the rules, by package.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from generic_adam.errors import OptimizerError
@@ -20,21 +20,18 @@ from generic_adam.methods import (
     Method,
     Nesterov,
     adagrad_torch,
+    adamw,
     adopt,
     nadam,
     rmsprop_torch,
     sgd,
     t5,
 )
-from generic_adam.methods import adam as adam_sequences
-from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, minimum, sqrt, t, tree
-
-Settings = Mapping[str, Any]
-Update = Callable[[Settings, Schedule, Schedule | None], Algorithm]
 
 # An eps below this share of sqrt(v_0) is lost when it is added in float32.
 _ROUNDING = 2.0**-24
+_SCALED = "the step is multiplied by max(eps, root mean square of the parameters), which depends on the data"
 
 
 def name_of(kind: type) -> str:
@@ -42,219 +39,194 @@ def name_of(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-def _number(settings: Settings, name: str, default: float) -> float:
-    value = settings.get(name)
-    try:
-        return float(default if value is None else value)
-    except (TypeError, ValueError):
-        raise OptimizerError(f"{name} is {reprlib.repr(value)}; expected a number") from None
+class Settings(dict[str, Any]):
+    """The settings of an optimizer, by name."""
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """One of them as a number."""
+        value = self.get(name)
+        try:
+            return float(default if value is None else value)
+        except (TypeError, ValueError):
+            raise OptimizerError(f"{name} is {reprlib.repr(value)}; expected a number") from None
+
+    def betas(self, theta: float = 0.999) -> tuple[float, float]:
+        """(beta_1, beta_2)."""
+        given = self.get("betas")
+        try:
+            first, second = map(float, (0.9, theta) if given is None else given)
+        except (TypeError, ValueError):
+            raise OptimizerError(f"betas is {reprlib.repr(given)}; expected two numbers") from None
+        return first, second
 
 
-def _betas(settings: Settings, default: tuple[float, float] = (0.9, 0.999)) -> tuple[float, float]:
-    given = settings.get("betas")
-    try:
-        beta, theta = map(float, default if given is None else given)
-    except (TypeError, ValueError):
-        raise OptimizerError(f"betas is {reprlib.repr(given)}; expected two numbers") from None
-    return beta, theta
+@dataclass(frozen=True)
+class Update:
+    """The rule of an optimizer, and where its weight decay is.
 
-
-def _finished(algorithm: Algorithm, settings: Settings, rate: Schedule, *, decoupled: bool) -> Algorithm:
-    """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
-
-    nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
-    x_t in the gradient.
+    Attributes:
+        rule: the algorithm without decay, from the settings, lr_t and beta_t where a scheduler moves it.
+        decoupled: whether the decay is decoupled, or the name of the setting that says so.
     """
-    amount = _number(settings, "weight_decay", 0.0)
-    if settings.get("maximize"):
-        said = "maximize=True: what is said is about the negative of the objective"
-        algorithm = replace(algorithm, notes=(*algorithm.notes, said))
-    if settings.get("caution"):
-        said = "caution=True: coordinates whose step and gradient disagree stand still"
-        algorithm = replace(algorithm, outside=(*algorithm.outside, said))
-    if not amount:
-        return algorithm
-    if not decoupled:
-        return replace(algorithm, l2=amount)
-    pace = rate
-    if settings.get("corrected_weight_decay"):
-        pace = rate * rate / _number(settings, "largest_lr", 1.0)
-    return replace(algorithm, decay=pace * as_schedule(amount))
+
+    rule: Callable[[Settings, Schedule, Schedule | None], Algorithm]
+    decoupled: bool | str = False
+
+    def __call__(self, given: Mapping[str, Any], rate: Schedule, beta: Schedule | None = None) -> Algorithm:
+        """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
+
+        nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
+        x_t in the gradient.
+        """
+        s = Settings(given)
+        decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
+        found, amount = self.rule(s, rate, beta), s.number("weight_decay")
+        if s.get("maximize"):
+            found = replace(
+                found,
+                notes=(*found.notes, "maximize=True: what is said is about the negative of the objective"),
+            )
+        if s.get("caution"):
+            said = "caution=True: coordinates whose step and gradient disagree stand still"
+            found = replace(found, outside=(*found.outside, said))
+        if decoupled and found.label == "Adam":
+            found = replace(found, label="AdamW")
+        if not amount or not decoupled:
+            return replace(found, l2=amount, decay=0)
+        pace = rate * rate / s.number("largest_lr", 1.0) if s.get("corrected_weight_decay") else rate
+        return replace(found, decay=pace * as_schedule(amount))
 
 
-def _adam(settings: Settings, rate: Schedule, beta: Schedule | None, *, decoupled: bool) -> Algorithm:
+def _moved(beta: Schedule | None, said: str = "a scheduler moves the momentum") -> tuple[str, ...]:
+    return () if beta is None else (said,)
+
+
+def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
-    constant, theta = _betas(settings)
-    notes: tuple[str, ...] = ()
-    if beta is None:
-        method = adam_sequences(lr=rate, beta=constant, theta=theta)
-    else:
-        method = Method(rate * sqrt(bias_correction(theta)) / _torch_correction(beta), beta, theta)
-        notes = ("beta_t moves; the bias correction is torch's, with beta_t^t in place of the product",)
-    maximum = bool(settings.get("amsgrad"))
-    algorithm = Algorithm(
-        method,
-        initial_v=0,
-        eps=corrected_eps(_number(settings, "eps", 1e-8), theta),
-        running_maximum=maximum,
-        notes=notes,
-        label="AMSGrad" if maximum else "AdamW" if decoupled else "Adam",
-    )
-    return _finished(algorithm, settings, rate, decoupled=decoupled)
-
-
-def read_adam(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """Adam; weight decay is a part of the gradient unless `decoupled_weight_decay` says otherwise."""
-    return _adam(settings, rate, beta, decoupled=bool(settings.get("decoupled_weight_decay")))
-
-
-def read_adamw(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """AdamW: x_t shrinks by lr_t lambda."""
-    return _adam(settings, rate, beta, decoupled=True)
-
-
-def read_nadam(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """NAdam, as `generic_adam.methods.nadam` has it."""
-    constant, theta = _betas(settings)
-    algorithm = nadam(
-        lr=rate,
-        beta=constant,
-        theta=theta,
-        eps=_number(settings, "eps", 1e-8),
-        momentum_decay=_number(settings, "momentum_decay", 4e-3),
-    )
+    constant, theta = s.betas()
+    found = adamw(lr=rate, beta=constant, theta=theta, eps=s.number("eps", 1e-8), weight_decay=0)
     if beta is not None:
-        algorithm = replace(algorithm, outside=("a scheduler moves beta_1 beside NAdam's own momentum",))
-    decoupled = bool(settings.get("decoupled_weight_decay"))
-    return _finished(algorithm, settings, rate, decoupled=decoupled)
+        method = Method(rate * sqrt(bias_correction(theta)) / _torch_correction(beta), beta, theta)
+        said = "beta_t moves; the bias correction is torch's, with beta_t^t in place of the product"
+        found = replace(found, method=method, notes=(said,))
+    return replace(found, running_maximum=True, label="AMSGrad") if s.get("amsgrad") else found
 
 
-def read_timm_nadamw(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+def _torch_correction(beta: Schedule) -> Schedule:
+    """1 - beta_t^t as torch computes it, in a form whose limit can be read off."""
+    if isinstance(beta, tree.Join):
+        return join(1 - beta.before**t, beta.threshold, _torch_correction(beta.after))
+    if beta.is_constant:
+        return bias_correction(beta)
+    exact, order = 1 - beta**t, beta.order
+    if order is None or order.trend != 0 or not 0 <= order.low <= order.high < 1:
+        return exact
+    # beta_t^t <= beta_t <= sup beta, so the correction lies between 1 - sup beta and 1.
+    return tree.Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
+
+
+def _nadam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+    """NAdam; timm's NAdamLegacy has another name for momentum_decay."""
+    (constant, theta), eps = s.betas(), s.number("eps", 1e-8)
+    psi = s.number("momentum_decay", s.number("schedule_decay", 4e-3))
+    found = nadam(lr=rate, beta=constant, theta=theta, eps=eps, momentum_decay=psi)
+    return replace(found, outside=_moved(beta, "a scheduler moves beta_1 beside NAdam's own momentum"))
+
+
+def _timm_nadamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """timm's NAdamW: AdamW whose step is along beta m_t + (1 - beta) g_t."""
-    plain = read_adamw(settings, rate, beta)
-    moment = plain.method.beta
-    return replace(plain, nesterov=Nesterov(moment, 1 - moment), label="NAdamW")
+    plain = _adam(s, rate, beta)
+    return replace(plain, nesterov=Nesterov(plain.method.beta, 1 - plain.method.beta), label="NAdamW")
 
 
-def read_timm_nadam(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
-    """timm's NAdamLegacy: NAdam whose momentum_decay has another name."""
-    return read_nadam({**settings, "momentum_decay": settings.get("schedule_decay")}, rate, beta)
-
-
-def read_rmsprop(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+def _rmsprop(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """RMSprop: alpha_t = lr_t, theta_t = torch's alpha, momentum after the division, centred or not."""
-    algorithm = rmsprop_torch(
-        lr=rate,
-        theta=_number(settings, "alpha", 0.99),
-        eps=_number(settings, "eps", 1e-8),
-        momentum=_number(settings, "momentum", 0.0),
-    )
-    outside = () if beta is None else ("a scheduler moves the momentum",)
-    algorithm = replace(algorithm, centered=bool(settings.get("centered")), outside=outside)
-    return _finished(algorithm, settings, rate, decoupled=bool(settings.get("decoupled_decay")))
+    theta, eps = s.number("alpha", 0.99), s.number("eps", 1e-8)
+    found = rmsprop_torch(lr=rate, theta=theta, eps=eps, momentum=s.number("momentum"))
+    return replace(found, centered=bool(s.get("centered")), outside=_moved(beta))
 
 
-def read_timm_rmsprop(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+def _timm_rmsprop(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """timm's RMSpropTF: v_0 = 1, eps under the root, the rate inside the momentum."""
-    plain = read_rmsprop(settings, rate, beta)
-    ball = plain.heavy_ball and HeavyBall(plain.heavy_ball.factor, bool(settings.get("lr_in_momentum", True)))
-    eps = as_schedule(_number(settings, "eps", 1e-10))
-    return replace(plain, initial_v=1.0, eps=sqrt(eps), eps_under_root=True, heavy_ball=ball)
+    plain, eps = _rmsprop(s, rate, beta), sqrt(as_schedule(s.number("eps", 1e-10)))
+    ball = plain.heavy_ball and HeavyBall(plain.heavy_ball.factor, bool(s.get("lr_in_momentum", True)))
+    return replace(plain, initial_v=1.0, eps=eps, eps_under_root=True, heavy_ball=ball)
 
 
-def read_timm_adopt(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+def _timm_adopt(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """timm's Adopt: its first step only sets v, and what is divided is clipped at t^clip_exp."""
-    constant, theta = _betas(settings, (0.9, 0.9999))
+    (constant, theta), clip = s.betas(0.9999), s.get("clip_exp", 0.333)
     momentum = constant if beta is None else beta
-    algorithm = adopt(lr=rate, beta=momentum, theta=theta, eps=_number(settings, "eps", 1e-6))
-    clip = settings.get("clip_exp", 0.333)
+    found = adopt(lr=rate, beta=momentum, theta=theta, eps=s.number("eps", 1e-6))
     outside = () if clip is None else (f"what was divided is clipped at (t - 1)^{clip:g}",)
-    algorithm = replace(algorithm, outside=outside, notes=("the first step only sets v",))
-    return _finished(algorithm, settings, rate, decoupled=bool(settings.get("decoupled")))
+    return replace(found, outside=outside, notes=("the first step only sets v",))
 
 
-def read_adagrad(settings: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
+def _adagrad(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Adagrad: `generic_adam.methods.adagrad_torch`, whose rate may fall further by lr_decay."""
-    start, eps = _number(settings, "initial_accumulator_value", 0.0), _number(settings, "eps", 1e-10)
+    start, eps = s.number("initial_accumulator_value"), s.number("eps", 1e-10)
     swallowed = start > 0 and 0 < eps <= _ROUNDING * start**0.5
     plain = adagrad_torch(lr=1, eps=0.0 if swallowed else eps, initial_accumulator=start)
-    decayed = rate / (1 + (t - 1) * as_schedule(_number(settings, "lr_decay", 0.0)))
-    algorithm = replace(
-        plain,
-        method=Method(decayed * plain.method.alpha, 0, plain.method.theta),
-        eps=0 if swallowed else plain.eps,
-        notes=(f"eps = {eps:g} is added to sqrt(v_t), at the level of rounding",) if swallowed else (),
-    )
-    return _finished(algorithm, settings, rate, decoupled=False)
+    decayed = rate / (1 + (t - 1) * as_schedule(s.number("lr_decay")))
+    said = (f"eps = {eps:g} is added to sqrt(v_t), at the level of rounding",) if swallowed else ()
+    return replace(plain, method=Method(decayed * plain.method.alpha, 0, plain.method.theta), notes=said)
 
 
-def read_sgd(settings: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+def _sgd(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """Stochastic gradient descent: D_t = 1, with heavy-ball momentum or without."""
-    momentum = _number(settings, "momentum", 0.0)
-    outside = [
-        phrase
-        for said, phrase in (
-            (momentum and settings.get("nesterov"), "Nesterov momentum without a second moment"),
-            (_number(settings, "dampening", 0.0), "the momentum is dampened"),
-            (beta is not None, "a scheduler moves the momentum"),
-        )
-        if said
-    ]
-    algorithm = replace(sgd(lr=rate, momentum=momentum), outside=tuple(outside))
-    return _finished(algorithm, settings, rate, decoupled=False)
+    momentum, outside = s.number("momentum"), _moved(beta)
+    if momentum and s.get("nesterov"):
+        outside += ("Nesterov momentum without a second moment",)
+    if s.number("dampening"):
+        outside += ("the momentum is dampened",)
+    return replace(sgd(lr=rate, momentum=momentum), outside=outside)
 
 
-def _adafactor(settings: Settings, rate: Schedule, clip: str, exponent: str, **fields: Any) -> Algorithm:
+def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: tuple[str, ...]) -> Algorithm:
     """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments."""
-    shapes = settings.get("params")
-    algorithm = Algorithm(
-        Method(rate, 0, t5(r=-_number(settings, exponent, -0.8)).theta),
+    shapes = s.get("params")
+    return Algorithm(
+        Method(rate, 0, t5(r=-s.number(exponent, -0.8)).theta),
         initial_v=0,
-        clipping=Clipping(_number(settings, clip, 1.0), "update"),
+        clipping=Clipping(s.number(clip, 1.0), "update"),
         factored=shapes is None or any(parameter.dim() > 1 for parameter in shapes),
+        outside=outside,
         label="Adafactor",
-        **fields,
     )
-    return _finished(algorithm, settings, rate, decoupled=True)
 
 
-_SCALED = "the step is multiplied by max(eps, root mean square of the parameters), which depends on the data"
-
-
-def read_adafactor(settings: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
+def _torch_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Torch's Adafactor: alpha_t = min(lr_t, 1/sqrt(t)), times the scale of the parameters; lr_t decays."""
-    found = _adafactor(settings, rate, "d", "beta2_decay", outside=(_SCALED,))
-    return replace(found, method=Method(minimum(rate, 1 / sqrt(t)), 0, found.method.theta))
+    return _adafactor(s, minimum(rate, 1 / sqrt(t)), "d", "beta2_decay", (_SCALED,))
 
 
-def read_relative_adafactor(settings: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
+def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Transformers' and timm's Adafactor: relative_step has a rate of its own, scale_parameter multiplies it."""
-    relative, outside = bool(settings.get("relative_step")), []
+    relative, outside = bool(s.get("relative_step")), ()
     if relative:
-        start = as_schedule("1e-6 * t") if settings.get("warmup_init") else as_schedule("0.01")
-        rate = minimum(start, 1 / sqrt(t))
-    if settings.get("scale_parameter") and (relative or "eps_scale" not in settings):  # timm's name
-        outside.append(_SCALED)
-    if settings.get("beta1") is not None:
-        outside.append("updates are averaged after they were divided and clipped")
-    return _adafactor(settings, rate, "clip_threshold", "decay_rate", outside=tuple(outside))
+        rate = minimum(as_schedule("1e-6 * t" if s.get("warmup_init") else "0.01"), 1 / sqrt(t))
+    if s.get("scale_parameter") and (relative or "eps_scale" not in s):  # timm's name
+        outside = (_SCALED,)
+    if s.get("beta1") is not None:
+        outside += ("updates are averaged after they were divided and clipped",)
+    return _adafactor(s, rate, "clip_threshold", "decay_rate", outside)
 
 
 UPDATES: dict[str, Update] = {
-    "torch.Adam": read_adam,
-    "torch.AdamW": read_adamw,
-    "torch.NAdam": read_nadam,
-    "torch.RMSprop": read_rmsprop,
-    "torch.Adagrad": read_adagrad,
-    "torch.SGD": read_sgd,
-    "torch.Adafactor": read_adafactor,
-    "transformers.Adafactor": read_relative_adafactor,
-    "timm.Adafactor": read_relative_adafactor,
-    "timm.AdamWLegacy": read_adamw,
-    "timm.NAdamLegacy": read_timm_nadam,
-    "timm.NAdamW": read_timm_nadamw,
-    "timm.RMSpropTF": read_timm_rmsprop,
-    "timm.Adopt": read_timm_adopt,
+    "torch.Adam": Update(_adam, "decoupled_weight_decay"),
+    "torch.AdamW": Update(_adam, True),
+    "torch.NAdam": Update(_nadam, "decoupled_weight_decay"),
+    "torch.RMSprop": Update(_rmsprop),
+    "torch.Adagrad": Update(_adagrad),
+    "torch.SGD": Update(_sgd),
+    "torch.Adafactor": Update(_torch_adafactor, True),
+    "transformers.Adafactor": Update(_relative_adafactor, True),
+    "timm.Adafactor": Update(_relative_adafactor, True),
+    "timm.AdamWLegacy": Update(_adam, True),
+    "timm.NAdamLegacy": Update(_nadam, "decoupled_weight_decay"),
+    "timm.NAdamW": Update(_timm_nadamw, True),
+    "timm.RMSpropTF": Update(_timm_rmsprop, "decoupled_decay"),
+    "timm.Adopt": Update(_timm_adopt, "decoupled"),
 }
 
 # Other algorithms, and the one sentence why.
@@ -314,17 +286,3 @@ def clipped(algorithm: Algorithm, norm: float) -> Algorithm:
 def _names() -> list[str]:
     """Torch's classes that are read, by name."""
     return [name.removeprefix("torch.") for name in UPDATES if name.startswith("torch.")]
-
-
-def _torch_correction(beta: Schedule) -> Schedule:
-    """1 - beta_t^t as torch computes it, in a form whose limit can be read off."""
-    if isinstance(beta, tree.Join):
-        return join(1 - beta.before**t, beta.threshold, _torch_correction(beta.after))
-    if beta.is_constant:
-        return bias_correction(beta)
-    exact = 1 - beta**t
-    order = beta.order
-    if order is None or order.trend != 0 or not 0 <= order.low <= order.high < 1:
-        return exact
-    # beta_t^t <= beta_t <= sup beta, so the correction lies between 1 - sup beta and 1.
-    return tree.Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
