@@ -504,8 +504,7 @@ expansion_of.declare(
 )
 
 
-@order_of.rule(*NODES)
-def _(node: Schedule) -> Growth | None:
+def _order(node: Schedule) -> Growth | None:
     """The growth of the leading term; where its sign is open, of an upper bound."""
     known: Growth | None = None
     with Precision():
@@ -526,6 +525,9 @@ def _(node: Schedule) -> Growth | None:
                 if known.sign:
                     return known
     return known
+
+
+order_of.declare(dict.fromkeys(NODES, _order))
 
 
 def tail_sign(schedule: Schedule, start: int) -> int | None:
@@ -570,10 +572,8 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
             if known is not None:
                 return known
             # u' has the sign of u'/u, which is a sum over the factors of u > 0.
-            total: Schedule = tree.Constant(Fraction(0))
-            for base, exponent in parts.items():
-                total = total + tree.Constant(exponent) * derivative(base) / base
-            return tail_sign(total, start)
+            slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
+            return tail_sign(sum(slopes, start=tree.operand(0)), start)
         except (OffScale, ScheduleError):
             return None
 
@@ -584,12 +584,11 @@ def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> in
     With h(c) = -log(c) / (c^{-t} - 1), u'/u = p h(a) + q h(b) has the sign of p h(a)/h(b) + q, and h(a)/h(b)
     increases with t: once u' has the sign of p, it has it for ever.
     """
-    if len(parts) != 2 or not all(
-        isinstance(base, tree.BiasCorrection) and base.factor.is_constant for base in parts
-    ):
-        return None
-    slopes = [(value(base.factor, 1), exponent) for base, exponent in parts.items()]  # type: ignore[attr-defined]
-    if not all(isinstance(factor, fmpq) and factor > 0 for factor, _ in slopes):
+    slopes: list[tuple[fmpq, Fraction]] = []
+    for base, exponent in parts.items():
+        if isinstance(base, tree.BiasCorrection) and isinstance(base.factor, tree.Constant):
+            slopes.append((number(base.factor.value), exponent))
+    if len(slopes) != 2 or len(parts) != 2:
         return None
     (_, q), (_, p) = sorted(slopes)
     total = arb(0)

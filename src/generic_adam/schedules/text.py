@@ -173,14 +173,12 @@ def _shifted(integer: int, places: int) -> str:
     return ("-" if integer < 0 else "") + whole + (f".{decimals}" if decimals else "")
 
 
-@text_of.rule(*_SYMBOLS)
-def _(node: tree.Binary) -> tuple[str, int]:
+def _operation(node: tree.Binary) -> tuple[str, int]:
     symbol, own, left, right = _SYMBOLS[type(node)]
     return f"{_bracketed(node.left, left)}{symbol}{_bracketed(node.right, right)}", own
 
 
-@text_of.rule(*_CALLED, tree.Function)
-def _(node: Schedule) -> tuple[str, int]:
+def _called(node: Schedule) -> tuple[str, int]:
     name = node.name if isinstance(node, tree.Function) else _CALLED[type(node)]
     parts = node.field_values[1:] if isinstance(node, tree.Function) else node.field_values
     if isinstance(node, tree.OfWeights) and node.initial == 1:
@@ -189,21 +187,27 @@ def _(node: Schedule) -> tuple[str, int]:
     return f"{name}({', '.join(texts)})", _ATOM
 
 
-@text_of.rule(tree.Join)
-def _(node: tree.Join) -> tuple[str, int]:
+def _joined(node: tree.Join) -> tuple[str, int]:
     return f"{_bracketed(node.before, _SUM)} if t < {node.threshold} else {node.after}", _JOIN
 
 
-@text_of.rule(tree.Opaque)
-def _(node: tree.Opaque) -> tuple[str, int]:
+def _opaque(node: tree.Opaque) -> tuple[str, int]:
     name = node.name or getattr(node.function, "__qualname__", type(node.function).__name__)
     return f"<callable {name}>", _ATOM
 
 
-text_of[tree.Constant] = lambda node: _number(node.value)
-text_of[tree.Time] = lambda _node: ("t", _ATOM)
-text_of[tree.Negate] = lambda node: (f"-{_bracketed(node.operand, _POWER)}", _SIGN)
-text_of[tree.WeightShare] = lambda node: (f"1 - {node.complement}", _SUM)
+text_of.declare(
+    {
+        **dict.fromkeys(_SYMBOLS, _operation),
+        **dict.fromkeys((*_CALLED, tree.Function), _called),
+        tree.Constant: lambda node: _number(node.value),
+        tree.Time: lambda _node: ("t", _ATOM),
+        tree.Negate: lambda node: (f"-{_bracketed(node.operand, _POWER)}", _SIGN),
+        tree.Join: _joined,
+        tree.WeightShare: lambda node: (f"1 - {node.complement}", _SUM),
+        tree.Opaque: _opaque,
+    }
+)
 
 
 def parse(text: str) -> Schedule:

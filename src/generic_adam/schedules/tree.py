@@ -75,17 +75,8 @@ class Table(dict[type["Schedule"], Rule]):
         super().__init__()
         self.name = name
 
-    def rule(self, *nodes: type[Schedule]) -> Callable[[Rule], Rule]:
-        """Register a function as the rule for these types of node."""
-
-        def register(rule: Rule) -> Rule:
-            self.update(dict.fromkeys(nodes, rule))
-            return rule
-
-        return register
-
     def declare(self, rules: dict[type[Schedule], Rule]) -> None:
-        """Register several rules."""
+        """Add rules."""
         self.update(rules)
 
     def __missing__(self, node: type[Schedule]) -> Rule:
