@@ -113,29 +113,30 @@ def _begin(part: Part, clock: Clock) -> Schedule:
 
 
 Shape = Callable[[Schedule, float], Schedule]
-SHAPES: dict[str, Shape] = {
-    "linear": lambda k, length: 1 - k / length,
-    "cos": half_cosine,
-    "cosine": half_cosine,
-    "sqrt": lambda k, length: 1 - sqrt(k / length),
-    "1-sqrt": lambda k, length: 1 - sqrt(k / length),
-    "log": lambda k, length: 1 - log(k + 1) / log(as_schedule(length)),
+_DONE: dict[str, Shape] = {
+    "linear": lambda k, length: k / length,
+    "sqrt": lambda k, length: sqrt(k / length),
+    "1-sqrt": lambda k, length: sqrt(k / length),
+    "log": lambda k, length: log(k + 1) / log(as_schedule(length)),
 }
-"""How a ramp goes: the share of the way that is left after k of `length` counts, from 1 to 0."""
+"""The share of the way that is done after k of `length` counts."""
+_LEFT: dict[str, Shape] = {"cos": half_cosine, "cosine": half_cosine}
+"""The share that is left."""
 
 
 def power(exponent: float) -> Shape:
-    """The shape (1 - k / length)^exponent."""
+    """The share (1 - k / length)^exponent is left."""
     return lambda k, length: (1 - k / length) ** as_schedule(exponent)
 
 
 def curve(first: float, last: float, k: Schedule, length: float, shape: str | Shape) -> Schedule:
-    """From `first` at k = 0 to `last` at k = length."""
-    if shape == "linear":
-        return between(first, last, k / length)
-    if not callable(shape) and shape not in SHAPES:
-        raise OptimizerError(f"the shape is {shape!r}; expected one of {', '.join(SHAPES)}")
-    return between(last, first, (shape if callable(shape) else SHAPES[shape])(k, length))
+    """From `first` at k = 0 to `last` at k = length, by a name or by the share that is left."""
+    if not callable(shape) and shape in _DONE:
+        return between(first, last, _DONE[shape](k, length))
+    left = shape if callable(shape) else _LEFT.get(shape)
+    if left is None:
+        raise OptimizerError(f"the shape is {shape!r}; expected one of {', '.join(_DONE | _LEFT)}")
+    return between(last, first, left(k, length))
 
 
 def ramp(
