@@ -31,12 +31,8 @@ class _Kept:
 def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
     """A state_dict with its state kept from torch's casts, until `release`.
 
-    Args:
-        state_dict: what is to be loaded.
-        present: the groups of the optimizer that loads.
-
     Raises:
-        OptimizerError: it has not the form of a state_dict, or not the groups of this optimizer.
+        OptimizerError: it has not the form of a state_dict, or not the groups of the optimizer that loads.
     """
     form = {"state": Mapping, "param_groups": (list, tuple)}
     if not isinstance(state_dict, Mapping) or not all(
@@ -87,14 +83,8 @@ def number(value: Any) -> Any:
 def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str) -> None:
     """Put the saved state of one parameter in place, on its device and in the dtype of its state.
 
-    Args:
-        parameter: whose state it is.
-        moments: its saved state, changed in place.
-        declared: what a step needs of it.
-        where: which parameter it is, for messages.
-
     Raises:
-        OptimizerError: something is missing, or is not what the parameter asks for.
+        OptimizerError: something is missing, or is not what the parameter asks for; it says `where`.
     """
     for key, rule in declared.items():
         name = f"the saved {key} of {where}"
@@ -124,10 +114,6 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
     on from the largest count.
     Schedules and options that Adam does not have stay as the optimizer was built; plain numbers (lr, betas,
     eps) are the saved ones, as with every torch optimizer.
-
-    Args:
-        state: "state" by parameter and "param_groups", as torch's load_state_dict made them.
-        present: the groups of the optimizer that loads.
 
     Raises:
         OptimizerError: the saved weight decay is not decoupled.

@@ -1,7 +1,7 @@
 """Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
@@ -224,20 +224,15 @@ class GenericAdam(ScheduledOptimizer):
     def algorithm_of(
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
-        """What this optimizer does to a parameter group; the bias correction is a part of alpha_t and e_t.
-
-        Args:
-            group: one of `param_groups`.
-            lr: the learning rate as a scheduler drives it, where the group's is a plain number.
-            beta: likewise for the momentum parameter.
-        """
+        """What this optimizer does to a parameter group; the bias correction is a part of alpha_t and e_t."""
         driven = {"lr": lr, "beta": beta}
 
         def sequence(coefficient: Coefficient) -> Schedule:
             source, name = group[coefficient.schedule_key], coefficient.name
             if source is not None:
                 return self._schedule(source, name)
-            return driven.get(name) or as_schedule(float(group[name]))
+            found = driven.get(name)
+            return as_schedule(float(group[name])) if found is None else found
 
         rate, momentum, theta, eps, decay = map(sequence, self.coefficients)
         alpha, notes = rate, self._rounding(group, theta)
@@ -346,18 +341,24 @@ class GenericAdam(ScheduledOptimizer):
         lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
         alpha, added, corrected = lr, eps, group["bias_correction"]
         if corrected:
-            group["bias_corrections"] = pair = _carry_on(group["bias_corrections"], values)
-            alpha, added = _corrected(lr, eps, pair)
+            # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
+            past_beta, past_theta = group["bias_corrections"]
+            of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
+            group["bias_corrections"] = (of_beta, of_theta)
+            root = math.sqrt(of_theta)
+            alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
         plan.used = (alpha, beta, theta)
         decay, maximize, grad_scale = lr * weight_decay, group["maximize"], self.grad_divisor
         rounded: tuple[float, float] | None = None
         for bucket in buckets:
             held, one_minus_held, own_alpha, own_eps = theta, one_minus_theta, alpha, added
             if corrected and "theta_correction" in bucket.states[0]:
-                pair = _carry_on([bucket.states[0][key] for key in checkpoint.CORRECTIONS], values)
+                past_beta, past_theta = (bucket.states[0][key] for key in checkpoint.CORRECTIONS)
+                of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
                 for moments in bucket.states:
-                    moments.update(zip(checkpoint.CORRECTIONS, pair, strict=True))
-                own_alpha, own_eps = _corrected(lr, eps, pair)
+                    moments.update(beta_correction=of_beta, theta_correction=of_theta)
+                root = math.sqrt(of_theta)
+                own_alpha, own_eps = lr * root / of_beta if of_beta else 0.0, eps * root
             if theta > CLOSE_TO_ONE and bucket.kernel is fused and bucket.in_float32:
                 held, one_minus_held = rounded = rounded or _round_theta(group, one_minus_theta)
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
@@ -516,18 +517,6 @@ def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, 
     held = round(wanted / kernels.SPACING) * kernels.SPACING
     group["theta_carry"] = wanted - held
     return 1.0 - held, held
-
-
-def _carry_on(past: Sequence[float], values: tuple[float, ...]) -> tuple[float, float]:
-    """1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels."""
-    _, beta, theta, _, _, one_minus_beta, one_minus_theta = values
-    return beta * past[0] + one_minus_beta, theta * past[1] + one_minus_theta
-
-
-def _corrected(lr: float, eps: float, pair: tuple[float, float]) -> tuple[float, float]:
-    """The step size and what is added to the root of v, bias correction included."""
-    of_beta, root = pair[0], math.sqrt(pair[1])
-    return lr * root / of_beta if of_beta else 0.0, eps * root
 
 
 def _refuse_unfused(device_type: str) -> None:

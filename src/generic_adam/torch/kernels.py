@@ -43,18 +43,9 @@ class Lists(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The numbers of one update.
+    """The numbers of one update: alpha includes the bias correction, decay is lr times weight_decay.
 
-    Attributes:
-        alpha: the step size, bias correction included.
-        beta: the momentum parameter.
-        theta: the second-moment parameter.
-        one_minus_beta: its complement, without cancellation.
-        one_minus_theta: likewise.
-        decay: the weights are multiplied by 1 - decay first (decoupled weight decay: lr times weight_decay).
-        eps: added to the root.
-        maximize: whether to climb.
-        grad_scale: what the gradients are to be divided by (GradScaler), or None.
+    The complements are without cancellation; the gradients are to be divided by `grad_scale` (GradScaler).
     """
 
     alpha: float

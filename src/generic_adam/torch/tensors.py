@@ -198,11 +198,6 @@ def gather(
 ) -> list[Bucket]:
     """The tensors of one step, in buckets; makes what the state of a parameter lacks.
 
-    Args:
-        params: the parameters of a group.
-        state: the optimizer's.
-        state_of: what the state of a parameter consists of.
-
     Raises:
         UnsupportedError: a gradient is sparse.
         OptimizerError: a gradient or a tensor of the state is not what its parameter asks for.
