@@ -61,9 +61,8 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
     console = make_console()
     lines = verdict_lines(certificate) | {"sequences": sequences(certificate.method, full=explain)}
-    if subject is not None and subject.used:
-        read = [f"read from the file: {', '.join(subject.used)}", *certificate.algorithm.notes]
-        lines["read"] = [Text(f"  {one}") for one in read]
+    read = [f"read from the file: {', '.join(subject.used)}"] if subject is not None and subject.used else []
+    lines["read"] = [Text(f"  {one}") for one in (*read, *certificate.algorithm.notes)]
     steps = [] if subject is None else _next_steps(certificate, subject, console.width)
     lines["next"] = [Text(f"  {one}") for one in steps]
     if explain:

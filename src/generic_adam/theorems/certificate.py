@@ -116,9 +116,13 @@ class Certificate:
         return f"{meant}: {reason} ({found.title})"
 
     def __str__(self) -> str:
-        """The answer in a few lines: for the run, where its length is known, and for ever."""
+        """The answer in a few lines: for the run, where its length is known, for ever, and how it was read."""
         run = [] if self.horizon is None else self.horizon.lines()
-        lines = [*run, f"for ever: {self.verdict}{self.why}"]
+        lines = [
+            *run,
+            f"for ever: {self.verdict}{self.why}",
+            *(f"note: {one}" for one in self.algorithm.notes),
+        ]
         return "\n  ".join([self.algorithm.label or "Generic Adam", *lines])
 
     def __getitem__(self, name: str) -> Finding:
