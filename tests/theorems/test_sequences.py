@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.theorems.sequences import Recursion, backward, log_growth, majorant
+from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.sequences import Recursion, Sequences, backward, log_growth, majorant
 
 
 def looped(terms, factors, start=0.0):
@@ -78,3 +79,14 @@ def test_the_logarithm_far_out_is_that_of_theta():
     assert log_growth(growth, 1e16, before=200.0, length=10**9).tolist() == decrease.tolist()
     near = log_growth(growth, 1e16, before=110.0, length=3)
     assert near == pytest.approx(np.repeat(decrease, 3), rel=1e-14)
+
+
+def test_what_is_kept_of_a_constant_stretch_is_one_number():
+    """The memory stays flat: of a block that stands still no array is held on to."""
+    x = Algorithm(Method("1e-3 / (1 - 0.9^t)", 0.9, 0.999), initial_v=0, eps=1e-8)
+    sequences = Sequences.of_algorithm(x, 10**6)
+    for block in sequences.blocks():
+        if len(block.alpha) == 1:
+            assert block.alpha.base is None
+            assert sequences.block(block.start, block.stop).alpha is block.alpha
+    assert len(block.alpha) == 1

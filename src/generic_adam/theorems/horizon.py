@@ -266,36 +266,25 @@ def three_numbers(
     if whole == 0:
         raise TheoremError("every learning rate up to the horizon is 0")
     norms = Norms.of((part,), x.initial_v, sweep.largest_eps, under_root=x.under_root)
-    moved = turned = 0.0
-    if sweep.decays and weights_bound is not None:
-        moved, turned = (weights_bound**2 * float(one) for one in sweep.tally)
-    paid = (first, growth, norms.s1 / 4 * turned)
-    weights = (whole, sweep.weight, sweep.weight)
-    divisor, s, zeta, phi = 0.0, 0.0, 0.0, 0.0
-    if whole < math.inf and math.isfinite(
-        sum(paid)
-    ):  # else momentum outgrows theta, or nothing moves and decays
+    tally = (0.0, 0.0) if weights_bound is None else weights_bound**2 * sweep.tally
+    moved, turned = (float(one) for one in tally)
+    paid, weights = (first, growth, norms.s1 / 4 * turned), (whole, sweep.weight, sweep.weight)
+    noise = gap = drift = decay = math.inf  # momentum outgrows theta, or a rate is too small: it says nothing
+    if whole < math.inf and math.isfinite(sum(paid)):
         shares = [Share(one, weight, None if one else 0.0) for one, weight in zip(paid, weights, strict=True)]
         s, zeta, phi = least_ratio(second, shares, whole)
         divisor = (1 - s) * whole - (zeta + phi) * sweep.weight
-    if (
-        gradient * divisor <= 0
-    ):  # learning rates too small for a double, or a bound beyond any: it says nothing
-        noise = gap = drift = decay = math.inf
-    else:
-        noise = (second + over(first, s) + over(growth, zeta)) / (gradient * divisor)
-        gap, drift, decay = (
-            1 / divisor,
-            (lengths + moved) / divisor,
-            over(paid[2], phi) / (gradient * divisor),
-        )
+        if gradient * divisor > 0:
+            noise = (second + over(first, s) + over(growth, zeta)) / (gradient * divisor)
+            gap, drift = 1 / divisor, (lengths + moved) / divisor
+            decay = over(paid[2], phi) / (gradient * divisor)
     return HorizonAnswer(
         x.steps,
         theorem=letter_of(sweep),
         noise=noise,
         gap=gap,
         drift=drift,
-        decay=None if sweep.decays and weights_bound is None else decay if sweep.decays else 0.0,
+        decay=0.0 if not sweep.decays else None if weights_bound is None else decay,
         norm=norms.s1 / gradient,
         rounding=sweep.rounding((part,)),
     )

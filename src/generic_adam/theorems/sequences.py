@@ -191,7 +191,8 @@ def _values(schedule: Schedule, start: int, stop: int) -> Array:
     finite = np.isfinite(values)
     if not finite.all():
         raise TheoremError(f"{schedule} is no finite number at t = {start + int(np.argmin(finite))}")
-    return values[:1] if values[0] == values[-1] and (values == values[0]).all() else values
+    # A copy of the one number: a view would keep the block that it was cut from.
+    return values[:1].copy() if values[0] == values[-1] and (values == values[0]).all() else values
 
 
 # Below this many steps a table has one row: the loop over its columns does all the work.
