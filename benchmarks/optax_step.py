@@ -3,8 +3,9 @@
 Four sets of arrays: ResNet-18's 62 (11.2 million parameters) in the layout that Flax keeps, a GPT of six
 layers, 62 equal arrays, and LeNet's ten small ones. The candidates are timed in turns, in one process, and the
 best of many is kept. Wall time depends on who else is on the machine; processor time less so, and is
-what the last column compares. "Each array once" is no optimizer: it reads the gradients and scales the
-parameters and both moments in place, which is the memory that any Adam has to touch.
+what the last column compares. "Each array once" is no optimizer: it reads the gradients and changes the
+parameters and both moments in place, seven words a parameter, which is the memory that any Adam has to touch;
+the three loops that XLA makes of an Adam touch ten.
 
     python benchmarks/optax_step.py
 """
@@ -73,9 +74,8 @@ ARRAYS = {
 
 def touch_once(params: Any, state: Any, gradients: Any) -> tuple[Any, Any]:
     """Every array that an Adam reads is read, and every one that it writes is written, once."""
-    seen = sum(jnp.max(g) for g in gradients)
-    factor = 1 - 1e-30 * seen
-    return jax.tree.map(lambda p: p * factor, params), jax.tree.map(lambda s: s * 0.5, state)
+    moved = jax.tree.map(lambda p, g: 0.999 * p + 0 * g, params, gradients)
+    return moved, jax.tree.map(lambda s: s * 0.5, state)
 
 
 def stepper(solver: Any, gradients: list[jax.Array]) -> tuple[Callable[[], None], int]:

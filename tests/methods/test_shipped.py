@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from generic_adam import methods
+from generic_adam.methods.catalogue import corrected_eps
 
 torch = pytest.importorskip("torch")
 
@@ -53,3 +54,22 @@ def test_the_fields_say_what_torch_runs(algorithm, build):
         optimizer.step()
         path.append(parameter.item())
     np.testing.assert_allclose(iterates(algorithm), path, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
+def test_certified_adam_takes_torchs_first_hundred_steps(scale):
+    """Its sequences are Adam's until t = 1000; run from where torch starts, so is every step, however small g is."""
+    method = methods.certified_adam()
+    algorithm = methods.Algorithm(method, initial_v=0, eps=corrected_eps(1e-8, method.theta))
+    generator = np.random.default_rng(5)
+    parameter = torch.nn.Parameter(torch.zeros(20, dtype=torch.float64))
+    optimizer, m, v = torch.optim.Adam([parameter]), 0.0, algorithm.initial_v
+    for t in range(1, 101):
+        g, before = scale * generator.normal(size=20), parameter.detach().numpy().copy()
+        parameter.grad = torch.tensor(g)
+        optimizer.step()
+        alpha, beta, theta = method.at(t)
+        v = theta * v + (1 - theta) * g * g
+        m = beta * m + (1 - beta) * g
+        theirs = np.linalg.norm(parameter.detach().numpy() - before)
+        assert np.linalg.norm(alpha * m / (np.sqrt(v) + algorithm.eps(t))) == pytest.approx(theirs, rel=1e-10)
