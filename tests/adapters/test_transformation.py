@@ -16,6 +16,7 @@ import generic_adam as ga
 from generic_adam.adapters import read
 from generic_adam.errors import OptimizerError
 from generic_adam.optax import generic_adam, scale_by_generic_adam
+from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import has_callable
 from tests.adapters import steps
 
@@ -49,6 +50,7 @@ SOLVERS = {
     "decay inside": optax.chain(optax.add_decayed_weights(0.2), optax.adam(0.05)),
     "generic_adam": generic_adam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", eps=1e-3),
     "generic_adam, corrected": generic_adam(0.05, 0.9, "1 - 1/(t+1)", initial_v=0.0, bias_correction=True),
+    "padam": padam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", partial=0.25),
     "scale_by_generic_adam": optax.chain(
         scale_by_generic_adam(0.9, 0.99),
         optax.add_decayed_weights(0.1),
@@ -146,6 +148,7 @@ def test_a_mask_on_the_decay_is_a_note():
         optax.inject_hyperparams(optax.adam)(learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)),
         optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
         optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
+        adashift(1e-3),
     ],
     ids=[
         "lion",
@@ -156,6 +159,7 @@ def test_a_mask_on_the_decay_is_a_note():
         "scheduled b1",
         "scheduled decay",
         "a partial function",
+        "adashift",
     ],
 )
 def test_an_unknown_link_is_named_in_one_line(solver):

@@ -243,10 +243,19 @@ def _rss(s: dict[str, Any]) -> Algorithm:
 
 
 def _generic_adam(s: dict[str, Any]) -> Algorithm:
-    """The transformation of `generic_adam.optax`, with its learning rate inside or after it."""
-    sequences = s["self"].schedules
-    method = Method(sequences["alpha"], sequences["beta"], sequences["theta"])
-    return Algorithm(method, initial_v=float(s["initial_v"]), eps=sequences["eps"], label="GenericAdam")
+    """A transformation of `generic_adam.optax`, with its learning rate inside or after it."""
+    sequences, made = s["self"].schedules, _closure(s["move"]) | _closure(s["moments"])
+    if "power" not in made:
+        raise OptimizerError(f"a link with {s['State'].__name__} cannot be read here; {_INSTEAD}")
+    padam = made["power"] is not None
+    return Algorithm(
+        Method(sequences["alpha"], sequences["beta"], sequences["theta"]),
+        initial_v=float(made["initial_v"]),
+        eps=sequences["eps"],
+        running_maximum=padam,
+        power=float(made["power"]) if padam else 0.5,
+        label="Padam" if padam else "GenericAdam",
+    )
 
 
 _PRECONDITIONERS = {

@@ -19,7 +19,7 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
 from generic_adam.methods.catalogue import corrected, corrected_eps
 from generic_adam.methods.method import check_sequence
-from generic_adam.optax.leaves import map_leaves
+from generic_adam.optax.leaves import PyTree, map_leaves
 from generic_adam.optax.schedule import (
     Counted,
     Number,
@@ -60,10 +60,6 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
     """The schedule of "alpha", "beta", "theta" or "eps", checked as a method's is.
 
     A JAX array is a number for every t that may be known only when traced, and is taken as it is.
-
-    Raises:
-        OptimizerError: the value cannot be read.
-        MethodError: the schedule leaves its range.
     """
     if isinstance(value, jax.Array | np.ndarray):
         if value.shape != ():
@@ -91,14 +87,7 @@ class RunningSchedules:
     """What the steps t = 1, 2, 3, ... need of their sequences, each checked, and the running sums inside them.
 
     1 - beta_t and 1 - theta_t come from schedules of their own, so that they keep all their digits; the bias
-    correction is a part of alpha_t and of eps, as in every algorithm here.
-
-    Args:
-        alpha: the learning rate.
-        beta: the momentum parameter.
-        theta: the second-moment parameter.
-        eps: what is added to the root.
-        bias_correction: whether alpha and eps are to carry Kingma and Ba's correction.
+    correction (Kingma and Ba's, where it is asked for) is a part of alpha_t and of eps, as in every algorithm.
     """
 
     def __init__(
@@ -123,31 +112,38 @@ class RunningSchedules:
         }
         self._running = tuple(dict.fromkeys(n for one in self.schedules.values() for n in _running_sums(one)))
 
-    def start(self) -> tuple[RunningSum, ...]:
-        """The sums before the first step: W_0, and 0 for 1 minus a product."""
-        firsts = (float(n.initial) if isinstance(n, tree.WeightShare) else 0.0 for n in self._running)
-        dtype = jnp.result_type(float)
-        return tuple(RunningSum(jnp.asarray(one, dtype), jnp.asarray(0.0, dtype)) for one in firsts)
-
     def transformation(
-        self, init: optax.TransformInitFn, move: Callable[..., tuple[Any, ...]]
+        self,
+        State: type[Any],
+        moments: Callable[[optax.Params], tuple[PyTree, ...]],
+        move: Callable[..., tuple[Any, ...]],
     ) -> optax.GradientTransformationExtraArgs:
         """The transformation that moves each leaf by itself.
 
         Args:
-            init: the parameters -> the state before the first step, a NamedTuple of count, moments and sums.
+            State: a NamedTuple of the count, one tree for each moment, and the running sums.
+            moments: the parameters -> the moments before the first step.
             move: (numbers by name, gradient, *moments) -> (update, *new moments), for one leaf.
         """
+
+        def init(params: optax.Params) -> Any:
+            return State(jnp.zeros([], jnp.int32), *moments(params), self._start())
 
         def update(
             updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
         ) -> tuple[optax.Updates, Any]:
             del params, extra_args
             numbers, sums = self._advance(state.count, state.sums)
-            moved, *moments = map_leaves(partial(move, numbers), updates, *state[1:-1])
-            return moved, type(state)(optax.safe_increment(state.count), *moments, sums)
+            moved, *following = map_leaves(partial(move, numbers), updates, *state[1:-1])
+            return moved, State(optax.safe_increment(state.count), *following, sums)
 
         return optax.GradientTransformationExtraArgs(init, update)
+
+    def _start(self) -> tuple[RunningSum, ...]:
+        """The sums before the first step: W_0, and 0 for 1 minus a product."""
+        firsts = (float(n.initial) if isinstance(n, tree.WeightShare) else 0.0 for n in self._running)
+        dtype = jnp.result_type(float)
+        return tuple(RunningSum(jnp.asarray(one, dtype), jnp.asarray(0.0, dtype)) for one in firsts)
 
     def _advance(
         self, count: ArrayLike, sums: tuple[RunningSum, ...]

@@ -13,8 +13,8 @@ from jax.typing import ArrayLike, DTypeLike
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Method, ScheduleLike
 from generic_adam.optax import leaves
-from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_not_negative
-from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of
+from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum
+from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of, stepping
 
 Reduction = Literal["max", "none"]
 
@@ -66,26 +66,9 @@ def padam(
     """
     if isinstance(partial, int | float) and not 0 < partial <= 0.5:
         raise OptimizerError(f"partial is {partial}; expected 0 < partial <= 1/2")
-    check_not_negative(initial_v=initial_v)
     chosen = settings_of(learning_rate, PAPERS, {"beta": beta, "theta": theta})
     running = RunningSchedules(chosen["alpha"], chosen["beta"], chosen["theta"], eps)
-
-    def init(params: optax.Params) -> PadamState:
-        mu, nu = leaves.first_moments(params, mu_dtype), leaves.second_moments(params, initial_v)
-        largest = leaves.second_moments(params, 0.0)
-        return PadamState(jnp.zeros([], jnp.int32), mu, nu, largest, running.start())
-
-    def move(
-        numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array, v_max: jax.Array
-    ) -> tuple[jax.Array, ...]:
-        new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
-        new_max = jnp.maximum(v_max.astype(new_v.dtype), new_v)
-        step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
-        moved = -step * leaves.quotient(new_m, leaves.root(new_max, partial) + offset)
-        kept = (new_m.astype(m.dtype), new_v.astype(v.dtype), new_max.astype(v.dtype))
-        return leaves.narrowed(moved, gradient.dtype), *kept
-
-    return running.transformation(init, move)
+    return stepping(PadamState, running, -1, initial_v, mu_dtype, partial)
 
 
 class AdaShiftState(NamedTuple):
@@ -151,15 +134,14 @@ def adashift(
     def phi(squares: jax.Array) -> jax.Array:
         return jnp.max(squares) if reduction == "max" and squares.size else squares
 
-    def init(params: optax.Params) -> AdaShiftState:
+    def moments(params: optax.Params) -> tuple[Any, Any]:
         if isinstance(keep, Tracer):
             raise OptimizerError(
                 'keep decides the shape of the state; expected static_args="keep" with inject_hyperparams'
             )
         zeros = leaves.first_moments(params, None)
         kept = jax.tree.map(lambda p: jnp.broadcast_to(p, (int(keep), *p.shape)), zeros)
-        nu = jax.tree.map(lambda p: jnp.zeros_like(phi(leaves.squared(p))), zeros)
-        return AdaShiftState(jnp.zeros([], jnp.int32), kept, nu, running.start())
+        return kept, jax.tree.map(lambda p: jnp.zeros_like(phi(leaves.squared(p))), zeros)
 
     def move(numbers: Any, gradient: jax.Array, past: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
         n = len(past)
@@ -176,4 +158,4 @@ def adashift(
         moved = jnp.where(collecting | (new_v == 0), 0, -values["alpha"] * direction)
         return leaves.narrowed(moved, gradient.dtype), recent, new_v
 
-    return running.transformation(init, move)
+    return running.transformation(AdaShiftState, moments, move)

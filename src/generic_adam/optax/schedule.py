@@ -92,7 +92,7 @@ class OptaxSchedule:
 
 
 def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
-    r"""A function of Optax's count that JAX can trace, equal to the schedule.
+    r"""A function of Optax's count that JAX can trace, equal to a schedule; one of Optax's own is itself.
 
     Optax counts the steps taken, from 0; schedules here count t = 1, 2, 3, ...: the function returns
     :math:`u_{count + 1}`, so that it serves wherever Optax takes a schedule.
@@ -107,12 +107,6 @@ def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
     continued by the Euler-Maclaurin formula, to the same accuracy, up to t = 2^31. From the first stretch
     [a, 2a] past the table over which the summand is not smooth (a join, an oscillation, a Python callable),
     the value is nan rather than a guess. `generic_adam` has no such limit: it carries the sums in its state.
-
-    Args:
-        schedule: a number, a text, a schedule, a callable of t, or a schedule of Optax's, which is itself.
-
-    Returns:
-        A function of count, a whole number or an array of them.
 
     Raises:
         ScheduleError: when called while JAX traces, if the schedule holds a callable that cannot be traced.

@@ -59,7 +59,7 @@ def scale_by_generic_adam(
         ... )
     """
     running = RunningSchedules(1, beta, theta, eps, bias_correction=bias_correction)
-    return _transformation(running, 1, initial_v, mu_dtype)
+    return stepping(ScaleByGenericAdamState, running, 1, initial_v, mu_dtype)
 
 
 def accepts_old_name(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ def generic_adam(
     given["bias_correction"] = bias_correction
     chosen = settings_of(learning_rate, ADAM, given)
     start = chosen.pop("initial_v")
-    return _transformation(RunningSchedules(**chosen), -1, start, mu_dtype)
+    return stepping(ScaleByGenericAdamState, RunningSchedules(**chosen), -1, start, mu_dtype)
 
 
 def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -163,20 +163,29 @@ def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, A
     return {**own, "alpha": method.alpha, "beta": method.beta, "theta": method.theta, **chosen}
 
 
-def _transformation(
-    running: RunningSchedules, sign: int, initial_v: ArrayLike, mu_dtype: DTypeLike | None
+def stepping(
+    State: type[Any],
+    running: RunningSchedules,
+    sign: int,
+    initial_v: ArrayLike,
+    mu_dtype: DTypeLike | None,
+    power: ArrayLike | None = None,
 ) -> optax.GradientTransformationExtraArgs:
-    """Algorithm 1 with the step sign * alpha_t m_t / (sqrt(v_t) + eps_t)."""
+    """The step sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
     check_not_negative(initial_v=initial_v)
 
-    def init(params: optax.Params) -> ScaleByGenericAdamState:
-        mu, nu = leaves.first_moments(params, mu_dtype), leaves.second_moments(params, initial_v)
-        return ScaleByGenericAdamState(jnp.zeros([], jnp.int32), mu, nu, running.start())
+    def moments(params: optax.Params) -> tuple[Any, ...]:
+        starts = (initial_v,) if power is None else (initial_v, 0.0)
+        return leaves.first_moments(params, mu_dtype), *(leaves.second_moments(params, v) for v in starts)
 
-    def move(numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array) -> tuple[jax.Array, ...]:
+    def move(
+        numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array, *largest: jax.Array
+    ) -> tuple[jax.Array, ...]:
         new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
+        above = tuple(jnp.maximum(one.astype(new_v.dtype), new_v) for one in largest)
         step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
-        moved = sign * step * leaves.quotient(new_m, leaves.root(new_v) + offset)
-        return leaves.narrowed(moved, gradient.dtype), new_m.astype(m.dtype), new_v.astype(v.dtype)
+        moved = sign * step * leaves.quotient(new_m, leaves.root((new_v, *above)[-1], power) + offset)
+        kept = zip((new_m, new_v, *above), (m, v, *largest), strict=True)
+        return leaves.narrowed(moved, gradient.dtype), *(new.astype(old.dtype) for new, old in kept)
 
-    return running.transformation(init, move)
+    return running.transformation(State, moments, move)
