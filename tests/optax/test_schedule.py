@@ -129,6 +129,7 @@ def test_the_sum_is_right_to_the_last_count() -> None:
         "theta_from_weights(2 + sin(t))",
         "theta_from_weights(1 if t < 200000 else t)",
         "theta_from_weights(t * 1.001^t)",
+        "theta_from_weights(t * 1.01^t)",
     ],
 )
 def test_past_the_table_a_rough_sum_is_nan_rather_than_a_guess(text: str) -> None:

@@ -23,7 +23,7 @@ _Kept = TypeVar("_Kept")
 
 
 class Read(Generic[_Given, _Kept]):
-    """A field of a dataclass that is read when it is set: a number or a text is kept as a schedule, say.
+    """A field of a dataclass that is read when it is set: Read[ScheduleLike, Schedule] keeps a text as a schedule.
 
     Args:
         reader: the field's name and what was given -> what is kept; it raises where that cannot be.

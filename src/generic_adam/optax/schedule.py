@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
-from numpy.polynomial.chebyshev import chebfit, chebpts1
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
@@ -33,6 +33,8 @@ _STARTS = TABLE * 2.0 ** np.arange(14)
 """Where the stretches [a, 2a] begin that reach to 2^31, the largest t that Optax counts to."""
 # Over [a, 2a] a function with its singularity at 0, as t^p (log t)^q, is a polynomial of degree n to 5.8^-n.
 _DEGREE = 20
+_POINTS = chebpts1(_DEGREE + 1)
+_TO_WAVES = np.linalg.inv(chebvander(_POINTS, _DEGREE)).astype(np.float64)
 _AGREEMENT = 1e-13
 
 _ONE = tree.Constant(Fraction(1))
@@ -267,7 +269,7 @@ def _table(node: Running) -> tuple[FloatArray, FloatArray]:
     values, last = node.values(1, TABLE + 1), float(TABLE)
     polynomials = np.full((len(_STARTS), _DEGREE + 1), np.nan)
     if isinstance(node, tree.WeightShare):
-        summand, total = node.weights, node.weights(TABLE) / float(values[-1])
+        summand, total = node.weights, float(node.weights.at(TABLE)) / float(values[-1])
     else:
         summand = tree.Function("log1p", -node.factor.complement)
         total = math.log1p(-float(values[-1])) if values[-1] < 1 else -math.inf
@@ -284,18 +286,19 @@ def _table(node: Running) -> tuple[FloatArray, FloatArray]:
         integral = half * (summand.at(last + 0.5 + np.multiply.outer(half, 1 + points)) @ weights)
         return integral - end_correction(summand.at, last + 0.5, ends + 0.5)
 
-    def value(x: FloatArray, nodes: int) -> FloatArray:
-        ends = last * (3 + x) / 2
+    def waves(nodes: int) -> FloatArray:
+        ends = last * (3 + _POINTS) / 2
         reached = total + sums(ends, nodes)
-        return summand.at(ends) / reached if isinstance(node, tree.WeightShare) else -np.expm1(reached)
+        share = isinstance(node, tree.WeightShare)
+        return _TO_WAVES @ (summand.at(ends) / reached if share else -np.expm1(reached))
 
-    for stretch in range(len(_STARTS)):
-        points = chebpts1(_DEGREE + 1)
-        fine, coarse = (chebfit(points, value(points, nodes), _DEGREE) for nodes in (16, 12))
-        # Quadratures that differ, or high waves, mean a kink, a jump or an oscillation, where the formula is wrong.
-        rough = max(np.abs(fine - coarse).max(), np.abs(fine[-2:]).max())
-        if not rough <= _AGREEMENT * np.abs(fine[0]):
-            break
-        polynomials[stretch] = fine
-        total, last = total + float(sums(np.array([2 * last]), 16)[0]), 2 * last
+    with np.errstate(all="ignore"):  # weights that leave the range of floats end in nan
+        for stretch in range(len(_STARTS)):
+            fine, coarse = waves(16), waves(12)
+            # Quadratures that differ, or high waves, mean a kink, a jump or an oscillation: the formula is wrong.
+            rough = max(np.abs(fine - coarse).max(), np.abs(fine[-2:]).max())
+            if not rough <= _AGREEMENT * np.abs(fine[0]):
+                break
+            polynomials[stretch] = fine
+            total, last = total + float(sums(np.array([2 * last]), 16)[0]), 2 * last
     return values, polynomials
