@@ -94,6 +94,13 @@ def drops(clock: Clock, first: float, factors: Iterable[tuple[int, float]]) -> S
 # Torch.
 
 
+def _averaging(s: Any, clock: Clock) -> Schedule:
+    """SWALR: one ramp to its own rate. Older releases of torch keep the ramp as a function, newer by name."""
+    shape = getattr(s, "_anneal_strategy", None) or s.anneal_func.__name__
+    ramped = ramp(s.base_lrs, s.swa_lr, s.anneal_epochs, "linear" if "linear" in shape else "cos")
+    return stages(clock, [(s.anneal_epochs, ramped)], s.swa_lr)
+
+
 def _warm_restarts(s: Any, clock: Clock) -> Schedule:
     """Cosine from the base rate to eta_min, in cycles of T_0, T_0 T_mult, ..."""
     if s.T_mult == 1:
@@ -480,9 +487,7 @@ RATES: dict[str, Form] = {
     "torch.OneCycleLR": _one_cycle("lr"),
     "torch.CyclicLR": lambda s, c: between(s.base_lrs, s.max_lrs, _triangle(s, c)),
     "torch.LambdaLR": _lambda,
-    "torch.SWALR": lambda s, c: stages(
-        c, [(s.anneal_epochs, ramp(s.base_lrs, s.swa_lr, s.anneal_epochs, s._anneal_strategy))], s.swa_lr
-    ),
+    "torch.SWALR": _averaging,
     "torch.SequentialLR": lambda s, c: sequence(s._schedulers, s._milestones, c, s.replayed),
     "torch.ChainedScheduler": _chained,
     "generic_adam.ScheduleLR": lambda s, c: follow(s.schedules, c),

@@ -44,10 +44,11 @@ def make_progress(*columns: "str | ProgressColumn", transient: bool = True) -> "
     """Bars on standard error, on a terminal only."""
     from rich.progress import Progress, TextColumn
 
-    console = make_console(stderr=True)
+    # Elsewhere a console that says nothing: bars that are merely disabled leave an empty line with rich before 15.
+    console = make_console(stderr=True) if sys.stderr.isatty() else Console(quiet=True)
     # A text is the format of a column; it holds names and paths, which are no markup.
     made = [TextColumn(one, markup=False) if isinstance(one, str) else one for one in columns]
-    return Progress(*made, console=console, transient=transient, disable=not console.is_terminal)
+    return Progress(*made, console=console, transient=transient)
 
 
 def answer(word: object) -> Text:
