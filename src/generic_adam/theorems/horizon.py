@@ -203,7 +203,8 @@ class HorizonAnswer:
             close = self.relative is not None and self.relative * (1 - self.rounding) < 1
             told = "within rounding of 1, which doubles do not tell apart" if close else self._leaves
             return f"{run}: silent ({told})"
-        return f"{run}: guaranteed to within {_rounded_up(self.relative or 0.0)} of {_TRIVIAL} (informative)"
+        left = f"{_rounded_up(self.relative or 0.0)} of {_TRIVIAL}"
+        return f"{run}: guaranteed to within {left} (informative), gap and drift apart"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
