@@ -183,7 +183,8 @@ def test_a_certificate_prints_as_its_answer():
     lines = str(certify_algorithm(methods.adamw(weight_decay=0), 100_000)).splitlines()
     assert len(lines) == 4
     assert lines[1] == (
-        "  for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem (informative), gap and drift apart"
+        "  for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem "
+        "(informative), gap and drift apart"
     )
     assert lines[3].startswith(
         "  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999"
