@@ -1,7 +1,9 @@
 """Values: one at a time (a function composed once for each node), in blocks, and in blocks with error bounds.
 
 A float decides nothing unless its error bound does. The bounds assume what IEEE 754 promises of + - * / and
-sqrt, and that NumPy's other functions are right to 16 units in the last place.
+sqrt, and that NumPy's other functions are right to 16 units in the last place; but not gradual underflow:
+`torch.set_flush_denormal(True)`, or a library built for speed, makes the processor take what is below 2.3e-308
+for 0, and has it that way for the whole process.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ BLOCK = 1 << 15
 # Twice the rounding of one operation, and of one library function.
 ULP = 2.0**-52
 _LIBRARY = 16 * ULP
-# What an operation can lose to underflow.
-_TINY = 1e-320
+# What an operation can lose to underflow: four times the least number that is never flushed to 0.
+_TINY = 1e-307
 # Running sums in floats are right to this, relatively; 512 terms at a time are added plainly, and then their sums.
 _SUM = 1e-11
 # They are walked to here, which takes half a second; later values are left to closed forms in balls.
@@ -331,7 +333,7 @@ def _share(node: tree.OfWeights) -> Recursion:
     size = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
     # A share does not change with the unit of the weights; a large one would overflow their sum.
     first = rest(1)
-    unit = 2.0 ** -math.frexp(first)[1] if 1e200 < first < math.inf else 1.0
+    unit = 2.0 ** -min(math.frexp(first)[1], 1000) if 1e200 < first < math.inf else 1.0
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
         # state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
@@ -460,11 +462,17 @@ def _exact_or_rounded(node: tree.Constant, _times: FloatArray) -> Pair:
     number = float(node.value)
     numerator, denominator = number.as_integer_ratio()
     exact = numerator * node.value.denominator == node.value.numerator * denominator
-    return number, 0.0 if exact else abs(number) * ULP + _TINY
+    flushed = abs(number) < _TINY and node.value != 0
+    return number, 0.0 if exact and not flushed else abs(number) * ULP + _TINY
+
+
+def lost(result: Any, a: Any, b: Any) -> Any:
+    """What a sum or difference of two numbers may lose to underflow: nothing where they cancel exactly."""
+    return np.where((result == 0) & (np.abs(a) == np.abs(b)), 0.0, _TINY)
 
 
 def _error_of_sum(result: Any, left: Pair, right: Pair) -> Any:
-    return left[1] + right[1] + ULP * np.abs(result)
+    return left[1] + right[1] + ULP * np.abs(result) + lost(result, left[0], right[0])
 
 
 def _error_of_product(result: Any, left: Pair, right: Pair) -> Any:
@@ -528,7 +536,9 @@ def _function_pair(node: tree.Function, times: FloatArray) -> Pair:
 def _opaque_pair(node: tree.Opaque, times: FloatArray) -> Pair:
     # What a callable returns for one t is the number itself; for an array it may round otherwise.
     block = _called_on_block(node, times) if times.size > 1 else None
-    return (node.block(times), 0.0) if block is None else (block, np.abs(block) * _LIBRARY)
+    value = node.block(times) if block is None else block
+    size = np.abs(value)
+    return value, size * (0.0 if block is None else _LIBRARY) + np.where(size < _TINY, _TINY, 0.0)
 
 
 def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:

@@ -20,7 +20,7 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, resolved
-from generic_adam.schedules.evaluate import BLOCK, ULP, filtered
+from generic_adam.schedules.evaluate import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.tree import FloatArray, Schedule
@@ -195,8 +195,9 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, bud
     for begin, times in blocks(first, last, budget):
         if claim is Claim.FALLING:
             values, errors = filtered(schedule, np.concatenate([[begin - 1.0], times]))
-            values = -np.diff(values)
-            errors = errors[1:] + errors[:-1] + ULP * np.abs(values)
+            after, before = values[1:], values[:-1]
+            values = before - after
+            errors = errors[1:] + errors[:-1] + ULP * np.abs(values) + lost(values, before, after)
         else:
             values, errors = filtered(schedule, times)
         holds = (values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE))
