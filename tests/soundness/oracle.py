@@ -345,7 +345,7 @@ class Sequence:
                 if is_definite(difference):
                     return difference[0] > 0
             of = functools.partial(complement, self.node)
-            sign, _ = settled(lambda: _difference(of(t), of(before)), (200,))
+            sign, _ = settled(lambda: _difference(of(t), of(before)), (200, 1200))
         except UndefinedError:
             return False
         return sign == 1
