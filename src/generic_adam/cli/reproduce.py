@@ -403,6 +403,7 @@ def _advancing(
 
     columns = ("{task.description}", BarColumn(12), MofNCompleteColumn(), "{task.fields[now]}")
     bars = make_progress(*columns, transient=False)
+    console = bars.console if bars.console.is_terminal else make_console(stderr=True)
     tasks = {job.name: bars.add_task(job.name, total=job.settings.epochs, now="") for job in jobs}
     whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
     reached = dict.fromkeys(tasks, 0)
@@ -410,7 +411,7 @@ def _advancing(
 
         def tell(done: Advance, seconds_left: float) -> None:
             for complaint in done.complaints:
-                bars.console.print(f"warning: {complaint}; the checkpoint before it is used")
+                console.print(f"warning: {complaint}; the checkpoint before it is used")
             record, speed = done.record, done.samples_per_second
             name, left = done.job.name, f"{timedelta(seconds=round(seconds_left))} left"
             reached[name] = record.epoch
@@ -419,10 +420,10 @@ def _advancing(
             bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
             if speed is not None:
                 log(done)
-                if not bars.console.is_terminal:
+                if console is not bars.console:
                     unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
                     epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
-                    bars.console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
+                    console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
 
         yield tell
 

@@ -108,8 +108,9 @@ def adagrad_torch(*, lr: float = 1e-2, eps: float = 1e-10, initial_accumulator: 
 
     The sum of squares, from the initial accumulator s_0 on, is (t + 1) v_t, so that e_t = eps / sqrt(t + 1).
     """
-    offset = exact_number("eps", eps, at_least=0) / sqrt(t + 1)
-    return Algorithm(adagrad(lr=lr), initial_v=initial_accumulator, eps=offset, label="Adagrad")
+    offset = exact_number("eps", eps, at_least=0)
+    shrinking = offset / sqrt(t + 1) if offset else 0
+    return Algorithm(adagrad(lr=lr), initial_v=initial_accumulator, eps=shrinking, label="Adagrad")
 
 
 @listed('Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951')
