@@ -166,12 +166,15 @@ def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = 
     import torch
 
     # One thread: several runs side by side use the cores better than one run across them, and the order of
-    # additions is fixed. Denormal numbers are slow and mean nothing here.
+    # additions is fixed. Denormal numbers are slow and mean nothing to a training, but may to what comes after it.
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    with exclusive(job.directory) if group.is_first else nullcontext():
-        dataset = _dataset(job.settings.dataset, data)
-        result = train(job.settings, dataset, job.directory, until=epoch, device=device, group=group)
+    try:
+        with exclusive(job.directory) if group.is_first else nullcontext():
+            dataset = _dataset(job.settings.dataset, data)
+            result = train(job.settings, dataset, job.directory, until=epoch, device=device, group=group)
+    finally:
+        torch.set_flush_denormal(False)
     # A run whose loss stopped being a number has fewer epochs; one that was run longer before has more.
     record = result.records[min(job.settings.epochs, len(result.records)) - 1]
     is_over = record.epoch == job.settings.epochs or not math.isfinite(record.train_loss)
