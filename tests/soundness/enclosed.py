@@ -235,11 +235,14 @@ def complement(node: Node, t: int) -> Enclosed:
 
 
 def _larger(x: Enclosed, y: Enclosed) -> Enclosed:
-    return (x if x[0] >= y[0] else y)[0], max(x[1], y[1])
+    low, high = (x, y) if x[0] <= y[0] else (y, x)
+    # The smaller one's error counts only where it may be the larger one after all.
+    return high if low[0] + low[1] < high[0] - high[1] else (high[0], max(x[1], y[1]))
 
 
 def _smaller(x: Enclosed, y: Enclosed) -> Enclosed:
-    return (x if x[0] <= y[0] else y)[0], max(x[1], y[1])
+    value, error = _larger((-x[0], x[1]), (-y[0], y[1]))
+    return -value, error
 
 
 _running: dict[tuple, list[Enclosed]] = {}
