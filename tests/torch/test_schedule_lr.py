@@ -78,6 +78,7 @@ def test_a_checkpoint_of_another_schedule_is_refused():
         ScheduleLR(optimizer, "1/t^2").load_state_dict(state)
 
 
+@pytest.mark.filterwarnings("ignore:The epoch parameter")  # of SequentialLR itself, in older releases
 def test_inside_sequential_lr_it_starts_at_u_1():
     optimizer = sgd()
     scheduler = SequentialLR(optimizer, [ConstantLR(optimizer, 0.5, 100), ScheduleLR(optimizer, "1/t")], [3])
