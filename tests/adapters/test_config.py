@@ -134,6 +134,38 @@ def test_torchtitan(kind, ratio, tmp_path):
     assert "training.seq_len" not in used
 
 
+def test_a_plain_block_is_read_as_it_stands(tmp_path):
+    block = {"name": "adamw", "lr": "3e-4", "betas": [0.9, 0.99], "weight_decay": 0.1}
+    plain, used = read_config(written(tmp_path, {"optimizer": block}, "plain.yaml"))
+    assert (plain.method.theta(1), plain.horizon, plain.clipping) == (0.99, None, None)
+    assert "optimizer.betas" in used
+    trainer = {"max_steps": 700, "gradient_clip_val": 0.5}
+    within, _ = read_config(written(tmp_path, {"optimizer": block, "trainer": trainer}, "within.yaml"))
+    assert (within.horizon, within.clipping) == (700, Clipping(0.5))
+    trainer |= {"max_steps": -1, "gradient_clip_algorithm": "value"}
+    within, _ = read_config(written(tmp_path, {"optimizer": block, "trainer": trainer}, "value.yaml"))
+    assert (within.horizon, within.clipping) == (None, Clipping(0.5, "value"))
+
+
+def test_no_number_of_steps_is_made_up_for_torchtitan(tmp_path):
+    data = {"optimizer": {"name": "AdamW", "lr": 1e-3}, "training": {"max_norm": 1.0}}
+    with pytest.raises(OptimizerError, match=r"training\.steps"):
+        read_config(written(tmp_path, data))
+    assert read_config(written(tmp_path, data), steps=100)[0].horizon == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [("adamw_bnb_8bit", "8"), ("paged_adamw_8bit", "8"), ("adamw_torch_4bit", "4")]
+)
+def test_moments_in_few_bits_are_read_and_not_covered(name, bits, tmp_path):
+    data = {"learning_rate": 1e-4, "max_steps": 100, "lr_scheduler": "cosine", "optimizer": name}
+    algorithm, _ = read_config(written(tmp_path, data, "axolotl.yml"))
+    assert algorithm.outside == (f"the moments are kept in {bits} bits",)
+    whole, _ = read_config(written(tmp_path, data | {"optimizer": "paged_adamw_32bit"}, "whole.yml"))
+    assert whole.outside == ()
+    assert whole.method == algorithm.method
+
+
 def test_hydra(tmp_path):
     data = {
         "optimizer": {"_target_": "torch.optim.AdamW", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.1},

@@ -44,6 +44,17 @@ def test_the_function_is_called(project):
     assert sys.path == before
 
 
+def test_a_script_may_be_named_by_its_file(project, tmp_path, monkeypatch):
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "training_script.py").write_text(SOURCE.replace("42", "43"))
+    before = list(sys.path)
+    assert load("scripts/training_script.py:configure") == 43
+    assert sys.path == before
+    with pytest.raises(OptimizerError, match=f"no module named 'absent', looked for in {folder}"):
+        load("scripts/absent.py:configure")
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [

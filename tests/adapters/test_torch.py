@@ -208,7 +208,7 @@ def test_groups_that_agree_are_one_part():
     )
     algorithm = read(optimizer, torch_lr.CosineAnnealingLR(optimizer, 10, 1e-3))
     assert [part.groups for part in algorithm.parts] == [(0, 2, 3), (1,)]
-    assert "have no decay" in algorithm.notes[-1]
+    assert "no decay" in algorithm.notes[-1]
     first, second = algorithm.parts
     assert first.method != second.method
 

@@ -61,7 +61,7 @@ def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
     both = merged([decayed, bare, replace(decayed, groups=(2,))])
     assert both.groups == (0, 1, 2)
     assert both.decay == decayed.decay
-    assert both.notes == ("groups 1 have no decay",)
+    assert both.notes == ("group 1 has no decay",)
     assert len(both.parts) == 1
     apart = merged([decayed, Algorithm(Method(1, 0, 0.5), groups=(1,))])
     assert [part.groups for part in apart.parts] == [(0,), (1,)]

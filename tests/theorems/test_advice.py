@@ -115,6 +115,19 @@ def test_a_clipped_recipe_that_ends_keeps_its_run_and_is_certified_under_what_is
     assert "no gradient is longer than 1" in first.after.provided
 
 
+@pytest.mark.parametrize("name", ["palm", "t5"])
+def test_what_no_theorem_covers_is_named_as_the_change(name):
+    x = recipe(name).algorithm
+    (only,) = advise(x)
+    assert only.certificate.verdict is Verdict.CERTIFIED
+    assert f"not any more: {x.outside[0]} (the learning rate may have to be chosen anew)" in only.changes
+    assert ("not factored" in only.changes) == x.factored
+    assert only.method == x.method
+    assert only.first_step == 1
+    assert only.after.informative
+    assert not only.before.informative
+
+
 def test_a_silent_theta_is_raised_until_the_theory_speaks():
     louder = advise(methods.adamw(theta=0.95, weight_decay=0))[-1]
     assert louder.changes.startswith("theta from 0.95 to 0.984")

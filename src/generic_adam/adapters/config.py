@@ -9,8 +9,9 @@ algorithm names those that were not.
 - torchtitan: tables "optimizer" (name, lr, beta1, beta2, eps, weight_decay), "lr_scheduler" (warmup_steps,
   decay_ratio, decay_type, min_lr_factor), "training" (steps, max_norm);
 - Hydra, OmegaConf and Lightning's command line: an "optimizer" with "_target_: torch.optim.AdamW" (or
-  "class_path" and "init_args"), and perhaps a "scheduler" or "lr_scheduler" of torch's or of transformers',
-  at the top or inside one table; "${name}" is looked up.
+  "class_path" and "init_args", or a plain "name"), and perhaps a "scheduler" or "lr_scheduler" of torch's or of
+  transformers', at the top or inside one table, and a "trainer" with Lightning's max_steps and
+  gradient_clip_val; "${name}" is looked up.
 
 A file is data: nothing in it is run, and what is not a configuration is refused in one line.
 """
@@ -43,7 +44,7 @@ from generic_adam.adapters.schedulers import (
 from generic_adam.adapters.trainer import read_training_arguments
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.extras import from_extra
-from generic_adam.methods import Algorithm
+from generic_adam.methods import Algorithm, Clipping
 from generic_adam.schedules import Schedule, as_schedule
 
 LARGEST = 2**18
@@ -209,7 +210,8 @@ def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
         return _deepspeed
     if "learning_rate" in keys.data:
         return _trainer
-    if "lr" in optimizer and ("name" in optimizer or "training" in keys.data):
+    rates = keys.table("lr_scheduler").data
+    if "lr" in optimizer and ("training" in keys.data or {"warmup_steps", "decay_ratio"} & set(rates)):
         return _torchtitan
     if _hydra_tables(keys) is not None:
         return _hydra
@@ -283,7 +285,7 @@ def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
 def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     """Linear warm-up, flat, then a decay over the last share of the run to the least factor."""
     training = keys.table("training")
-    total = steps if steps is not None else training.value("steps", 10_000)
+    total = steps if steps is not None else training.value("steps", int)
     place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
     s = place.values({"warmup_steps": 200, "min_lr_factor": 0.0, "decay_type": "linear"})
     if s.decay_type not in {"linear", "sqrt", "cosine"}:
@@ -371,7 +373,14 @@ def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
     rate, beta, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None, None)
     algorithm = updates.by_name(name, name.partition(".")[0])(settings, rate, beta)
     source = bare + (f" with {kind}" if kind else "")
-    return replace(algorithm, source=source, horizon=end if steps is None else steps)
+    trainer = keys.table("trainer")  # Lightning's: -1 steps are as many as it takes
+    said = trainer.value("max_steps", -1) if "max_steps" in trainer.data else -1
+    end = steps if steps is not None else said if said > 0 else end
+    clip = trainer.value("gradient_clip_val", 0.0) if "gradient_clip_val" in trainer.data else 0.0
+    algorithm = replace(algorithm, source=source, horizon=end)
+    if clip and trainer.value("gradient_clip_algorithm", "norm") == "value":
+        return replace(algorithm, clipping=Clipping(clip, "value"))
+    return updates.clipped(algorithm, clip)
 
 
 def _target(table: _Keys) -> tuple[str, _Keys]:

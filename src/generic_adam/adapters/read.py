@@ -163,12 +163,12 @@ def load(reference: str) -> Any:
     runs.
 
     Args:
-        reference: such as "train:configure" or "package.module:function".
+        reference: such as "train:configure", "package.module:function" or "scripts/train.py:configure".
 
     Raises:
         OptimizerError: the module or the function is not there, or it raised; one line that says which.
     """
-    module_name, separator, path = reference.partition(":")
+    module_name, separator, path = reference.rpartition(":")
     if not separator or not module_name or not path:
         raise OptimizerError(f"expected package.module:function, got {reference!r}")
     function: Any = _import(module_name)
@@ -190,6 +190,8 @@ def load(reference: str) -> Any:
 
 def _import(name: str) -> Any:
     here = str(Path.cwd())
+    if name.endswith(".py"):  # a file, whose folder is looked into as when Python starts it
+        here, name = str(Path(name).resolve().parent), Path(name).stem
     added = here not in sys.path
     if added:
         sys.path.insert(0, here)

@@ -22,7 +22,7 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
     total = steps if steps is not None else _attribute(arguments, "max_steps")
     if isinstance(total, bool) or not isinstance(total, int) or total < 1:
         raise OptimizerError(
-            f"the number of steps is not known (max_steps is {total!r}); expected max_steps > 0, or a horizon"
+            f"the number of steps is not known (max_steps is {total!r}); expected max_steps > 0, or a horizon (--steps)"
         )
     # Both may be members of an enumeration.
     optimizer, kind = (
@@ -34,7 +34,7 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
     rate = transformers_rate(kind, base, run | _scheduler_settings(arguments))
     update = updates.by_name(optimizer, "transformers")
     settings: dict[str, Any] = {"weight_decay": _attribute(arguments, "weight_decay")}
-    if update is updates.UPDATES["torch.AdamW"]:
+    if replace(update, outside=()) == updates.UPDATES["torch.AdamW"]:
         settings["betas"] = (_attribute(arguments, "adam_beta1"), _attribute(arguments, "adam_beta2"))
         settings["eps"] = _attribute(arguments, "adam_epsilon")
     else:

@@ -7,6 +7,7 @@ functions, which decay nothing. `UPDATES` names the classes that run the rules, 
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -67,10 +68,12 @@ class Update:
     Attributes:
         rule: the algorithm without decay, from the settings, lr_t and beta_t where a scheduler moves it.
         decoupled: whether the decay is decoupled, or the name of the setting that says so.
+        outside: what a variant does beside the rule that no theorem covers.
     """
 
     rule: Callable[[Settings, Schedule, Schedule | None], Algorithm]
     decoupled: bool | str = False
+    outside: tuple[str, ...] = ()
 
     def __call__(self, given: Mapping[str, Any], rate: Schedule, beta: Schedule | None = None) -> Algorithm:
         """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
@@ -81,6 +84,7 @@ class Update:
         s = Settings(given)
         decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
+        found = replace(found, outside=(*found.outside, *self.outside))
         if s.get("maximize"):
             found = replace(
                 found,
@@ -258,16 +262,24 @@ def not_read(kind: type) -> OptimizerError:
     )
 
 
+_DECORATIONS = (
+    *("fused", "torch", "cpu", "deepspeed", "paged", "apex", "xla", "npu", "hf"),
+    *("bnb", "ao", "32bit", "8bit", "4bit"),
+)
+
+
 def by_name(name: str, package: str = "torch") -> Update:
     """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first."""
     if f"{package}.{name.rpartition('.')[2]}" in UPDATES:
         return UPDATES[f"{package}.{name.rpartition('.')[2]}"]
     bare = name.rpartition(".")[2].lower().replace("_", "").replace("-", "")
-    for decoration in ("fused", "torch", "cpu", "deepspeed", "paged", "32bit", "apex", "xla", "npu", "hf"):
+    bits = re.search("[48](?=bit)", bare)
+    for decoration in _DECORATIONS:
         bare = bare.replace(decoration, "")
     for known in _names():
         if known.lower() == bare:
-            return UPDATES.get(f"{package}.{known}", UPDATES[f"torch.{known}"])
+            found = UPDATES.get(f"{package}.{known}", UPDATES[f"torch.{known}"])
+            return replace(found, outside=(f"the moments are kept in {bits[0]} bits",)) if bits else found
     raise OptimizerError(
         f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}"
     )

@@ -278,7 +278,10 @@ def _joined(one: Algorithm, other: Algorithm) -> Algorithm | None:
         return replace(one, groups=groups, notes=notes)
     for decayed, bare, where in ((first, second, other.groups), (second, first, one.groups)):
         if bare.decay == _ZERO and replace(bare, decay=decayed.decay) == decayed:
-            note = f"groups {', '.join(map(str, where))} have no decay"
+            names = (
+                f"group {where[0]} has" if len(where) == 1 else f"groups {', '.join(map(str, where))} have"
+            )
+            note = f"{names} no decay"
             return replace(decayed, groups=groups, notes=(*notes, note))
     return None
 

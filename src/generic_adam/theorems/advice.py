@@ -144,7 +144,7 @@ def advise_algorithm(
     assume = _assumed(x)
     found: dict[Algorithm, Advice] = {}  # nearest first, each algorithm once
     if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
-        for one in sorted(_mended(Candidate(x, keep=kept), 0, assume), key=_distance):
+        for one in sorted(_mended(_covered(x, kept), 0, assume), key=_distance):
             found.setdefault(one.algorithm, one)
     chosen = list(found.values())[:_MOST_ADVICE]
     if x.preconditioned:  # plain SGD has no theta to change
@@ -164,6 +164,22 @@ def advise_algorithm(
         for one in chosen
     )
     return tuple(one for one in priced if one.horizon is None or _gains(one))
+
+
+def _covered(x: Algorithm, keep: int | None) -> Candidate:
+    """The algorithm without what no theorem covers, whatever its sequences are; that is the first change."""
+    updates_clipped = x.clipping is not None and x.clipping.kind == "update"
+    said = (
+        *(["second moments kept whole, not factored"] if x.factored else []),
+        *(["the squared mean gradient left in v_t"] if x.centered else []),
+        *(["updates not clipped"] if updates_clipped else []),
+        *(f"not any more: {phrase} (the learning rate may have to be chosen anew)" for phrase in x.outside),
+    )
+    if not said:
+        return Candidate(x, keep=keep)
+    bare = replace(x, factored=False, centered=False, outside=())
+    bare = replace(bare, clipping=None) if updates_clipped else bare
+    return Candidate(bare, said, first_step=1, last_step=None, keep=keep)
 
 
 def _assumed(x: Algorithm) -> Assumptions:
