@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.amsgrad import amsgrad_bound, monotone_bound
+from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, monotone_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.verdicts import Verdict
 from generic_adam.theorems.weighted import weighted_bound
 
 close = pytest.approx
@@ -67,6 +71,16 @@ def test_what_is_missing_is_said():
         weighted_bound(
             Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3]), running_maximum=True), TINY
         )
+
+
+def test_padam_asks_for_a_constant_eps():
+    corrected = Algorithm(
+        Method("1/sqrt(t)", 0.9, 0.999), eps="0.1*sqrt(1 - 0.999^t)", running_maximum=True, initial_v=0
+    )
+    assert RunningMaximum().examine(corrected).verdict is Verdict.CERTIFIED
+    padam = replace(corrected, power=Fraction(1, 4))
+    assert RunningMaximum().examine(padam).verdict is Verdict.UNDECIDED
+    assert RunningMaximum().examine(replace(padam, eps=0.1)).verdict is Verdict.CERTIFIED
 
 
 def test_without_momentum_the_running_maximum_costs_nothing():

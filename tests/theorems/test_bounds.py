@@ -131,6 +131,13 @@ class TestOtherTheorems:
         algorithm = Algorithm(Method("1e-3/sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-2, delayed=True)
         found = bound_algorithm(algorithm, PROBLEM, 1000)
         assert (found.theorem, found.constants["X_w"]) == ("O", pytest.approx(24.1935203466, rel=1e-9))
+        # An Algorithm's divisor is sqrt(v) + eps, which is at most G + eps.
+        assert found.constants["s2"] == pytest.approx(1.01)
+
+    def test_a_bound_on_every_gradient_is_trivial_too(self):
+        certain = replace(PROBLEM, gradient_sup=0.01)
+        found = bound_algorithm(METHOD, certain, 1000)
+        assert (found.trivial, found.trivial_l1) == (pytest.approx(1e-3), pytest.approx(0.1))
 
     def test_clipping_that_never_happens_changes_nothing(self):
         small = replace(PROBLEM, gradient_sup=0.1)  # a norm of at most 0.1 sqrt(10) = 0.316

@@ -167,6 +167,19 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     assert max(shares) > 0.97 * answer.relative
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_decay_of_groups_with_another_scale_is_that_of_the_slowest(order):
+    rates = [methods.adamw(lr=lr, weight_decay=0) for lr in (1e-3, 1e-4)][::order]
+    parts = [replace(one, decay=1e-6, groups=(k,)) for k, one in enumerate(rates)]
+    answer = certify_algorithm(merged(parts), 20_000, assume=Assumptions(weights_bound=1.0)).horizon
+    alone = [certify_algorithm(one, 20_000, assume=Assumptions(weights_bound=1.0)).horizon for one in parts]
+    slowest = max(alone, key=lambda one: one.decay)
+    assert answer.decay == slowest.decay > 10 * min(one.decay for one in alone)
+    assert answer.noise == pytest.approx(slowest.noise * 11**2 / 40)
+    assert answer.gap == slowest.gap
+    assert answer.drift >= 10 * max(one.drift for one in alone) * (1 - 1e-9)
+
+
 @pytest.mark.parametrize("other", [{"theta": 0.99}, {"beta": 0.5}, {"lr": 0.0}])
 def test_groups_of_another_shape_have_no_joint_guarantee(other):
     lr = other.pop("lr", None)

@@ -70,6 +70,15 @@ class TestFullBatchAndClipping:
         assert whole.value < half.value < 2 * whole.value
         assert half.divisor == close(whole.divisor / 2)
 
+    def test_a_coordinate_that_stood_still_varies_once_it_is_clipped_with_another(self):
+        g, chances = np.array([[0.0, 1.0], [20.0, 1.0]]), np.array([0.5, 0.5])
+        clipped = g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1)
+        deviation = np.sqrt(chances @ (clipped - chances @ clipped) ** 2)
+        problem = Problem(1, [np.sqrt(200), 1.0], 2, 1, variance=[100.0, 0.0])
+        noise = [part.noise for part in clipped_parts(problem, 1.0)]
+        assert deviation[1] > 0.4
+        assert all(deviation <= np.sort(noise))
+
     def test_never_active(self):
         known = Problem(1, 1, 4, 1, gradient_sup=0.25)
         assert never_active(known, 0.5)

@@ -16,11 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.methods import HeavyBall
+from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.theorems.amsgrad import amsgrad_bound
+from generic_adam.theorems.bounds import bound_algorithm
+from generic_adam.theorems.clipping import biased_bound, full_batch_bound
 from generic_adam.theorems.delayed import delayed_bound
+from generic_adam.theorems.literature import defossez_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.special import Sign, largest_averaging_rate
 from generic_adam.theorems.weighted import weighted_bound
 
 
@@ -57,6 +61,7 @@ class Setting:
     start: np.ndarray
     outcomes: np.ndarray
     chances: np.ndarray
+    noisy: np.ndarray
 
 
 def draw_setting(name: str, seed: int, with_eps: bool, steps: int) -> Setting:
@@ -73,9 +78,11 @@ def draw_setting(name: str, seed: int, with_eps: bool, steps: int) -> Setting:
         theta[0] *= rng.random() < 0.7
     up = rng.uniform(0.1, 0.9)
     size = rng.choice([0.0, 0.2, 2.0])
+    initial_v = 0.0 if with_eps and rng.random() < 0.5 else 10.0 ** rng.integers(-6, 4 if with_eps else 0)
     return Setting(
-        FUNCTIONS[name], alpha, beta, theta, eps, 0.0 if with_eps else 10.0 ** rng.integers(-6, 0),
+        FUNCTIONS[name], alpha, beta, theta, eps, initial_v,
         rng.uniform(-3, 3, 2), size * np.array([1 / up, -1 / (1 - up)]), np.array([up, 1 - up]),
+        np.array([[1.0, 1.0], [1.0, 0.0]][rng.integers(2)]),
     )  # fmt: skip
 
 
@@ -88,8 +95,15 @@ class Measured:
     problem: Problem
 
 
-def follow(x: Setting, step, hat) -> Measured:
-    """Follow every path. `step(t, state, g)` moves the state, `hat(t, state, sigma)` is the divisor-hat."""
+def follow(x: Setting, step, hat, clip=math.inf) -> Measured:
+    """Follow every path. `step(t, state, g)` moves the state, `hat(t, state, sigma)` is the divisor-hat.
+
+    Clipped gradients move the state and make sigma; the problem is that of the gradients before.
+    """
+
+    def clipped(g):
+        return g * np.minimum(1, clip / np.maximum(np.linalg.norm(g, axis=-1, keepdims=True), 1e-300))
+
     steps = len(x.alpha)
     choices = np.array(list(itertools.product(range(2), repeat=steps)))
     probability = x.chances[choices].prod(axis=1)
@@ -103,12 +117,13 @@ def follow(x: Setting, step, hat) -> Measured:
     terms, largest_sigma, certain, reached = [], np.zeros(2), np.zeros(2), np.abs(x.start).max()
     for t in range(steps):
         slope = x.function.gradient(state["x"])
-        outcomes = [slope + outcome for outcome in x.outcomes]
-        sigma = np.sqrt(sum(p * g**2 for p, g in zip(x.chances, outcomes, strict=True)))
-        largest_sigma = np.maximum(largest_sigma, sigma.max(axis=0))
+        outcomes = [slope + outcome * x.noisy for outcome in x.outcomes]
+        raw = np.sqrt(sum(p * g**2 for p, g in zip(x.chances, outcomes, strict=True)))
+        sigma = np.sqrt(sum(p * clipped(g) ** 2 for p, g in zip(x.chances, outcomes, strict=True)))
+        largest_sigma = np.maximum(largest_sigma, raw.max(axis=0))
         certain = np.maximum(certain, np.max(np.abs(outcomes), axis=(0, 1)))
         terms.append(probability @ (slope**2 / hat(t, state, sigma)).sum(axis=1))
-        step(t, state, slope + x.outcomes[choices[:, t]][:, None])
+        step(t, state, clipped(slope + x.outcomes[choices[:, t]][:, None] * x.noisy))
         reached = max(reached, np.abs(state["x"]).max())
     gap = float(x.function.value(x.start))
     problem = Problem(
@@ -191,12 +206,15 @@ def test_a_known_variance(case):
         state["x"] = state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
 
     measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
-    variance = float(x.chances @ x.outcomes**2)
-    problem = replace(measured.problem, variance=[variance, variance])
+    problem = replace(measured.problem, variance=variances(x))
     sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v)
     bound = weighted_bound(sequences, problem)
     assert bound.value <= weighted_bound(sequences, measured.problem).value * (1 + 1e-9)
     check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
+
+
+def variances(x: Setting):
+    return (float(x.chances @ x.outcomes**2) * x.noisy).tolist()
 
 
 @given(with_eps, st.floats(0, 0.95), st.booleans())
@@ -212,7 +230,7 @@ def test_theorem_h(case, factor, rate_inside):
 
     measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
     ball = HeavyBall(Fraction(factor), rate_inside)
-    sequences = Sequences.of(x.alpha, 0.0, x.theta, eps=x.eps, heavy_ball=ball)
+    sequences = Sequences.of(x.alpha, 0.0, x.theta, eps=x.eps, initial_v=x.initial_v, heavy_ball=ball)
     bound = weighted_bound(sequences, measured.problem)
     own = np.ones(len(x.alpha)) if rate_inside else x.alpha
     pi = weights(x, np.full(len(own), factor), own) * (x.alpha if rate_inside else 1.0)
@@ -230,7 +248,8 @@ def test_theorem_d(case, decay):
         state["x"] = (1 - nu[t]) * state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
 
     measured = follow(x, step, lambda t, state, sigma: np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t])
-    bound = weighted_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, decay=nu), measured.problem)
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v, decay=nu)
+    bound = weighted_bound(sequences, measured.problem)
     check(average(measured.terms, (1 - x.beta) * weights(x, rho(x), x.alpha)), bound.value)
 
 
@@ -247,15 +266,115 @@ def test_theorems_m(case):
     def hat_before(t, state, sigma):
         return np.sqrt(state["largest"]) + x.eps[max(t - 1, 0)]
 
+    def certain(found):
+        return replace(found.problem, gradient_bound=found.problem.gradient_sup)
+
     def hat_of_maximum(t, state, sigma):
         return np.sqrt(np.maximum(state["largest"], hat_v(x, t, state, sigma))) + x.eps[t]
 
-    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, running_maximum=True)
+    form = {"initial_v": x.initial_v, "running_maximum": True}
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, **form)
     pi = (1 - x.beta) * weights(x, x.beta, x.alpha)
     measured = follow(x, step, hat_before)
     check(average(measured.terms, pi), amsgrad_bound(sequences, measured.problem).value)
     measured = follow(x, step, hat_of_maximum)
     check(average(measured.terms, pi), weighted_bound(sequences, measured.problem).value)
+    plain = follow(x, step, lambda *_: np.ones(2))
+    for problem in (measured.problem, certain(measured)):
+        check(average(plain.terms, pi), amsgrad_bound(sequences, problem).l2)
+        check(average(plain.terms, pi), weighted_bound(sequences, problem).l2)
+
+
+@given(with_eps, st.sampled_from([1 / 8, 1 / 4, 0.4]))
+@settings(max_examples=60)
+def test_padam(case, power):
+    x = draw_setting(*case)
+    x = replace(x, eps=np.full(len(x.alpha), x.eps[0]))
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = state["x"] - x.alpha[t] * state["m"] / (state["largest"] ** power + x.eps[t])
+
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v, power=power)
+    measured = follow(x, step, lambda t, state, sigma: state["largest"] ** power + x.eps[t])
+    bound = amsgrad_bound(sequences, measured.problem)
+    pi = (1 - x.beta) * weights(x, x.beta, x.alpha)
+    check(average(measured.terms, pi), bound.value)
+    check(average(follow(x, step, lambda *_: np.ones(2)).terms, pi), bound.l2)
+
+
+@given(cases, st.floats(0.01, 3), st.booleans(), st.booleans())
+@settings(max_examples=120)
+def test_clipped_gradients(case, threshold, exact, known):
+    """C2 where the gradients are exact, C3 with their bias elsewhere, with and without the variance (W.3)."""
+    x = draw_setting(*case)
+    x = replace(x, outcomes=0 * x.outcomes) if exact else x
+
+    def step(t, state, g):
+        moments(x, t, state, g)
+        state["x"] = state["x"] - x.alpha[t] * state["m"] / (np.sqrt(state["v"]) + x.eps[t])
+
+    def hat(t, state, sigma):
+        return np.sqrt(hat_v(x, t, state, sigma)) + x.eps[t]
+
+    measured = follow(x, step, hat, threshold)
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v)
+    pi = (1 - x.beta) * weights(x, rho(x), x.alpha)
+    total = replace(measured.problem, gradient_bound=measured.problem.total_gradient_bound)
+    for problem in (measured.problem, total):
+        seen = average(measured.terms, pi)
+        if exact:
+            check(seen, full_batch_bound(sequences, problem, threshold=threshold).value)
+        else:
+            spread = replace(problem, variance=variances(x)) if known else problem
+            least = min(1.0, threshold / np.hypot(*measured.problem.gradient_sup))
+            for factor in (None, least):
+                check(seen, biased_bound(sequences, spread, threshold, least_factor=factor).value)
+
+
+@given(cases, st.floats(0.05, 1), st.floats(0, 0.9), st.floats(0.5, 0.9999))
+@settings(max_examples=100)
+def test_theorems_with_constants(case, eps, beta, theta):
+    """G, Z and S by `ga.bound`, whatever v_0 is; Defossez et al.'s with epsilon under the root."""
+    x = draw_setting(*case)
+    steps, L = len(x.alpha), x.function.smoothness
+    root = np.sqrt(1 - theta ** np.arange(1, steps + 1))
+
+    def run(alpha, beta, theta, divide, v_0, hat=lambda *_: np.ones(2)):
+        def step(t, state, g):
+            state["m"] = beta * state["m"] + (1 - beta) * g
+            state["v"] = theta * state["v"] + (1 - theta) * g**2
+            state["x"] = state["x"] - alpha[t] * state["m"] / divide(state["v"])
+
+        found = follow(replace(x, initial_v=v_0), step, hat)
+        return found.terms, replace(found.problem, variance=variances(x))
+
+    def asked(alpha, beta, theta, name, problem, **form):
+        return bound_algorithm(Algorithm(Method(alpha, beta, theta), **form), problem, steps, theorem=name)
+
+    slow = 0.9 * largest_averaging_rate(L, beta, 1 / eps)
+    terms, problem = run(np.full(steps, slow), beta, theta, lambda v: np.sqrt(v) + eps, x.initial_v)
+    found = asked(slow, beta, theta, "G", problem, eps=eps, initial_v=x.initial_v)
+    check(terms.mean(), found.expectation)
+    rate = eps / (2.1 * L)
+    for _ in range(3):  # G depends on the path, and 1 - theta on G
+        near = 1 - min(0.5, eps**2 / (16.1 * max(problem.gradient_sup) ** 2))
+        terms, problem = run(np.full(steps, rate), 0.0, near, lambda v: np.sqrt(v) + eps, x.initial_v)
+    found = asked(rate, 0, near, "Z", problem, eps=eps, initial_v=x.initial_v)
+    if found.is_valid:
+        check(terms.mean(), found.expectation)
+    terms, problem = run(
+        x.alpha, 0.0, 0.0, lambda v: np.sqrt(v) + 1e-300, x.initial_v,
+        lambda t, state, sigma: np.abs(x.function.gradient(state["x"])) + 1e-300,
+    )  # fmt: skip
+    found = Sign().bound(Algorithm(Method(lambda t: x.alpha[(int(t) - 1) % steps], 0, 0)), problem, steps)
+    check(average(terms, x.alpha), found.l1)
+    terms, problem = run(0.3 * root, beta, theta, lambda v: np.sqrt(v + eps**2), 0.0)
+    problem = replace(problem, epsilon=eps**2 / (1 - theta))
+    certain = replace(problem, gradient_bound=problem.gradient_sup)
+    if beta < theta and steps > beta / (1 - beta):
+        found = defossez_bound(0.3, beta, theta, certain, steps)
+        check(average(terms, 1 - beta ** np.arange(steps, 0, -1.0)), found.value)
 
 
 @given(with_eps)
@@ -273,7 +392,8 @@ def test_theorem_o(case):
         state["x"] = state["x"] - x.alpha[t] * state["m"]
 
     measured = follow(x, step, divide)
-    bound = delayed_bound(Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps), measured.problem)
+    sequences = Sequences.of(x.alpha, x.beta, x.theta, eps=x.eps, initial_v=x.initial_v)
+    bound = delayed_bound(sequences, measured.problem)
     check(average(measured.terms, (1 - x.beta) * weights(x, x.beta, x.alpha)), bound.value)
 
 

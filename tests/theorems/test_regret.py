@@ -47,6 +47,17 @@ def test_zeta():
     assert grows[1] ** 2 / grows[0] ** 2 == pytest.approx(weights[-1] / weights[99], rel=1e-6)
 
 
+def test_what_is_added_to_the_root_is_in_the_last_divisor():
+    alpha, problem = 0.5 / np.sqrt(T[:100]), Problem(1, [1.0] * 3, 3, 1, gradient_sup=1)
+    plain, added = (
+        amsgrad_regret(Sequences.of(alpha, 0.9, 0.999, eps=eps, initial_v=4.0), problem, 2.0)
+        for eps in (0.0, 0.5)
+    )
+    small = amsgrad_regret(Sequences.of(alpha, 0.9, 0.999), problem, 2.0)
+    start = 3 * 4 / (0.2 * alpha[-1])  # D^2/(2 (1 - beta) alpha_T) for each of three coordinates
+    assert (plain - small, added - small) == (pytest.approx(start), pytest.approx(1.5 * start))
+
+
 def test_what_fails_is_said():
     with pytest.raises(TheoremError, match="never rise"):
         amsgrad_regret(Sequences.of(np.array([0.1, 0.2]), 0.9, 0.999), THREE, 2.0)
@@ -54,6 +65,8 @@ def test_what_fails_is_said():
         amsgrad_regret(Sequences.of(0.1, 0.99, 0.9, steps=2), THREE, 2.0)
     with pytest.raises(TheoremError, match="constant beta"):
         amsgrad_regret(Sequences.of(0.1, np.array([0.9, 0.8]), 0.999), THREE, 2.0)
+    with pytest.raises(TheoremError, match="constant eps"):
+        amsgrad_regret(Sequences.of(0.1, 0.9, 0.999, eps=np.array([0.1, 0.2])), THREE, 2.0)
     with pytest.raises(TheoremError, match="gradient_sup"):
         amsgrad_regret(Sequences.of(0.1, 0.9, 0.999, steps=2), Problem(1, 1, 3, 1), 2.0)
 

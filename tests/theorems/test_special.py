@@ -178,6 +178,17 @@ class TestCertificates:
         assert found.l1 == close(0.0874341649025, rel=1e-9)
         assert found.expectation == close(math.sqrt(3) * found.l1**1.5)
 
+    def test_a_large_v_0_stands_in_the_divisor_of_big_batches(self):
+        problem = Problem(2, 1, 2, 1, gradient_sup=1, variance=0.01)
+        near = [
+            bound_algorithm(
+                replace(averaged(0.05, 0.2, 0, 0.999), initial_v=v_0), problem, 100, theorem="Z"
+            ).expectation
+            for v_0 in (0, 1, 4)
+        ]
+        assert near[0] == near[1]
+        assert near[2] == close(near[0] * (2 * math.sqrt(0.999) + 0.2) / (math.sqrt(0.999) + 0.2))
+
     def test_a_step_that_is_too_large_has_no_bound(self):
         found = bound_algorithm(averaged(1.0), Problem(2, 1, 1, 1, gradient_sup=1), 100, theorem="G")
         assert not found.is_valid

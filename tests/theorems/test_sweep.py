@@ -24,12 +24,38 @@ PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
         ("beta", [0.5, 0.5, 1.5], "0 <= beta_t < 1, got 1.5 at t = 3"),
         ("theta", [0.9, 0.0, 0.9], "theta_t > 0, got 0 at t = 2"),
         ("theta", [0.9, 0.9, 1.5], "theta_t < 1, got 1.5 at t = 3"),
+        ("theta", [-0.1, 0.9, 0.9], "theta_t > 0, got -0.1 at t = 1"),
+        ("eps", [0.1, 0.1, -0.1], "eps_t >= 0, got -0.1 at t = 3"),
+        ("momentum_weight", [1, -1, 1], "a_t >= 0, got -1 at t = 2"),
+        ("gradient_weight", [0, 1, -1], "b_t >= 0, got -1 at t = 3"),
+        ("decay", [-0.1, 0, 0], "nu_t >= 0, got -0.1 at t = 1"),
+        ("alpha", -0.1, "alpha_t >= 0, got -0.1 at t = 1"),
     ],
 )
 def test_what_is_no_hypothesis_is_refused_with_its_step(name, values, told):
-    given = {"alpha": 0.1, "beta": 0.5, "theta": 0.9} | {name: np.array(values)}
+    given = {"alpha": 0.1, "beta": 0.5, "theta": 0.9, "eps": 0.1} | {name: np.array(values)}
     with pytest.raises(TheoremError, match=told):
-        weighted_bound(Sequences.of(**given, eps=0.1), PROBLEM)
+        weighted_bound(Sequences.of(**given, steps=3), PROBLEM)
+
+
+@pytest.mark.parametrize("form", [{}, {"under_root": True}, {"running_maximum": True}])
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_theta_1_of_zero_wipes_v_0_out(beta, form):
+    """v_1 = g_1^2 whatever v_0 is: the steps are the same, and so is the bound on X_w."""
+    theta = np.concatenate([[0.0], np.full(49, 0.9)])
+    certain = Problem(1, 1, 1, 1, gradient_sup=1)
+    values = [
+        weighted_bound(Sequences.of(0.1, beta, theta, eps=1e-6, initial_v=v_0, **form), certain, s=0.4).value
+        for v_0 in (0, 1e-8, 1e6)
+    ]
+    assert values == pytest.approx(values[:1] * 3, rel=1e-12)
+
+
+def test_eps_that_falls_behind_by_a_trillionth_is_refused():
+    e = 0.1 * np.sqrt(0.9) ** np.arange(20) * (1 - 1e-12) ** np.arange(20)
+    with pytest.raises(TheoremError, match="fails at t = 2"):
+        weighted_bound(Sequences.of(0.1, 0.5, 0.9, eps=e), PROBLEM)
+    assert weighted_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.1 * np.sqrt(0.9) ** np.arange(20)), PROBLEM).value
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5])

@@ -10,7 +10,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method
 from generic_adam.methods.algorithm import HeavyBall, Nesterov
 from generic_adam.schedules import as_schedule
-from generic_adam.theorems.catalogue import THEOREMS
+from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
     COUPLED_DECAY,
@@ -91,13 +91,13 @@ def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
 @pytest.mark.parametrize(
     ("alpha", "statuses", "rate"),
     [
-        ("1/sqrt(t)", ["holds", "holds"], "T^(-1/2) log T"),
-        ("1/t", ["holds", "holds"], "(log T)^(-1)"),
-        ("1/t^0.25", ["holds", "holds"], "T^(-1/4)"),
-        ("1/t^0.75", ["holds", "holds"], "T^(-1/4)"),
-        ("1/t^2", ["holds", "fails"], None),
-        ("0.1", ["fails", "holds"], None),
-        ("0.99^t", ["holds", "fails"], None),
+        ("1/sqrt(t)", ["holds", "holds", "holds"], "T^(-1/2) log T"),
+        ("1/t", ["holds", "holds", "holds"], "(log T)^(-1)"),
+        ("1/t^0.25", ["holds", "holds", "holds"], "T^(-1/4)"),
+        ("1/t^0.75", ["holds", "holds", "holds"], "T^(-1/4)"),
+        ("1/t^2", ["holds", "fails", "holds"], None),
+        ("0.1", ["fails", "holds", "holds"], None),
+        ("0.99^t", ["holds", "fails", "holds"], None),
     ],
 )
 def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate):
@@ -105,6 +105,21 @@ def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate
     conditions, found = vanishing_steps(as_schedule(alpha))
     assert [str(one.status) for one in conditions] == statuses
     assert (None if found is None else str(found)) == rate
+
+
+@pytest.mark.parametrize("name", ["M", "O", "B", "S", "robbins_monro"])
+def test_a_rate_that_is_negative_late_is_not_certified(name):
+    """((t - 100000.5)^2 - 1)/t^p is below 0 at t = 100,000 and 100,001 alone."""
+    alpha = f"((t - 100000.5)^2 - 1)/t^{2.75 if name == 'robbins_monro' else 2.5}"
+    forms = {
+        "M": {"eps": 0.1, "running_maximum": True},
+        "O": {"eps": 0.1, "delayed": True},
+        "robbins_monro": {"preconditioned": False},
+    }
+    x = Algorithm(Method(alpha, 0, 0 if name in {"S", "robbins_monro"} else 0.999), **forms.get(name, {}))
+    found = theorem_named(name).examine(x, Assumptions(full_batch=True))
+    assert found.covers
+    assert found.verdict is not Verdict.CERTIFIED
 
 
 def test_of_a_callable_nothing_is_known():

@@ -149,6 +149,9 @@ class RunningMaximum(Theorem):
         conditions.append(as_condition(len(conditions) + 1, decide.bounded_below_one(x.method.beta)))
         steady = x.eps.is_constant or corrects_bias(x.eps, x.method.theta)
         never, whether = "eps_t never falls.", "Whether eps_t never falls is open."
+        if x.power.denominator != 2:
+            steady, never = x.eps.is_constant, "eps_t is constant."
+            whether = f"Below the power 1/2 it is proved for a constant eps, and eps_t = {x.eps}."
         conditions += [
             constant_theta(len(conditions) + 1, x),
             Condition(

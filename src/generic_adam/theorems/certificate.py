@@ -273,17 +273,14 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     worst = max(answers, key=lambda one: (bool(one.outside), math.inf if one.noise is None else one.noise))
     if not _proportional(parts):
         return replace(worst, outside=tuple(dict.fromkeys((*worst.outside, _JOINTLY))))
-    gaps = [one.gap for one in answers if one.gap is not None]  # inversely proportional to kappa
-    if worst.noise is None or worst.drift is None or len(gaps) < len(answers):
+    kappas = [collected(part.method.alpha / parts[0].method.alpha)(1) for part in parts]
+    spread = max(kappas) / min(kappas)
+    # With the shares of the slowest group: its gap and its decay are the largest, its drift lacks kappa twice.
+    slowest = answers[kappas.index(min(kappas))]
+    if worst.noise is None or slowest.noise is None or slowest.drift is None:
         return worst
-    spread = max(gaps) / min(gaps)
-    return replace(
-        worst,
-        noise=worst.noise * (1 + spread) ** 2 / (4 * spread),
-        gap=max(gaps),
-        drift=max(one.drift or 0.0 for one in answers) * spread,
-        floor=None,
-    )
+    noise = slowest.noise * (1 + spread) ** 2 / (4 * spread)
+    return replace(slowest, noise=noise, drift=slowest.drift * spread**2, floor=None)
 
 
 def _proportional(parts: Sequence[Certificate]) -> bool:

@@ -77,13 +77,21 @@ def never_active(problem: Problem, threshold: float, *, by_value: bool = False) 
 
 
 def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
-    """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound."""
+    """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound.
+
+    Clipping to a norm is a projection, so that the whole gradient varies no more than before; a coordinate that stood
+    still may vary with the others, so the whole variance stands for each.
+    """
     if not threshold > 0:
         raise TheoremError(f"clipping threshold is {threshold!r}, expected a positive number")
     if not isinstance(problem.gradient_bound, Sequence):
         second = min(problem.gradient_bound, threshold) ** 2 / problem.dimension
         return tuple(replace(part, second_moment=second) for part in problem.parts)
-    return tuple(replace(p, second_moment=min(p.second_moment, threshold**2)) for p in problem.parts)
+    spread = math.sqrt(sum(part.count * part.noise**2 for part in problem.parts))
+    return tuple(
+        replace(p, noise=min(p.gradient, spread), second_moment=min(p.second_moment, threshold**2))
+        for p in problem.parts
+    )
 
 
 def _without_noise(x: Sequences, block: Block, eps_before: Array) -> Terms:
@@ -161,10 +169,10 @@ class FullBatch(Theorem):
         """alpha_t -> 0 with an infinite sum, theta constant."""
         del assume
         conditions, rate = vanishing_steps(x.method.alpha)
-        conditions.append(constant_theta(3, x))
+        conditions.append(constant_theta(4, x))
         if x.method.beta != NOTHING:
             told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
-            conditions.append(Condition(4, Status.UNDECIDED, told))
+            conditions.append(Condition(5, Status.UNDECIDED, told))
         if x.eps != NOTHING and not x.eps.is_constant:
             conditions.append(as_condition(len(conditions) + 1, eps_in_step(x)))
         return self.finding(conditions, rate, needs=(EXACT,))

@@ -87,5 +87,5 @@ class Delayed(Theorem):
         return self.finding(conditions, rate)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem O after T steps."""
-        return delayed_bound(Sequences.of_algorithm(x, steps), problem).offer()
+        """Theorem O after T steps, eps beside the root: where it is a lower bound of the root, that is more."""
+        return delayed_bound(Sequences.of_algorithm(x, steps), problem, added=True).offer()

@@ -150,7 +150,8 @@ class RobbinsMonro(Theorem):
         squares = decide.sum_diverges(alpha * alpha, "alpha^2")
         turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
         finite = Decision(turned.get(squares.status, Status.UNDECIDED), squares.reason)
-        return self.finding([decide.sum_diverges(alpha, "alpha"), finite], vanishing_steps(alpha)[1])
+        asked = [decide.sum_diverges(alpha, "alpha"), finite, decide.not_negative(alpha, name="alpha_t")]
+        return self.finding(asked, vanishing_steps(alpha)[1])
 
 
 class Reddi2018(Theorem):

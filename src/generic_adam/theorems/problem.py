@@ -89,6 +89,18 @@ class Problem:
         return math.fsum(bound) if isinstance(bound, Sequence) else math.sqrt(self.dimension) * bound
 
     @property
+    def trivial_l1(self) -> float:
+        r"""What :math:`\|\nabla f\|_1` is at most with no theorem at all."""
+        certain = [part.count * part.gradient for part in self.sup_parts]
+        return min(self.gradient_sum_bound, math.fsum(certain) if certain else math.inf)
+
+    @property
+    def trivial_l2(self) -> float:
+        r"""What :math:`\|\nabla f\|_2^2` is at most with no theorem at all."""
+        certain = [part.count * part.gradient**2 for part in self.sup_parts]
+        return min(self.total_gradient_bound**2, math.fsum(certain) if certain else math.inf)
+
+    @property
     def coordinate_bound(self) -> float:
         r""":math:`\max_k G_k`; :math:`G` itself where there is one number for all."""
         return _largest(self.gradient_bound)

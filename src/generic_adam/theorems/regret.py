@@ -85,6 +85,7 @@ def amsgrad_regret(x: Sequences, problem: Problem, diameter: float) -> float:
       TheoremError: a hypothesis fails.
     """
     rates, last, beta, theta, q = 0.0, math.inf, 0.0, 0.0, 0.0
+    start = _last_divisors(x, problem)
     for block in x.blocks():
         beta, theta, q = _constant("beta", block.beta), _constant("theta", block.theta), float(block.q[0])
         if (np.diff(block.alpha, prepend=last) > 0).any():
@@ -95,7 +96,7 @@ def amsgrad_regret(x: Sequences, problem: Problem, diameter: float) -> float:
     if beta**2 >= theta:
         raise TheoremError(f"R-AMS: expected beta^2 < theta, got beta = {beta:g} and theta = {theta:g}")
     slope = (1 + beta) / (2 * math.sqrt(q * (1 - beta**2 / theta))) * rates
-    return _gradient_sum(problem) * (_start(diameter, beta, last) + slope)
+    return start * _start(diameter, beta, last) + _gradient_sum(problem) * slope
 
 
 def non_increasing_regret(x: Sequences, problem: Problem, diameter: float) -> float:
@@ -110,7 +111,7 @@ def non_increasing_regret(x: Sequences, problem: Problem, diameter: float) -> fl
     for block in x.blocks():
         beta, last = _constant("beta", block.beta), float(block.alpha[-1])
     slope = (1 + beta) / (1 - beta) * zeta_constant(x) * math.sqrt(x.steps)
-    return _gradient_sum(problem) * (_start(diameter, beta, last) + slope)
+    return _last_divisors(x, problem) * _start(diameter, beta, last) + _gradient_sum(problem) * slope
 
 
 def _start(diameter: float, beta: float, last_rate: float) -> float:
@@ -144,6 +145,15 @@ def _constant(name: str, values: Array) -> float:
 
 def _gradient_sum(problem: Problem) -> float:
     return sum(part.count * part.gradient for part in certain_parts(problem))
+
+
+def _last_divisors(x: Sequences, problem: Problem) -> float:
+    """What the sum over k of D_T is at most; eps has to be constant, so that D_t/alpha_t never falls."""
+    eps = {_constant("eps", block.eps) for block in x.blocks()}
+    if len(eps) > 1:
+        raise TheoremError("regret: expected a constant eps")
+    least = math.sqrt(x.initial_v)
+    return sum(part.count * (max(part.gradient, least) + max(eps)) for part in certain_parts(problem))
 
 
 class Regret(Theorem):

@@ -307,7 +307,7 @@ def log_growth(growth: Array, ratio: float, before: float = 0.0, length: int | N
 
 
 def rounding(steps: int, ratio: float = 1.0) -> float:
-    r"""Return how far, relatively, doubles may carry a bound from its exact value: about 40 T units in the last place.
+    r"""Return how far, relatively, doubles may carry a bound from its exact value: about 56 T units in the last place.
 
     Everything is a sum of products of non-negative numbers, so relative errors add up and never grow by
     cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for,
@@ -318,10 +318,11 @@ def rounding(steps: int, ratio: float = 1.0) -> float:
     :math:`\lambda_t`, within (T + 5)u of itself, and is within :math:`(1 + \log^+ r^{-1})` times that; the
     sum over the steps adds T u, and the divisor :math:`\Pi`, a sum of Q, 8 T u. Together
     :math:`(31 + \log^+ r^{-1}) T u`, and what does not grow with T is less than 400u while the shares leave a
-    fiftieth of the descent. The share of eps is a difference: it is rounded up by its own error instead.
+    fiftieth of the descent. The share of eps is a difference: it is rounded up by its own error instead, and
+    :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}` is believed to 16u a step.
 
     Args:
       steps: T.
       ratio: the least r of the logarithms.
     """
-    return ((40 + max(0.0, -math.log(ratio)) if ratio else 40) * steps + 400) * 2.0**-53
+    return ((56 + max(0.0, -math.log(ratio)) if ratio else 56) * steps + 400) * 2.0**-53

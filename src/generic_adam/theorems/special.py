@@ -27,7 +27,6 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Constant, Schedule, bias_correction, exact, sqrt
 from generic_adam.schedules.enclosure import collected
-from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
@@ -37,7 +36,6 @@ from generic_adam.theorems.theorem import (
     Finding,
     Offer,
     Theorem,
-    as_condition,
     vanishing_steps,
 )
 from generic_adam.theorems.verdicts import Condition, Rate, Status
@@ -118,7 +116,14 @@ class Averaged:
 
 
 def big_batch_bound(
-    alpha: float, theta: float, eps: float, problem: Problem, *, variance: float, steps: int
+    alpha: float,
+    theta: float,
+    eps: float,
+    problem: Problem,
+    *,
+    variance: float,
+    steps: int,
+    initial_v: float = 0.0,
 ) -> float:
     r"""Evaluate Theorem Z, if :math:`1-\theta \le \text{eps}^2/(16G^2)`, :math:`\alpha \le \text{eps}/(2L)`.
 
@@ -134,6 +139,7 @@ def big_batch_bound(
       problem: L, the gap and `gradient_sup`, of which G is the largest.
       variance: sigma^2/b, of a batch.
       steps: T.
+      initial_v: v_0, whose root stands for G in the divisor where it is larger.
 
     Raises:
       TheoremError: a hypothesis fails.
@@ -145,7 +151,7 @@ def big_batch_bound(
     if not (1 - theta <= largest_q and alpha <= largest_rate):
         told = f"1 - theta = {1 - theta:g} <= {largest_q:g} and alpha = {alpha:g} <= {largest_rate:g}"
         raise TheoremError(f"expected {told}")
-    largest = math.sqrt(theta) * G + eps
+    largest = math.sqrt(theta * max(G**2, initial_v)) + eps
     return 2 * largest * problem.gap / (alpha * steps) + largest / eps * variance
 
 
@@ -257,13 +263,12 @@ class BigBatch(Theorem):
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """As allowed; no momentum, constants, an eps beside the root, and L and G are needed."""
-        method, G = x.method, assume.gradient_norm
+        method = x.method
         steady = all(one.is_constant for one in (method.alpha, method.theta, x.eps))
         inside = steady and x.eps(1) > 0 and method.theta(1) > 0 and not x.eps_under_root
         said = {
             "it is about RMSProp, without momentum": method.beta != NOTHING,
             "it is about constant alpha, theta and eps > 0 beside the root": not inside,
-            "v_0 exceeds the squared bound on the gradients": G is not None and x.initial_v > G**2,
         }
         return (*super().outside(x, assume), *phrases(said | _asserted(x, assume)))
 
@@ -285,7 +290,8 @@ class BigBatch(Theorem):
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem Z after T steps, tau uniform."""
         given = (x.method.alpha(1), x.method.theta(1), x.eps(1))
-        return _offered(big_batch_bound(*given, problem, variance=_variance(problem), steps=steps), problem)
+        known = {"variance": _variance(problem), "steps": steps, "initial_v": x.initial_v}
+        return _offered(big_batch_bound(*given, problem, **known), problem)
 
 
 class Sign(Theorem):
@@ -305,9 +311,8 @@ class Sign(Theorem):
         return (*super().outside(x, assume), *phrases(other))
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """alpha_t >= 0 with alpha_t -> 0 and an infinite sum, and exact gradients."""
+        """alpha_t >= 0, alpha_t -> 0 with an infinite sum, and exact gradients."""
         conditions, rate = vanishing_steps(x.method.alpha)
-        conditions.append(as_condition(3, decide.not_negative(x.method.alpha, name="alpha_t")))
         conditions.append(_exact(4, assume, "2 |sigma|_1"))
         return self.finding(conditions, rate, needs=(EXACT,) if assume.full_batch else ())
 
@@ -315,6 +320,8 @@ class Sign(Theorem):
         """Theorem S after T steps, tau drawn in proportion to alpha_t."""
         rates = squares = 0.0
         for block in Sequences.of_algorithm(x, steps).blocks():
+            if block.alpha.min() < 0:
+                raise TheoremError(f"expected alpha_t >= 0, got {block.alpha.min():g}")
             rates, squares = rates + block.total(block.alpha), squares + block.total(block.alpha**2)
         if rates <= 0:
             raise TheoremError("every learning rate up to the horizon is 0")

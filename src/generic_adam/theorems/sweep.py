@@ -40,10 +40,8 @@ from generic_adam.theorems.sequences import (
 KEPT = 1 << 20
 """The number of steps up to which the blocks are kept for a second look."""
 
-# How far rounding may carry a value past the bounds of a hypothesis.
-_ROUNDING = 1e-12
-# What e_t's share of growth, a difference, may have lost to rounding: it is made larger by that much.
-_LOST = 2.0**-49
+# How far rounding may carry e_t's share of growth, a difference: past its bounds, and below what it is.
+_ROUNDING = 2.0**-49
 # Every term is >= 0: one that a double cannot hold, 1/q_t where 1 - theta_t underflows, makes the sum infinite.
 _beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
@@ -171,7 +169,7 @@ def _share(x: Sequences, block: Block, before: Array) -> Array:
         bound = "" if x.under_root else f" <= 2 {root}e_(t-1)"
         at = block.start + int(np.argmin(inside))
         raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
-    return np.maximum(share, 0.0) + _LOST
+    return np.maximum(share, 0.0) + _ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +304,9 @@ class Sweep:
             )
         # Where e_t falls behind, the smallest stands for the first in the logarithm.
         eps = self.smallest_eps if eps_falls else self.first_eps
-        self._start = self.x.initial_v + eps ** (1 / self.x.power) / (self.first_theta or 1.0)
+        # theta_1 = 0 wipes v_0 out: W starts at t = 2, from v_1 >= 0.
+        kept = (self.x.initial_v, 1 / self.first_theta) if self.first_theta else (0.0, 1.0)
+        self._start = kept[0] + eps ** (1 / self.x.power) * kept[1]
 
     def _states(self, block: Block, carry: _Carry) -> tuple[Terms, Array, Array]:
         """Return the terms, R and M of a block."""
@@ -436,25 +436,26 @@ def _growth(block: Block) -> Array:
 
 
 def _check_range(block: Block) -> None:
-    """What every theorem with weights asks of the steps: alpha_t >= 0, beta_t in [0, 1), theta_t in (0, 1).
+    """What every theorem with weights asks of the steps: beta_t in [0, 1), theta_t in (0, 1), nothing negative.
 
     theta_1 = 0 may be: the first step inherits nothing.
 
     Raises:
       TheoremError: a value is outside, with its step.
     """
-    theta = block.theta
-    if block.start == 1 and theta[0] == 0 and (len(theta) > 1 or block.stop == 2):
-        theta = theta[1:]
+    above = np.broadcast_to(block.theta > 0, block.length).copy()
+    above[0] |= block.start == 1 and block.theta[0] == 0
     for claim, values, inside in (
         ("alpha_t >= 0", block.alpha, block.alpha >= 0),
         ("0 <= beta_t < 1", block.beta, (block.beta >= 0) & (block.beta < 1)),
-        ("theta_t > 0", theta, theta > 0),
+        ("theta_t > 0", block.theta, above),
         ("theta_t < 1", block.theta, block.q > 0),
+        ("eps_t >= 0", block.eps, block.eps >= 0),
+        ("a_t >= 0", block.momentum_weight, block.momentum_weight >= 0),
+        ("b_t >= 0", block.gradient_weight, block.gradient_weight >= 0),
+        ("nu_t >= 0", block.decay, block.decay >= 0),
     ):
         if not inside.all():
             at = int(np.argmin(inside))
-            late = block.stop - len(inside) if len(inside) > 1 else max(block.start, 2)
-            raise TheoremError(
-                f"expected {claim}, got {values[min(at, len(values) - 1)]:g} at t = {late + at}"
-            )
+            found = values[min(at, len(values) - 1)]
+            raise TheoremError(f"expected {claim}, got {found:g} at t = {block.start + at}")

@@ -292,7 +292,7 @@ def as_condition(number: int, answer: Decision | Condition) -> Condition:
 
 
 def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
-    """alpha_t -> 0 with an infinite sum; the rate is max(1, sum alpha_t^2) / sum alpha_t."""
+    """alpha_t >= 0, alpha_t -> 0 with an infinite sum; the rate is max(1, sum alpha_t^2) / sum alpha_t."""
     growth = two_sided(alpha)
     if growth is None:
         return [Condition(1, Status.UNDECIDED, "The order of alpha_t is not known.")], None
@@ -305,4 +305,5 @@ def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
     rate = None
     if squares is not None and divisor is not None and falls.holds:
         rate = rate_of(CONSTANT.largest(squares) * divisor)
-    return [as_condition(1, falls), as_condition(2, diverges)], rate
+    never_negative = decide.not_negative(alpha, name="alpha_t")
+    return [as_condition(1, falls), as_condition(2, diverges), as_condition(3, never_negative)], rate

@@ -298,10 +298,6 @@ def concluded(
             raise TheoremError(f"{name} is {given!r}, expected a number between 0 and 1")
     has = (sweep.has_noise, sweep.has_share, further is not None)
     fixed = [given if there else 0.0 for given, there in zip((s, zeta, phi), has, strict=True)]
-    trivial_l1, trivial_l2 = problem.gradient_sum_bound, problem.total_gradient_bound**2
-    if problem.sup_parts:
-        trivial_l1 = min(trivial_l1, sum(part.count * part.gradient for part in problem.sup_parts))
-        trivial_l2 = min(trivial_l2, sum(part.count * part.gradient**2 for part in problem.sup_parts))
 
     def best(done: Sweep, totals: Sequence[float]) -> list[float]:
         first, second, lengths, growth = totals
@@ -331,8 +327,8 @@ def concluded(
             phi=phi,
             s1=norms.s1,
             s2=norms.s2,
-            trivial_l1=trivial_l1,
-            trivial_l2=trivial_l2,
+            trivial_l1=problem.trivial_l1,
+            trivial_l2=problem.trivial_l2,
             rounding=sweep.rounding(parts),
         )
 
