@@ -135,7 +135,7 @@ def test_pairs_configurations_and_wrong_things():
     configuration = {"optimizer": optimizer, "lr_scheduler": scheduler}
     assert ga.certify(configuration, steps_per_scheduler_step=5) == direct
     for wrong in (3, "adam", None, [], {}, object()):
-        with pytest.raises(ValueError, match=r"cannot read a|no recipe is called") as caught:
+        with pytest.raises(ValueError, match=r"cannot read a|no method or recipe is called") as caught:
             ga.certify(wrong)
         assert "\n" not in str(caught.value)
     with pytest.raises(TypeError, match="unexpected keyword argument 'horizn'"):

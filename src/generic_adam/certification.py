@@ -7,7 +7,7 @@ from typing import Any
 
 from generic_adam.adapters import read as read_optimizer
 from generic_adam.methods import Algorithm, Method
-from generic_adam.methods.recipes import recipe
+from generic_adam.methods.recipes import named
 from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.theorems.advice import Advice, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
@@ -20,15 +20,15 @@ def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
     """The Algorithm that is meant.
 
     Args:
-        subject: a Method, an Algorithm, the name of a recipe, a torch optimizer (with its scheduler next), a
-            pair of both, transformers' TrainingArguments or a Lightning configuration.
+        subject: a Method, an Algorithm, the name of a method or a recipe, a torch optimizer (with its scheduler
+            next), a pair of both, transformers' TrainingArguments or a Lightning configuration.
         scheduler: the learning-rate scheduler of a torch optimizer.
         **options: what the adapters take: steps_per_scheduler_step, steps.
 
     Raises:
         GenericAdamError: it cannot be read.
     """
-    subject = recipe(subject).algorithm if isinstance(subject, str) else subject
+    subject = named(subject) if isinstance(subject, str) else subject
     return read_optimizer(subject, scheduler, **options)
 
 

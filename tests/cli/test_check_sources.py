@@ -1,10 +1,12 @@
 """`generic-adam check --from` and `--recipe`: exit codes that guard a pipeline, one line for bad input."""
 
 import json
+import math
 import sys
 
 import pytest
 
+import generic_adam as ga
 from generic_adam.cli import main
 
 SCRIPT = """
@@ -125,6 +127,9 @@ def test_recipes_come_with_their_horizon(capsys):
         (["adam", "--every", "3"], "goes with --from"),
         (["--from", "guarded_script:plain", "--every", "0"], "--every: expected"),
         (["--recipe", "t6"], "no recipe is called 't6'; expected one of transformer"),
+        (["nanogpt", "--lr", "0.1"], "nanogpt stands alone"),
+        (["nanogpt", "--recipe", "bert"], "nanogpt stands alone"),
+        (["nanogtp"], "no method or recipe is called 'nanogtp'; did you mean 'nanogpt'?"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments, message, project, capsys):
@@ -133,6 +138,38 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, project, capsys):
     assert out == ""
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_name_is_a_method_or_a_recipe_as_in_the_library(capsys):
+    for name in ("nanogpt", "adamw"):
+        assert json.loads(check(capsys, name, "--json")[1]) == ga.certify(name).to_dict()
+    assert check(capsys, "T5", "--json")[1] == check(capsys, "--recipe", "t5", "--json")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("adam --eps 1e-8 --lr 0.01", ga.methods.adamw(lr=0.01, eps=1e-8, weight_decay=0)),
+        ("adam --weight-decay 0.1", ga.methods.adamw(weight_decay=0.1)),
+        ("--lr 1e-3", ga.methods.adamw(weight_decay=0)),
+    ],
+)
+def test_adam_with_what_torchs_has_is_torchs(arguments, expected, capsys):
+    assert json.loads(check(capsys, *arguments.split(), "--json")[1])["algorithm"] == expected.to_dict()
+
+
+@pytest.mark.parametrize("name", ["amsgrad", "nadam", "certified_adam", "adaema"])
+def test_decoupled_decay_is_proportional_to_the_rate_before_its_correction(name, capsys):
+    out = check(capsys, name, "--lr", "0.01", "--weight-decay", "0.1", "--json")[1]
+    decay = ga.parse(json.loads(out)["algorithm"]["decay"])
+    falls = 1 / math.sqrt(7) if name == "adaema" else 1.0
+    assert decay(7) == pytest.approx(0.001 * falls, rel=1e-12)
+
+
+def test_the_papers_adam_keeps_its_form_without_the_correction(capsys):
+    out = check(capsys, "adam", "--no-bias-correction", "--eps", "1e-8", "--json")[1]
+    told = json.loads(out)["algorithm"]
+    assert (told["alpha"], told["eps"], told["initial_v"]) == ("0.001", "1e-08", 0.0)
 
 
 def test_bound_takes_a_recipe_and_gives_none_where_no_theorem_covers(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -97,6 +98,20 @@ def test_check_answers_for_the_run_first_in_at_most_ten_lines(subject, on_a_term
         lines = [line for line in on_a_terminal(width, "check", *subject.split()) if line]
         assert len(lines) <= 10
         assert lines[1].startswith("  for ever: " if subject == "adam" else "  for your ")
+
+
+def test_a_file_is_answered_in_at_most_ten_lines_too(tmp_path, on_a_terminal):
+    warm = {"warmup_min_lr": 0, "warmup_max_lr": 3e-4, "warmup_num_steps": 500, "total_num_steps": 5000}
+    params = {"lr": 3e-4, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1}
+    file = tmp_path / "deepspeed.json"
+    data = {"optimizer": {"type": "AdamW", "params": params}, "gradient_clipping": 1.0, "zero": {"stage": 2}}
+    file.write_text(json.dumps(data | {"scheduler": {"type": "WarmupDecayLR", "params": warm}}))
+    for width in WIDTHS:
+        lines = [line for line in on_a_terminal(width, "check", "--config", str(file)) if line]
+        assert len(lines) <= 10
+        whole = " ".join(" ".join(lines).split())
+        assert "11 keys of the file were read" in whole or "optimizer.params.betas" in whole
+        assert "add --gradient-norm 1 --weights-bound X" in whole
 
 
 def test_explain_says_no_sentence_twice(on_a_terminal):

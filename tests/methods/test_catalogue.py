@@ -17,12 +17,10 @@ from generic_adam.methods import (
     entries,
     nosadam,
     nosadam_hh,
-    palm,
     polynomial_weights,
     power_family,
     rmsprop,
     rmsprop_mukkamala_hein,
-    t5,
 )
 
 TIMES = (1, 2, 3, 10, 999, 1000, 1001, 9_999, 10_000, 10_001, 100_000)
@@ -106,8 +104,6 @@ FORMULAS = [
         lambda t: 0.9,
         theta_of_weights(lambda i: i**-0.3),
     ),
-    (palm(), lambda t: 0.01 if t < 10_000 else 1 / math.sqrt(t), lambda t: 0.9, lambda t: 1 - t**-0.8),
-    (t5(), lambda t: 1 / math.sqrt(max(t, 10_000)), lambda t: 0.0, lambda t: 1 - t**-0.8),
 ]
 
 
@@ -162,8 +158,6 @@ def test_correction_uses_exact_products_for_scheduled_parameters():
         (lambda: power_family(K=0), r"^K: expected a number >= 1, got 0$"),
         (lambda: rmsprop_mukkamala_hein(c=1.5), r"^c: expected a number > 0 and <= 1, got 1.5$"),
         (lambda: nosadam(weights="t - 5"), r"^theta: weights must be positive"),
-        (lambda: t5(hold=0), r"^hold: expected a number >= 1, got 0$"),
-        (lambda: palm(hold=1.5), r"^hold: expected a whole number >= 1, got 1.5$"),
     ],
 )
 def test_bad_arguments_are_named(build, message):

@@ -39,8 +39,8 @@ def test_build_takes_the_arguments_of_the_function():
         (lambda: methods.build("qqq"), r"^no method is called 'qqq'; expected one of adam, certified_adam, "),
         (lambda: methods.build("adam", bta=0.9), r"^adam has no argument 'bta'; did you mean 'beta'\?$"),
         (
-            lambda: methods.build("t5", weight_decay=1),
-            r"^t5 has no argument 'weight_decay'; expected one of hold, r$",
+            lambda: methods.build("rmsprop", weight_decay=1),
+            r"^rmsprop has no argument 'weight_decay'; expected one of lr, theta$",
         ),
     ],
 )

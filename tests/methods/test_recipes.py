@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from generic_adam.methods import MethodError
-from generic_adam.methods.recipes import RECIPES, Evidence, recipe, recipe_names
+from generic_adam import methods
+from generic_adam.methods import Algorithm, MethodError
+from generic_adam.methods.recipes import RECIPES, Evidence, named, recipe, recipe_names
 from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import examine_method
 
@@ -177,3 +178,18 @@ def test_names_are_forgiving_and_errors_helpful():
         recipe("nanogtp")
     with pytest.raises(MethodError, match="expected one of transformer, bert"):
         recipe("zzz")
+
+
+def test_a_name_means_one_thing():
+    assert not set(recipe_names()) & set(methods.names())
+    for name in recipe_names():
+        assert named(name.upper()) == recipe(name).algorithm
+    for name in methods.names():
+        built = methods.build(name)
+        assert named(name) == (built if isinstance(built, Algorithm) else Algorithm(built, label=name))
+    with pytest.raises(
+        MethodError, match=r"^no method or recipe is called 'nanogtp'; did you mean 'nanogpt'\?$"
+    ):
+        named("nanogtp")
+    with pytest.raises(MethodError, match=r"^radam is not in the catalogue"):
+        named("radam")

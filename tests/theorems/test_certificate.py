@@ -8,6 +8,7 @@ import pytest
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
+from generic_adam.methods.recipes import recipe
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
@@ -35,7 +36,7 @@ EPS = {"initial_v": 0, "eps": 1e-8}
         (methods.adaema(), "not certified", "W", None),
         (Algorithm(methods.adaema(), **EPS), "certified", "E", "T^(-1/2) log T"),
         (Algorithm(methods.certified_adam(), **EPS), "certified", "E", "T^(-1/2) log T"),
-        (Algorithm(methods.t5(), initial_v=0, eps=1e-15), "certified", "E", "T^(-2/5)"),
+        (Algorithm(recipe("t5").algorithm.method, initial_v=0, eps=1e-15), "certified", "E", "T^(-2/5)"),
         (methods.adagrad_torch(), "certified", "E", "T^(-1/2) log T"),
         (methods.adamw(weight_decay=0), "not certified", "E", None),
         (methods.adamw(theta=0.3, weight_decay=0), "not certified", "E", None),
@@ -94,7 +95,7 @@ def test_clipped_adopt_is_biased_and_open():
 def test_torch_s_adam_has_its_floor_and_a_second_moment_that_slows_down_has_none():
     reading = certify_algorithm(methods.adamw(weight_decay=0), 100_000).horizon
     assert 0.239649476013 < reading.floor < 0.239649476013 * 1.005  # Theorem E's, 0.4 percent above W's
-    t5 = certify_algorithm(Algorithm(methods.t5(), initial_v=0, eps=1e-15), 1000)
+    t5 = certify_algorithm(Algorithm(recipe("t5").algorithm.method, initial_v=0, eps=1e-15), 1000)
     assert (t5.verdict, t5.horizon.floor) == ("certified", None)
 
 

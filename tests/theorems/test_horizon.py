@@ -9,6 +9,7 @@ import pytest
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method
+from generic_adam.methods.recipes import recipe
 from generic_adam.schedules.budget import Budget
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.bounds import bound_algorithm
@@ -32,8 +33,8 @@ from generic_adam.theorems.zou2019_bound import bound
     ("algorithm", "steps", "noise", "letter"),
     [
         (methods.adamw(weight_decay=0), 100_000, 0.336225, "E"),
-        (Algorithm(methods.t5(), initial_v=0, eps=1e-15), 524_288, 0.134497, "E"),
-        (Algorithm(methods.palm(), initial_v=0, eps=1e-15), 255_000, 0.417836, "E"),
+        (Algorithm(recipe("t5").algorithm.method, initial_v=0, eps=1e-15), 524_288, 0.134497, "E"),
+        (Algorithm(recipe("palm").algorithm.method, initial_v=0, eps=1e-15), 255_000, 0.417836, "E"),
         (Algorithm(methods.rmsprop(theta=0.99), initial_v=0, eps=1e-8), 100_000, 0.41122, "E"),
     ],
 )

@@ -26,7 +26,6 @@ from generic_adam.methods import (
     nadam,
     rmsprop_torch,
     sgd,
-    t5,
 )
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, minimum, sqrt, t, tree
 
@@ -190,7 +189,7 @@ def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: t
     """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments."""
     shapes = s.get("params")
     return Algorithm(
-        Method(rate, 0, t5(r=-s.number(exponent, -0.8)).theta),
+        Method(rate, 0, 1 - t ** as_schedule(s.number(exponent, -0.8))),
         initial_v=0,
         clipping=Clipping(s.number(clip, 1.0), "update"),
         factored=shapes is None or any(parameter.dim() > 1 for parameter in shapes),

@@ -60,7 +60,7 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
         )
         if one.after is not None:
             say(f"   {one.after.statement}")
-        say_lines(sequences(one.method, 3))
+        say_lines(sequences(one.algorithm, 3))
     if found and found[0].before is not None:
         say("")
         _print_prices(found[0].before, found)
@@ -75,8 +75,9 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
             rows.append((str(number), *_numbers(one.after), *rates, f"{100 * one.price.kept:.3g}%"))
     headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
     print_table(headings, rows, title=f"Over your {before.steps:,} steps", right=headings[1:])
+    from_zero = " (from 0: yours is 0)" if any("from 0" in row for row in rows) else ""
     say(
-        "lr: the learning rate over yours there; summed: what is left of the summed step size. "
+        f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size. "
         "Where weights decay, they are taken to stay within 1."
     )
 

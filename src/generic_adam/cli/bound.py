@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.cli.check import grant
 from generic_adam.cli.subject import AsJson, Subject, Theorem, with_subject
 from generic_adam.cli.tables import print_json, print_table, say, say_lines, sequences, side_by_side
 from generic_adam.errors import TheoremError
@@ -60,6 +61,7 @@ def bound(
         if given.clipping is not None and x.clipping is None:
             say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
         _print(x, problem, result, since)
+        say_lines(f"  {one}" for one in grant(x, subject.assume) if not result.is_valid)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
@@ -83,7 +85,7 @@ def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | Non
         "|x_t|_inf <= X": problem.box,
     }
     known = [f"{name} = {number:g}" for name, number in constants.items() if number is not None]
-    say_lines((*side_by_side(known), *sequences(x.method)))
+    say_lines((*side_by_side(known), *sequences(x)))
     if result.others:
         others = ", ".join(f"{name} {number:.6g}" for name, number in result.others)
         say(f"  other theorems: {others}")

@@ -12,7 +12,9 @@ from generic_adam.cli.tables import answer, hung, make_console, print_json, say,
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
+    from generic_adam.methods import Algorithm
     from generic_adam.theorems.certificate import Certificate
+    from generic_adam.theorems.theorem import Assumptions
 
 EXIT_CODES = {"certified": 0, "not certified": 1, "undecided": 3}
 _LONGEST = 10  # lines of an answer
@@ -60,9 +62,10 @@ def verdict_lines(certificate: "Certificate") -> dict[str, list[Text]]:
 def print_answer(certificate: "Certificate", subject: Subject | None = None, *, explain: bool) -> None:
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
     console = make_console()
-    lines = verdict_lines(certificate) | {"sequences": sequences(certificate.method, full=explain)}
-    read = [f"read from the file: {', '.join(subject.used)}"] if subject is not None and subject.used else []
-    lines["read"] = [Text(f"  {one}") for one in (*read, *certificate.algorithm.notes)]
+    x, used = certificate.algorithm, () if subject is None else subject.used
+    lines = verdict_lines(certificate) | {"sequences": sequences(x, full=explain)}
+    read = [f"read from the file: {', '.join(used)}"] if used else []
+    lines["read"] = [Text(f"  {one}") for one in (*read, *x.notes)]
     steps = [] if subject is None else _next_steps(certificate, subject, console.width)
     lines["next"] = [Text(f"  {one}") for one in steps]
     if explain:
@@ -70,9 +73,12 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
         _print_argument(certificate)
         say_lines(lines["next"])
         return
-    for spare in ("sequences", "numbers"):  # what a narrow terminal goes without
+    # What a narrow terminal goes without, the first of them first.
+    keys = Text(f"  {len(used)} keys of the file were read (--explain says which)")
+    shorter = {"sequences": [], "numbers": [], "read": [keys] if used else []}
+    for name, spare in shorter.items():
         if sum(len(hung(line, console)) for block in lines.values() for line in block) > _LONGEST:
-            lines[spare] = []
+            lines[name] = spare
     say_lines(line for block in lines.values() for line in block)
 
 
@@ -84,21 +90,34 @@ def _print_argument(certificate: "Certificate") -> None:
         say("")
         if certificate.parts:
             say(f"{part.algorithm.label}: {part.verdict}", style="bold")
-            say_lines(sequences(part.method, full=True))
+            say_lines(sequences(part.algorithm, full=True))
         say_lines(part.argument())
 
 
 def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Iterator[str]:
     """What to grant, where that may decide, and the command that says what to change."""
-    reading, clip = certificate.horizon, certificate.algorithm.clipping
-    in_the_way = certificate.deciding is None or (reading is not None and reading.outside)
-    if in_the_way and clip is not None and clip.kind == "norm":
-        yield f"if clipping never acts: add --gradient-norm {clip.threshold:g}"
-    elif reading is not None and reading.decay is None:
-        yield "if the weights stay within some X: add --weights-bound X"
+    reading = certificate.horizon
+    clipped = certificate.deciding is None or (reading is not None and bool(reading.outside))
+    decays = reading is not None and reading.decay is None
+    yield from grant(certificate.algorithm, subject.assume, clipped=clipped, decays=decays)
+    if reading is None:
+        yield "for your number of steps: add --steps T"
     if str(certificate.verdict) != "certified":
         command = f"next: generic-adam advise {subject.written}"
         yield command if len(command) + 2 <= width else "next: generic-adam advise, with the same options"
+
+
+def grant(
+    x: "Algorithm", assume: "Assumptions", *, clipped: bool = True, decays: bool = True
+) -> Iterator[str]:
+    """What may be granted where clipping or decay stands in the way, in one line."""
+    clip, asked = x.clipping, dict[str, str]()
+    if clipped and clip is not None and clip.kind == "norm" and assume.gradient_norm is None:
+        asked[f"--gradient-norm {clip.threshold:g}"] = "clipping never acts"
+    if decays and str(x.decay) != "0" and assume.weights_bound is None:
+        asked["--weights-bound X"] = "the weights stay within some X"
+    if asked:
+        yield f"if {' and '.join(asked.values())}: add {' '.join(asked)}"
 
 
 def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:

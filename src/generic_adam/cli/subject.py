@@ -1,7 +1,8 @@
-"""What a command is about: a method by name, its sequences, what people have in hand, a recipe or code.
+"""What a command is about: what people have in hand, a method or a recipe by name, sequences, a file or code.
 
 ``check``, ``bound`` and ``advise`` share these options; :func:`with_subject` adds them to a command, which
-receives an `Algorithm` and what is taken for granted.
+receives an `Algorithm` and what is taken for granted. Options are declared as rows; :func:`declared` makes of
+them what typer reads.
 """
 
 import functools
@@ -38,6 +39,10 @@ def recipe_names() -> list[str]:
     return list(recipes.recipe_names())
 
 
+def _all_names() -> list[str]:
+    return [*method_names(), *recipe_names()]
+
+
 def theorem_names() -> list[str]:
     """The names of the theorems and of what is only cited, for the shell's completion."""
     from generic_adam.theorems.catalogue import REPORTED, THEOREMS
@@ -55,31 +60,35 @@ Theorem = Annotated[
 ]
 
 
-def _options(panel: str, rows: Mapping[str, tuple[Any, str, str]]) -> dict[str, Any]:
-    """Options as typer reads them, from rows of type, flags with what they take, and help; bool is a flag."""
-    found: dict[str, Any] = {}
-    for name, (kind, spelled, text) in rows.items():
-        flags = [word for word in spelled.split() if word.startswith("--")]
-        metavar = None if kind is bool else spelled.removeprefix(" ".join(flags)).strip() or "VALUE"
-        complete = _COMPLETIONS.get(name)
-        given = typer.Option(
-            *flags, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=complete
-        )
-        found[name] = Annotated[kind | None, given]
-    return found
+Rows = Mapping[str, tuple[Any, str, str]]
+"""Options by the name of their argument: type (bool is a flag), flags with what they take, and help."""
 
-
-_COMPLETIONS = {"recipe": recipe_names, "decay": lambda: list(_SHAPES)}
-_NAME = typer.Argument(
-    metavar="METHOD",
-    help="A name of the catalogue (see `generic-adam methods`).",
-    autocompletion=method_names,
-)
-# Arguments of the catalogue's functions, by their names there.
-_CATALOGUE = {
+_IN_HAND: Rows = {
+    "lr": (str, "--lr", "The (peak) learning rate, a number or a text."),
+    "betas": (str, "--betas B1,B2", "Both at once: 0.9,0.999."),
+    "eps": (float, "--eps", "What is added to the root (1e-8 where the options are torch's)."),
+    "weight_decay": (float, "--weight-decay", "Decoupled weight decay."),
+    "clip": (float, "--clip", "Gradients are clipped to this norm."),
+    "warmup": (float, "--warmup STEPS", "Steps of linear warm-up."),
+    "decay": (str, "--decay", f"How it falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's."),
+    "min_lr": (float, "--min-lr", "Where it ends."),
+    "horizon": (float, "--steps --horizon T", "The number of steps of the run."),
+    "factored": (bool, "--factored", "Second moments are factored."),
+}
+_SOURCES: Rows = {
+    "recipe": (str, "--recipe NAME", "A published recipe (see `generic-adam recipes`)."),
+    "reference": (
+        str,
+        "--from CODE",
+        "MODULE:FUNCTION or FILE.py:FUNCTION that returns optimizer, scheduler.",
+    ),
+    "config": (str, "--config FILE", "A training configuration, or its optimizer block: JSON, YAML or TOML."),
+    "every": (int, "--every N", "With --from: scheduler.step() is called every N optimizer steps."),
+}
+# Arguments of the catalogue's functions, by their names there; --lr is one of them too.
+_CATALOGUE: Rows = {
     "beta": (str, "--beta --beta1", "The momentum parameter, a number or a text."),
     "theta": (str, "--theta --beta2", 'The second-moment parameter: 0.999 or "1 - 1/max(t, 2)".'),
-    "lr": (str, "--lr", "The (peak) learning rate, a number or a text."),
     "r": (str, "--r", "The exponent of 1 - theta_t, or of the weights."),
     "s": (str, "--s", "The exponent of the learning rate."),
     "c": (str, "--c", "The numerator of 1 - theta_t."),
@@ -89,39 +98,55 @@ _CATALOGUE = {
     "momentum": (str, "--momentum", "Heavy-ball momentum of RMSprop or SGD."),
     "bias_correction": (bool, "--no-bias-correction", "Adam without its bias correction."),
 }
-_ALPHA = {"alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')}
-_FALLS = f"How the rate falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's."
-_IN_HAND = {
-    "betas": (str, "--betas B1,B2", "Both at once: 0.9,0.999."),
-    "eps": (float, "--eps", "What is added to the root (1e-8 where the options are torch's)."),
-    "weight_decay": (float, "--weight-decay", "Decoupled weight decay."),
-    "clip": (float, "--clip", "Gradients are clipped to this norm."),
-    "factored": (bool, "--factored", "Second moments are factored."),
-    "warmup": (float, "--warmup STEPS", "Steps of linear warm-up."),
-    "decay": (str, "--decay", _FALLS),
-    "min_lr": (float, "--min-lr", "Where it ends."),
-    "horizon": (float, "--steps --horizon T", "The number of steps of the run."),
-}
-_SOURCES = {
-    "recipe": (str, "--recipe NAME", "A published recipe (see `generic-adam recipes`)."),
-    "reference": (str, "--from CODE", "MODULE:FUNCTION that returns an optimizer, or that and a scheduler."),
-    "config": (str, "--config FILE", "DeepSpeed's, Trainer's, or an optimizer block, in JSON or YAML."),
-    "every": (int, "--every N", "With --from: scheduler.step() is called every N optimizer steps."),
-}
-_ASSUMPTIONS = {
+_SEQUENCES: Rows = {
+    "alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')
+} | _CATALOGUE
+_ASSUMPTIONS: Rows = {
     "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
     "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
     "full_batch": (bool, "--full-batch", "Every gradient is exact."),
     "smoothness": (float, "--smoothness-bound L", "The gradient is L-Lipschitz."),
     "convex": (bool, "--convex", "Convex losses on a bounded domain: ask for regret too."),
 }
-_OPTIONS = {
-    "name": Annotated[str | None, _NAME],
-    **_options("The method", _ALPHA | _CATALOGUE),
-    **_options("What you have in hand", _IN_HAND),
-    **_options("Where it is read from", _SOURCES),
-    **_options("What is taken for granted", _ASSUMPTIONS),
+_PANELS = {
+    "What you have in hand": _IN_HAND,
+    "Where it is read from": _SOURCES,
+    "The sequences, and arguments of the catalogue": _SEQUENCES,
+    "What is taken for granted": _ASSUMPTIONS,
 }
+_ROWS = {name: row for rows in _PANELS.values() for name, row in rows.items()}
+_NAME = typer.Argument(
+    metavar="METHOD",
+    help="A method or a recipe by name (see `generic-adam methods`, `recipes`).",
+    autocompletion=_all_names,
+)
+_COMPLETIONS = {"recipe": recipe_names, "decay": lambda: list(_SHAPES)}
+
+
+def declared(rows: Rows, panel: str | None = None) -> dict[str, Any]:
+    """Options as typer reads them, by the names of their arguments."""
+    found: dict[str, Any] = {}
+    for name, (kind, spelled, text) in rows.items():
+        flags = [word for word in spelled.split() if word.startswith("--")]
+        metavar = None if kind is bool else spelled.removeprefix(" ".join(flags)).strip() or "VALUE"
+        given = typer.Option(
+            *flags, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name)
+        )
+        found[name] = Annotated[kind | None, given]
+    return found
+
+
+def taking(function: Callable[..., None], annotations: Mapping[str, Any]) -> Callable[..., None]:
+    """The function with the signature that typer reads: these options, None where absent, before its own."""
+    own = [one for one in inspect.signature(function).parameters.values() if one.default is not one.empty]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(name, keyword, default=None, annotation=one) for name, one in annotations.items()
+    ]
+    parameters = [*shared, *(one.replace(kind=keyword) for one in own)]
+    function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    return function
 
 
 @dataclass(frozen=True)
@@ -143,21 +168,15 @@ class Subject:
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it receives a `Subject` as its argument ``subject``."""
+    options: dict[str, Any] = {"name": Annotated[str | None, _NAME]}
+    for panel, rows in _PANELS.items():
+        options |= declared(rows, panel)
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        command(subject=read_subject({name: arguments.pop(name) for name in _OPTIONS}), **arguments)
+        command(subject=read_subject({name: arguments.pop(name) for name in options}), **arguments)
 
-    own = inspect.signature(command)
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OPTIONS.items()
-    ]
-    rest = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()][1:]
-    # What typer reads: the signature with the shared options in front.
-    wrapped.__signature__ = own.replace(parameters=[*shared, *rest])  # pyright: ignore[reportAttributeAccessIssue]
-    wrapped.__annotations__ = {one.name: one.annotation for one in (*shared, *rest)}
-    return wrapped
+    return taking(wrapped, options)
 
 
 def read_subject(given: Mapping[str, Any]) -> Subject:
@@ -168,16 +187,20 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     """
     from dataclasses import replace
 
+    from generic_adam.methods.catalogue import REFUSED, names, spelled
     from generic_adam.theorems.horizon import whole_steps
     from generic_adam.theorems.theorem import Assumptions
 
     assume = Assumptions(**{name: given[name] for name in _ASSUMPTIONS if given[name] is not None})
     steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
-    sources = [name for name in ("recipe", "reference", "config") if given[name] is not None]
-    written = ["name", *_ALPHA, *_CATALOGUE, *_IN_HAND]
-    if len(sources) > 1 or (sources and any(given[one] is not None for one in written if one != "horizon")):
-        flag = _SOURCES[sources[0]][1].split()[0]
-        raise MethodError(f"{flag} stands alone: it says all about the method")
+    name = given["name"]
+    is_recipe = name is not None and spelled(name) not in (*names(), *REFUSED)
+    sources = [one for one in ("recipe", "reference", "config") if given[one] is not None]
+    sources = ["name", *sources] if is_recipe else sources
+    written = {"name", *_SEQUENCES, *_IN_HAND} - {"horizon", *sources}
+    if len(sources) > 1 or (sources and any(given[one] is not None for one in written)):
+        said = name if is_recipe else _SOURCES[sources[0]][1].split()[0]
+        raise MethodError(f"{said} stands alone: it says all about the method")
     if given["every"] is not None and sources != ["reference"]:
         raise MethodError("--every goes with --from")
     every = None if given["every"] is None else whole_steps(given["every"], "--every")
@@ -189,9 +212,12 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     elif sources:
         from generic_adam.adapters import load
         from generic_adam.certification import read
+        from generic_adam.methods.recipes import named, recipe
 
-        options = {"steps_per_scheduler_step": every, "steps": steps}
-        found = read(given["recipe"]) if sources == ["recipe"] else read(load(given["reference"]), **options)
+        if sources == ["reference"]:
+            found = read(load(given["reference"]), steps_per_scheduler_step=every, steps=steps)
+        else:
+            found = named(name) if is_recipe else recipe(given["recipe"]).algorithm
     else:
         found = _written(given, steps)
     found = found if steps is None else replace(found, horizon=steps)
@@ -201,23 +227,24 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
 def _typed(given: Mapping[str, Any]) -> str:
     """The options as text for a shell; the method's name comes first."""
     words = [] if given["name"] is None else [str(given["name"])]
-    for name, (kind, spelled, _) in (_ALPHA | _CATALOGUE | _IN_HAND | _SOURCES | _ASSUMPTIONS).items():
+    for name, (kind, flags, _) in _ROWS.items():
         value = given[name]
         if value is not None:
-            words.append(spelled.split()[0])
+            words.append(flags.split()[0])
             words += [] if kind is bool else [f"{value:.12g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
 
 
 def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
     """The algorithm that is written out on the command line."""
-    values = {name: _value(given[name]) for name in _CATALOGUE if given[name] is not None}
+    values = {name: _value(given[name]) for name in ("lr", *_CATALOGUE) if given[name] is not None}
     if given["bias_correction"]:  # the flag is --no-bias-correction
         values["bias_correction"] = False
     if given["betas"] is not None:
         values |= _pair(given["betas"], values)
     if given["alpha"] is not None:
-        return _beside(_sequences(given, values), given)
+        found = _sequences(given, values)
+        return _beside(found, given, found.method.alpha)
     if isinstance(values.get("lr"), float) and not values["lr"] > 0:
         raise MethodError(f"--lr: expected a finite number > 0, got {values['lr']:g}")
     return _named(given, values, steps)
@@ -228,6 +255,7 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
     from dataclasses import replace
 
     from generic_adam.methods import Method, as_algorithm, build, info
+    from generic_adam.methods.method import read_schedule
 
     if given["name"] is None and "lr" not in values:
         raise MethodError(
@@ -235,6 +263,10 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
             "and --theta; missing all of them"
         )
     entry = info(given["name"] or "adamw")
+    is_torchs = given["name"] is None
+    if entry.name == "adam" and not given["eps"] is given["weight_decay"] is None:
+        is_torchs = "bias_correction" not in values  # the paper's Adam has neither
+        entry = info("adamw") if is_torchs else entry
     if given["decay"] in _SHAPES or not given["warmup"] is given["min_lr"] is None:
         values["lr"] = _rate(values.get("lr", entry.parameters.get("lr")), given, steps)
     if given["decay"] is not None and given["decay"] not in _SHAPES:
@@ -243,12 +275,20 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
             raise MethodError(f"--decay: expected one of {', '.join(_SHAPES)}, got {given['decay']!r}")
     inside = {name: given[name] for name in ("eps", "weight_decay") if name in entry.parameters}
     inside = {name: value for name, value in inside.items() if value is not None}
-    if given["name"] is None:
+    if is_torchs:
         inside.setdefault("weight_decay", 0.0)
     built = build(entry.name, **values, **inside)
-    found = as_algorithm(built)
-    found = replace(found, label=entry.name) if isinstance(built, Method) else found
-    return _beside(found, {**given, **dict.fromkeys(inside)})
+    if isinstance(built, Method):
+        torchs = "; as torch has it: --eps 1e-8" if entry.name == "adam" else ""
+        said = () if given["eps"] else (f"v_0 = 1e-8 and no eps, as in the paper{torchs}",)
+        built = replace(as_algorithm(built), label=entry.name, notes=said)
+    # What decoupled decay is proportional to: the rate before its bias correction.
+    pace = built.method.alpha
+    if "bias_correction" in entry.parameters:
+        pace = as_algorithm(build(entry.name, **{**values, "bias_correction": False})).method.alpha
+    elif entry.name in {"amsgrad", "nadam"}:
+        pace = read_schedule("lr", values.get("lr", entry.parameters["lr"]))
+    return _beside(built, {**given, **dict.fromkeys(inside)}, pace)
 
 
 def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorithm":
@@ -270,8 +310,8 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
     return Algorithm(Method(_value(given["alpha"]), values["beta"], values["theta"]), label="Generic Adam")
 
 
-def _beside(found: "Algorithm", given: Mapping[str, Any]) -> "Algorithm":
-    """What stands beside the sequences: eps, decoupled decay, clipping, factored moments."""
+def _beside(found: "Algorithm", given: Mapping[str, Any], pace: "Schedule") -> "Algorithm":
+    """What stands beside the sequences: eps, decoupled decay at a pace, clipping, factored moments."""
     from dataclasses import replace
 
     from generic_adam.methods import Clipping
@@ -283,7 +323,7 @@ def _beside(found: "Algorithm", given: Mapping[str, Any]) -> "Algorithm":
         settings |= {"initial_v": 0.0, "eps": as_schedule(given["eps"])}
     if given["weight_decay"] is not None:
         decay = exact_number("weight_decay", given["weight_decay"], at_least=0)
-        settings["decay"] = found.method.alpha * decay
+        settings["decay"] = pace * decay
     if given["clip"] is not None:
         settings["clipping"] = Clipping(given["clip"])
     if given["factored"]:

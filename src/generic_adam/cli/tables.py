@@ -1,6 +1,7 @@
 """What the subcommands print: sentences, tables that align, bars, JSON, and colour only on a terminal."""
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-    from generic_adam.methods import Method
+    from generic_adam.methods import Algorithm
 
 # Green, red and yellow for the three answers; bold as well, because not everyone sees the difference in hue.
 _STYLES = {
@@ -121,18 +122,18 @@ def _widths(rows: Sequence[Sequence[object]], shown: Sequence[int], room: int) -
 
 
 def hung(text: Text, console: Console) -> list[Text]:
-    """The lines of a sentence on a console; its further lines hang under its first word."""
+    """The lines of a sentence on a console; its further lines hang two letters in, or behind its number."""
     indent = len(text.plain) - len(text.plain.lstrip())
     if len(text.plain) <= console.width:
         return [text]
+    number = re.match(r"\d+\. ", text.plain[indent:])
+    hanging = indent + (number.end() if number else 2)
     first = text[indent:].wrap(console, max(20, console.width - indent))[0].plain.rstrip()
     body = text[indent + len(first) :]
-    rest = body[len(body.plain) - len(body.plain.lstrip()) :].wrap(
-        console, max(20, console.width - indent - 2)
-    )
+    rest = body[len(body.plain) - len(body.plain.lstrip()) :].wrap(console, max(20, console.width - hanging))
     for line in rest:
         line.rstrip()
-    return [text[: indent + len(first)], *(Text.assemble(" " * (indent + 2), line) for line in rest)]
+    return [text[: indent + len(first)], *(Text.assemble(" " * hanging, line) for line in rest)]
 
 
 def say(*parts: str | Text, style: str = "") -> None:
@@ -159,10 +160,11 @@ def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
     return lines
 
 
-def sequences(method: "Method", indent: int = 2, *, full: bool = False) -> list[Text]:
-    """Lines with the three sequences, long ones shortened to a line unless asked for in full."""
+def sequences(x: "Algorithm", indent: int = 2, *, full: bool = False) -> list[Text]:
+    """Lines with the sequences of an algorithm, long ones shortened to a line unless asked for in full."""
     room = max(20, min(make_console().width, 100) - indent - 6)
-    named = (("α_t", method.alpha), ("β_t", method.beta), ("θ_t", method.theta))
+    named = (("α_t", x.method.alpha), ("β_t", x.method.beta), ("θ_t", x.method.theta))
+    named = named if x.preconditioned else named[:1]  # plain SGD has no other
     texts = [f"{name} = {text if full else shortened(text, room)}" for name, text in named]
     return side_by_side(texts, indent)
 

@@ -1,8 +1,9 @@
 """The catalogue: published methods, one function each with its formula, and the list that they form.
 
-A function returns a `Method` (three sequences) or, where the step itself differs from the paper's (`shipped`),
-an `Algorithm`. `@listed` puts it into the list that names, documentation and tests read; the first line of its
-docstring is its summary there. Arguments are keywords with defaults, and mean the same everywhere:
+A function returns a `Method` (three sequences) or, where the step itself differs from the paper's, as in what
+frameworks ship (eps in the denominator, v_0 = 0, decoupled decay), an `Algorithm`. `@listed` puts it into the
+list that names, documentation and tests read; the first line of its docstring is its summary there. Arguments
+are keywords with defaults, and mean the same everywhere:
 
     lr      the learning rate; where alpha_t falls by its formula, the numerator (the papers' eta)
     beta    the momentum parameter (beta_1 of Kingma and Ba)
@@ -19,13 +20,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeVar
 
 from generic_adam.errors import MethodError
-from generic_adam.methods.algorithm import Algorithm
+from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule, read_sequence
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 from generic_adam.schedules import bias_correction as correction_factor
@@ -291,32 +292,140 @@ def nosadam_hh(*, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 0.1, in
     return nosadam(lr=lr, beta=beta, weights=t ** -exact_number("r", r, at_least=0), initial=initial)
 
 
-@listed('Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", JMLR 24, 2023')
-def palm(*, lr: float = 1e-2, beta: ScheduleLike = 0.9, hold: int = 10_000, r: float = 0.8) -> Method:
-    r"""PaLM's training set-up.
+@listed('Loshchilov, Hutter, "Decoupled Weight Decay Regularization", ICLR 2019')
+def adamw(
+    *,
+    lr: ScheduleLike = 1e-3,
+    beta: ScheduleLike = 0.9,
+    theta: ScheduleLike = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 1e-2,
+) -> Algorithm:
+    r"""AdamW as torch, Optax and Keras ship it.
 
     .. math::
-        \alpha_t = \mathrm{lr} \text{ if } t < \mathrm{hold} \text{ else } 1 / \sqrt t, \qquad
-        \beta_t = \beta, \qquad \theta_t = 1 - t^{-r}
+        x_{t+1} = (1 - \mathrm{lr}_t \lambda) x_t - \mathrm{lr}_t
+        \frac{\hat m_t}{\sqrt{\hat v_t} + \mathrm{eps}}
 
-    theta_1 = 0, so condition 2 fails at t = 1 as published.
+    with lambda the weight decay; with 0 it is torch's Adam.
     """
-    rate = join(exact_number("lr", lr, above=0), _whole("hold", hold), 1 / sqrt(t))
-    return Method(rate, beta, _adafactor_theta(r))
+    return Algorithm(
+        adam(lr=lr, beta=beta, theta=theta),
+        initial_v=0,
+        eps=corrected_eps(eps, theta),
+        decay=read_schedule("lr", lr) * exact_number("weight_decay", weight_decay, at_least=0),
+        label="AdamW" if weight_decay else "Adam",
+    )
+
+
+@listed(REDDI)
+def amsgrad(
+    *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.999, eps: float = 1e-8
+) -> Algorithm:
+    r"""AMSGrad as torch ships it.
+
+    .. math:: D_t = \sqrt{\max_{i \le t} v_i} + e_t
+    """
+    plain = adamw(lr=lr, beta=beta, theta=theta, eps=eps, weight_decay=0)
+    return replace(plain, running_maximum=True, label="AMSGrad")
+
+
+@listed('Dozat, "Incorporating Nesterov Momentum into Adam", ICLR 2016 workshop')
+def nadam(
+    *,
+    lr: ScheduleLike = 2e-3,
+    beta: float = 0.9,
+    theta: float = 0.999,
+    eps: float = 1e-8,
+    momentum_decay: float = 4e-3,
+) -> Algorithm:
+    r"""NAdam as torch ships it.
+
+    .. math::
+        \mu_t = \beta (1 - 0.5 \cdot 0.96^{t\psi}), \qquad
+        x_{t+1} = x_t - \mathrm{lr} \frac{a_t m_t + b_t g_t}{\sqrt{\hat v_t} + \mathrm{eps}}, \qquad
+        a_t = \frac{\mu_{t+1}}{1 - \prod_{i \le t+1} \mu_i}, \quad
+        b_t = \frac{1 - \mu_t}{1 - \prod_{i \le t} \mu_i}
+
+    with psi the momentum decay: how fast the momentum grows from beta / 2 to beta.
+    """
+    momentum = exact_number("beta", beta, at_least=0, below=1)
+    speed = exact_number("momentum_decay", momentum_decay, at_least=0)
+
+    def mu(time: Schedule) -> Schedule:
+        return momentum * (1 - Fraction(1, 2) * as_schedule(Fraction(24, 25)) ** (speed * time))
+
+    so_far = correction_factor(mu(t))
+    ahead = mu(t + 1)
+    return Algorithm(
+        Method(read_schedule("lr", lr) * sqrt(correction_factor(theta)), beta, theta),
+        initial_v=0,
+        eps=corrected_eps(eps, theta),
+        nesterov=Nesterov(ahead / (1 - ahead * (1 - so_far)), (1 - mu(t)) / so_far),
+        label="NAdam",
+    )
+
+
+@listed(HINTON)
+def rmsprop_torch(
+    *, lr: ScheduleLike = 1e-2, theta: ScheduleLike = 0.99, eps: float = 1e-8, momentum: float = 0.0
+) -> Algorithm:
+    r"""RMSprop as torch ships it.
+
+    .. math:: b_t = \mu b_{t-1} + g_t / (\sqrt{v_t} + \mathrm{eps}), \qquad x_{t+1} = x_t - \mathrm{lr}\, b_t
+
+    with mu the momentum and theta what torch calls alpha.
+    """
+    return Algorithm(
+        Method(lr, 0, theta), initial_v=0, eps=eps, heavy_ball=_heavy_ball(momentum), label="RMSprop"
+    )
+
+
+@listed(DUCHI)
+def adagrad_torch(*, lr: float = 1e-2, eps: float = 1e-10, initial_accumulator: float = 0.0) -> Algorithm:
+    r"""AdaGrad as torch ships it.
+
+    .. math:: x_{t+1} = x_t - \mathrm{lr}\, g_t / (\sqrt{s_0 + \textstyle\sum_{i \le t} g_i^2} + \mathrm{eps})
+
+    The sum of squares, from the initial accumulator s_0 on, is (t + 1) v_t, so that e_t = eps / sqrt(t + 1).
+    """
+    offset = exact_number("eps", eps, at_least=0)
+    shrinking = offset / sqrt(t + 1) if offset else 0
+    return Algorithm(adagrad(lr=lr), initial_v=initial_accumulator, eps=shrinking, label="Adagrad")
+
+
+@listed('Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951')
+def sgd(*, lr: ScheduleLike = 1e-2, momentum: float = 0.0) -> Algorithm:
+    r"""Stochastic gradient descent, with or without momentum.
+
+    .. math:: b_t = \mu b_{t-1} + g_t, \qquad x_{t+1} = x_t - \mathrm{lr}_t b_t
+
+    with mu the momentum; theta is without meaning here.
+    """
+    return Algorithm(Method(lr, 0, 0.5), preconditioned=False, heavy_ball=_heavy_ball(momentum), label="SGD")
 
 
 @listed(
-    'Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", '
-    "JMLR 21, 2020"
+    'Taniguchi et al., "ADOPT: Modified Adam Can Converge with Any beta_2 with the Optimal Rate", '
+    "NeurIPS 2024"
 )
-def t5(*, hold: int = 10_000, r: float = 0.8) -> Method:
-    r"""T5's training set-up, Adafactor unfactored.
+def adopt(
+    *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.9999, eps: float = 1e-6
+) -> Algorithm:
+    r"""ADOPT, without its clipping.
 
-    .. math:: \alpha_t = 1 / \sqrt{\max(t, \mathrm{hold})}, \qquad \beta_t = 0, \qquad \theta_t = 1 - t^{-r}
+    .. math::
+        m_t = \beta m_{t-1} + (1 - \beta) g_t / \max(\sqrt{v_{t-1}}, \mathrm{eps}), \qquad
+        x_{t+1} = x_t - \mathrm{lr}_t m_t
 
-    theta_1 = 0, so condition 2 fails at t = 1 as published.
+    The gradient is divided by the root of the v before it, which is eps at least, and averaged then.
     """
-    return Method(1 / sqrt(maximum(t, _whole("hold", hold))), 0, _adafactor_theta(r))
+    return Algorithm(Method(lr, beta, theta), initial_v=0, eps=eps, delayed=True, label="ADOPT")
+
+
+def _heavy_ball(momentum: float) -> HeavyBall | None:
+    factor = exact_number("momentum", momentum, at_least=0, below=1)
+    return HeavyBall(factor) if factor else None
 
 
 def _falling(lr: float, s: float = 0.5) -> Schedule:
@@ -325,19 +434,8 @@ def _falling(lr: float, s: float = 0.5) -> Schedule:
     return rate / sqrt(t) if exponent == Fraction(1, 2) else rate / t**exponent
 
 
-def _adafactor_theta(r: float) -> Schedule:
-    return 1 - t ** -exact_number("r", r, above=0)
-
-
-def _whole(name: str, value: int) -> int:
-    number = exact_number(name, value, at_least=1)
-    if number.denominator != 1:
-        raise MethodError(f"{name}: expected a whole number >= 1, got {value!r}")
-    return int(number)
-
-
 # Names that people try, and why no theorem here can be asked about them.
-_REFUSED = {
+REFUSED = {
     "radam": "it starts as momentum alone and its later steps carry a factor that no theorem covers",
     "lamb": "it rescales each layer's step by the norm of the weights, which no theorem covers",
     "lion": "its step is the sign of an average; see signSGD's theorem (S) for the nearest that is covered",
@@ -361,8 +459,8 @@ def info(name: str) -> MethodInfo:
         MethodError: there is none; the message offers the closest name.
     """
     wanted = spelled(name)
-    if wanted in _REFUSED:
-        raise MethodError(f"{wanted} is not in the catalogue: {_REFUSED[wanted]}")
+    if wanted in REFUSED:
+        raise MethodError(f"{wanted} is not in the catalogue: {REFUSED[wanted]}")
     if wanted not in _BY_NAME:
         raise unknown("no method is called", name, _BY_NAME)
     return _BY_NAME[wanted]

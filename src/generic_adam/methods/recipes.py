@@ -12,12 +12,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from generic_adam.methods.algorithm import Algorithm, Clipping
-from generic_adam.methods.catalogue import adam, palm, spelled, t5, unknown
+from generic_adam.methods.algorithm import Algorithm, Clipping, as_algorithm
+from generic_adam.methods.catalogue import REFUSED, adam, adamw, build, names, spelled, unknown
 from generic_adam.methods.method import Method
 from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
-from generic_adam.methods.shipped import adamw
-from generic_adam.schedules import Schedule, as_schedule, join, minimum, sqrt, t
+from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 
 
 class Evidence(StrEnum):
@@ -92,8 +91,12 @@ def _bert() -> Algorithm:
     return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
 
 
-def _adafactor(method: Method) -> Algorithm:
-    """Adafactor: eps_1 = 1e-30 is added to every squared gradient, so that e_t^2 = 1e-30 (theta_1 = 0)."""
+def _adafactor(beta: float) -> Algorithm:
+    """Adafactor as T5 and PaLM ran it: alpha_t = 1 / sqrt(max(t, 10,000)), theta_t = 1 - t^-0.8.
+
+    eps_1 = 1e-30 is added to every squared gradient, so that e_t^2 = 1e-30 (theta_1 = 0).
+    """
+    method = Method(1 / sqrt(maximum(t, 10_000)), beta, 1 - t ** Fraction(-4, 5))
     scaled = ("the step is multiplied by the root mean square of the parameters",)
     return Algorithm(method, initial_v=0, eps=1e-15, eps_under_root=True, outside=scaled)
 
@@ -144,9 +147,9 @@ RECIPES: tuple[Recipe, ...] = (
         "palm",
         "PaLM",
         255_000,
-        _adafactor(palm()),
+        _adafactor(beta=0.9),
         'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
-        decay=palm().alpha * palm().alpha,
+        decay=1 / maximum(t, 10_000),
         clipping=_NORM_ONE,
         notes=("the batch is enlarged twice during the run",),
     ),
@@ -154,7 +157,7 @@ RECIPES: tuple[Recipe, ...] = (
         "t5",
         "T5",
         524_288,
-        _adafactor(t5()),
+        _adafactor(beta=0),
         "mesh_tensorflow: optimize.py; T5's gin configuration",
         factored=True,
         clipping=Clipping(1.0, "update"),
@@ -214,3 +217,17 @@ def recipe(name: str) -> Recipe:
     if spelled(name) not in _BY_NAME:
         raise unknown("no recipe is called", name, _BY_NAME)
     return _BY_NAME[spelled(name)]
+
+
+def named(name: str) -> Algorithm:
+    """What a name means to every function and command: a method with its defaults, or a recipe; none is both.
+
+    Raises:
+        MethodError: nothing is called so; the message offers the closest name.
+    """
+    if spelled(name) in _BY_NAME:
+        return recipe(name).algorithm
+    if spelled(name) not in (*names(), *REFUSED):
+        raise unknown("no method or recipe is called", name, (*names(), *_BY_NAME))
+    built = build(name)
+    return replace(as_algorithm(built), label=spelled(name)) if isinstance(built, Method) else built
