@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
+
+
+def shown(value: object) -> str:
+    """A value as messages quote it: in one short line, whatever it is."""
+    try:
+        text = reprlib.repr(value)
+    except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
+        text = f"a {type(value).__name__}"
+    return " ".join(text.split())[:80]
+
 
 class GenericAdamError(ValueError):
     """The base of all errors of ours; the command line turns it into one line and exit code 2."""

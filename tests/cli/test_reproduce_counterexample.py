@@ -103,13 +103,13 @@ def test_phase_map_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--steps", "0"], "--steps: expected a whole number of steps >= 1, got 0"),
-        (["--steps", "-5"], "--steps: expected a whole number of steps >= 1, got -5"),
+        (["--steps", "0"], "--steps: expected a whole number of steps from 1 to 10^15, got 0"),
+        (["--steps", "-5"], "--steps: expected a whole number of steps from 1 to 10^15, got -5"),
         (["--steps", "1e30"], "1e+12"),
-        (["--steps", "1e999999"], "--steps: expected a whole number of steps >= 1, got inf"),
-        (["--steps", "1.5"], "--steps: expected a whole number of steps >= 1, got 1.5"),
+        (["--steps", "1e999999"], "--steps: expected a whole number of steps from 1 to 10^15, got inf"),
+        (["--steps", "1.5"], "--steps: expected a whole number of steps from 1 to 10^15, got 1.5"),
         (["--steps", "ten"], "'ten'"),
-        (["--steps", "nan"], "--steps: expected a whole number of steps >= 1, got nan"),
+        (["--steps", "nan"], "--steps: expected a whole number of steps from 1 to 10^15, got nan"),
         (["--seeds", "0"], "expected at least one"),
         (["--seeds", "1000000000"], "GiB of memory"),
         (["--seed", "-1"], "seed is -1"),

@@ -24,6 +24,7 @@ from tests.schedules.expressions import positive_schedules
         ("log(t)/t", Claim.FALLING, False, 2),
         ("log(t + 2)/(t + 2)", Claim.FALLING, True, None),
         ("1e12 - t", Claim.POSITIVE, False, 10**12),
+        ("1 - t/1e20", Claim.POSITIVE, False, 10**20),  # beyond the whole numbers of 64 bits
         ("1/t if t < 1000 else 1/(t - 1)", Claim.FALLING, True, None),
         ("1/t if t < 1000 else 1/(t - 2)", Claim.FALLING, False, 1000),
         ("1 - 0.5^t", Claim.POSITIVE, True, None),

@@ -215,7 +215,7 @@ def test_an_undefined_term_is_named():
 
 @pytest.mark.parametrize("steps", [0, -3, 10**30, 1.5, math.nan, math.inf, "many", None, True])
 def test_bad_horizons_are_refused_in_one_line(steps):
-    with pytest.raises(sums.SumError, match="whole number from 1 to 10\\^15") as caught:
+    with pytest.raises(sums.SumError, match="whole number of steps from 1 to 10\\^15") as caught:
         sums.partial_sum(parse("1/t"), steps)
     assert "\n" not in str(caught.value)
 

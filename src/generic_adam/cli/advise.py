@@ -27,9 +27,9 @@ def advise(
     plot: Plot = None,
 ) -> None:
     """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
+    from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.advice import advise_algorithm
     from generic_adam.theorems.certificate import certify_algorithm
-    from generic_adam.theorems.horizon import whole_steps
 
     x = subject.algorithm
     kept = None if keep is None else whole_steps(keep, "--keep")

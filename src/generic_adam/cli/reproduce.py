@@ -155,7 +155,7 @@ def bound(
 
 
 def _whole(steps: float | None, usual: float) -> int:
-    from generic_adam.theorems.horizon import whole_steps
+    from generic_adam.schedules.sums import whole_steps
 
     return whole_steps(usual if steps is None else steps, "--steps")
 

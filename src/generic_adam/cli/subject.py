@@ -188,7 +188,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     from dataclasses import replace
 
     from generic_adam.methods.catalogue import REFUSED, names, spelled
-    from generic_adam.theorems.horizon import whole_steps
+    from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.theorem import Assumptions
 
     assume = Assumptions(**{name: given[name] for name in _ASSUMPTIONS if given[name] is not None})
@@ -344,7 +344,7 @@ def _pair(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
     """The learning rate from its peak, its warm-up and how it falls."""
     from generic_adam.methods.shapes import training_rate
-    from generic_adam.theorems.horizon import whole_steps
+    from generic_adam.schedules.sums import whole_steps
 
     if not isinstance(peak, float | int):
         raise MethodError(f"--warmup, --decay and --min-lr go with a number for --lr, got {peak!r}")

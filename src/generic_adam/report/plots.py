@@ -23,7 +23,7 @@ from generic_adam.experiments.figures import PALETTE, house_style
 from generic_adam.extras import from_extra
 from generic_adam.report.contents import WATCH_COLUMNS
 from generic_adam.schedules import Growth
-from generic_adam.schedules.sums import checked_horizon
+from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems.decide import chi_of, ratio_growth, weighted_steps
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import examine_method
@@ -81,7 +81,7 @@ def draw_check(
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 
-    last = checked_horizon(steps, "the last t of the plot")
+    last = whole_steps(steps, "the last t of the plot")
     with house_style():
         figure = Figure(figsize=(4.6, 9.6) if is_tall else (9.4, 3.8))
         panels = figure.subplots(*((3, 1) if is_tall else (1, 3)))

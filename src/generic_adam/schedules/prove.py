@@ -7,7 +7,6 @@ rest. A refutation is a step at which balls say so; what nothing decides is open
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -170,8 +169,12 @@ def _search_later(
     while t < min(stop, _LATEST):
         good, t = t, int(min(2 * t, stop))
         if refutes(t):
-            # Not necessarily the first step of all, but one whose predecessor does not refute it.
-            return bisect.bisect_left(range(good + 1, t + 1), True, key=refutes) + good + 1
+            # Not necessarily the first step of all, but one whose predecessor does not refute it. (The bisect of
+            # the standard library ends at 2^63.)
+            while t - good > 1:
+                middle = (good + t) // 2
+                good, t = (good, middle) if refutes(middle) else (middle, t)
+            return t
     return None
 
 

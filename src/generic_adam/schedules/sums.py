@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.errors import ScheduleError
+from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
 from generic_adam.schedules.enclosure import enclose, resolved
 from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
@@ -211,15 +211,18 @@ def _swings(node: Schedule) -> bool:
     return isinstance(node, tree.Function) and node.name in {"sin", "cos"}
 
 
-def checked_horizon(steps: int, name: str = "the horizon") -> int:
-    """Return a number of steps as an int from 1 to 10^15, or say what is wrong with it."""
-    expected = "expected a whole number from 1 to 10^15"
+def whole_steps(steps: float, name: str = "horizon") -> int:
+    """A number of steps as an int; people also write 1e6.
+
+    Raises:
+        SumError: it is no whole number from 1 to 10^15.
+    """
     try:
-        whole = int(steps)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise SumError(f"{name} is {steps!r}, {expected}") from error
-    if isinstance(steps, bool) or whole != steps or not 1 <= whole <= LONGEST_HORIZON:
-        raise SumError(f"{name} is {steps!r}, {expected}")
+        whole = 0 if isinstance(steps, bool) else int(steps)
+    except (TypeError, ValueError, OverflowError):
+        whole = 0
+    if whole != steps or not 1 <= whole <= LONGEST_HORIZON:
+        raise SumError(f"{name}: expected a whole number of steps from 1 to 10^15, got {shown(steps)}")
     return whole
 
 
@@ -240,7 +243,7 @@ def partial_sums(schedule: Schedule, stops: Iterable[int]) -> Iterator[float]:
     Raises:
       SumError: as for `partial_sum`, when the first T is reached whose sum cannot be had.
     """
-    ends = sorted({checked_horizon(stop) for stop in stops})
+    ends = sorted({whole_steps(stop) for stop in stops})
     constant = schedule.constant_value
     if constant is not None:
         yield from (end * constant for end in ends)

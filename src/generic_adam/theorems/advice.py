@@ -11,9 +11,9 @@ import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
-from generic_adam.schedules.sums import late_value, partial_sum
+from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
-from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor, whole_steps
+from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
 from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.verdicts import Rate, Status, Verdict, plain, plain_fields
@@ -133,7 +133,7 @@ def advise_algorithm(
         The advice; empty if it is certified already (and no horizon is given), or if nothing helps.
 
     Raises:
-        TheoremError: the horizon or K is no whole number of steps.
+        SumError: the horizon or K is no whole number of steps.
     """
     x = replace(as_algorithm(subject), others=())
     named = horizon if horizon is not None else x.horizon

@@ -14,10 +14,10 @@ from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems.catalogue import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.decay import coupled
-from generic_adam.theorems.horizon import whole_steps
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
 from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem

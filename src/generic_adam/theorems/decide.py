@@ -21,7 +21,7 @@ from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
-from generic_adam.schedules.sums import SumError, checked_horizon, late_value, partial_sum
+from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems.verdicts import Rate, Status, rate_of
 
 _LOOKED_AT = 10_000
@@ -287,7 +287,7 @@ def ratio(method: Method, steps: int) -> float:
     Raises:
       SumError: alpha_T is not positive, or the sum cannot be computed.
     """
-    total = checked_horizon(steps)
+    total = whole_steps(steps)
     last = late_value(method.alpha, total)
     if not last > 0:
         raise SumError(f"alpha_T is {last} at T = {steps}, expected a positive number")

@@ -31,6 +31,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.budget import Undecided
+from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
@@ -295,7 +296,7 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
     """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
 
     Raises:
-        TheoremError: the number of steps is no whole number >= 1.
+        SumError: the number of steps is no whole number from 1 to 10^15.
     """
     last = whole_steps(steps)
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
@@ -311,17 +312,6 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
         return HorizonAnswer(last, outside=outside, unknown=str(spent))
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, str(error)))
-
-
-def whole_steps(steps: float, name: str = "horizon") -> int:
-    """A number of steps as an int; people also write 1e6.
-
-    Raises:
-        TheoremError: it is no whole number >= 1.
-    """
-    if isinstance(steps, bool) or not (math.isfinite(steps) and steps >= 1 and steps == math.floor(steps)):
-        raise TheoremError(f"{name}: expected a whole number of steps >= 1, got {steps}")
-    return int(steps)
 
 
 def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:

@@ -66,7 +66,7 @@ from generic_adam.schedules import (
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, every
-from generic_adam.schedules.sums import checked_horizon
+from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, by_form
 from generic_adam.theorems.problem import Problem
@@ -400,7 +400,7 @@ def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, st
     """
     if not (alpha > 0 and 0 <= beta < theta < 1):
         raise TheoremError(f"expected alpha > 0 and 0 <= beta < theta < 1, got {alpha}, {beta}, {theta}")
-    effective = checked_horizon(steps) - beta / (1 - beta)
+    effective = whole_steps(steps) - beta / (1 - beta)
     if effective <= 0:
         raise TheoremError(f"expected more than beta/(1 - beta) = {beta / (1 - beta):.6g} steps, got {steps}")
     R = problem.coordinate_bound + math.sqrt(problem.epsilon)

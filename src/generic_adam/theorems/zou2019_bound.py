@@ -58,7 +58,7 @@ from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.evaluate import filtered
 from generic_adam.schedules.prove import blocks
-from generic_adam.schedules.sums import BelowThetaPrime, SumError, checked_horizon, late_value, partial_sum
+from generic_adam.schedules.sums import BelowThetaPrime, SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
@@ -277,7 +277,7 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
       >>> f"{bound(m, p, steps=1000, theta_prime=0.9).expectation:.6g}"
       '2.78618e+08'
     """
-    last = checked_horizon(steps, "the number of steps")
+    last = whole_steps(steps, "the number of steps")
     found = hypotheses(method, last)
     for one in found:
         if one.status is Status.UNDECIDED:

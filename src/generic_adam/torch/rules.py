@@ -1,7 +1,6 @@
 """What an optimizer's numbers and options may be, and the line that any other value gets."""
 
 import math
-import reprlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any, TypeGuard
 
 from torch import Tensor
 
-from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.errors import OptimizerError, ScheduleError, shown
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.schedules import Schedule, as_schedule
 
@@ -30,15 +29,6 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_one_number(value: Tensor) -> bool:
     """Whether a tensor can stand for a number."""
     return value.numel() == 1 and not (value.is_complex() or value.is_meta)
-
-
-def shown(value: object) -> str:
-    """A value as messages quote it: in one short line, whatever it is."""
-    try:
-        text = reprlib.repr(value)
-    except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
-        text = f"a {type(value).__name__}"
-    return " ".join(text.split())[:80]
 
 
 @dataclass(frozen=True)
