@@ -121,6 +121,7 @@ def test_a_state_loads_as_often_as_one_likes(
     assert_same(straight, params)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("info", [pytest.param(info, id=info.name) for info in OPTIMIZERS])
 @pytest.mark.parametrize("arguments", [{}, {"amsgrad": True}, {"reduction": "none"}], ids=str)
 def test_a_state_that_does_not_fit_is_refused_and_nothing_changes(
@@ -143,6 +144,7 @@ def test_a_state_that_does_not_fit_is_refused_and_nothing_changes(
             torch.zeros(whole["state"][0][key].shape, device="meta"),
             torch.zeros(whole["state"][0][key].shape, dtype=torch.bool),
             torch.zeros(3, 4).to_sparse(),
+            torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)]),
             1.0,
             None,
             "text",

@@ -86,7 +86,7 @@ def test_no_step_no_bound():
     assert "is 0" in reading.statement
 
 
-@pytest.mark.parametrize("steps", [0, -5, 2.5, True, float("nan"), 10**16, 10**400, 10**5000])
+@pytest.mark.parametrize("steps", [0, -5, 2.5, True, float("nan"), 10**16, 10**400])
 def test_bad_horizons(steps):
     with pytest.raises(GenericAdamError, match="horizon: expected a whole number of steps"):
         read_horizon(methods.adamw(), steps)

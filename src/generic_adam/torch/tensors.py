@@ -67,12 +67,12 @@ class Moment(NamedTuple):
         """
         if not isinstance(found, Tensor):
             raise OptimizerError(f"{name} is {rules.shown(found)}; expected a tensor")
+        if found.layout is not torch.strided or found.is_quantized or found.is_nested:
+            raise OptimizerError(f"{name} is not a dense tensor: {found.layout}, {found.dtype}")
         if found.shape != self.shape:
             raise OptimizerError(
                 f"{name} has the shape {tuple(found.shape)}; expected {tuple(self.shape)}, as its parameter"
             )
-        if found.layout is not torch.strided or found.is_quantized:
-            raise OptimizerError(f"{name} is not a dense tensor: {found.layout}, {found.dtype}")
         if found.is_complex() != self.dtype.is_complex or found.dtype is torch.bool:
             raise OptimizerError(f"{name} is {found.dtype}; expected {self.dtype}")
         if found.is_meta != parameter.is_meta:
