@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from generic_adam.adapters import read, read_config
+from generic_adam.adapters.config import LARGEST
 from generic_adam.cli import main
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Clipping
@@ -390,6 +392,21 @@ def test_hostile_files_are_one_line_and_soon(name, tmp_path):
 def test_a_missing_file_is_one_line(tmp_path):
     with pytest.raises(OptimizerError, match="cannot be read"):
         read_config(tmp_path / "none.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_what_never_ends_is_not_read(tmp_path):
+    """A pipe that nobody writes to, and a device: both held the command for ever."""
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zeros.yaml").symlink_to("/dev/zero")
+    (tmp_path / "large.json").write_bytes(b" " * (LARGEST + 1))
+    for name, said in (
+        ("pipe.json", "no plain file"),
+        ("zeros.yaml", "no plain file"),
+        ("large.json", "more than"),
+    ):
+        with pytest.raises(OptimizerError, match=said):
+            read_config(tmp_path / name)
 
 
 # DeepSpeed's live schedulers. The package is not installed: these are stand-ins with the attributes, the name and

@@ -23,6 +23,7 @@ import json
 import math
 import re
 import reprlib
+import stat
 import textwrap
 import tomllib
 from collections import Counter
@@ -165,9 +166,13 @@ def _load(file: Path) -> Mapping[Any, Any]:
     if suffix not in _PARSERS:
         raise OptimizerError(f"{file.name} ends in {suffix!r}; expected .json, .yaml, .yml or .toml")
     try:
-        if file.stat().st_size > LARGEST:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe or a device may never end
+            raise OptimizerError(f"{file.name} is no plain file; expected a configuration")
+        with file.open("rb") as stream:
+            raw = stream.read(LARGEST + 1)
+        if len(raw) > LARGEST:
             raise OptimizerError(f"{file.name} has more than {LARGEST} bytes; expected a configuration")
-        text = file.read_text(encoding="utf-8")
+        text = raw.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise OptimizerError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
     try:
