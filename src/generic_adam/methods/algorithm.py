@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from generic_adam.errors import MethodError
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.sums import whole_steps
+from generic_adam.schedules.sums import SumError, whole_steps
 
 PAPERS_INITIAL_V = 1e-8
 """v_0 where a Method alone is handed over: the paper's epsilon, which it never gives a value."""
@@ -63,7 +63,10 @@ def _not_negative(name: str, value: ScheduleLike) -> Schedule:
 
 
 def _steps(name: str, value: int | None) -> int | None:
-    return None if value is None else whole_steps(value, name)
+    try:
+        return None if value is None else whole_steps(value, name)
+    except SumError as error:
+        raise MethodError(str(error)) from None
 
 
 def _tuple(_name: str, value: Sequence[_Kept]) -> tuple[_Kept, ...]:
