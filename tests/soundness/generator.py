@@ -289,6 +289,24 @@ _DECAYS: dict[Maker, int] = {
 }
 
 
+def _ending(generator: random.Random) -> str:
+    """Something between 1 and 3 that may have no value at a step, or from one on."""
+    step = generator.choice((5, 300, 70_001, 1_000_003, 10**9 + 7, 10**17 + 1))
+    return generator.choice(
+        (
+            f"(2+sin(1/(t-{step})))",
+            f"(2+cos(log({step}-t)))",
+            f"(2+sin(sqrt({step}-t)))",
+            f"(1+exp(-abs(1/(t-{step}))))",
+            f"(1+exp(-1/(t-{step})^2))",
+            f"max(1, min(2, log(abs(t-{step}))))",
+            f"max(1, min(2, 1/(t-{step}+0.5)))",
+            f"(2+sin((t-{step}+0.5)^-1.5))",
+            f"(2+sin(1/(t-{step}+0.5)))",
+        )
+    )
+
+
 def _decay(generator: random.Random) -> str:
     return _pick(generator, _DECAYS)
 
@@ -332,7 +350,7 @@ def _scaled(generator: random.Random) -> str:
 
 
 def _with_factor(generator: random.Random) -> str:
-    factor = generator.choice((_slowly_constant, _swinging, _irrational_one))(generator)
+    factor = generator.choice((_slowly_constant, _swinging, _irrational_one, _ending))(generator)
     return f"{factor}*{_decay(generator)}"
 
 
@@ -445,6 +463,7 @@ def beta(generator: random.Random) -> str:
             "abs(sin(t))*0.9",
             f"1-exp(-{generator.choice(('1', '0.1', '5', '1e-6'))}*t)",
             f"{b}*bias_correction(0.9)",
+            f"{b}/3*{_ending(generator)}",
         )
     )
 

@@ -252,6 +252,11 @@ class Sequence:
     def turns(self) -> set[int]:
         """Steps around which the sequence changes its form."""
         found: set[int] = set(_crossings(self.node))
+        for part in self.node.parts():
+            # Where t - K is 0 something may have no value.
+            if part[0] == "-" and TIME in part[1:] and any(side[0] == "number" for side in part[1:]):
+                zero = floor(next(side[1] for side in part[1:] if side[0] == "number"))
+                found |= {zero, zero + 1}
         for threshold in thresholds(self.node):
             found |= {threshold + shift for shift in (-3, -2, -1, 0, 1, 2)} | {2 * threshold}
         return found

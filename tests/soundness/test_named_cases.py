@@ -60,6 +60,27 @@ CASES = [
         allowed={3: (HOLDS,)},
         constant_at_least=1.42857,
     ),
+    # No value at a far step, which a range hides.
+    Named("a pole inside a sine", alpha="(2+sin(1/(t-1000003)))/sqrt(t)", allowed={3: NOT_HOLDS}),
+    Named("a pole inside a minimum", beta="min(0.5, abs(1/(t-1000003)))", allowed={1: NOT_HOLDS}),
+    Named("a pole inside exp", alpha="1/sqrt(t)+exp(-1/(t-1000003)^2)", allowed={3: NOT_HOLDS}),
+    Named("a logarithm that ends", alpha="(2+sin(log(1e9-t)))/sqrt(t)", allowed={3: NOT_HOLDS}),
+    Named("a root that ends", alpha="(2+sin(sqrt(1e9-t)))/sqrt(t)", allowed={3: NOT_HOLDS}),
+    # Values in floats with bounds that were too small.
+    Named(
+        "a constant factor of which floats cancel a third",
+        alpha="1.62e-16 if t<2 else (bias_correction(cos(1.8e-8))*(1+1e-9*sin(t)) if t<3000 else 1e-20)",
+        theta="0.9",
+        allowed={3: (HOLDS,)},
+        constant_at_least=2998.9,
+    ),
+    _fails(
+        2,
+        "a period past 2^53, where a float is every other t",
+        theta="0.5 if t<9007199254740993 else 0.9+1e-3*periodic(t,2)",
+    ),
+    _holds(1, "weights that are 1 to the power t", theta="theta_from_weights(1^t)"),
+    _holds(1, "a factor whose float is 1", alpha="bias_correction(cos(1e-8))/sqrt(t)"),
     _holds(1, "a beta that is 1 to 434 digits", beta="1-exp(-1000)"),
     _holds(2, "a theta that is 0 to 10^37 digits", theta="exp(-abs((abs(1e150))^0.25)-(t+2)^-1.2)"),
     # Overflow and underflow.
@@ -153,6 +174,30 @@ def test_no_answer_is_wrong_where_the_processor_flushes_subnormals():
             assert answer.constant is None or answer.constant >= case.constant_at_least, case.name
     finally:
         torch.set_flush_denormal(False)
+
+
+def test_a_period_past_2_to_the_53_has_the_right_witness():
+    # periodic(t, 2) is 1 at odd t: theta rises at the join and at the step after it, and falls at the next.
+    answer = paper_conditions(ga.Method(ROOT, 0.9, "0.5 if t<9007199254740993 else 0.9+1e-3*periodic(t,2)"))
+    assert answer.witnesses[1] == 9007199254740995
+
+
+def test_a_share_that_is_tiny_is_not_taken_for_zero():
+    # Sums scaled by 2^t left the range of floats at t = 865, and w_t/W_t was 0: alpha_870 is -1.3e8.
+    with pytest.raises(GenericAdamError, match="at t = 870"):
+        ga.Method("0.5 if t<870 else 0.5-1e270*(1-theta_from_weights(1e150*0.5^t))", 0.9, 0.9)
+
+
+def test_steps_past_2_to_the_53_are_walked_one_by_one():
+    # The beginning of a stretch from 10^17 on was walked at t = 10^17 again and again.
+    falling = "1000-2*(t-1e17)+(t-1e17)*(1+1e-9*sin(t))"
+    with pytest.raises(GenericAdamError, match="at t = 100000000000001000"):
+        ga.Method(f"1/t if t<1e17 else ({falling} if t<1e17+2000 else 1/t)", 0.9, ADAGRAD)
+
+
+def test_a_value_that_is_no_number_is_not_cancelled():
+    with pytest.raises(GenericAdamError, match="got nan at t = 6"):
+        ga.Method("1/sqrt(t)+(sqrt(5-t)-sqrt(5-t))", 0.9, ADAGRAD)
 
 
 @pytest.mark.parametrize("alpha", list(_marked(EASY_STEPS)))

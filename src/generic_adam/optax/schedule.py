@@ -23,7 +23,8 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
-from generic_adam.schedules.evaluate import decay_of, log_of, split_geometric
+from generic_adam.schedules.evaluate import decay_of, split_geometric
+from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.sums import end_correction, gauss_legendre
 
 TABLE = 2**17
@@ -155,7 +156,7 @@ def _exponent_of_constant(node: Schedule, moment: Moment) -> Number | None:
     In float32 the t-th power of a rounded 0.999 drifts.
     """
     if isinstance(node, tree.Power) and isinstance(node.left, tree.Constant) and node.left.value > 0:
-        return log_of(node.left.value) * evaluate(node.right, moment)
+        return GeometricBase.from_rational(node.left.value).log * evaluate(node.right, moment)
     return None
 
 

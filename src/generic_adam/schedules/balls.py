@@ -180,7 +180,7 @@ def _constant(node: tree.Constant, _t: int) -> Number:
 
 def _difference(node: tree.Subtract, t: int) -> Number:
     left, right = value(node.left, t), value(node.right, t)
-    if isinstance(left, arb) and isinstance(right, arb) and left.overlaps(right):
+    if isinstance(left, arb) and isinstance(right, arb) and left.is_finite() and left.overlaps(right):
         return fmpq(0) if _key(node.left, t) == _key(node.right, t) else left - right
     return left - right
 

@@ -38,8 +38,9 @@ from generic_adam.schedules.balls import (
     smaller,
     value,
 )
-from generic_adam.schedules.evaluate import filtered
+from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
+from generic_adam.schedules.rounding import BLOCK, filtered
 from generic_adam.schedules.tree import Schedule, Table, rebuild
 
 # The direction of a running sum needs its value where a stretch begins.
@@ -303,19 +304,32 @@ def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
 
 
 def extremes(node: tree.Periodic) -> tuple[Number, Number]:
-    """The least and the largest value of a period: floats find the candidates, balls decide between them."""
-    values, errors = filtered(node.body, np.arange(1.0, node.period + 1))
-    if not np.isfinite(errors).all():
-        raise ScheduleError(f"{node} is not a number everywhere in its period")
+    """The least and the largest value of a period: by form, or floats find candidates and balls decide."""
+    body, period = node.body, node.period
+    if enclose(body, 1, period).direction is not None and is_defined(body, 1, period):
+        ends = value(body, 1), value(body, period)
+        return reduce(smaller, ends), -reduce(smaller, (-end for end in ends))
+    least = {1: math.inf, -1: math.inf}
+    # For u and for -u: the steps that may have the least value, and below which number it is not there.
+    kept = {side: (np.empty(0), np.empty(0)) for side in least}
+    for begin in range(1, period + 1, BLOCK):
+        check_time(begin)
+        times = np.arange(begin, min(begin + BLOCK, period + 1), dtype=np.float64)
+        values, errors = filtered(body, times)
+        if not np.isfinite(errors).all():
+            raise ScheduleError(f"{node} is not a number everywhere in its period")
+        for side in kept:
+            least[side] = min(least[side], float((side * values + errors).min()))
+            steps = np.concatenate([kept[side][0], times])
+            lowest = np.concatenate([kept[side][1], side * values - errors])
+            near = lowest <= least[side]
+            kept[side] = steps[near], lowest[near]
     found: list[Number] = []
-    for side in (1, -1):
-        lowest = side * values - errors
-        candidates = np.flatnonzero(lowest <= (side * values + errors).min())
-        if len(candidates) > _CLOSE:
+    for side, (steps, lowest) in kept.items():
+        if len(steps) > _CLOSE:
             found.append(side * arb(float(lowest.min())))
         else:
-            numbers = [side * value(node.body, int(index) + 1) for index in candidates]
-            found.append(side * reduce(smaller, numbers))
+            found.append(side * reduce(smaller, [side * value(body, int(t)) for t in steps]))
     return found[0], found[1]
 
 
@@ -382,6 +396,48 @@ enclosure_of.declare(
         tree.Opaque: lambda _node, _start, _stop: Enclosure(),
     }
 )
+
+
+def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
+    """Whether the form tells that u_t is a number at every t with start <= t <= stop.
+
+    A range does not tell: sin(1/(t - 7)) lies in [-1, 1], and has no value at t = 7.
+    """
+    key = ("defined", start, stop)
+    if key not in node.known_facts:
+        node.known_facts[key] = _is_defined(node, start, stop)
+    return node.known_facts[key]
+
+
+def _is_defined(node: Schedule, start: int, stop: float) -> bool:
+    if isinstance(node, tree.Periodic | tree.Bounded | tree.Opaque):  # looked at, vouched for, called
+        return True
+    if isinstance(node, tree.OfWeights | tree.BiasCorrection):
+        start = 1
+    if isinstance(node, tree.Join):
+        cut = node.threshold
+        return (start >= cut or is_defined(node.before, start, min(stop, cut - 1))) and (
+            stop < cut or is_defined(node.after, max(start, cut), stop)
+        )
+    if not all(is_defined(child, start, stop) for child in node.children):
+        return False
+    match node:
+        case tree.Divide(_, base):
+            needed = Fraction(-1)
+        case tree.Power(base, tree.Constant(exponent)):
+            needed = exponent
+        case tree.Function("sqrt", base):
+            needed = Fraction(1, 2)
+        case tree.Function("log", inner) | tree.Power(inner, _) | tree.OfWeights(inner):
+            return enclose(inner, start, stop).positive
+        case tree.Function("log1p", inner):
+            return bool(enclose(inner, start, stop).range.low >= -1)
+        case _:
+            return True
+    facts = enclose(base, start, stop)
+    if needed < 0 and not facts.sign:
+        return False
+    return needed.denominator == 1 or bool(facts.range.low >= 0)
 
 
 def resolved(

@@ -1,10 +1,4 @@
-"""Values: one at a time (a function composed once for each node), in blocks, and in blocks with error bounds.
-
-A float decides nothing unless its error bound does. The bounds assume what IEEE 754 promises of + - * / and
-sqrt, and that NumPy's other functions are right to 16 units in the last place; but not gradual underflow:
-`torch.set_flush_denormal(True)`, or a library built for speed, makes the processor take what is below 2.3e-308
-for 0, and has it that way for the whole process.
-"""
+"""Values: one at a time (a function composed once for each node), and in blocks; how far off, `rounding` says."""
 
 from __future__ import annotations
 
@@ -16,38 +10,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
+from generic_adam.schedules.balls import NAN, PRECISIONS, Precision, apply, ball, nearest, value
 from generic_adam.schedules.budget import check_time
+from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
-from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, Table, block_of, compiled
+from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled
 
 Values = FloatArray | np.float64 | float
-Pair = tuple[Any, Any]
-"""Values and bounds on their errors, arrays or single numbers."""
 
 # From this exponent on, the digits that a float loses of a base such as 0.9 show in the power.
 _LONG = 64
 # From this base on, the digits that a float loses of an exponent show in the power.
 _FAR = 1e6
-_ONE = tree.operand(1)
 # Blocks of recursions are small, so that the first steps of a run do not wait for values far ahead.
 _RECURSION_BLOCK = 4096
 _ROW = 512
 # A running quantity at t costs t steps; past this the wait would be minutes.
 LARGEST_RECURSION = 10**9
-BLOCK = 1 << 15
-"""How many steps are walked at a time."""
-# Twice the rounding of one operation, and of one library function.
-ULP = 2.0**-52
-_LIBRARY = 16 * ULP
-# What an operation can lose to underflow: four times the least number that is never flushed to 0.
-_TINY = 1e-307
-# Running sums in floats are right to this, relatively; 512 terms at a time are added plainly, and then their sums.
-_SUM = 1e-11
-# They are walked to here, which takes half a second; later values are left to closed forms in balls.
-_FARTHEST_SUM = 1 << 24
 
 
 def _log1p(value: float) -> float:
@@ -99,7 +82,9 @@ def _join(node: tree.Join) -> ScalarFunction:
     return lambda t: before(t) if t < threshold else after(t)
 
 
-def _joined(node: tree.Join, times: FloatArray, part_at: Callable[[Schedule, FloatArray], Pair]) -> Pair:
+def joined(
+    node: tree.Join, times: FloatArray, part_at: Callable[[Schedule, FloatArray], tuple[Any, Any]]
+) -> tuple[Any, Any]:
     """Both parts, each at the times that are its own."""
     early = times < node.threshold
     if not early.any():
@@ -112,7 +97,8 @@ def _joined(node: tree.Join, times: FloatArray, part_at: Callable[[Schedule, Flo
     return values, errors
 
 
-def _in_period(node: tree.Periodic, t: Any) -> Any:
+def in_period(node: tree.Periodic, t: Any) -> Any:
+    """The step of the first period that t repeats."""
     return (t - 1) % node.period + 1
 
 
@@ -160,14 +146,14 @@ def _opaque(node: tree.Opaque) -> ScalarFunction:
 
 def _opaque_block(node: tree.Opaque, times: FloatArray) -> Values:
     whole = times.size > 1 and bool(np.all(times == np.floor(times)))
-    block = _called_on_block(node, times) if whole else None
+    block = called_on_block(node, times) if whole else None
     if block is not None:
         return block
     singles = [node.scalar(int(t) if t == math.floor(t) else float(t)) for t in times.ravel()]
     return np.array(singles).reshape(times.shape)
 
 
-def _called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
+def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
     """The function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
@@ -303,59 +289,72 @@ def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
     return (starts[:-1, None] + np.cumsum(rows, axis=1)).ravel(), float(starts[-1])
 
 
-def log_of(value: Fraction) -> float:
-    """Log of a positive number, accurate to a few ulp: log of the nearest float is not, close to 1."""
-    if Fraction(1, 2) < value < 2:
-        return math.log1p(float(value - 1))
-    return math.log(value.numerator) - math.log(value.denominator) if not float(value) else math.log(value)
-
-
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
-    rate, rest = 0.0, tree.operand(1)
+    rho, rest = GeometricBase(), tree.operand(1)
     for base, exponent in factored(weights).items():
         form = as_exponential(base)
         if form is None:
             rest = rest * base ** tree.Constant(exponent)
         else:
             constant, slope, offset = form
-            rate += float(slope * exponent) * (1.0 if constant is None else log_of(constant))
+            one = GeometricBase(fmpq(1)) if constant is None else GeometricBase.from_rational(constant)
+            rho = rho * one ** (slope * exponent)
             known = tree.Constant(offset * exponent)
             rest = rest * (function("exp", known) if constant is None else tree.Constant(constant) ** known)
-    return (rate, rest) if rate else (0.0, weights)
+    return (rho.log, rest) if rho.sign_of_log else (0.0, weights)
+
+
+def geometric_parts(node: tree.OfWeights) -> tuple[float, Schedule]:
+    """As `split_geometric` of the weights, kept."""
+    known = node.known_facts
+    return (
+        known["geometric"]
+        if "geometric" in known
+        else known.setdefault("geometric", split_geometric(node.weights))
+    )
 
 
 def _share(node: tree.OfWeights) -> Recursion:
-    """w_t / W_t, computed from sums scaled by rho^t, so that neither w_t nor W_t can overflow."""
+    """w_t / W_t, from sums scaled by rho^t where w_t would overflow."""
     if "share" in node.known_facts:
         return node.known_facts["share"]
-    log_rho, rest = split_geometric(node.weights)
-    size = _RECURSION_BLOCK if log_rho == 0 else max(1, min(_RECURSION_BLOCK, int(300 / abs(log_rho))))
-    # A share does not change with the unit of the weights; a large one would overflow their sum.
-    first = rest(1)
-    unit = 2.0 ** -min(math.frexp(first)[1], 1000) if 1e200 < first < math.inf else 1.0
+    log_rho, rest = geometric_parts(node)
+    size = _RECURSION_BLOCK if log_rho <= 0 else max(1, min(_RECURSION_BLOCK, int(300 / log_rho)))
+    # A share does not change with the unit of the weights: with this one W_t >= 1/2 neither over- nor underflows.
+    largest = max(rest(1), float(node.initial))
+    unit = 2.0 ** -max(min(math.frexp(largest)[1], 1000), -1000) if largest < math.inf else 1.0
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
-        # state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
-        powers = np.exp(log_rho * (times - (times[0] - 1)))
-        weights = powers * (rest.block(times) * unit)
-        if not bool(np.all(weights > 0)):
-            first = int(times[np.argmin(weights > 0)])
+        # For rho > 1 state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
+        powers = np.exp(log_rho * (times - (times[0] - 1 if log_rho > 0 else 0)))
+        unscaled = np.broadcast_to(rest.block(times), times.shape)
+        if not bool(np.all(unscaled > 0)):
+            first = int(times[np.argmin(unscaled > 0)])
             raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
+        weights = powers * (unscaled * unit)
         sums, total = _running(state, weights)
         if math.isinf(total) and math.isfinite(state):
             raise ScheduleError(f"the sum of {node.weights} overflows by t = {times[-1]:.0f}")
-        return weights / sums, total / float(powers[-1])
+        return weights / sums, total / float(powers[-1]) if log_rho > 0 else total
 
     return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
 
 
 def decay_of(node: tree.BiasCorrection) -> float | None:
-    """-log of a constant factor from its exact complement, which keeps what log(theta) would lose."""
-    missing = node.factor.complement.constant_value
-    if missing is None:
+    """-log of a constant factor, right to an ulp (nan where no precision tells it); None for one that moves."""
+    if not node.factor.is_constant:
         return None
-    return -math.log1p(-missing) if missing < 1 else math.inf
+    known = node.known_facts
+    if "decay" not in known:
+        rate = NAN
+        for bits in PRECISIONS:
+            with Precision(bits):
+                rate = -ball(apply("log1p", -value(node.factor.complement, 1)))
+            if rate.rel_accuracy_bits() >= 60:
+                break
+        known["decay"] = nearest(rate) if rate.rel_accuracy_bits() >= 60 or rate.is_infinite() else math.nan
+    return known["decay"]
 
 
 def _log_product(node: tree.BiasCorrection) -> Recursion:
@@ -400,7 +399,7 @@ compiled.declare(
         tree.Negate: lambda node: _of_one(operator.neg, node.operand.scalar),
         tree.Function: lambda node: _of_one(_FUNCTIONS[node.name], node.argument.scalar),
         tree.Join: _join,
-        tree.Periodic: lambda node: _of_one(node.body.scalar, partial(_in_period, node)),
+        tree.Periodic: lambda node: _of_one(node.body.scalar, partial(in_period, node)),
         tree.Bounded: _bounded,
         tree.WeightShare: lambda node: _share(node).scalar,
         tree.WeightedTheta: lambda node: _of_one((1.0).__sub__, _share(node).scalar),
@@ -415,8 +414,8 @@ block_of.declare(
         tree.Power: _power_block,
         tree.Negate: lambda node, times: -node.operand.block(times),
         tree.Function: lambda node, times: getattr(np, node.name)(node.argument.block(times)),
-        tree.Join: lambda node, times: _joined(node, times, lambda part, at: (part.block(at), 0.0))[0],
-        tree.Periodic: lambda node, times: node.body.block(_in_period(node, times)),
+        tree.Join: lambda node, times: joined(node, times, lambda part, at: (part.block(at), 0.0))[0],
+        tree.Periodic: lambda node, times: node.body.block(in_period(node, times)),
         tree.Bounded: _bounded_block,
         tree.WeightShare: lambda node, times: _share(node).evaluate(times),
         tree.WeightedTheta: lambda node, times: 1.0 - _share(node).evaluate(times),
@@ -424,185 +423,15 @@ block_of.declare(
         tree.Opaque: _opaque_block,
     }
 )
-
-
-filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error bounds")
-"""Node, array of whole t -> values and bounds on their errors (infinite where nothing is known)."""
-
-
-def filtered(schedule: Schedule, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """u_t at whole t, and bounds on the errors."""
-    with np.errstate(all="ignore"):
-        values, errors = _pair(schedule, times)
-    shape = times.shape
-    values = np.array(np.broadcast_to(values, shape), dtype=np.float64)
-    errors = np.array(np.broadcast_to(errors, shape), dtype=np.float64)
-    errors[~np.isfinite(values) | np.isnan(errors)] = np.inf
-    return values, errors
-
-
-def _pair(node: Schedule, times: FloatArray) -> Pair:
-    return filtered_of[type(node)](node, times)
-
-
-def _pairs_of_two(
-    operation: Callable[[Any, Any], Any], error: Callable[[Any, Pair, Pair], Any]
-) -> Callable[[tree.Binary, FloatArray], Pair]:
-    """left (operation) right, and what the error of the result is, given those of the parts."""
-
-    def rule(node: tree.Binary, times: FloatArray) -> Pair:
-        left, right = _pair(node.left, times), _pair(node.right, times)
-        result = operation(left[0], right[0])
-        return result, error(result, left, right)
-
-    return rule
-
-
-def _exact_or_rounded(node: tree.Constant, _times: FloatArray) -> Pair:
-    number = float(node.value)
-    numerator, denominator = number.as_integer_ratio()
-    exact = numerator * node.value.denominator == node.value.numerator * denominator
-    flushed = abs(number) < _TINY and node.value != 0
-    return number, 0.0 if exact and not flushed else abs(number) * ULP + _TINY
-
-
-def lost(result: Any, a: Any, b: Any) -> Any:
-    """What a sum or difference of two numbers may lose to underflow: nothing where they cancel exactly."""
-    return np.where((result == 0) & (np.abs(a) == np.abs(b)), 0.0, _TINY)
-
-
-def _error_of_sum(result: Any, left: Pair, right: Pair) -> Any:
-    return left[1] + right[1] + ULP * np.abs(result) + lost(result, left[0], right[0])
-
-
-def _error_of_product(result: Any, left: Pair, right: Pair) -> Any:
-    (a, da), (b, db) = left, right
-    return np.abs(a) * db + np.abs(b) * da + da * db + ULP * np.abs(result) + _TINY
-
-
-def _error_of_quotient(result: Any, left: Pair, right: Pair) -> Any:
-    (_, da), (b, db) = left, right
-    margin = np.abs(b) - db
-    error = np.true_divide(da + np.abs(result) * db, margin) * (1 + 8 * ULP)
-    return np.where(margin > 0, error + ULP * np.abs(result) + _TINY, np.inf)
-
-
-def _error_of_power(result: Any, left: Pair, right: Pair) -> Any:
-    (a, da), (x, dx) = left, right
-    # d(a^x) = a^x (x da/a + log a dx): to first order, times 2 while it stays small.
-    relative = 2 * (np.abs(x) * np.true_divide(da, np.abs(a)) + np.abs(np.log(np.abs(a))) * dx)
-    error = np.abs(result) * (relative + _LIBRARY) + _TINY
-    error = np.where((relative < 0.1) & (np.asarray(da) < np.abs(a)), error, np.inf)
-    return np.where((np.asarray(a) == 0) & (np.asarray(da) == 0) & (x > dx), 0.0, error)
-
-
-def _larger_error(_result: Any, left: Pair, right: Pair) -> Any:
-    return np.maximum(left[1], right[1])
-
-
-def _root_error(a: Any, da: Any) -> Any:
-    """What sqrt makes of an error; infinite where the argument may be negative."""
-    low: Any = np.maximum(a - da, 0.0)
-    error: Any = np.sqrt(a + da)  # between 0 and 2 da the root is anything up to this
-    smaller: Any = np.minimum(error, np.nan_to_num(np.true_divide(da, np.sqrt(low)), nan=np.inf))
-    return smaller + np.where(a - da >= 0, 0.0, np.inf)
-
-
-def _function_pair(node: tree.Function, times: FloatArray) -> Pair:
-    a, da = _pair(node.argument, times)
-    result: Any = getattr(np, node.name)(a)
-    size: Any = np.abs(result)
-    low: Any = a - da
-    match node.name:
-        case "abs":
-            return result, da
-        case "sin" | "cos":
-            return result, da + _LIBRARY
-        case "sqrt":
-            return result, _root_error(a, da) + ULP * size
-        case "log":
-            return result, np.where(
-                low > 0, np.true_divide(da, low) * (1 + _LIBRARY) + _LIBRARY * size, np.inf
-            )
-        case "log1p":
-            under = (1 + low) * (1 - _LIBRARY)
-            return result, np.where(under > 0, np.true_divide(da, under) + _LIBRARY * size, np.inf)
-        case "exp":
-            return result, size * (np.expm1(da) * (1 + _LIBRARY) + _LIBRARY) + _TINY
-        case _:  # expm1
-            return result, (size + 1) * np.expm1(da) * (1 + _LIBRARY) + _LIBRARY * size
-
-
-def _opaque_pair(node: tree.Opaque, times: FloatArray) -> Pair:
-    # What a callable returns for one t is the number itself; for an array it may round otherwise.
-    block = _called_on_block(node, times) if times.size > 1 else None
-    value = node.block(times) if block is None else block
-    size = np.abs(value)
-    return value, size * (0.0 if block is None else _LIBRARY) + np.where(size < _TINY, _TINY, 0.0)
-
-
-def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
-    """The largest relative error of a part over t = 1, ..., last: what a running sum of it can be off."""
-    done, worst = node.known_facts.get("relative error", (0, 0.0))
-    for begin in range(done + 1, int(last) + 1, BLOCK):
-        end = min(begin + BLOCK, int(last) + 1)
-        values, errors = filtered(part, np.arange(begin, end, dtype=np.float64))
-        worst = max(worst, float(np.max(errors / np.abs(values))))
-        node.known_facts["relative error"] = (end - 1, worst)
-    return worst
-
-
-def _share_pair(node: tree.WeightShare, times: FloatArray) -> Pair:
-    if times.max() > _FARTHEST_SUM:
-        return np.nan, np.inf
-    share = node.block(times)
-    return share, share * (_SUM + 8 * _worst_relative_error(node, node.weights, float(times.max()))) + _TINY
-
-
-def _negative_pair(node: tree.Negate, times: FloatArray) -> Pair:
-    value, error = _pair(node.operand, times)
-    return -value, error
-
-
-def _correction_pair(node: tree.BiasCorrection, times: FloatArray) -> Pair:
-    if decay_of(node) is not None:
-        result = node.block(times)
-        return result, np.abs(result) * 1e-13
-    if times.max() > _FARTHEST_SUM:
-        return np.nan, np.inf
-    result = node.block(times)
-    # log(1 - m) magnifies the relative error of m where m is close to 1: the factors must stay above 1/100.
-    relative = _worst_relative_error(node, node.factor.complement, float(times.max()))
-    relative = max(relative, _worst_relative_error(node.factor, node.factor, float(times.max())))
-    return result, np.abs(result) * (_SUM + 200 * relative) + _TINY
-
-
-filtered_of.declare(
-    {
-        tree.Constant: _exact_or_rounded,
-        tree.Time: lambda _node, times: (times, np.where(times < 2.0**53, 0.0, times * ULP)),
-        tree.Power: _pairs_of_two(lambda a, x: np.power(np.asarray(a, dtype=np.float64), x), _error_of_power),
-        tree.Negate: _negative_pair,
-        tree.Function: _function_pair,
-        tree.Join: lambda node, times: _joined(node, times, _pair),
-        tree.Periodic: lambda node, times: _pair(node.body, _in_period(node, times)),
-        tree.Bounded: lambda node, times: _pair(node.operand, times),
-        tree.WeightShare: _share_pair,
-        tree.WeightedTheta: lambda node, times: _pair(tree.Subtract(_ONE, node.complement), times),
-        tree.BiasCorrection: _correction_pair,
-        tree.Opaque: _opaque_pair,
-    }
-)
-# node -> its operation on two numbers, on two arrays, and what it makes of their errors
-_OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
-    tree.Add: (operator.add, operator.add, _error_of_sum),
-    tree.Subtract: (operator.sub, operator.sub, _error_of_sum),
-    tree.Multiply: (operator.mul, operator.mul, _error_of_product),
-    tree.Divide: (_quotient, np.true_divide, _error_of_quotient),
-    tree.Maximum: (max, np.maximum, _larger_error),
-    tree.Minimum: (min, np.minimum, _larger_error),
+# node -> its operation on two numbers, and on two arrays
+OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    tree.Add: (operator.add, operator.add),
+    tree.Subtract: (operator.sub, operator.sub),
+    tree.Multiply: (operator.mul, operator.mul),
+    tree.Divide: (_quotient, np.true_divide),
+    tree.Maximum: (max, np.maximum),
+    tree.Minimum: (min, np.minimum),
 }
-for _node, (_single, _block, _error) in _OF_TWO.items():
+for _node, (_single, _block) in OF_TWO.items():
     compiled[_node] = _composed(_single)
     block_of[_node] = _blocks_of_two(_block)
-    filtered_of[_node] = _pairs_of_two(_block, _error)

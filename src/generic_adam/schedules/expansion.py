@@ -565,8 +565,9 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
     with Precision():
         try:
             smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
-            parts = {base: exponent for base, exponent in factors(smooth).items() if not base.is_constant}
-            if len(parts) < 2 or not all(enclose(base, start).positive for base in parts):
+            every = factors(smooth)
+            parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
+            if len(parts) < 2 or not all(enclose(base, start).positive for base in every):
                 return tail_sign(derivative(smooth), start)
             known = _direction_of_corrections(parts, start)
             if known is not None:

@@ -198,6 +198,8 @@ def _divide(left: Schedule, right: Schedule) -> Schedule:
 def _power(base: Schedule, exponent: Schedule) -> Schedule:
     if exponent in (ONE, ZERO):
         return base if exponent == ONE else ONE
+    if base == ONE and exponent.order is not None:
+        return ONE
     match base, exponent:
         case tree.Constant(value), tree.Constant(p) if _folds_exactly(value, p):
             if value == 0 and p < 0:

@@ -18,10 +18,10 @@ from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import Budget, Undecided
-from generic_adam.schedules.enclosure import enclose, resolved
-from generic_adam.schedules.evaluate import BLOCK, ULP, filtered, lost
+from generic_adam.schedules.enclosure import enclose, is_defined, resolved
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
+from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.tree import FloatArray, Schedule
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
@@ -110,7 +110,7 @@ def _on_stretch(
     checked = start if jump else first - 1
     for end in _ends(schedule, start, stop):
         if end > checked:
-            witness = first_violation(schedule, claim, checked + 1, end, budget)
+            witness = first_violation(piece, claim, checked + 1, end, budget)
             if witness is not None:
                 return Proof(False, witness)
             checked = end
@@ -133,15 +133,17 @@ def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
 
 
 def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
-    """Whether the form of a schedule proves the claim on a stretch."""
+    """Whether the form of a schedule proves the claim on a stretch, and that every u_t there is a number."""
     facts = enclose(piece, start, stop)
     if claim is Claim.FALLING:
-        if facts.direction is not None and facts.direction <= 0:
-            return True
+        by_range = facts.direction is not None and facts.direction <= 0
+    else:
+        by_range = facts.positive or (claim is Claim.NOT_NEGATIVE and bool(facts.range.low >= 0))
+    if by_range and is_defined(piece, start, stop):
+        return True
+    if claim is Claim.FALLING:
         direction = tail_direction(piece, start)
         return direction is not None and direction <= 0
-    if facts.positive or (claim is Claim.NOT_NEGATIVE and facts.range.low >= 0):
-        return True
     found = tail_sign(piece, start)
     if found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0):
         return True
@@ -182,7 +184,10 @@ def blocks(first: int, last: int, budget: Budget) -> Iterator[tuple[int, FloatAr
     """The steps first..last in blocks: the first t and the array of t."""
     for begin in range(first, last + 1, BLOCK):
         budget.check(begin)
-        yield begin, np.arange(begin, min(begin + BLOCK, last + 1), dtype=np.float64)
+        end = min(begin + BLOCK, last + 1)
+        # Beyond 2^53 each t is rounded by itself: np.arange would add up a rounded step.
+        steps = np.arange(begin, end) if end < 2**53 else list(range(begin, end))
+        yield begin, np.array(steps, dtype=np.float64)
 
 
 def _is_violated(schedule: Schedule, claim: Claim, t: int) -> bool | None:
@@ -197,7 +202,7 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, bud
     """The first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
     for begin, times in blocks(first, last, budget):
         if claim is Claim.FALLING:
-            values, errors = filtered(schedule, np.concatenate([[begin - 1.0], times]))
+            values, errors = filtered(schedule, np.concatenate([[float(begin - 1)], times]))
             after, before = values[1:], values[:-1]
             values = before - after
             errors = errors[1:] + errors[:-1] + ULP * np.abs(values) + lost(values, before, after)
@@ -207,7 +212,9 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, bud
         for index in np.flatnonzero(~holds):
             t = begin + int(index)
             budget.ask(t)
-            violated = bool(values[index] < -errors[index]) or _is_violated(schedule, claim, t)
+            violated = _is_violated(schedule, claim, t)
+            if violated is None and values[index] < -errors[index]:
+                violated = True  # a running sum too long for balls
             if violated is None:
                 raise Undecided(f"no precision tells whether {claim.value} at t = {t:,}")
             if violated:

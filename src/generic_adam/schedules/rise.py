@@ -26,9 +26,9 @@ from generic_adam.schedules.enclosure import (
     settled,
     share_times_t,
 )
-from generic_adam.schedules.evaluate import filtered
 from generic_adam.schedules.expansion import tail_direction
 from generic_adam.schedules.prove import BEGINNINGS, blocks, stretches
+from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import Schedule, contains, walk
 
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
@@ -156,7 +156,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
         if size <= length <= _SOON:
             continue  # walking it to its end is quicker than another proof
         end = int(min(start + size - 1, stop))
-        running.walk(schedule, done + 1, end, budget)
+        running.walk(piece, done + 1, end, budget)
         done = end
         if end >= stop or _by_direction(running, schedule, piece, end, stop):
             return
@@ -166,7 +166,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
             if best <= running.constant * (1 + close):
                 break
     if length <= (_LONGEST_WALK if best is None else _EVERY_STEP):
-        running.walk(schedule, done + 1, int(stop), budget)
+        running.walk(piece, done + 1, int(stop), budget)
         return
     if best is None:
         raise Undecided("no form bounds it")

@@ -438,7 +438,9 @@ class BiasCorrection(Schedule):
 
     def __post_init__(self) -> None:
         value = self.factor.constant_value
-        if value is not None and not 0 <= value < 1:
+        # A number below 1 such as cos(1e-9) may have 1 as its float; of a fraction that is known.
+        rounded = value == 1 and not isinstance(self.factor, Constant)
+        if value is not None and not 0 <= value < 1 and not rounded:
             raise ScheduleError(f"bias correction needs a factor in [0, 1), got {value}")
 
     @property

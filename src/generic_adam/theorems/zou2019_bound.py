@@ -56,8 +56,8 @@ from generic_adam.schedules import Schedule, ScheduleError, as_power_of_t
 from generic_adam.schedules.balls import above
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose
-from generic_adam.schedules.evaluate import filtered
 from generic_adam.schedules.prove import blocks
+from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.sums import BelowThetaPrime, SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision

@@ -1,0 +1,53 @@
+"""Floats with error bounds: the truth is never outside them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from generic_adam.schedules import parse
+from generic_adam.schedules.balls import above, ball, below, value
+from generic_adam.schedules.rounding import filtered
+from tests.schedules.expressions import positive_schedules
+
+
+@given(positive_schedules(), positive_schedules(), st.sampled_from([1, 40, 10**6]))
+@settings(max_examples=80, deadline=None)
+def test_an_error_bound_holds_whatever_cancels(one, other, start):
+    difference = one - other
+    times = np.arange(start, start + 8, dtype=np.float64)
+    for step, found, error in zip(range(start, start + 8), *filtered(difference, times), strict=True):
+        if not np.isfinite(error):
+            continue
+        truth = ball(value(difference, step))
+        assume(truth.is_finite())
+        assert Fraction(found) - Fraction(error) <= Fraction(above(truth))
+        assert Fraction(found) + Fraction(error) >= Fraction(below(truth))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "((t+1e17)^0.5-1e17^0.5)^0.01",  # a base that is half error: its power has no first-order bound
+        "bias_correction(cos(1.8e-8))",
+        "theta_from_weights(1e150*0.5^t)",
+        "1-theta_from_weights(2^t*(sqrt(t^2+1e3)-t))",
+        "1-theta_from_weights(1e10^t/9999999999^t)",
+        "bias_correction(1-theta_from_weights(t))",
+        "(-2)^(t+1e-20)",
+        "periodic(t, 7)",
+    ],
+)
+@pytest.mark.parametrize("start", [1, 100, 1020, 4096, 2**53 + 1])
+def test_a_value_lies_within_its_error(text, start):
+    schedule = parse(text)
+    steps = range(start, start + 20)
+    values, errors = filtered(schedule, np.array(list(steps), dtype=np.float64))
+    for t, found, error in zip(steps, values, errors, strict=True):
+        truth = value(schedule, t)
+        if ball(truth).is_finite():
+            assert abs(ball(found) - truth) <= error or not np.isfinite(error)
+        else:
+            assert not np.isfinite(error)
