@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from generic_adam.methods import Algorithm, Method
 from generic_adam.optax.contrib import adashift, padam
 
 STEPS = 400
@@ -44,6 +45,14 @@ def padam_on_paper(power: float) -> Iterator[np.ndarray]:
 def test_padam_is_its_formula(power: float) -> None:
     ours = path(padam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", partial=power, eps=0.0))
     np.testing.assert_allclose(ours, list(padam_on_paper(power)), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
+def test_padam_runs_an_algorithm_as_it_says_itself() -> None:
+    method = Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)")
+    ours = path(padam(Algorithm(method, initial_v=1e-4, eps=0.5)))
+    np.testing.assert_array_equal(ours, path(padam(method, initial_v=1e-4, eps=0.5)))
+    assert np.abs(ours - path(padam(method))).max() > 1e-2
 
 
 def adashift_on_paper(n: int, beta: float, theta: float, by_max: bool) -> Iterator[np.ndarray]:

@@ -150,7 +150,10 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
         ),
         (lambda: scale_by_generic_adam(0.9, 2.0), MethodError, "theta: expected 0 <= theta_t < 1"),
         (lambda: padam(0.1, 0.9, 0.9, partial=0.75), OptimizerError, "partial is 0.75; expected"),
+        (lambda: padam(0.1, partial="1/8"), OptimizerError, "partial is '1/8'; expected 0 < partial <= 1/2"),
+        (lambda: generic_adam(0.1, initial_v="0"), OptimizerError, "initial_v is '0'; expected a finite"),
         (lambda: adashift(0.1, keep=0), OptimizerError, "keep is 0; expected"),
+        (lambda: adashift(0.1, keep=2.5), OptimizerError, "keep is 2.5; expected a whole number >= 1"),
         (lambda: adashift(0.1, theta=1.0), OptimizerError, "theta is 1.0; expected"),
         (
             lambda: generic_adam(0.1, 0.9, 0.9).init({"n": jnp.arange(3)}),

@@ -1,12 +1,13 @@
-r"""The numbers of one step (beta_t, 1 - theta_t, ...), with running sums carried from step to step.
+"""The numbers of one step (beta_t, 1 - theta_t, ...), with running sums carried from step to step.
 
-Inside a transformation there is a state, so that a schedule that is defined by a recursion can simply run it:
-exact for any weights or factors, at one addition a step, for ever.
+A transformation has a state, so that a schedule that is defined by a recursion simply runs it: exact for any
+weights or factors, at one addition a step, for ever.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
@@ -37,12 +38,7 @@ CoefficientLike = ScheduleLike | OptaxSchedule | jax.Array | np.ndarray
 
 
 class RunningSum(NamedTuple):
-    """A sum and what rounding has lost of it, so that float32 adds 1 to 2^24 as well as float64 does.
-
-    Attributes:
-        high: the sum, rounded.
-        low: the rest.
-    """
+    """A sum, rounded, and the rest that rounding has lost: float32 then adds 1 to 2^24 as float64 does."""
 
     high: jax.Array
     low: jax.Array
@@ -68,7 +64,7 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
     try:
         schedule = schedule_of(value)
         if name == "eps":
-            check_not_negative(eps=schedule(1))
+            check_number(name, schedule(1), "a finite number >= 0", lambda eps: 0 <= eps < math.inf)
         else:
             check_sequence(name, schedule)
     except ScheduleError as error:
@@ -76,11 +72,11 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
     return schedule
 
 
-def check_not_negative(**values: object) -> None:
-    """Raise unless the numbers are finite and >= 0; an array that JAX traces is let pass."""
-    for name, value in values.items():
-        if isinstance(value, int | float) and not 0 <= value < math.inf:
-            raise OptimizerError(f"{name} is {value}; expected a finite number >= 0")
+def check_number(name: str, value: object, expected: str, accepted: Callable[[Any], bool]) -> None:
+    """Raise unless the value is a number that is accepted, or an array, which JAX may trace and is let pass."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (isinstance(value, jax.Array | np.ndarray) or (number and accepted(value))):
+        raise OptimizerError(f"{name} is {value!r}; expected {expected}")
 
 
 class RunningSchedules:

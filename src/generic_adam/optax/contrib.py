@@ -1,19 +1,17 @@
 """The peers that Generic Adam is compared with, as gradient transformations."""
 
-from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import Method, ScheduleLike
+from generic_adam.methods import Algorithm, Method, ScheduleLike
 from generic_adam.optax import leaves
-from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum
+from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
 from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of, stepping
 
 Reduction = Literal["max", "none"]
@@ -39,13 +37,13 @@ class PadamState(NamedTuple):
 
 @accepts_old_name
 def padam(
-    learning_rate: Method | CoefficientLike,
+    learning_rate: Method | Algorithm | CoefficientLike,
     beta: CoefficientLike | None = None,
     theta: CoefficientLike | None = None,
     *,
     partial: float | jax.Array = 0.125,
-    initial_v: ArrayLike = PAPERS["initial_v"],
-    eps: CoefficientLike = PAPERS["eps"],
+    initial_v: ArrayLike | None = None,
+    eps: CoefficientLike | None = None,
     mu_dtype: DTypeLike | None = None,
 ) -> optax.GradientTransformationExtraArgs:
     r"""Padam: Generic Adam with a power of the running maximum of v_t in place of the root.
@@ -64,11 +62,11 @@ def padam(
         Chen, Zhou, Tang, Yang, Cao, Gu, "Closing the Generalization Gap of Adaptive Gradient Methods in
         Training Deep Neural Networks", IJCAI 2020
     """
-    if isinstance(partial, int | float) and not 0 < partial <= 0.5:
-        raise OptimizerError(f"partial is {partial}; expected 0 < partial <= 1/2")
-    chosen = settings_of(learning_rate, PAPERS, {"beta": beta, "theta": theta})
-    running = RunningSchedules(chosen["alpha"], chosen["beta"], chosen["theta"], eps)
-    return stepping(PadamState, running, -1, initial_v, mu_dtype, partial)
+    check_number("partial", partial, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
+    given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps}
+    chosen = settings_of(learning_rate, PAPERS, given)
+    start = chosen.pop("initial_v")
+    return stepping(PadamState, RunningSchedules(**chosen), -1, start, mu_dtype, partial)
 
 
 class AdaShiftState(NamedTuple):
@@ -121,14 +119,11 @@ def adashift(
         Zhou, Zhang, Lu, Wang, Zhang, Yu, "AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
         Methods", ICLR 2019
     """
-    if isinstance(keep, int | float) and keep < 1:
-        raise OptimizerError(f"keep is {keep}; expected a whole number >= 1")
+    check_number("keep", keep, "a whole number >= 1", lambda n: n >= 1 and n % 1 == 0)
     if reduction not in get_args(Reduction):
         raise OptimizerError(f'reduction is {reduction!r}; expected "max" or "none"')
     for name, value in (("beta", beta), ("theta", theta)):
-        number = isinstance(value, Real) and 0 <= value < 1
-        if not (number or isinstance(value, jax.Array | np.ndarray)):
-            raise OptimizerError(f"{name} is {value}; expected a number with 0 <= {name} < 1")
+        check_number(name, value, f"a number with 0 <= {name} < 1", lambda one: 0 <= one < 1)
     running = RunningSchedules(learning_rate, beta, theta, eps)
 
     def phi(squares: jax.Array) -> jax.Array:

@@ -1,6 +1,7 @@
 """Generic Adam as a gradient transformation: Algorithm 1 over a pytree, every number from its schedule."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V
 from generic_adam.optax import leaves
-from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_not_negative
+from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
 
 ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
 """What a learning rate alone means: optax.adam."""
@@ -172,7 +173,7 @@ def stepping(
     power: ArrayLike | None = None,
 ) -> optax.GradientTransformationExtraArgs:
     """The step sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
-    check_not_negative(initial_v=initial_v)
+    check_number("initial_v", initial_v, "a finite number >= 0", lambda v: 0 <= v < math.inf)
 
     def moments(params: optax.Params) -> tuple[Any, ...]:
         starts = (initial_v,) if power is None else (initial_v, 0.0)
