@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from generic_adam.methods import HeavyBall
+from generic_adam.theorems.amsgrad import delayed_bound
 from generic_adam.theorems.clipping import full_batch_bound
-from generic_adam.theorems.delayed import delayed_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import WeightedBound, weighted_bound

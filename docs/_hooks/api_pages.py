@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 THEOREMS = Path(__file__).parents[2] / "src" / "generic_adam" / "theorems"
-CERTIFICATES = ("certificate", "theorem", "verdicts", "horizon", "advice", "problem", "bounds", "catalogue")
+CERTIFICATES = ("certificate", "theorem", "decide", "horizon", "advice", "problem", "bounds")
 LEMMAS = ("lemmas", "paths")
 
 

@@ -15,8 +15,7 @@ import numpy as np
 import generic_adam as ga
 from generic_adam.reference import generic_adam
 from generic_adam.theorems.decide import ratio
-from generic_adam.theorems.zou2019 import examine_method
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.zou2019 import bound, examine_method
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from generic_adam.experiments.bound import (
 )
 from generic_adam.experiments.counterexample.problem import initial_words
 from generic_adam.experiments.run import open_run
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.zou2019 import bound
 
 WELL = BoundedWell(dimension=3)
 

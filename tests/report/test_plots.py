@@ -21,7 +21,7 @@ from generic_adam.report.plots import (
 )
 from generic_adam.schedules.sums import SumError
 from generic_adam.theorems.decide import ratio
-from generic_adam.theorems.zou2019_bound import bound as paper_bound
+from generic_adam.theorems.zou2019 import bound as paper_bound
 
 POWER = ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
 CALLABLE = ga.Method(alpha=lambda t: 0.5 / t**0.5, beta=0.9, theta=0.99)

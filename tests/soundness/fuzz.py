@@ -19,8 +19,7 @@ from mpmath import mpf
 
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
-from generic_adam.theorems.zou2019 import PaperFinding
-from generic_adam.theorems.zou2019_bound import hypotheses
+from generic_adam.theorems.zou2019 import PaperFinding, hypotheses
 from tests.soundness import generator
 from tests.soundness.oracle import (
     FAILS,

@@ -12,7 +12,7 @@ import pytest
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from generic_adam.theorems.decide import ratio
-from generic_adam.theorems.zou2019_bound import hypotheses
+from generic_adam.theorems.zou2019 import hypotheses
 from tests.soundness.fuzz import paper_conditions
 from tests.soundness.open_cases import known, still_open
 from tests.soundness.oracle import FAILS, HOLDS, Subject

@@ -14,8 +14,8 @@ from generic_adam.methods.recipes import recipe
 from generic_adam.theorems.advice import advise_algorithm as advise
 from generic_adam.theorems.certificate import certify_algorithm as certify
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import Verdict
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.theorem import Verdict
+from generic_adam.theorems.zou2019 import bound
 
 NOT_CERTIFIED = {
     "adam": methods.adam(),

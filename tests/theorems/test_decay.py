@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.decay import box_bound, coupled, largest_update, own_equation
+from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update, own_equation
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems.test_weighted import cases
 
@@ -175,6 +177,21 @@ class TestObstacle:
         assert mean == close(root, abs=0.01)
         assert abs(mean - 0.5) > 0.3  # the minimum of f
         assert abs(mean - 0.25) > 0.07  # the minimum of f + x^2/2, which coupled decay finds
+
+
+@pytest.mark.parametrize(
+    ("decay", "status"),
+    [
+        ("0.1/sqrt(t) if t < 1000 else 0", "certified"),  # there is none from t = 1000 on
+        ("0.1/t", "certified"),
+        ("0.1/sqrt(t)", "not certified"),  # lambda_t is constant
+        (lambda t: 0.1 / t, "undecided"),
+    ],
+)
+def test_decay_that_ends_or_vanishes_is_certified_where_weights_stay_bounded(decay, status):
+    x = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1)"), decay=decay)
+    assert str(Decay().examine(x, Assumptions(weights_bound=1)).verdict) == status
+    assert str(Decay().examine(x).verdict) == ("undecided" if status == "certified" else status)
 
 
 def test_coupled_decay_is_another_function():

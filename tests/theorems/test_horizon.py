@@ -25,7 +25,7 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.weighted import weighted_bound
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.zou2019 import bound
 
 
 # Optima of c_noise as the theorems' page lists them.

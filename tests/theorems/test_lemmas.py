@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from generic_adam.theorems import lemmas
 from generic_adam.theorems.paths import Paths, Relation, Statement
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.zou2019_bound import Constants, Facts, constants
+from generic_adam.theorems.zou2019 import Constants, Facts, constants
 
 SMOOTHNESS = 2.0  # of the sum of x^2/(1+x^2): the second derivative lies in [-1/2, 2]
 

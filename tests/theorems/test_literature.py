@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 
 from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_adam, rmsprop_mukkamala_hein
 from generic_adam.schedules import Growth, bias_correction, sqrt
-from generic_adam.theorems.catalogue import theorem_named
+from generic_adam.theorems import theorem_named
+from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.decide import Status
 from generic_adam.theorems.literature import (
     Defossez,
     MukkamalaHein,
@@ -24,8 +27,7 @@ from generic_adam.theorems.literature import (
     defossez_bound,
 )
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.theorem import About, Assumptions
-from generic_adam.theorems.verdicts import Status, Verdict
+from generic_adam.theorems.theorem import About, Assumptions, Verdict
 
 CONVEX = Assumptions(convex=True)
 
@@ -213,7 +215,7 @@ PROBLEM = Problem(smoothness=2, gradient_bound=3, dimension=5, gap=4, epsilon=1e
 
 
 def defossez(method, horizon=None):
-    return Defossez().examine(Algorithm(method, horizon=horizon))
+    return Defossez().examine(Algorithm(method, initial_v=0, eps=1e-5, eps_under_root=True, horizon=horizon))
 
 
 def corrected(lr, beta, theta):
@@ -233,6 +235,27 @@ def test_defossez_wants_their_step_size_and_a_horizon():
     assert defossez(adam(), 10_000).conditions[3].status is Status.FAILS
     assert defossez(Method(0.001, 0.9, 0.8), 100).conditions[2].status is Status.FAILS
     assert defossez(certified_adam(), 10_000).verdict is Verdict.NOT_CERTIFIED
+
+
+def test_defossez_by_name_is_their_bound_on_their_algorithm():
+    """eps^2 = (1 - theta) epsilon under the root: epsilon = 1e-4 of PROBLEM is eps = 1e-3 here."""
+    x = Algorithm(corrected(0.01, 0.9, 0.99), initial_v=0, eps=1e-3, eps_under_root=True)
+    problem = replace(PROBLEM, gradient_sup=3)
+    found = bound_algorithm(x, problem, 1000, theorem="defossez2020")
+    assert found.expectation == pytest.approx(defossez_bound(0.01, 0.9, 0.99, PROBLEM, 1000).value, rel=1e-9)
+    assert found.needs == ("|g_(t,k)| <= 3 at every step (gradient_sup)",)
+    assert "defossez2020" in dict(bound_algorithm(x, problem, 1000).others)
+    for other, told in (
+        (replace(x, eps_under_root=False), "under the root"),
+        (replace(x, initial_v=1e-8), "v_0 = 0"),
+        (replace(x, method=Method(0.01, 0.9, 0.99)), "correction"),
+    ):
+        assert (
+            told
+            in dict(bound_algorithm(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
+        )
+    assert not bound_algorithm(x, problem, 9, theorem="defossez2020").is_valid
+    assert not bound_algorithm(x, PROBLEM, 1000, theorem="defossez2020").is_valid
 
 
 def test_defossez_knows_their_step_size_by_its_form_for_any_number_of_steps():

@@ -17,10 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.methods import Algorithm, HeavyBall, Method
-from generic_adam.theorems.amsgrad import amsgrad_bound
+from generic_adam.theorems.amsgrad import amsgrad_bound, delayed_bound
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.clipping import biased_bound, full_batch_bound
-from generic_adam.theorems.delayed import delayed_bound
 from generic_adam.theorems.literature import defossez_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.decide import Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import (
     Regret,
@@ -22,8 +23,7 @@ from generic_adam.theorems.regret import (
     zeta_constant,
 )
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.verdicts import Status, Verdict
+from generic_adam.theorems.theorem import Assumptions, Verdict
 
 THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
 T = np.arange(1.0, 10_001)
@@ -111,8 +111,36 @@ class TestGamma:
         assert gamma(Method("1/sqrt(t)", 0.9, "0.999"), horizon=1000).status is Status.HOLDS
         assert gamma(Method("1/sqrt(t)", 0.9, "0.999"), horizon=1001).witness.t == 1001
 
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "step"),
+        [
+            ("0.5/sqrt(t) if t < 100 else 0.4/sqrt(t)", "1 - 1/max(t, 2)", None),  # ties on both sides
+            ("0.5/sqrt(t) if t < 2 else 0.4/sqrt(t)", "1 - 1/max(t, 2)", None),
+            ("0.4/sqrt(t) if t < 100 else 0.5/sqrt(t)", "1 - 1/max(t, 2)", 100),
+            ("0.4/sqrt(t) if t < 2 else 0.5/sqrt(t)", "1 - 1/max(t, 2)", 2),
+            ("0.5/sqrt(t) if t < 100 else 0.04", "1 - 1/max(t, 2)", 101),
+            ("1/t if t < 50 else 1/t^2 if t < 90 else 1/t^3", "1 - 1/max(t, 2)", None),
+            ("1/t if t < 50 else 1/t^2 if t < 90 else 2e-4", "1 - 1/max(t, 2)", 90),
+            ("0.5^t * periodic(t, 2)", "0.9", 2),  # (2/1)^2/4 = 1 > 0.9
+            ("0.3^t * periodic(t, 2)", "0.9", None),
+        ],
+    )
+    def test_joins_and_periods_are_decided_piece_by_piece(self, alpha, theta, step):
+        found = gamma(Method(alpha, 0.9, theta))
+        assert (found.holds, found.witness and found.witness.t) == (step is None, step)
+        if step is not None:
+            assert gamma(Method(alpha, 0.9, theta), step).witness == found.witness
+            assert gamma(Method(alpha, 0.9, theta), step - 1).holds
+
+    def test_a_callable_is_walked(self):
+        falls = Method(lambda t: 0.5 / t**0.5, 0.9, 0.999)
+        assert gamma(falls).witness.t == 1001
+        assert gamma(falls, 1000).holds
+        assert gamma(Method(lambda t: 0.5 / t, 0.9, 0.999)).witness.t == 2000  # (1 - 1/2000)^2 = 0.99900025
+
     def test_what_cannot_be_told_is_undecided(self):
-        assert gamma(Method(lambda t: 0.5 / t**0.5, 0.9, 0.999)).status is Status.UNDECIDED
+        assert gamma(Method(lambda t: 0.5 / 2**t, 0.9, 0.999)).status is Status.UNDECIDED
+        assert gamma(Method("bias_correction(0.9)", 0.9, 0.999)).status is Status.UNDECIDED
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1e-14)")).status is Status.HOLDS
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(max(t, 2) - 1e-14)")).witness.t == 2
         assert gamma(Method("0.99^t", 0.9, "0.999")).status is Status.HOLDS

@@ -12,6 +12,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, adamw
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.decide import Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.special import (
     Averaged,
@@ -20,7 +21,6 @@ from generic_adam.theorems.special import (
     sign_bound,
 )
 from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.verdicts import Status
 
 close = pytest.approx
 

@@ -1,5 +1,6 @@
 """The vocabulary: a finding's verdict, what an algorithm departs in, and steps that vanish."""
 
+import itertools
 import json
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -9,20 +10,24 @@ import pytest
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method
 from generic_adam.methods.algorithm import HeavyBall, Nesterov
-from generic_adam.schedules import as_schedule
-from generic_adam.theorems.catalogue import THEOREMS, theorem_named
+from generic_adam.schedules import Growth, as_schedule
+from generic_adam.theorems import THEOREMS, theorem_named
+from generic_adam.theorems.decide import Decision, Rate, Status, rate_of
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
     COUPLED_DECAY,
+    VANISHING_STEPS,
     About,
     Assumptions,
+    Condition,
     Finding,
     Theorem,
+    Verdict,
     beyond,
     departures,
-    vanishing_steps,
+    rate_of_sums,
+    verdict_of,
 )
-from generic_adam.theorems.verdicts import Condition, Status, Verdict
 from generic_adam.theorems.weighted import Weighted
 
 PAPER = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"))
@@ -69,14 +74,15 @@ def test_a_warning_never_certifies():
 def test_a_rate_needs_every_condition():
     class Toy(Theorem):
         name, title, statement, covered, source = "toy", "Toy", "it tends to 0", "all", "here"
+        statuses = (Status.HOLDS,)
 
         def decide(self, x, assume):
-            raise AssertionError("not asked here")
+            return [Decision(status, "?") for status in self.statuses], rate_of_sums(x)
 
-    rate = vanishing_steps(as_schedule("1/sqrt(t)"))[1]
-    held = Toy().finding([Condition(1, Status.HOLDS, "")], rate)
-    assert (held.rate, held.conclusion, held.first_failing) == (rate, "it tends to 0", None)
-    open_one = Toy().finding([Condition(1, Status.HOLDS, ""), Condition(2, Status.UNDECIDED, "?")], rate)
+    held = Toy().examine(PAPER)
+    assert (str(held.rate), held.conclusion, held.first_failing) == ("T^(-1/2) log T", "it tends to 0", None)
+    Toy.statuses = (Status.HOLDS, Status.UNDECIDED)
+    open_one = Toy().examine(PAPER)
     assert (open_one.rate, open_one.first_failing) == (None, open_one.conditions[1])
     assert json.dumps(held.to_dict())
     with pytest.raises(TheoremError, match="gives no bound for a number of steps"):
@@ -102,9 +108,10 @@ def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
 )
 def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate):
     """max(1, sum alpha_t^2) / sum alpha_t, by hand."""
-    conditions, found = vanishing_steps(as_schedule(alpha))
-    assert [str(one.status) for one in conditions] == statuses
-    assert (None if found is None else str(found)) == rate
+    x = Algorithm(Method(alpha, 0.9, 0.999))
+    assert [str(one(x).status) for one in VANISHING_STEPS] == statuses
+    if "fails" not in statuses:
+        assert str(rate_of_sums(x)) == rate
 
 
 @pytest.mark.parametrize("name", ["M", "O", "B", "S", "robbins_monro"])
@@ -123,8 +130,9 @@ def test_a_rate_that_is_negative_late_is_not_certified(name):
 
 
 def test_of_a_callable_nothing_is_known():
-    conditions, rate = vanishing_steps(as_schedule(lambda t: 1 / t))
-    assert ([one.status for one in conditions], rate) == ([Status.UNDECIDED], None)
+    x = Algorithm(Method(lambda t: 1 / t, 0.9, 0.999))
+    assert [one(x).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2
+    assert rate_of_sums(x) is None
 
 
 @pytest.mark.parametrize(
@@ -133,3 +141,38 @@ def test_of_a_callable_nothing_is_known():
 def test_assumptions_are_finite_and_not_negative(bad):
     with pytest.raises(TheoremError, match=rf"^{next(iter(bad))}: expected a finite number >= 0, got "):
         Assumptions(**bad)
+
+
+@pytest.mark.parametrize("statuses", list(itertools.product(Status, repeat=3)))
+def test_one_failure_decides_and_one_open_question_keeps_it_open(statuses):
+    """Kleene's conjunction: false wins over unknown, unknown over true."""
+    order = [Status.FAILS, Status.UNDECIDED, Status.HOLDS]
+    meant = {
+        Status.FAILS: Verdict.NOT_CERTIFIED,
+        Status.UNDECIDED: Verdict.UNDECIDED,
+        Status.HOLDS: Verdict.CERTIFIED,
+    }
+    conditions = tuple(Condition(number, status, "") for number, status in enumerate(statuses, start=1))
+    assert verdict_of(conditions) is meant[min(statuses, key=order.index)]
+
+
+@pytest.mark.parametrize(
+    ("powers", "text"),
+    [
+        ((Fraction(-1, 2), 1, 0), "T^(-1/2) log T"),
+        ((0, -1, 0), "(log T)^(-1)"),
+        ((Fraction(-1, 2), 1, 1), "T^(-1/2) log T log log T"),
+        ((-1, 0, 0), "T^(-1)"),
+    ],
+)
+def test_a_rate_reads_as_mathematics_does(powers, text):
+    power, log, loglog = map(Fraction, powers)
+    assert str(Rate(power, log, loglog)) == text
+    assert rate_of(Growth.of(3, power=power, log=log, loglog=loglog)) == Rate(power, log, loglog)
+
+
+@pytest.mark.parametrize("witness", [None, 7, "alpha_t of order 1"])
+def test_a_condition_is_plain_data(witness):
+    condition = Condition(2, Status.FAILS, "It falls.", witness)
+    plain = json.loads(json.dumps(condition.to_dict()))
+    assert Condition(**plain | {"status": Status(plain["status"])}) == condition

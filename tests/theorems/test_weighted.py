@@ -18,7 +18,7 @@ from generic_adam.theorems import sequences as sequences_module
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
-from generic_adam.theorems.zou2019_bound import bound as paper_bound
+from generic_adam.theorems.zou2019 import bound as paper_bound
 from tests.theorems import reference
 
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])

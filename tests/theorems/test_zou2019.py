@@ -8,10 +8,9 @@ import pytest
 
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
-from generic_adam.theorems.decide import ratio
-from generic_adam.theorems.verdicts import Status, Verdict
-from generic_adam.theorems.zou2019 import examine_method
-from generic_adam.theorems.zou2019_bound import hypotheses
+from generic_adam.theorems.decide import Status, ratio
+from generic_adam.theorems.theorem import Verdict
+from generic_adam.theorems.zou2019 import examine_method, hypotheses
 
 HOLDS, FAILS, UNDECIDED = Status.HOLDS, Status.FAILS, Status.UNDECIDED
 

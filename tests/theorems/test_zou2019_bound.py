@@ -16,7 +16,7 @@ from generic_adam.schedules import as_power_of_t, parse
 from generic_adam.schedules.sums import BelowThetaPrime, SumError
 from generic_adam.theorems import lemmas
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.zou2019_bound import (
+from generic_adam.theorems.zou2019 import (
     Facts,
     bound,
     constants,

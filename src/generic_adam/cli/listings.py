@@ -115,7 +115,7 @@ def theorems(
     as_json: AsJson = False,
 ) -> None:
     """List the theorems with what they cover, what they assume and where they are from."""
-    from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
+    from generic_adam.theorems import REPORTED, THEOREMS, theorem_named
     from generic_adam.theorems.theorem import NOT_COVERED
 
     chosen = THEOREMS if name is None else (theorem_named(name),)

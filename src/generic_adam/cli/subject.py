@@ -45,7 +45,7 @@ def _all_names() -> list[str]:
 
 def theorem_names() -> list[str]:
     """The names of the theorems and of what is only cited, for the shell's completion."""
-    from generic_adam.theorems.catalogue import REPORTED, THEOREMS
+    from generic_adam.theorems import REPORTED, THEOREMS
 
     return [one.name for one in (*THEOREMS, *REPORTED)]
 

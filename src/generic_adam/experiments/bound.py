@@ -35,7 +35,7 @@ from generic_adam.methods import Algorithm, power_family
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.zou2019 import bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

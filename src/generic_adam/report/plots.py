@@ -26,15 +26,14 @@ from generic_adam.schedules import Growth
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems.decide import chi_of, ratio_growth, weighted_steps
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.zou2019 import examine_method
-from generic_adam.theorems.zou2019_bound import bound
+from generic_adam.theorems.zou2019 import bound, examine_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from generic_adam.methods import Method
-    from generic_adam.theorems.verdicts import Rate
+    from generic_adam.theorems.decide import Rate
 
 DEFAULT_PROBLEM: Final = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 """L = G = f(x_1) - f* = 1, d = 10 and epsilon = 1e-8: the bound's shape in T does not depend on it."""

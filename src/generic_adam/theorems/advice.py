@@ -13,10 +13,10 @@ from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
+from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
 from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
-from generic_adam.theorems.theorem import Assumptions
-from generic_adam.theorems.verdicts import Rate, Status, Verdict, plain, plain_fields
+from generic_adam.theorems.theorem import Assumptions, Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
 _COMPARED = 1 << 13

@@ -1,6 +1,6 @@
-r"""Theorems M and M_E: AMSGrad and Padam, and any preconditioner that never falls.
+r"""Theorems M, M_E and O: divisors that are known before the gradient they divide.
 
-**Iteration**: :math:`\bar v_t = \max(\bar v_{t-1}, v_t)`, :math:`D_t = \bar v_t^p + e_t` with non-decreasing
+**AMSGrad and Padam**: :math:`\bar v_t = \max(\bar v_{t-1}, v_t)`, :math:`D_t = \bar v_t^p + e_t` with non-decreasing
 :math:`e_t`, :math:`x_{t+1} = x_t - \alpha_t m_t/D_t`. AMSGrad has p = 1/2, Padam :math:`0 < p \le 1/2`.
 Assumptions (A1) to (A3) and :math:`|g_{t,k}| \le G_k` almost surely (`Problem.gradient_sup`).
 
@@ -18,6 +18,19 @@ jumps telescope. It holds for any theta, and costs 1/eps.
 
 **M_E.** The bound of Theorem E with :math:`\beta_t` for :math:`\rho_t`: no 1/eps, but a floor for constant
 theta.
+
+**O** (ADOPT; AdaShift without momentum): :math:`m_t = \beta_t m_{t-1} + (1-\beta_t)\,g_t/\hat D_t`,
+:math:`\hat D_t = \max(\sqrt{v_{t-1}}, e)`, :math:`x_{t+1} = x_t - \alpha_t m_t`, with :math:`v_0 = g_0^2`
+from a gradient that is spent on it. **Any theta.**
+
+.. math::
+
+    X_w \le \frac{1}{\Pi}\Big[\text{gap} + \frac{L G^2}{e^2} \sum_t R_t^2 \alpha_t (Q_t - \alpha_t/2)\Big],
+    \qquad Q_i = \alpha_i + \beta_{i+1} Q_{i+1}, \quad R_t = \beta_t R_{t-1} + 1-\beta_t,
+
+because :math:`\mathbb{E}_t[g_t/\hat D_t] = \nabla f(x_t)/\hat D_t` exactly and
+:math:`\mathbb{E}\|m_t\|^2 \le R_t^2 G^2/e^2`. The constant is :math:`1/e^2`: true for ever, silent at a
+practical T with ADOPT's :math:`e = 10^{-6}`.
 """
 
 from __future__ import annotations
@@ -31,24 +44,28 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.epsilon import corrects_bias
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Sweep, Terms
-from generic_adam.theorems.theorem import Assumptions, Finding, Offer, Theorem, as_condition, vanishing_steps
-from generic_adam.theorems.verdicts import Condition, Status
+from generic_adam.theorems.theorem import (
+    STARTS_FROM_NOTHING,
+    VANISHING_STEPS,
+    Offer,
+    Theorem,
+    constant_theta,
+    momentum_below_one,
+    rate_of_sums,
+)
 from generic_adam.theorems.weighted import (
     Norms,
+    Weighted,
     WeightedBound,
     certain_parts,
     concluded,
-    phrases,
-    starts_from_nothing,
     weighted_bound,
 )
-
-BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
 
 
 def monotone_terms(_: Sequences, block: Block, eps_before: Array) -> Terms:
@@ -126,6 +143,16 @@ def monotone_bound(x: Sequences, problem: Problem) -> WeightedBound:
     return concluded("M", sweep, problem, parts, scaled, jump=squares)
 
 
+def _eps_never_falls(x: Algorithm) -> Decision:
+    """e_t never falls; below the power 1/2 it is constant."""
+    if x.power.denominator != 2:
+        told = f"Below the power 1/2 it is proved for a constant eps; eps_t = {x.eps}."
+        return Decision(Status.HOLDS if x.eps.is_constant else Status.UNDECIDED, told)
+    if x.eps.is_constant or corrects_bias(x.eps, x.method.theta):
+        return Decision(Status.HOLDS, "eps_t never falls.")
+    return Decision(Status.UNDECIDED, "Whether eps_t never falls is open.")
+
+
 class RunningMaximum(Theorem):
     """Theorem M: AMSGrad and Padam with constant theta and steps that vanish."""
 
@@ -136,31 +163,16 @@ class RunningMaximum(Theorem):
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
     source: ClassVar = "docs/theorems/amsgrad.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "power"})
+    excludes: ClassVar = {
+        "v_t is not replaced by its running maximum": lambda x: not x.running_maximum,
+        **STARTS_FROM_NOTHING,
+    }
+    needs: ClassVar = ("every stochastic gradient is bounded, |g_t| <= G (A4s)",)
+    hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one, constant_theta, _eps_never_falls)
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; the running maximum and something above 0 to start from are needed."""
-        missing = {"v_t is not replaced by its running maximum": not x.running_maximum}
-        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x)))
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """alpha_t -> 0 with an infinite sum, momentum below 1, theta constant, eps_t never falling."""
-        del assume
-        conditions, rate = vanishing_steps(x.method.alpha)
-        conditions.append(as_condition(len(conditions) + 1, decide.bounded_below_one(x.method.beta)))
-        steady = x.eps.is_constant or corrects_bias(x.eps, x.method.theta)
-        never, whether = "eps_t never falls.", "Whether eps_t never falls is open."
-        if x.power.denominator != 2:
-            steady, never = x.eps.is_constant, "eps_t is constant."
-            whether = f"Below the power 1/2 it is proved for a constant eps, and eps_t = {x.eps}."
-        conditions += [
-            constant_theta(len(conditions) + 1, x),
-            Condition(
-                len(conditions) + 2,
-                Status.HOLDS if steady else Status.UNDECIDED,
-                never if steady else whether,
-            ),
-        ]
-        return self.finding(conditions, rate, needs=(BOUNDED_GRADIENTS,))
+    def rate(self, x: Algorithm) -> Rate | None:
+        """That of the sums of alpha_t and its square."""
+        return rate_of_sums(x)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The smaller of M and M_E after T steps."""
@@ -172,10 +184,51 @@ class RunningMaximum(Theorem):
         return min(found, key=lambda offer: offer.expectation)
 
 
-def constant_theta(number: int, x: Algorithm) -> Condition:
-    """theta_t is a constant in (0, 1)."""
-    theta = x.method.theta
-    if theta.is_constant and 0 < theta(1) < 1:
-        return Condition(number, Status.HOLDS, f"theta_t = {theta} is constant.")
-    told = "theta_t is not a constant in (0, 1), which is what is proved for ever."
-    return Condition(number, Status.UNDECIDED, told)
+def _delayed_terms(_: Sequences, block: Block, __: Array) -> Terms:
+    def tally(R: Array, Q: Array) -> tuple[Array]:
+        return (R**2 * block.alpha * (Q - block.alpha / 2),)
+
+    # No logarithm: the drift is bounded by 1/e^2, step by step.
+    return replace(plain_terms(block), spread=np.zeros(1), tally=tally)
+
+
+def delayed_bound(x: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
+    r"""Evaluate Theorem O after T steps.
+
+    Args:
+      x: alpha, beta and eps; theta does not matter.
+      problem: L, G, d and the gap.
+      added: whether :math:`\hat D = \sqrt{v_{t-1}} + e` in place of the larger of the two.
+
+    Raises:
+      TheoremError: eps is not positive.
+    """
+    sweep = Sweep(x, _delayed_terms)
+    if sweep.smallest_eps <= 0:
+        raise TheoremError("a delayed preconditioner: expected eps > 0, the divisor may be 0 without it")
+    norms = Norms.of(problem.parts, x.initial_v, sweep.largest_eps, under_root=not added)
+    found = concluded("O", sweep, problem, problem.parts, norms)
+    largest = problem.total_gradient_bound / sweep.smallest_eps
+    return replace(found, drift=problem.smoothness * largest**2 * float(sweep.tally[0]))
+
+
+class Delayed(Theorem):
+    """Theorem O: a preconditioner that does not see the gradient it divides."""
+
+    name: ClassVar = "O"
+    title: ClassVar = "Theorem O"
+    statement: ClassVar = Weighted.statement
+    covered: ClassVar = "ADOPT without clipping; AdaShift without momentum; any theta"
+    source: ClassVar = "docs/theorems/delayed.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "delayed"})
+
+    excludes: ClassVar = {
+        "the divisor contains the gradient that it divides": lambda x: not x.delayed,
+        "no constant eps > 0 bounds the divisor below": lambda x: not (x.eps.is_constant and x.eps(1) > 0),
+    }
+    hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one)
+    rate = RunningMaximum.rate
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem O after T steps, eps beside the root: where it is a lower bound of the root, that is more."""
+        return delayed_bound(Sequences.of_algorithm(x, steps), problem, added=True).offer()

@@ -15,13 +15,12 @@ from typing import Any
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules.sums import whole_steps
-from generic_adam.theorems.catalogue import THEOREMS, theorem_named
+from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem
-from generic_adam.theorems.verdicts import plain, plain_fields
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `Problem.gradient_sup` is about.

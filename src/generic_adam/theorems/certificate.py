@@ -11,10 +11,18 @@ from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.enclosure import collected
-from generic_adam.theorems.catalogue import THEOREMS, theorem_named
+from generic_adam.theorems import THEOREMS, theorem_named
+from generic_adam.theorems.decide import Rate
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
-from generic_adam.theorems.theorem import NOT_COVERED, About, Assumptions, Finding
-from generic_adam.theorems.verdicts import Rate, Verdict, plain, plain_fields
+from generic_adam.theorems.theorem import (
+    NOT_COVERED,
+    About,
+    Assumptions,
+    Finding,
+    Verdict,
+    plain,
+    plain_fields,
+)
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)

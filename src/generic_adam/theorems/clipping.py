@@ -35,30 +35,23 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.theorems.amsgrad import constant_theta
+from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Part, Sweep, Terms, adam_terms
 from generic_adam.theorems.theorem import (
-    EXACT,
     NOTHING,
+    STARTS_FROM_NOTHING,
+    VANISHING_STEPS,
+    Answers,
     Assumptions,
-    Finding,
     Offer,
     Theorem,
-    as_condition,
-    vanishing_steps,
+    constant_theta,
+    rate_of_sums,
 )
-from generic_adam.theorems.verdicts import Condition, Status
-from generic_adam.theorems.weighted import (
-    Norms,
-    Weighted,
-    WeightedBound,
-    concluded,
-    phrases,
-    starts_from_nothing,
-)
+from generic_adam.theorems.weighted import Norms, Weighted, WeightedBound, concluded
 
 
 def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
@@ -159,23 +152,19 @@ class FullBatch(Theorem):
     covered: ClassVar = "RMSProp with exact gradients, constant theta"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
+    excludes: ClassVar = STARTS_FROM_NOTHING
+    takes: ClassVar = {"full_batch": "it is about exact gradients (a full batch)"}
+    hypotheses: ClassVar = (*VANISHING_STEPS, constant_theta)
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; exact gradients and something above 0 to start from are needed."""
-        missing = {"it is about exact gradients (a full batch)": not assume.full_batch}
-        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x)))
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """alpha_t -> 0 with an infinite sum, theta constant."""
-        del assume
-        conditions, rate = vanishing_steps(x.method.alpha)
-        conditions.append(constant_theta(4, x))
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+        """alpha_t -> 0 with an infinite sum, theta constant, no momentum."""
+        answers = [*super().decide(x, assume)[0]]
         if x.method.beta != NOTHING:
             told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
-            conditions.append(Condition(5, Status.UNDECIDED, told))
-        if x.eps != NOTHING and not x.eps.is_constant:
-            conditions.append(as_condition(len(conditions) + 1, eps_in_step(x)))
-        return self.finding(conditions, rate, needs=(EXACT,))
+            answers.append(Decision(Status.UNDECIDED, told))
+        if not x.eps.is_constant:
+            answers.append(eps_in_step(x))
+        return answers, rate_of_sums(x)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
@@ -191,26 +180,22 @@ class Clipped(Theorem):
     covered: ClassVar = "gradients clipped to a norm, beside what Theorems W and E cover"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "clipping"})
+    excludes: ClassVar = {
+        "no norm is clipped": lambda x: x.clipping is None or x.clipping.kind != "norm",
+        **STARTS_FROM_NOTHING,
+        "weight decay is added to the gradient after it is clipped": lambda x: x.l2 != 0,
+    }
+    uses: ClassVar = ("full_batch", "gradient_norm")
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; clipping by norm is what it is about."""
-        missing = {"no norm is clipped": x.clipping is None or x.clipping.kind != "norm"}
-        added = {"weight decay is added to the gradient after it is clipped": x.l2 != 0}
-        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x) | added))
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
-        exact = assume.full_batch and assume.gradient_norm is not None
-        told = (
-            "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
-            if exact
-            else "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
-        )
-        first = Condition(1, Status.HOLDS if exact else Status.UNDECIDED, told)
-        conditions, rate = weighted_conditions(replace(x, clipping=None))
-        rest = [replace(one, number=one.number + 1) for one in conditions]
-        needs = (EXACT, "every gradient is bounded") if exact else ()
-        return self.finding([first, *rest], rate, needs=needs)
+        told = "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
+        first = Decision(Status.UNDECIDED, told)
+        if assume.full_batch and assume.gradient_norm is not None:
+            told = "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
+            first = Decision(Status.HOLDS, told)
+        rest, rate = weighted_conditions(replace(x, clipping=None))
+        return [first, *rest], rate
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """C2 for exact gradients, C3 with the bias of the others, after T steps."""

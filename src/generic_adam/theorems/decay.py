@@ -32,16 +32,14 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Growth
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision
+from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Recursion, Sequences
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, as_condition
-from generic_adam.theorems.verdicts import Condition, Rate, Status, rate_of
-from generic_adam.theorems.weighted import Weighted, phrases, starts_from_nothing
+from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Answers, Assumptions
+from generic_adam.theorems.weighted import Weighted
 
 
 def box_bound(sequences: Sequences, start: float) -> float:
@@ -153,49 +151,46 @@ class Decay(Weighted):
     source: ClassVar = "docs/theorems/decay.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed, and decay is what it is about."""
-        missing = {"there is no decoupled decay: Theorems W and E are the ones to ask": x.decay == NOTHING}
-        return (*super().outside(x, assume), *phrases(missing | starts_from_nothing(x)))
+    excludes: ClassVar = {
+        "there is no decoupled decay: Theorems W and E are the ones to ask": lambda x: x.decay == NOTHING,
+        **STARTS_FROM_NOTHING,
+    }
+    uses: ClassVar = ("weights_bound",)
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """E's hypotheses, weights that stay bounded, and decay that vanishes beside alpha_t."""
         conditions, rate = weighted_conditions(x)
-        number, X = len(conditions) + 1, assume.weights_bound
-        told = "no bound on the weights is asserted" if X is None else f"|x_t|_inf <= {X:g} is asserted"
-        stays = Status.UNDECIDED if X is None else Status.HOLDS
-        vanishing, share = _decay_vanishes(x)
-        conditions += [
-            Condition(number, stays, f"The weights stay bounded: {told}."),
-            as_condition(number + 1, vanishing),
-        ]
-        slower = rate if share is None or rate is None else _slower(rate, share)
-        needs = () if X is None else ("the weights stay bounded, |x_t|_inf <= X",)
-        return self.finding(conditions, slower, needs=needs)
+        told, status = "no bound on the weights is asserted", Status.UNDECIDED
+        if assume.weights_bound is not None:
+            told, status = f"|x_t|_inf <= {assume.weights_bound:g} is asserted", Status.HOLDS
+        stays, vanishing = Decision(status, f"The weights stay bounded: {told}."), _decay_vanishes(x)
+        if rate is not None and vanishing.rate is not None:
+            rate = max(rate, vanishing.rate)
+        return [*conditions, stays, vanishing], rate
 
 
-def _decay_vanishes(x: Algorithm) -> tuple[Decision, Growth | None]:
-    """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor."""
+def _decay_vanishes(x: Algorithm) -> Decision:
+    """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor.
+
+    Steps with alpha_t = 0 < nu_t are finitely many where alpha_t has an order of its own, and cost a constant.
+    """
     # The order of alpha_t itself, step by step: a decay where alpha_t = 0 has no bound.
     alpha, decay = x.method.alpha.growth, x.decay.growth
+    if decay is not None and decay.is_zero:
+        return Decision(Status.HOLDS, "There is no decay from some step on.")
     if alpha is None or decay is None:
-        return Decision(Status.UNDECIDED, "The order of the decay or of alpha_t is not known."), None
+        return Decision(Status.UNDECIDED, "The order of the decay or of alpha_t is not known.")
     inverse, total = alpha.inverse(), alpha.partial_sums()
     terms = None if inverse is None else (decay * decay * inverse).partial_sums()
     divisor = None if total is None else total.inverse()
     if terms is None or divisor is None:
-        return Decision(Status.UNDECIDED, "A sum of the decay is off the scale of growths."), None
+        return Decision(Status.UNDECIDED, "A sum of the decay is off the scale of growths.")
     order = CONSTANT.largest(terms) * divisor
     if order.trend < 0:
-        return Decision(Status.HOLDS, "The weighted mean of lambda_t^2 tends to 0."), order
+        known = None if order.rho.sign_of_log else order
+        return Decision(Status.HOLDS, "The weighted mean of lambda_t^2 tends to 0.", order=known)
     reason = (
         "The decay does not vanish beside alpha_t: grad f = 0 is then not what it solves (Proposition 9.2), and the "
         "bound has the floor (lambda X)^2."
     )
-    return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T")), None
-
-
-def _slower(rate: Rate, share: Growth) -> Rate:
-    """The slower of two rates."""
-    mine = Growth.of(1, power=rate.power, log=rate.log, loglog=rate.loglog)
-    return rate_of(mine.largest(share)) if share.rho.sign_of_log == 0 else rate
+    return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T"))

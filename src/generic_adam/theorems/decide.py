@@ -10,21 +10,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
-from generic_adam.schedules.balls import Number, Precision, ball, nearest, value
+from generic_adam.schedules.balls import Number, Precision, ball, nearest, sign_of, value
 from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
-from generic_adam.theorems.verdicts import Rate, Status, rate_of
 
 _LOOKED_AT = 10_000
+_VALUES_COMPARED = 64
+
+
+class Status(StrEnum):
+    """What is known of one condition. `FAILS` means "not met"; it never means that the method diverges."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, order=True)
+class Rate:
+    r"""T^power (log T)^log (log log T)^loglog up to a constant: the order of a bound; a faster one is less."""
+
+    power: Fraction
+    log: Fraction = Fraction(0)
+    loglog: Fraction = Fraction(0)
+
+    def __str__(self) -> str:
+        return Growth.of(1, power=self.power, log=self.log, loglog=self.loglog).scale.text("T")
+
+
+def rate_of(ratio: Growth) -> Rate:
+    """The rate that a ratio tending to 0 on the polynomial scale stands for."""
+    return Rate(ratio.power, ratio.log, ratio.loglog)
 
 
 @dataclass(frozen=True)
@@ -95,9 +121,16 @@ class Decision:
         return rate_of(self.order) if self.holds and self.order is not None else None
 
 
-def by_form(holds: bool, told: str, otherwise: str) -> Decision:
-    """What the form of a sequence answers at once, with a sentence for either answer."""
-    return Decision(Status.HOLDS, told) if holds else Decision(Status.FAILS, otherwise)
+def constant(schedule: Schedule, told: str, asked: str) -> Decision:
+    """u_t is constant: by its form; a value that differs from the first for certain refutes it; else it is open."""
+    if schedule.is_constant:
+        return Decision(Status.HOLDS, told)
+    first = _number(schedule, 1)
+    for t in range(2, _VALUES_COMPARED + 1):
+        other = _number(schedule, t)
+        if first is not None and other is not None and sign_of(ball(other) - ball(first)):
+            return Decision(Status.FAILS, f"{asked}; it moves at t = {t}.", _step(schedule, t))
+    return Decision(Status.UNDECIDED, f"{asked}; by its form it is not.")
 
 
 def positive(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:

@@ -29,10 +29,9 @@ from generic_adam.methods import Algorithm, Method, Nesterov
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, as_condition
-from generic_adam.theorems.verdicts import Condition, Rate, Status
-from generic_adam.theorems.weighted import Weighted, phrases
+from generic_adam.theorems.decide import Decision, Rate, Status
+from generic_adam.theorems.theorem import NOTHING, Answers, Assumptions
+from generic_adam.theorems.weighted import Weighted
 
 
 class Epsilon(Weighted):
@@ -48,31 +47,26 @@ class Epsilon(Weighted):
     source: ClassVar = "docs/theorems/epsilon.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed, and some eps > 0 is needed."""
-        said = {
-            "nothing is added to sqrt(v_t): Theorem W is the one to ask": x.eps == NOTHING,
-            "two kinds of momentum": x.nesterov is not None and x.heavy_ball is not None,
-        }
-        return (*super().outside(x, assume), *phrases(said))
+    excludes: ClassVar = {
+        "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: x.eps == NOTHING,
+        "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
+    }
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """eps_t in step with theta_t, and W-infinity."""
         del assume
-        return self.finding(*weighted_conditions(x))
+        return weighted_conditions(x)
 
 
-def weighted_conditions(x: Algorithm) -> tuple[list[Condition], Rate | None]:
+def weighted_conditions(x: Algorithm) -> tuple[list[Decision], Rate | None]:
     """The hypotheses of W or, where something is added to the root, of E, N or H for ever, with the rate."""
-    conditions: list[Condition] = []
-    if x.eps != NOTHING:
-        conditions.append(as_condition(1, eps_in_step(x)))
-        if x.nesterov is not None:
-            conditions.append(as_condition(2, _weights_stay(x.nesterov)))
+    asked = [] if x.eps == NOTHING else [eps_in_step(x)]
+    if asked and x.nesterov is not None:
+        asked.append(_weights_stay(x.nesterov))
     # Heavy-ball momentum comes after the division: theta and beta have no part in it.
     method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
-    decision = decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
-    return [*conditions, as_condition(len(conditions) + 1, decision)], decision.rate
+    last = decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
+    return [*asked, last], last.rate
 
 
 def eps_in_step(x: Algorithm) -> Decision:

@@ -33,10 +33,10 @@ from generic_adam.schedules import Schedule
 from generic_adam.schedules.budget import Undecided
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
 from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond
-from generic_adam.theorems.verdicts import Status
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})

@@ -19,7 +19,7 @@ from generic_adam.theorems.paths import Array, Paths, Relation, Statement, befor
 
 if TYPE_CHECKING:
     from generic_adam.theorems.problem import Problem
-    from generic_adam.theorems.zou2019_bound import Constants
+    from generic_adam.theorems.zou2019 import Constants
 
 
 def almost_non_increasing(chi: Array) -> float:

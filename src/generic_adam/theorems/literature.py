@@ -59,7 +59,6 @@ from generic_adam.schedules import (
     Time,
     as_schedule,
     bias_correction,
-    join,
     sqrt,
     t,
 )
@@ -68,35 +67,36 @@ from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, GrowthWitness, by_form
+from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.regret import Regret
+from generic_adam.theorems.regret import Regret, adam_nc
 from generic_adam.theorems.theorem import (
     CONVEX,
-    CONVEX_LOSSES,
     NOTHING,
     About,
-    Asked,
+    Answers,
     Assumptions,
     Confidence,
-    Finding,
+    Excluded,
     Hypothesis,
+    Offer,
     Reported,
     Theorem,
-    vanishing_steps,
+    rate_of_sums,
 )
-from generic_adam.theorems.verdicts import Rate, Status
+from generic_adam.theorems.weighted import certain_parts
 
-_ROOT = Rate(Fraction(-1, 2), Fraction(0), Fraction(0))
+_ROOT = Rate(Fraction(-1, 2))
 
 
 def _constant(name: str) -> Hypothesis:
-    """A sequence of the method is constant by its form."""
+    """A sequence of the method is constant."""
 
     def hypothesis(x: Algorithm) -> Decision:
         one: Schedule = getattr(x.method, name)
-        held = f"{name}_t is constant, {one(1):.6g}." if one.is_constant else ""
-        return by_form(one.is_constant, held, f"{name}_t is not constant by its form.")
+        return decide.constant(
+            one, f"{name}_t is constant, {one(1):.6g}.", f"{name}_t is asked to be constant"
+        )
 
     return hypothesis
 
@@ -111,15 +111,17 @@ def _below_root(x: Algorithm) -> Decision:
 
 
 def _no_momentum(x: Algorithm) -> Decision:
-    otherwise = "RMSProp has no momentum, and beta_t is not 0 by its form."
-    return by_form(x.method.beta == NOTHING, "beta_t = 0: RMSProp has no momentum.", otherwise)
+    if x.method.beta == NOTHING:
+        return Decision(Status.HOLDS, "beta_t = 0: RMSProp has no momentum.")
+    found = decide.not_negative(-x.method.beta)
+    return replace(found, reason="RMSProp has no momentum: beta_t = 0 is asked for.")
 
 
 def _falls_as_root(name: str, schedule: Schedule) -> Decision:
-    scaled = collected(schedule * sqrt(t))
-    inside = scaled.is_constant and scaled(1) > 0
-    otherwise = f"{name} is not a positive number over sqrt(t) by its form."
-    return by_form(inside, f"{name} = {scaled(1):.6g}/sqrt(t)." if inside else "", otherwise)
+    scaled, asked = collected(schedule * sqrt(t)), f"{name} is asked to be a positive number over sqrt(t)"
+    if scaled.is_constant and not scaled(1) > 0:
+        return Decision(Status.FAILS, f"{asked}; it is {scaled(1):.6g}/sqrt(t).", StepWitness(1, schedule(1)))
+    return decide.constant(scaled, f"{name} = {scaled(1):.6g}/sqrt(t).", asked)
 
 
 def _root_steps(x: Algorithm) -> Decision:
@@ -139,19 +141,17 @@ class RobbinsMonro(Theorem):
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"preconditioned"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """Plain SGD alone."""
-        return (*super().outside(x, assume), *(() if not x.preconditioned else ("it is about plain SGD",)))
+    excludes: ClassVar = {"it is about plain SGD": lambda x: x.preconditioned}
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """The two sums; exact on the scale of growths."""
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+        """The two sums, exact on the scale of growths, of steps that are not negative."""
         del assume
         alpha = x.method.alpha
         squares = decide.sum_diverges(alpha * alpha, "alpha^2")
         turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
         finite = Decision(turned.get(squares.status, Status.UNDECIDED), squares.reason)
         asked = [decide.sum_diverges(alpha, "alpha"), finite, decide.not_negative(alpha, name="alpha_t")]
-        return self.finding(asked, vanishing_steps(alpha)[1])
+        return asked, rate_of_sums(x)
 
 
 class Reddi2018(Theorem):
@@ -179,9 +179,9 @@ def _window(x: Algorithm) -> Decision:
     complement = 1 - x.method.theta
     scaled = collected(complement * t)
     if scaled.is_constant:
-        inside = decide.positive(join(1, 2, 1 - scaled)).holds or scaled == as_schedule(1)
+        inside = scaled == as_schedule(1) or (decide.positive(1 - scaled).holds and scaled(1) > 0)
         told = f"{asked}; it is {scaled(1):.6g} throughout."
-        return by_form(inside and scaled(1) > 0, told, told)
+        return Decision(Status.HOLDS if inside else Status.FAILS, told)
     match complement:
         # t/max(t, K) and t/(t + k) lie in (0, 1]: the numerator decides.
         case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
@@ -260,20 +260,17 @@ class Reddi2018Regret(Theorem):
     allows: ClassVar = frozenset({"initial_v", "running_maximum"})
     takes: ClassVar = {"convex": CONVEX}
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """alpha/sqrt(t), beta_t <= beta_1, the middle term; then beta_1 < sqrt(theta), or R-NC's Gamma and zeta."""
-        middle = _middle_term(x)
-        rest = Regret().decide(x, assume).conditions[2:]
-        logarithm = Fraction(0)
+        del assume
+        middle, rest, logarithm = _middle_term(x), adam_nc(x.method), Fraction(0)
         if x.running_maximum:
-            beta, theta = x.method.beta, x.method.theta
-            order = decide.positive(theta - beta * beta)
-            rest = (_constant("theta")(x), replace(order, reason=f"beta_t < sqrt(theta): {order.reason}"))
+            order = decide.positive(x.method.theta - x.method.beta * x.method.beta)
+            rest = [_constant("theta")(x), replace(order, reason=f"beta_t < sqrt(theta): {order.reason}")]
             logarithm = Fraction(1, 2)
-        first = [_root_steps(x), _never_above_the_first(x), middle]
-        own = Rate(Fraction(-1, 2), logarithm, Fraction(0))
+        own = Rate(Fraction(-1, 2), logarithm)
         slower = own if middle.rate is None else max(own, middle.rate)
-        return self.finding([*first, *rest], slower, needs=(CONVEX_LOSSES,))
+        return [_root_steps(x), _never_above_the_first(x), middle, *rest], slower
 
 
 def corollary_regret(
@@ -316,8 +313,7 @@ def _their_steps(x: Algorithm) -> Decision:
     if theta(1) == 0:
         return Decision(Status.FAILS, f"{asked}, and theta_1 = 0.", decide.StepWitness(1, 0.0))
     quotient = collected(x.method.alpha / sqrt(bias_correction(theta)))
-    held = f"alpha_t = {quotient(1):.6g} sqrt(1 - theta^t) for every t." if quotient.is_constant else ""
-    return by_form(quotient.is_constant, held, f"{asked}; by its form it is not.")
+    return decide.constant(quotient, f"alpha_t = {quotient(1):.6g} sqrt(1 - theta^t) for every t.", asked)
 
 
 def _momentum_below(x: Algorithm) -> Decision:
@@ -345,14 +341,21 @@ class Defossez(Theorem):
         "an explicit bound on E |grad f(x_tau)|^2 after N steps, O(d log N/sqrt N) for alpha = 1/sqrt(N) and "
         "theta = 1 - 1/N"
     )
-    covered: ClassVar = "Adam with constants, epsilon under the root and the second moment's correction alone"
-    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_{t,k}| <= R - sqrt(epsilon)")
+    covered: ClassVar = (
+        "Adam with constants, v_0 = 0, eps under the root and the second moment's correction alone"
+    )
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
     source: ClassVar = (
         'Defossez, Bottou, Bach, Usunier, "A Simple Convergence Proof of Adam and Adagrad", TMLR 2022, '
         "Theorem 4"
     )
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
+    excludes: ClassVar = {
+        "it asks for v_0 = 0 and a constant eps > 0 under the root": lambda x: (
+            x.initial_v != 0 or not (x.eps_under_root and x.eps.is_constant and x.eps(1) > 0)
+        )
+    }
     hypotheses: ClassVar = (
         _constant("beta"),
         _constant("theta"),
@@ -360,6 +363,19 @@ class Defossez(Theorem):
         _their_steps,
         _long_enough,
     )
+
+    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+        """Theorem 4 after N steps, with epsilon = eps^2/(1 - theta) on the scale of their sums."""
+        for one in self.hypotheses:
+            found = one(replace(x, horizon=steps))
+            if not found.holds:
+                raise TheoremError(found.reason)
+        theta = x.method.theta(1)
+        alpha = x.method.alpha(1) / math.sqrt(1 - theta)
+        largest = max(part.gradient for part in certain_parts(problem))
+        theirs = replace(problem, gradient_bound=largest, epsilon=x.eps(1) ** 2 / (1 - theta), variance=None)
+        value = defossez_bound(alpha, x.method.beta(1), theta, theirs, steps)
+        return Offer(value.value, math.sqrt(problem.dimension * value.value), vars(value))
 
 
 @dataclass(frozen=True)
@@ -415,11 +431,13 @@ def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, st
     return DefossezBound(2 * R * problem.gap / (alpha * effective), noise, E, effective)
 
 
-_STEADY: Asked = {
-    "a constant beta": lambda x: x.method.beta.is_constant,
-    "a constant theta": lambda x: x.method.theta.is_constant,
+_STEADY: Excluded = {
+    "it asks for a constant beta": lambda x: not x.method.beta.is_constant,
+    "it asks for a constant theta": lambda x: not x.method.theta.is_constant,
 }
-_ROOTED: Asked = {"learning rates eta/sqrt(t), not bias-corrected": lambda x: _root_steps(x).holds}
+_ROOTED: Excluded = {
+    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x).holds
+}
 
 
 class Zhang2022(Reported):
@@ -437,9 +455,9 @@ class Zhang2022(Reported):
         "of n = 1,000 batches it is 1 - 1e-15 up to a constant"
     )
     confidence: ClassVar = Confidence.PUBLISHED
-    asks: ClassVar = {
+    excludes: ClassVar = {
         **_STEADY,
-        "beta < sqrt(theta)": lambda x: _below_root(x).status is not Status.FAILS,
+        "it asks for beta < sqrt(theta)": lambda x: _below_root(x).status is Status.FAILS,
         **_ROOTED,
     }
 
@@ -454,7 +472,11 @@ class Shi2021(Reported):
     statement: ClassVar = (
         "a neighbourhood is reached if theta exceeds a threshold that depends on the number of batches"
     )
-    asks: ClassVar = {"RMSProp, beta = 0": lambda x: x.method.beta == NOTHING, **_STEADY, **_ROOTED}
+    excludes: ClassVar = {
+        "it asks for RMSProp, beta = 0": lambda x: x.method.beta != NOTHING,
+        **_STEADY,
+        **_ROOTED,
+    }
 
 
 class Li2023(Reported):
@@ -470,9 +492,9 @@ class Li2023(Reported):
         "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
     )
     confidence: ClassVar = Confidence.PUBLISHED
-    asks: ClassVar = {
+    excludes: ClassVar = {
         **_STEADY,
-        "an eps beside the root": lambda x: x.eps != NOTHING and not x.eps_under_root,
+        "it asks for an eps beside the root": lambda x: x.eps == NOTHING or x.eps_under_root,
     }
 
 
@@ -489,7 +511,10 @@ class Wang2023(Reported):
     statement: ClassVar = (
         "the order T^(-1/4) up to logarithms for the first power of the gradient; constants not at hand"
     )
-    asks: ClassVar = {**_STEADY, "a constant learning rate": lambda x: x.method.alpha.is_constant}
+    excludes: ClassVar = {
+        **_STEADY,
+        "it asks for a constant learning rate": lambda x: not x.method.alpha.is_constant,
+    }
 
 
 class XieLi2024(Reported):
@@ -509,18 +534,18 @@ class XieLi2024(Reported):
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "decay"})
     takes: ClassVar = {"full_batch": "it asks for exact gradients (a full batch)"}
-    asks: ClassVar = {
-        "decoupled weight decay": lambda x: x.decay != NOTHING,
+    excludes: ClassVar = {
+        "it asks for decoupled weight decay": lambda x: x.decay == NOTHING,
         **_STEADY,
-        "beta <= theta": lambda x: (
-            decide.not_negative(x.method.theta - x.method.beta).status is not Status.FAILS
+        "it asks for beta <= theta": lambda x: (
+            decide.not_negative(x.method.theta - x.method.beta).status is Status.FAILS
         ),
-        "learning rates with an infinite sum": lambda x: (
-            x.decay == NOTHING or decide.sum_diverges(x.decay, "lr").status is not Status.FAILS
+        "it asks for learning rates with an infinite sum": lambda x: (
+            x.decay != NOTHING and decide.sum_diverges(x.decay, "lr").status is Status.FAILS
         ),
     }
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """Whether the learning rate ever rises; that the iterates converge nobody says."""
         del assume
         never = every(x.decay, Claim.FALLING)
@@ -529,7 +554,7 @@ class XieLi2024(Reported):
         )
         decay = collected(x.decay / x.method.alpha)
         box = f", {1 / decay(1):g} here" if decay.is_constant else ""
-        return self.finding([Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")])
+        return [Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")], None
 
 
 REPORTED: tuple[Reported, ...] = (Zhang2022(), Shi2021(), Li2023(), Wang2023(), XieLi2024())

@@ -39,24 +39,26 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
     Constant,
+    Join,
     Maximum,
+    Opaque,
+    Periodic,
     Schedule,
+    Time,
     WeightedTheta,
     as_power_of_t,
+    as_schedule,
     join,
     t,
 )
 from generic_adam.schedules.enclosure import collected
-from generic_adam.schedules.tree import substitute, walk
+from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision
+from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Sequences
-from generic_adam.theorems.theorem import About, Assumptions, Finding, Theorem, as_condition
-from generic_adam.theorems.verdicts import Condition, Rate, Status
-from generic_adam.theorems.weighted import certain_parts, phrases
-
-_CONVEX = "the losses are convex, on a bounded domain with projection"
+from generic_adam.theorems.theorem import CONVEX, About, Answers, Assumptions, Theorem
+from generic_adam.theorems.weighted import certain_parts
 
 
 def constant_beta_bound(*, diameter: float, beta: float, last_divisors: float, momentum_sum: float) -> float:
@@ -168,15 +170,12 @@ class Regret(Theorem):
     source: ClassVar = "docs/theorems/regret.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; convexity is needed, and an eps that does not move."""
-        said = {
-            "it is about convex losses on a bounded domain, with projection": not assume.convex,
-            "it has a constant eps beside the root": not x.eps.is_constant or x.eps_under_root,
-        }
-        return (*super().outside(x, assume), *phrases(said))
+    excludes: ClassVar = {
+        "it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root
+    }
+    takes: ClassVar = {"convex": CONVEX}
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """Constant beta, and R-AMS or R-NC for learning rates c t^-s."""
         del assume
         beta, power = x.method.beta, as_power_of_t(x.method.alpha)
@@ -184,44 +183,47 @@ class Regret(Theorem):
         told = (
             f"beta_t = {beta} is constant." if inside else "beta_t is not a constant in [0, 1) by its form."
         )
-        first = Condition(1, Status.HOLDS if inside else Status.UNDECIDED, told)
-        falls, exponent = Condition(2, Status.UNDECIDED, "alpha_t is no c t^-s by its form."), Fraction(1, 2)
+        first = Decision(Status.HOLDS if inside else Status.UNDECIDED, told)
+        falls, exponent = Decision(Status.UNDECIDED, "alpha_t is no c t^-s by its form."), Fraction(1, 2)
         if power is not None and power[0] > 0:
             exponent = -power[1]
             told = f"alpha_t falls as t^-{float(exponent):g}; 0 < s < 1 is asked for."
-            falls = Condition(2, Status.HOLDS if 0 < exponent < 1 else Status.FAILS, told)
-        slowest, rest = -min(exponent, 1 - exponent), [_above_squared_beta(x.method)]
-        if not x.running_maximum:
-            slowest, rest = Fraction(-1, 2), [as_condition(3, gamma(x.method)), _zeta_is_finite(x.method)]
-        return self.finding([first, falls, *rest], Rate(slowest, Fraction(0), Fraction(0)), needs=(_CONVEX,))
+            falls = Decision(Status.HOLDS if 0 < exponent < 1 else Status.FAILS, told)
+        if x.running_maximum:
+            return [first, falls, _above_squared_beta(x.method)], Rate(-min(exponent, 1 - exponent))
+        return [first, falls, *adam_nc(x.method)], Rate(Fraction(-1, 2))
 
 
-def _above_squared_beta(method: Method) -> Condition:
+def adam_nc(method: Method) -> list[Decision]:
+    """(a) and (b) of R-NC."""
+    return [gamma(method), _zeta_is_finite(method)]
+
+
+def _above_squared_beta(method: Method) -> Decision:
     beta, theta = method.beta, method.theta
     if not (theta.is_constant and beta.is_constant):
-        return Condition(3, Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
+        return Decision(Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
     inside = decide.positive(theta - beta * beta).holds and decide.positive(1 - theta).holds
     told = "beta^2 < theta < 1." if inside else "beta^2 < theta < 1 is not so."
-    return Condition(3, Status.HOLDS if inside else Status.FAILS, told)
+    return Decision(Status.HOLDS if inside else Status.FAILS, told)
 
 
-def _zeta_is_finite(method: Method) -> Condition:
+def _zeta_is_finite(method: Method) -> Decision:
     """(b) for alpha_t = c/sqrt t: 1 - theta_t = c'/t with c' <= 1, or weights t^-r with r < 1."""
     alpha = as_power_of_t(method.alpha)
     asked = "zeta = sup_t max_j alpha_t sqrt(W_t/w_j) is finite"
     if alpha is None or alpha[1] != Fraction(-1, 2):
-        return Condition(4, Status.UNDECIDED, f"{asked}: decided for alpha_t = c/sqrt t alone.")
+        return Decision(Status.UNDECIDED, f"{asked}: decided for alpha_t = c/sqrt t alone.")
     if isinstance(method.theta, WeightedTheta):
         weights = as_power_of_t(method.theta.weights)
         if weights is None or weights[1] > 0:
-            return Condition(4, Status.UNDECIDED, f"{asked}: decided for weights t^-r, r >= 0.")
-        status = Status.HOLDS if weights[1] > -1 else Status.FAILS
+            return Decision(Status.UNDECIDED, f"{asked}: decided for weights t^-r, r >= 0.")
         told = f"{asked} for weights t^-r exactly where r < 1; r = {float(-weights[1]):g}."
-        return Condition(4, status, told)
+        return Decision(Status.HOLDS if weights[1] > -1 else Status.FAILS, told)
     share = as_power_of_t(_from_the_second_step(1 - method.theta))
     if share is None or share[1] != -1 or not 0 < share[0] <= 1:
-        return Condition(4, Status.UNDECIDED, f"{asked}: decided for 1 - theta_t = c/t, 0 < c <= 1.")
-    return Condition(4, Status.HOLDS, f"{asked}: 1 - theta_t = {float(share[0]):g}/t.")
+        return Decision(Status.UNDECIDED, f"{asked}: decided for 1 - theta_t = c/t, 0 < c <= 1.")
+    return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {float(share[0]):g}/t.")
 
 
 def gamma(method: Method, horizon: int | None = None) -> Decision:
@@ -231,34 +233,78 @@ def gamma(method: Method, horizon: int | None = None) -> Decision:
     :math:`q_t = c' t^p`, :math:`p \le -1`, :math:`c' 2^{p+1} \le 2s` (Bernoulli:
     :math:`1-(1-1/t)^{2s} \ge 2s/t`), or theta from weights that never rise and :math:`2s \ge 1` (a mean of
     falling weights falls). The rest is the sign of :math:`\theta_t - \alpha_t^2/\alpha_{t-1}^2`, decided in
-    exact numbers with the first step at which it is negative.
+    exact numbers with the first step at which it is negative; a join of forms piece by piece, and where they meet.
 
     Args:
       method: alpha and theta.
       horizon: the last step that counts; None asks it of every t.
     """
-    by_form = _holds_by_form(method)
+    return _gamma(method.alpha, method.theta, 2, horizon)
+
+
+def _gamma(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
+    """(a) on the steps from `first` to `last`."""
+    by_form = _holds_by_form(alpha, theta)
     if by_form is not None:
         return Decision(Status.HOLDS, by_form)
-    if not all(node.pointwise for node in walk(method.alpha)):
-        return Decision(Status.UNDECIDED, "alpha_(t-1)'s form is not known.")
-    square = collected(method.alpha * method.alpha)
-    ratio = collected(square / substitute(square, {t: t - 1}))
-    return decide.not_negative(
-        join(1, 2, method.theta - ratio), horizon, name="theta_t - alpha_t^2/alpha_(t-1)^2"
+    if not isinstance(alpha, Join):
+        return _compared(alpha, theta, first, last)
+    meet = alpha.threshold
+    if first > meet:
+        return _gamma(alpha.after, theta, first, last)
+    if last is not None and last < meet:
+        return _gamma(alpha.before, theta, first, last)
+    pieces = (
+        _gamma(alpha.before, theta, first, meet - 1),
+        _compared(alpha, theta, meet, meet),
+        _gamma(alpha.after, theta, meet + 1, last),
     )
+    return next((one for one in pieces if not one.holds), pieces[-1])
 
 
-def _holds_by_form(method: Method) -> str | None:
-    alpha = as_power_of_t(method.alpha)
-    if alpha is None or alpha[0] <= 0:
+def _compared(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
+    """The sign of theta_t - alpha_t^2/alpha_{t-1}^2 on the steps from `first` to `last`."""
+    try:
+        earlier = _one_step_earlier(alpha)
+    except NotImplementedError:
+        return Decision(Status.UNDECIDED, "alpha_(t-1)'s form is not known.")
+    ratio = collected(collected(alpha * alpha) / collected(earlier * earlier))
+    name = "theta_t - alpha_t^2/alpha_(t-1)^2"
+    return decide.not_negative(join(1, first, theta - ratio), last, name=name)
+
+
+def _one_step_earlier(schedule: Schedule) -> Schedule:
+    """The schedule of u_{t-1}, for t >= 2.
+
+    Raises:
+      NotImplementedError: a sum or a product over the steps is inside.
+    """
+    match schedule:
+        case Time():
+            return t - 1
+        case Join(threshold, before, after):
+            return join(_one_step_earlier(before), threshold + 1, _one_step_earlier(after))
+        case Periodic(body, period):  # u_period comes before u_1
+            ending = substitute(body, {t: as_schedule(period)})
+            return Periodic(join(ending, 2, _one_step_earlier(body)), period)
+        case Opaque(function, name):
+            return Opaque(lambda times: function(np.maximum(times - 1, 1)), name)
+        case _ if schedule.pointwise:
+            return rebuild(schedule, _one_step_earlier)
+        case _:
+            raise NotImplementedError
+
+
+def _holds_by_form(alpha: Schedule, theta: Schedule) -> str | None:
+    rate = as_power_of_t(alpha)
+    if rate is None or rate[0] <= 0:
         return None
-    doubled = -2 * alpha[1]
-    if isinstance(method.theta, WeightedTheta):
-        weights = as_power_of_t(method.theta.weights)
+    doubled = -2 * rate[1]
+    if isinstance(theta, WeightedTheta):
+        weights = as_power_of_t(theta.weights)
         falls = doubled >= 1 and weights is not None and weights[0] > 0 and weights[1] <= 0
         return "The weights never rise, so B_t/t does not rise." if falls else None
-    share = as_power_of_t(_from_the_second_step(1 - method.theta))
+    share = as_power_of_t(_from_the_second_step(1 - theta))
     if share is None or not 0 < doubled <= 1 or share[1] > -1:
         return None
     factor, power = share

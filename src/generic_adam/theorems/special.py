@@ -27,19 +27,20 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Constant, Schedule, bias_correction, exact, sqrt
 from generic_adam.schedules.enclosure import collected
+from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
-    EXACT,
     NOTHING,
+    VANISHING_STEPS,
+    Answers,
     Assumptions,
-    Finding,
+    Excluded,
     Offer,
     Theorem,
-    vanishing_steps,
+    rate_of_sums,
 )
-from generic_adam.theorems.verdicts import Condition, Rate, Status
-from generic_adam.theorems.weighted import certain_parts, phrases
+from generic_adam.theorems.weighted import certain_parts
 
 
 def largest_averaging_rate(smoothness: float, beta: float, upper: float) -> float:
@@ -188,28 +189,20 @@ def sign_bound(
     return (gap + smoothness_sum * squares / 2) / rates + 2 * deviation_sum / math.sqrt(batch)
 
 
-_ONE_OVER_T: Rate = Rate(Fraction(-1), Fraction(0), Fraction(0))
+_ONE_OVER_T = Rate(Fraction(-1))
+_CONSTANTS = "it is about constant alpha, beta and eps > 0, bias-corrected or not"
+_MEASURES = {
+    "smoothness": "it asks for the smoothness L of the loss",
+    "gradient_norm": "it asks for a bound on every stochastic gradient",
+}
+_PLAIN_LOSS: Excluded = {"decay inside the gradient changes its L and G": lambda x: x.l2 != 0}
 
 
-def _exact(number: int, assume: Assumptions, floor: str) -> Condition:
+def _exact(assume: Assumptions, floor: str) -> Decision:
     """Exact gradients: noise leaves a floor under the average."""
     if assume.full_batch:
-        return Condition(number, Status.HOLDS, "Every gradient is exact.")
-    told = f"Noise leaves {floor} under the average, however long the run is."
-    return Condition(number, Status.FAILS, told)
-
-
-def _asserted(x: Algorithm, assume: Assumptions) -> dict[str, bool]:
-    return {
-        "decay inside the gradient changes its L and G": x.l2 != 0,
-        "it asks for the smoothness L of the loss": not assume.smoothness,
-        "it asks for a bound on every stochastic gradient": not assume.gradient_norm,
-    }
-
-
-def _needs(assume: Assumptions) -> tuple[str, ...]:
-    said = (f"the gradient is {assume.smoothness:g}-Lipschitz", f"|g_t| <= {assume.gradient_norm:g} always")
-    return (*said, EXACT) if assume.full_batch else said
+        return Decision(Status.HOLDS, "Every gradient is exact.")
+    return Decision(Status.FAILS, f"Noise leaves {floor} under the average, however long the run is.")
 
 
 class Averaging(Theorem):
@@ -222,32 +215,33 @@ class Averaging(Theorem):
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_t| <= G always", "a bound on the variance")
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "centered"})
-    _FORM: ClassVar = "it is about constant alpha, beta and eps > 0, bias-corrected or not"
+    excludes: ClassVar = {_CONSTANTS: lambda x: Averaged.of(x, 1.0) is None, **_PLAIN_LOSS}
+    takes: ClassVar = _MEASURES
+    uses: ClassVar = ("full_batch",)
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; constants, an eps, and L and G are needed."""
-        form = {self._FORM: Averaged.of(x, 1.0) is None}
-        return (*super().outside(x, assume), *phrases(form | _asserted(x, assume)))
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u)), and exact gradients."""
         steps = Averaged.of(x, assume.gradient_norm or 0.0)
         if steps is None or assume.smoothness is None:  # examine asks outside first
             raise TheoremError("Theorem G: expected constants and a smoothness")
         limit = largest_averaging_rate(assume.smoothness, steps.beta, steps.upper)
         told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
-        small = _compared(1, steps.alpha, limit, told)
-        exact = _exact(2, assume, "(1 - beta) sigma^2 c_u/c_l")
-        return self.finding([small, exact], _ONE_OVER_T, needs=_needs(assume))
+        small = _compared(steps.alpha, limit, told)
+        return [small, _exact(assume, "(1 - beta) sigma^2 c_u/c_l")], _ONE_OVER_T
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem G after T steps, tau uniform."""
         taken = Averaged.of(x, max(part.gradient for part in certain_parts(problem)))
         if taken is None:
-            raise TheoremError(self._FORM)
+            raise TheoremError(_CONSTANTS)
         total = problem.total_gradient_bound**2
         known = {"smoothness": problem.smoothness, "gap": problem.gap, "variance": _variance(problem)}
         return _offered(taken.bound(**known, first_gradient=total, steps=steps), problem)
+
+
+def _steady(x: Algorithm) -> bool:
+    steady = all(one.is_constant for one in (x.method.alpha, x.method.theta, x.eps))
+    return steady and x.eps(1) > 0 and x.method.theta(1) > 0 and not x.eps_under_root
 
 
 class BigBatch(Theorem):
@@ -261,18 +255,15 @@ class BigBatch(Theorem):
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed; no momentum, constants, an eps beside the root, and L and G are needed."""
-        method = x.method
-        steady = all(one.is_constant for one in (method.alpha, method.theta, x.eps))
-        inside = steady and x.eps(1) > 0 and method.theta(1) > 0 and not x.eps_under_root
-        said = {
-            "it is about RMSProp, without momentum": method.beta != NOTHING,
-            "it is about constant alpha, theta and eps > 0 beside the root": not inside,
-        }
-        return (*super().outside(x, assume), *phrases(said | _asserted(x, assume)))
+    excludes: ClassVar = {
+        "it is about RMSProp, without momentum": lambda x: x.method.beta != NOTHING,
+        "it is about constant alpha, theta and eps > 0 beside the root": lambda x: not _steady(x),
+        **_PLAIN_LOSS,
+    }
+    takes: ClassVar = _MEASURES
+    uses: ClassVar = ("full_batch",)
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """alpha <= eps/(2L), 1 - theta <= eps^2/(16 G^2), and exact gradients."""
         if not assume.smoothness or not assume.gradient_norm:  # examine asks outside first
             raise TheoremError("Theorem Z: expected a smoothness and a bound on the gradients")
@@ -280,18 +271,18 @@ class BigBatch(Theorem):
         largest = eps / (2 * exact(assume.smoothness))
         share = eps**2 / (16 * exact(assume.gradient_norm) ** 2)
         said = [f"{float(one):.4g}" for one in (alpha, largest, q, share)]
-        conditions = [
-            _compared(1, alpha, largest, f"alpha = {said[0]}, and eps/(2L) = {said[1]} is the largest."),
-            _compared(2, q, share, f"1 - theta = {said[2]}, and eps^2/(16 G^2) = {said[3]} is the largest."),
-            _exact(3, assume, "(sqrt(theta) G + eps)/eps times the variance of a batch"),
+        answers = [
+            _compared(alpha, largest, f"alpha = {said[0]}, and eps/(2L) = {said[1]} is the largest."),
+            _compared(q, share, f"1 - theta = {said[2]}, and eps^2/(16 G^2) = {said[3]} is the largest."),
+            _exact(assume, "(sqrt(theta) G + eps)/eps times the variance of a batch"),
         ]
-        return self.finding(conditions, _ONE_OVER_T, needs=_needs(assume))
+        return answers, _ONE_OVER_T
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem Z after T steps, tau uniform."""
         given = (x.method.alpha(1), x.method.theta(1), x.eps(1))
-        known = {"variance": _variance(problem), "steps": steps, "initial_v": x.initial_v}
-        return _offered(big_batch_bound(*given, problem, **known), problem)
+        known = {"variance": _variance(problem), "initial_v": x.initial_v}
+        return _offered(big_batch_bound(*given, problem, steps=steps, **known), problem)
 
 
 class Sign(Theorem):
@@ -305,16 +296,16 @@ class Sign(Theorem):
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v"})
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed, and both betas are 0."""
-        other = {"it is about beta = theta = 0": (x.method.beta, x.method.theta) != (NOTHING, NOTHING)}
-        return (*super().outside(x, assume), *phrases(other))
+    excludes: ClassVar = {
+        "it is about beta = theta = 0": lambda x: (x.method.beta, x.method.theta) != (NOTHING, NOTHING)
+    }
+    uses: ClassVar = ("full_batch",)
+    hypotheses: ClassVar = VANISHING_STEPS
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """alpha_t >= 0, alpha_t -> 0 with an infinite sum, and exact gradients."""
-        conditions, rate = vanishing_steps(x.method.alpha)
-        conditions.append(_exact(4, assume, "2 |sigma|_1"))
-        return self.finding(conditions, rate, needs=(EXACT,) if assume.full_batch else ())
+        answers, _ = super().decide(x, assume)
+        return [*answers, _exact(assume, "2 |sigma|_1")], rate_of_sums(x)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem S after T steps, tau drawn in proportion to alpha_t."""
@@ -333,13 +324,13 @@ class Sign(Theorem):
         return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})
 
 
-def _compared(number: int, given: float | Fraction, limit: float | Fraction, told: str) -> Condition:
+def _compared(given: float | Fraction, limit: float | Fraction, told: str) -> Decision:
     """given <= limit; of two fractions exactly, of floats, which may be off by rounding, a tie is open."""
     rational = isinstance(given, Fraction) and isinstance(limit, Fraction)
     rounding = 0 if rational else 1e-12
     if given <= limit * (1 - rounding):
-        return Condition(number, Status.HOLDS, told)
-    return Condition(number, Status.FAILS if given > limit * (1 + rounding) else Status.UNDECIDED, told)
+        return Decision(Status.HOLDS, told)
+    return Decision(Status.FAILS if given > limit * (1 + rounding) else Status.UNDECIDED, told)
 
 
 def _number(schedule: Schedule) -> float | Fraction:

@@ -9,28 +9,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules import Growth, as_schedule
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, StepWitness, two_sided
+from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, two_sided
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.verdicts import Condition, Rate, Status, Verdict, plain_fields, rate_of, verdict_of
 
 NOTHING = as_schedule(0)
 NOT_COVERED = (
     "No theorem here covers batches drawn without replacement (shuffled epochs), batch norm in training (its "
     "gradients are biased), the kinks of ReLU, or a schedule that looks at the loss (ReduceLROnPlateau)."
 )
-EXACT = "every gradient is exact (a full batch)"
 CONVEX = "it is about convex losses on a bounded domain, with projection"
-CONVEX_LOSSES = "the losses are convex, on a bounded domain with projection"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
+# What a certificate says where it rests on something that the user asserted.
+_ASSERTED = {
+    "weights_bound": "the weights stay bounded, |x_t|_inf <= X",
+    "gradient_norm": "|g_t| <= {:g} always",
+    "full_batch": "every gradient is exact (a full batch)",
+    "convex": "the losses are convex, on a bounded domain with projection",
+    "smoothness": "the gradient is {:g}-Lipschitz",
+}
+
+
+def plain(value: Any) -> Any:
+    """A value in the types that JSON has: what has a `to_dict` by it, infinity as None, else text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int):
+        return value
+    if hasattr(value, "items"):
+        return {name: plain(one) for name, one in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return str(value) if isinstance(value, str) or not hasattr(value, "__iter__") else list(map(plain, value))
+
+
+def plain_fields(thing: object, *names: str) -> dict[str, Any]:
+    """Some attributes of a thing by their names, in plain types."""
+    return {name: plain(getattr(thing, name)) for name in names}
+
+
+class Verdict(StrEnum):
+    """What is known of a method: the sufficient condition is met, not met, or could not be decided."""
+
+    CERTIFIED = "certified"
+    NOT_CERTIFIED = "not certified"
+    UNDECIDED = "undecided"
 
 
 class Confidence(StrEnum):
@@ -74,6 +105,55 @@ class Assumptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise TheoremError(f"{name}: expected a finite number >= 0, got {value!r}")
+
+    def said(self, *names: str) -> tuple[str, ...]:
+        """Those of the named assumptions that are asserted, one phrase each."""
+        given = {name: getattr(self, name) for name in names}
+        return tuple(
+            _ASSERTED[name].format(value)
+            for name, value in given.items()
+            if value is not None and value is not False
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One hypothesis of a theorem with its answer.
+
+    Attributes:
+        number: which one.
+        status: holds, fails or undecided.
+        reason: one sentence that cites the statement it rests on.
+        witness: where it fails, a step t (an int) or a growth (a text); else None.
+        constant: the constant that it holds with, C0 of (R3), where that is known.
+        order: the order of what was asked to tend to 0, whether it does or not.
+    """
+
+    number: int
+    status: Status
+    reason: str
+    witness: int | str | None = None
+    constant: float | None = None
+    order: Growth | None = None
+
+    @classmethod
+    def of(cls, number: int, answer: Decision) -> Condition:
+        """An answer of the decider, numbered; the witness is a step or a text."""
+        witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
+        told = witness if witness is None or isinstance(witness, int) else str(witness)
+        return cls(number, answer.status, answer.reason, told, answer.constant, answer.order)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, as `check --json` prints it."""
+        return plain_fields(self, "number", "status", "reason", "witness")
+
+
+def verdict_of(conditions: Sequence[Condition]) -> Verdict:
+    """Certified when all hold; not certified when one fails; else undecided."""
+    statuses = {condition.status for condition in conditions}
+    if Status.FAILS in statuses:
+        return Verdict.NOT_CERTIFIED
+    return Verdict.UNDECIDED if Status.UNDECIDED in statuses else Verdict.CERTIFIED
 
 
 @dataclass(frozen=True)
@@ -150,7 +230,8 @@ class Offer:
 
 
 Hypothesis = Callable[[Algorithm], Decision]
-Asked = Mapping[str, Callable[[Algorithm], bool]]
+Answers = tuple[Sequence[Decision], Rate | None]
+Excluded = Mapping[str, Callable[[Algorithm], bool]]
 
 
 class Theorem:
@@ -166,8 +247,12 @@ class Theorem:
         source: where it is from and where its proof is.
         confidence: how it is known.
         allows: the attributes of an `Algorithm` that may differ from the paper's algorithm.
+        excludes: what else it does not cover: what is said, and of which algorithms.
         takes: what has to be assumed of the run, by its name in `Assumptions`, and what is said where it is not.
-        hypotheses: what it asks of the sequences for ever; a theorem that needs more has its own `decide`.
+        uses: what it uses where it is assumed.
+        needs: what it always takes for granted beyond the common assumptions.
+        hypotheses: what it asks of the sequences for ever; one that asks for more has its own `decide`.
+        kind: what its findings are.
     """
 
     name: ClassVar[str]
@@ -179,32 +264,49 @@ class Theorem:
     source: ClassVar[str]
     confidence: ClassVar[Confidence] = Confidence.PROVED
     allows: ClassVar[frozenset[str]] = frozenset()
+    excludes: ClassVar[Excluded] = {}
     takes: ClassVar[Mapping[str, str]] = {}
+    uses: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     hypotheses: ClassVar[tuple[Hypothesis, ...]] = ()
+    kind: ClassVar[type[Finding]] = Finding
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """Why the theorem does not cover the algorithm; empty where it does."""
+        excluded = (phrase for phrase, is_so in self.excludes.items() if is_so(x))
         missing = (phrase for name, phrase in self.takes.items() if not getattr(assume, name))
-        return (*beyond(x, self.allows), *missing)
+        return (*beyond(x, self.allows), *excluded, *missing)
 
     def rate(self, x: Algorithm) -> Rate | None:
         """The order of the bound in T where every hypothesis holds; None where that is not said."""
         del x
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
-        """The hypotheses for every t, for an algorithm that is covered; `finding` makes the answer."""
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+        """The hypotheses for every t and the rate if they hold, for an algorithm that is covered."""
         del assume
-        return self.finding([one(x) for one in self.hypotheses], self.rate(x))
+        return [one(x) for one in self.hypotheses], self.rate(x)
 
     def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
         """What the theorem says about the algorithm for ever, or why it says nothing."""
         assumed = assume or Assumptions()
         outside = self.outside(x, assumed)
         if outside:
-            conclusion = f"{self.title} does not cover it: {outside[0]}"
-            return replace(self.finding(()), outside=outside, conclusion=conclusion)
-        found = self.decide(x, assumed)
-        return replace(found, needs=(*found.needs, COUPLED_DECAY)) if x.l2 else found
+            told = f"{self.title} does not cover it: {outside[0]}"
+            return self.kind(self.name, self.title, self.about, outside, conclusion=told)
+        answers, rate = self.decide(x, assumed)
+        conditions = tuple(Condition.of(number, one) for number, one in enumerate(answers, start=1))
+        certified = verdict_of(conditions) is Verdict.CERTIFIED
+        needs = (*self.needs, *assumed.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
+        return self.kind(
+            self.name,
+            self.title,
+            self.about,
+            (),
+            conditions,
+            rate if certified else None,
+            needs,
+            self.statement,
+        )
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's bound after T steps, for an algorithm that it covers.
@@ -214,27 +316,6 @@ class Theorem:
         """
         del x, problem, steps
         raise TheoremError("it gives no bound for a number of steps")
-
-    def finding(
-        self,
-        answers: Sequence[Condition | Decision],
-        rate: Rate | None = None,
-        *,
-        needs: Sequence[str] = (),
-        conclusion: str = "",
-    ) -> Finding:
-        """A finding of this theorem, its hypotheses numbered; its rate only where every one holds."""
-        conditions = tuple(as_condition(number, one) for number, one in enumerate(answers, start=1))
-        certified = verdict_of(conditions) is Verdict.CERTIFIED
-        return Finding(
-            self.name,
-            self.title,
-            self.about,
-            conditions=conditions,
-            rate=rate if certified else None,
-            needs=tuple(needs),
-            conclusion=conclusion or self.statement,
-        )
 
 
 def departures(x: Algorithm) -> list[tuple[str, str]]:
@@ -262,48 +343,59 @@ def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
     return tuple(phrase for attribute, phrase in departures(x) if attribute not in allowed)
 
 
-class Reported(Theorem):
-    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies.
+STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and x.eps == NOTHING}
+"""What no theorem with a divisor allows: the first step may divide by 0."""
 
-    Attributes:
-        asks: what its hypotheses ask for that can be seen, and whether the algorithm may have it.
-    """
+
+class Reported(Theorem):
+    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies."""
 
     confidence: ClassVar = Confidence.REPORTED
     allows: ClassVar = frozenset({"initial_v", "eps"})
-    asks: ClassVar[Asked]
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
-        """As allowed, and what of its hypotheses can be decided."""
-        missing = (f"it asks for {phrase}" for phrase, may in self.asks.items() if not may(x))
-        return (*super().outside(x, assume), *missing)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """Nothing more can be decided: the one condition left says why."""
         del x, assume
-        return self.finding([Decision(Status.UNDECIDED, f"{self.statement}.")])
+        return [Decision(Status.UNDECIDED, f"{self.statement}.")], None
 
 
-def as_condition(number: int, answer: Decision | Condition) -> Condition:
-    """An answer as a numbered condition; the witness is a step or a text."""
-    witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
-    plain = witness if witness is None or isinstance(witness, int) else str(witness)
-    return Condition(number, answer.status, answer.reason, plain)
-
-
-def vanishing_steps(alpha: Schedule) -> tuple[list[Condition], Rate | None]:
-    """alpha_t >= 0, alpha_t -> 0 with an infinite sum; the rate is max(1, sum alpha_t^2) / sum alpha_t."""
-    growth = two_sided(alpha)
+def steps_vanish(x: Algorithm) -> Decision:
+    """alpha_t -> 0."""
+    growth = two_sided(x.method.alpha)
     if growth is None:
-        return [Condition(1, Status.UNDECIDED, "The order of alpha_t is not known.")], None
-    falls = Decision(Status.FAILS, "alpha_t does not tend to 0.", decide.GrowthWitness("alpha_t", growth))
+        return Decision(Status.UNDECIDED, "The order of alpha_t is not known.")
     if growth.trend < 0:
-        falls = Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
-    diverges = decide.sum_diverges(alpha, "alpha")
+        return Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
+    return Decision(Status.FAILS, "alpha_t does not tend to 0.", GrowthWitness("alpha_t", growth))
+
+
+VANISHING_STEPS: tuple[Hypothesis, ...] = (
+    steps_vanish,
+    lambda x: decide.sum_diverges(x.method.alpha, "alpha"),
+    lambda x: decide.not_negative(x.method.alpha, name="alpha_t"),
+)
+"""alpha_t -> 0, sum alpha_t = infinity, alpha_t >= 0."""
+
+
+def rate_of_sums(x: Algorithm) -> Rate | None:
+    """max(1, sum alpha_t^2) / sum alpha_t, the rate of vanishing steps."""
+    growth = two_sided(x.method.alpha)
+    if growth is None or not growth.sum_diverges:
+        return None
     squares, total = (growth * growth).partial_sums(), growth.partial_sums()
-    divisor = None if total is None or not diverges.holds else total.inverse()
-    rate = None
-    if squares is not None and divisor is not None and falls.holds:
-        rate = rate_of(CONSTANT.largest(squares) * divisor)
-    never_negative = decide.not_negative(alpha, name="alpha_t")
-    return [as_condition(1, falls), as_condition(2, diverges), as_condition(3, never_negative)], rate
+    divisor = None if total is None else total.inverse()
+    return None if squares is None or divisor is None else decide.rate_of(CONSTANT.largest(squares) * divisor)
+
+
+def momentum_below_one(x: Algorithm) -> Decision:
+    """0 <= beta_t <= beta < 1."""
+    return decide.bounded_below_one(x.method.beta)
+
+
+def constant_theta(x: Algorithm) -> Decision:
+    """theta_t is a constant in (0, 1)."""
+    theta = x.method.theta
+    if theta.is_constant and 0 < theta(1) < 1:
+        return Decision(Status.HOLDS, f"theta_t = {theta} is constant.")
+    told = "theta_t is not a constant in (0, 1), which is what is proved for ever."
+    return Decision(Status.UNDECIDED, told)

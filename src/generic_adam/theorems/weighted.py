@@ -33,7 +33,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Finding, Offer, Theorem, as_condition
+from generic_adam.theorems.theorem import Answers, Assumptions, Offer, Theorem
 
 
 @dataclass(frozen=True)
@@ -401,16 +401,6 @@ def weighted_bound(
     return concluded(letter_of(sweep), sweep, problem, parts, norms, s=s, zeta=zeta, phi=phi, further=further)
 
 
-def phrases(said: dict[str, bool]) -> tuple[str, ...]:
-    """The phrases that are so: why a theorem does not cover an algorithm."""
-    return tuple(phrase for phrase, is_so in said.items() if is_so)
-
-
-def starts_from_nothing(x: Algorithm) -> dict[str, bool]:
-    """What no theorem with a divisor allows: the first step may divide by 0."""
-    return {"v_0 = 0 and nothing added": x.initial_v == 0 and x.eps == NOTHING}
-
-
 class Weighted(Theorem):
     """Theorem W and W-infinity (SC', SC''): any schedule, an iterate drawn by the steps' weights."""
 
@@ -422,11 +412,11 @@ class Weighted(Theorem):
     covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
     source: ClassVar = "docs/theorems/weighted.md"
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Finding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """W-infinity on the scale of growths."""
         del assume
         decision = decide.weighted(x.method)
-        return self.finding([as_condition(1, decision)], decision.rate)
+        return [decision], decision.rate
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's recursion after T steps."""

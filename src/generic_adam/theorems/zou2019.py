@@ -1,7 +1,9 @@
-r"""The paper's sufficient condition for Generic Adam, decided; its bound is `zou2019_bound`.
+r"""Zou, Shen, Jie, Zhang and Liu's theorem on Generic Adam: the sufficient condition, and Theorem 1's bound.
 
-    v_t = theta_t v_{t-1} + (1 - theta_t) g_t^2,  m_t = beta_t m_{t-1} + (1 - beta_t) g_t,
-    x_{t+1} = x_t - alpha_t m_t / sqrt(v_t),      v_0 = epsilon > 0.
+.. math::
+
+    v_t = \theta_t v_{t-1} + (1-\theta_t) g_t^2, \quad m_t = \beta_t m_{t-1} + (1-\beta_t) g_t, \quad
+    x_{t+1} = x_t - \alpha_t m_t/\sqrt{v_t}, \quad v_0 = \epsilon > 0.
 
 **The sufficient condition** (Corollary SC), with :math:`\chi_t = \alpha_t/\sqrt{1-\theta_t}`:
 
@@ -9,44 +11,112 @@ r"""The paper's sufficient condition for Generic Adam, decided; its bound is `zo
 2. 0 < theta_t < 1 for every t, non-decreasing (R2).
 3. chi_t is almost non-increasing: chi_t <= C0 min_{i<=t} chi_i (R3).
 4. sum_{t<=T} alpha_t sqrt(1 - theta_t) / (T alpha_T) -> 0, which is also the rate.
+
+**Theorem 1**, with :math:`\tau` uniform on 1..T under (R1) to (R3) on the steps 1..T, and **Theorem 2**, Markov's
+inequality: :math:`\|\nabla f(x_\tau)\|^2 \le B(T)/\delta` with probability at least :math:`1 - \delta^{2/3}`.
+
+.. math::
+
+    \big(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3}\big)^{3/2} \le B(T)
+    := \frac{C + C' \sum_{t\le T} \alpha_t\sqrt{1-\theta_t}}{T\alpha_T}
+
+With :math:`\gamma = \beta^2/\theta'` and :math:`d` coordinates, for any :math:`\theta' \in (\beta^2, \theta)`,
+
+.. math::
+
+    C_1 &= \prod_{\theta_j < \theta',\, j \le T} \theta_j/\theta' \\
+    C_2 &= 2 \Big(\frac{\beta/(1-\beta)}{\sqrt{C_1 (1-\gamma)\,\theta_1}} + 1\Big)^2 \\
+    C_3 &= \frac{C_0}{\sqrt{C_1}(1-\sqrt\gamma)}
+           \Big[\frac{C_0^2 \chi_1 L}{C_1 (1-\sqrt\gamma)^2} + C_2 G\Big] \\
+    C   &= \frac{2 C_0\sqrt{G^2+\epsilon d}}{1-\beta}
+           \Big[f(x_1) - f^* + C_3 C_0 d \chi_1 \log\Big(1+\frac{G^2}{\epsilon d}\Big)\Big] \\
+    C'  &= \frac{2 C_0^2 C_3 d \sqrt{G^2+\epsilon d}}{(1-\beta)\,\theta_1}
+
+**At a weighted iterate** (Corollary 7.0), :math:`P(\tau = t) = \alpha_t/\sum_{i\le T}\alpha_i`, the paper's own
+constants give
+
+.. math::
+
+    B_w(T) := \frac{C + C'\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}}{C_0\sum_{t\le T}\alpha_t} \le B(T),
+
+which does not divide by :math:`\alpha_T`. Proof: before :math:`\alpha_T` enters, the paper's last lemma says
+:math:`(\mathbb{E}\|\nabla f(x_t)\|^{4/3})^{3/2}
+\le \sqrt{G^2+\epsilon d}\,\alpha_t^{-1}\,\mathbb{E}\|\nabla f(x_t)\|^2_{\hat\eta_t}`; Jensen with the weights,
+then the paper's sum. :math:`C_0\sum\alpha_t \ge T\alpha_T` since :math:`\alpha_T \le C_0\alpha_t`.
+
+**The floor.** For :math:`\alpha_t = \eta/t^s`, :math:`0 \le s < 1`, and :math:`\lim\theta_t = \theta < 1`,
+the bound stays above :math:`C'\sqrt{1-\theta}`; for constant :math:`\theta`
+
+.. math::
+
+    \frac{C}{\eta T^{1-s}} + C'\sqrt{1-\theta} \le B(T)
+    \le \frac{C}{\eta T^{1-s}} + \frac{C'\sqrt{1-\theta}}{1-s}.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, cast
+
+import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import ScheduleError
+from generic_adam.schedules import Schedule, ScheduleError, as_power_of_t
+from generic_adam.schedules.balls import above
+from generic_adam.schedules.budget import Budget, Undecided
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.prove import blocks
+from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.sums import BelowThetaPrime, SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision, Rate, Status, rate_of
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.theorem import Assumptions, Confidence, Finding, Offer, Theorem
-from generic_adam.theorems.verdicts import Rate, Status, plain_fields, rate_of
-from generic_adam.theorems.zou2019_bound import bound, hypotheses
+from generic_adam.theorems.theorem import (
+    Answers,
+    Assumptions,
+    Condition,
+    Confidence,
+    Finding,
+    Offer,
+    Theorem,
+    plain_fields,
+)
 
 _EVIDENCE = (1_000, 10_000, 100_000)
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_ITERATIONS = 60
+# Up to here the largest beta_t is looked for step by step.
+_SHORT = 100_000
+# Two floats that are bounds of what they stand for differ for certain where they differ by more.
+_ROUNDING = 1e-12
 
 
-def _evidence(method: Method) -> str:
-    try:
-        numbers = ", ".join(f"{decide.ratio(method, steps):.4g} at T = {steps:,}" for steps in _EVIDENCE)
-    except ScheduleError:
-        return "."
-    return f"; it is {numbers}, which proves nothing."
+def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, Decision, Decision]:
+    """(R1), (R2) and (R3), which are conditions 1 to 3, up to a horizon or for every t."""
+    return (
+        decide.bounded_below_one(method.beta, horizon),
+        decide.non_decreasing(method.theta, horizon),
+        decide.step_sizes(method, horizon),
+    )
 
 
 @dataclass(frozen=True)
 class PaperFinding(Finding):
-    r"""What the sufficient condition says about a method.
+    """What the sufficient condition says about a method."""
 
-    Attributes:
-        C0: an upper bound on the constant of (R3); None where condition 3 does not hold.
-        ratio_order: the order of the ratio of condition 4, certified or not; None off the polynomial scale.
-    """
+    @property
+    def C0(self) -> float | None:
+        """An upper bound on the constant of (R3); None where condition 3 does not hold."""
+        return self.conditions[2].constant if self.conditions else None
 
-    C0: float | None = None
-    ratio_order: Rate | None = None
+    @property
+    def ratio_order(self) -> Rate | None:
+        """The order of the ratio of condition 4, certified or not; None off the polynomial scale."""
+        order = self.conditions[3].order if self.conditions else None
+        return None if order is None or order.rho.sign_of_log else rate_of(order)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
@@ -64,11 +134,17 @@ class Zou2019(Theorem):
         'Zou, Shen, Jie, Zhang, Liu, "A Sufficient Condition for Convergences of Adam and RMSProp", CVPR 2019'
     )
     confidence: ClassVar = Confidence.PUBLISHED
+    kind: ClassVar = PaperFinding
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> PaperFinding:
+    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
         """The four conditions, for every t."""
         del assume
-        return examine_method(x.method)
+        fourth = decide.paper_ratio(x.method)
+        if fourth.status is Status.UNDECIDED:
+            fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(x.method))
+        order = fourth.order
+        rate = None if order is None or order.rho.sign_of_log else rate_of(order)
+        return (*hypotheses(x.method), fourth), rate
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
@@ -87,9 +163,361 @@ def examine_method(method: Method) -> PaperFinding:
         >>> print(found.verdict, found.rate)
         certified T^(-1/2) log T
     """
-    fourth = decide.paper_ratio(method)
-    if fourth.status is Status.UNDECIDED:
-        fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(method))
-    found, order = (*hypotheses(method), fourth), fourth.order
-    rate = rate_of(order) if order is not None and order.rho.sign_of_log == 0 else None
-    return PaperFinding(**vars(Zou2019().finding(found, rate)), C0=found[2].constant, ratio_order=rate)
+    return cast("PaperFinding", Zou2019().examine(Algorithm(method)))
+
+
+def _evidence(method: Method) -> str:
+    try:
+        numbers = ", ".join(f"{decide.ratio(method, steps):.4g} at T = {steps:,}" for steps in _EVIDENCE)
+    except ScheduleError:
+        return "."
+    return f"; it is {numbers}, which proves nothing."
+
+
+@dataclass(frozen=True)
+class Facts:
+    r"""What Theorem 1 takes from the three sequences on the steps 1..T.
+
+    Attributes:
+        beta: :math:`\beta = \sup_t \beta_t`.
+        theta_first: :math:`\theta_1`.
+        chi_first: :math:`\chi_1`.
+        C0: the constant of (R3), :math:`\sup_t \chi_t / \min_{i \le t} \chi_i`.
+    """
+
+    beta: float
+    theta_first: float
+    chi_first: float
+    C0: float
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Every constant of Theorem 1, with the paper's letters.
+
+    Attributes:
+        theta_prime: the free number between beta^2 and theta.
+        gamma: beta^2 / theta_prime.
+        C0: the constant of (R3).
+        C1: the product of theta_j / theta_prime over the theta_j below theta_prime; 1 if there are none.
+        C1_log: its logarithm; C1 itself may be too small for a double.
+        below: how many theta_j are smaller than theta_prime (the paper's N).
+        C2: of Lemma "M_t".
+        C3: of Lemma "sum of M_t".
+        C: the constant that T alpha_T divides alone.
+        C_prime: the factor of the sum of alpha_t sqrt(1 - theta_t).
+    """
+
+    theta_prime: float
+    gamma: float
+    C0: float
+    C1: float
+    C1_log: float
+    below: int
+    C2: float
+    C3: float
+    C: float
+    C_prime: float
+
+
+def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float, below: int = 0) -> Constants:
+    """Compute the constants of Theorem 1; one that is too large for a double is infinite.
+
+    Args:
+      problem: L, G, d, the gap and epsilon.
+      facts: beta, theta_1, chi_1 and C0.
+      theta_prime: the free number, above beta^2.
+      C1_log: the logarithm of C1 for that theta_prime.
+      below: how many theta_j lie below theta_prime.
+    """
+    beta, C0 = facts.beta, facts.C0
+    with np.errstate(over="ignore"):
+        C2, C3 = np.exp(log_C2_and_C3(problem, facts, theta_prime, C1_log)).tolist()
+    scale = 2 * C0 * problem.second_moment_root / (1 - beta)
+    start = C3 * C0 * problem.dimension * facts.chi_first * problem.start_logarithm
+    return Constants(
+        theta_prime=theta_prime,
+        gamma=beta**2 / theta_prime,
+        C0=C0,
+        C1=math.exp(C1_log),
+        C1_log=C1_log,
+        below=below,
+        C2=C2,
+        C3=C3,
+        C=scale * (problem.gap + start),
+        C_prime=scale * C0 * C3 * problem.dimension / facts.theta_first,
+    )
+
+
+def log_C2_and_C3(problem: Problem, facts: Facts, theta_prime: float, C1_log: float) -> tuple[float, float]:
+    """Return the logarithms of C2 and C3, finite for any theta_prime above beta^2.
+
+    C and C' are increasing functions of C3 alone once the problem and the sequences are given, so the
+    theta_prime that makes C3 least makes the bound least. As a function of log theta_prime, log C3 is convex:
+    -log C1 has the increasing slope N, and -log(1 - sqrt gamma) is a sum of decaying exponentials.
+    """
+    beta, root, C0_log = facts.beta, math.sqrt(theta_prime), math.log(facts.C0)
+    # Differences over theta', positive for every theta' above beta^2, however close:
+    # 1 - gamma = (theta' - beta^2)/theta', 1 - sqrt(gamma) = (theta' - beta^2)/(sqrt(theta') (sqrt(theta') + beta)).
+    difference = _log(theta_prime - beta**2)
+    gamma_log, root_log = difference - math.log(theta_prime), difference - math.log(root * (root + beta))
+    momentum = -math.inf
+    if beta > 0:
+        momentum = math.log(beta / (1 - beta)) - (C1_log + gamma_log + math.log(facts.theta_first)) / 2
+    C2_log = math.log(2) + 2 * float(np.logaddexp(0.0, momentum))
+    step_log = _log(facts.chi_first) + math.log(problem.smoothness)
+    squared_steps = 2 * C0_log + step_log - C1_log - 2 * root_log
+    noise = C2_log + math.log(problem.total_gradient_bound)
+    return C2_log, C0_log - C1_log / 2 - root_log + float(np.logaddexp(squared_steps, noise))
+
+
+def _log(number: float) -> float:
+    """Return the logarithm, -infinity of a number that has rounded to 0 or below."""
+    return math.log(number) if number > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class Estimate:
+    r"""The two sides of the corollary on the floor.
+
+    Attributes:
+        lower: what :math:`B(T)` is at least.
+        upper: what it is at most; infinite where theta_t is not constant.
+        floor: the limit of the lower side as T grows, :math:`C'\sqrt{1-\theta}`.
+    """
+
+    lower: float
+    upper: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    r"""What Theorems 1 and 2 say after T steps.
+
+    Attributes:
+        expectation: :math:`B(T)` (Theorem 1); infinite where a hypothesis is missing or the number overflows.
+            Theorem 2 is Markov's inequality: :math:`\|\nabla f(x_\tau)\|^2 \le B(T)/\delta` with
+            probability :math:`1 - \delta^{2/3}`.
+        steps: T.
+        total: :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}`.
+        alpha_last: :math:`\alpha_T`.
+        constants: every constant by its letter; None where a hypothesis is missing.
+        missing: those of (R1), (R2) and (R3) that do not hold on 1..T; empty for a valid bound.
+        estimate: the two-sided estimate of the constant-theta corollary, where it applies.
+        weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
+            `expectation`.
+    """
+
+    expectation: float
+    steps: int
+    total: float
+    alpha_last: float
+    constants: Constants | None
+    missing: tuple[Condition, ...] = ()
+    estimate: Estimate | None = None
+    weighted: float = math.inf
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every hypothesis of the theorem holds on 1..T."""
+        return not self.missing
+
+    @property
+    def reasons(self) -> str:
+        """Which hypotheses are missing, and why."""
+        return "; ".join(f"(R{one.number}): {one.reason.rstrip('.')}" for one in self.missing)
+
+    @property
+    def statement(self) -> str:
+        """One sentence: the bound, or why there is none."""
+        if self.missing:
+            return f"no bound: {self.reasons}"
+        if math.isinf(self.expectation):
+            known = self.constants
+            cause = ""
+            if known is not None and known.C1_log < -100:
+                cause = (
+                    f": theta_t stays below theta' = {known.theta_prime:.6g} for {known.below:,} steps, "
+                    f"so that log C1 = {known.C1_log:.4g}"
+                )
+            return f"the bound exceeds the largest double{cause}"
+        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g}"
+
+
+def bound(method: Method, problem: Problem, steps: int, theta_prime: float | None = None) -> Bound:
+    """Evaluate the bound of Theorem 1 after a number of steps.
+
+    Args:
+      method: the three sequences.
+      problem: L, G, d, the gap and epsilon.
+      steps: T, at most 10^15, or 10^8 where the form does not tell.
+      theta_prime: the free number between beta^2 and theta; None takes the one that makes the bound least.
+
+    Returns:
+      The bound with its constants. Where a hypothesis of the theorem is missing on 1..T, the bound is
+      infinite and `missing` says which.
+
+    Raises:
+      TheoremError: theta_prime is out of range.
+      SumError: the number of steps is no such whole number, or a hypothesis is undecided on them.
+
+    Examples:
+      >>> from generic_adam import Method, Problem
+      >>> m = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
+      >>> p = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+      >>> f"{bound(m, p, steps=1000, theta_prime=0.9).expectation:.6g}"
+      '2.78618e+08'
+    """
+    last = whole_steps(steps, "the number of steps")
+    found = hypotheses(method, last)
+    for one in found:
+        if one.status is Status.UNDECIDED:
+            raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
+    facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
+    asked = (
+        found
+        if not all(one.holds for one in found)
+        else (found[0], _above_squared_beta(method, facts, limit))
+    )
+    missing = tuple(Condition.of(number, one) for number, one in enumerate(asked, start=1) if not one.holds)
+    if theta_prime is not None:
+        _check_theta_prime(theta_prime, method.theta, facts.beta, limit)
+    known = None
+    if not missing:
+        product = BelowThetaPrime(method.theta, last)
+        chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
+        known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
+    total, alpha_last = _sum(decide.weighted_steps(method), last), late_value(method.alpha, last)
+    return Bound(
+        expectation=_quotient(known, total, last * alpha_last),
+        steps=last,
+        total=total,
+        alpha_last=alpha_last,
+        constants=known,
+        missing=missing,
+        estimate=None if known is None else constant_theta_estimate(method, last, known),
+        weighted=math.inf if known is None else _quotient(known, total, known.C0 * _sum(method.alpha, last)),
+    )
+
+
+def facts_of(method: Method, last: int, C0: float | None) -> Facts:
+    """What the constants take from the steps 1..T; infinite where a quotient is."""
+    first = (1 - method.theta)(1)
+    chi = method.alpha(1) / math.sqrt(first) if first > 0 else math.inf
+    return Facts(_largest(method.beta, last), 1 - first, chi, C0 or math.inf)
+
+
+def _quotient(known: Constants | None, total: float, divisor: float) -> float:
+    """(C + C' sum)/divisor; infinite where a double cannot hold it, or the divisor."""
+    if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime)):
+        return math.inf
+    return (known.C + known.C_prime * total) / divisor
+
+
+def _sum(schedule: Schedule, last: int) -> float:
+    """A partial sum; nan where a term is no number."""
+    try:
+        with np.errstate(over="ignore"):
+            return partial_sum(schedule, last)
+    except ScheduleError:  # a SumError is one
+        return math.nan
+
+
+def _largest(beta: Schedule, last: int) -> float:
+    """The largest beta_t up to a step, or the bound that the form gives."""
+    constant = beta.constant_value
+    if constant is not None:
+        return constant
+    if last <= _SHORT:
+        try:
+            tops = [np.add(*filtered(beta, times)).max() for _, times in blocks(1, last, Budget())]
+            return float(max(tops))
+        except Undecided:
+            pass
+    return above(enclose(beta, 1, last).range.high)
+
+
+def limit_of_theta(theta: Schedule, last: int) -> float:
+    """The limit of theta_t, or a lower bound for it: theta_T, or what the form of theta_t says."""
+    reached, growth = 1 - late_value(1 - theta, last), (1 - theta).growth
+    if growth is None or growth.trend > 0:
+        return reached
+    return 1.0 if growth.trend < 0 or growth.is_zero else max(reached, 1 - growth.high)
+
+
+def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
+    """theta > beta^2, decided exactly for constants; two floats have to differ by more than their rounding."""
+    squared = facts.beta**2
+    otherwise = f"theta = {limit:.6g} is not above beta^2 = {squared:.6g}"
+    if method.beta.is_constant and method.theta.is_constant:
+        order = decide.positive(method.theta - method.beta * method.beta)
+        if order.status is not Status.UNDECIDED:
+            return replace(order, reason=otherwise)
+        return Decision(
+            Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open"
+        )
+    # beta_t < 1 is (R1): a theta that tends to 1 is above.
+    return Decision(Status.HOLDS if limit == 1 or limit - squared > _ROUNDING else Status.FAILS, otherwise)
+
+
+def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
+    """Return the theta' that makes C3, and with it the bound, least.
+
+    Up to theta_1 a larger theta' only shrinks gamma, so the search starts there (or at beta^2). The logarithm
+    of C3 is convex in log theta' (see `log_C2_and_C3`), so golden-section search finds its minimum. With
+    constant theta it is theta itself, where C1 = 1.
+    """
+    lower = max(facts.theta_first, facts.beta**2)
+    if facts.beta == 0 or lower >= limit:
+        return facts.theta_first
+
+    @cache
+    def objective(logarithm: float) -> float:
+        candidate = math.exp(logarithm)
+        if candidate <= facts.beta**2:
+            return math.inf
+        return log_C2_and_C3(problem, facts, candidate, product.logarithm_and_count(candidate)[0])[1]
+
+    first, last = math.log(lower), math.log(limit)
+    left, low, high, right = first, last - _GOLDEN * (last - first), first + _GOLDEN * (last - first), last
+    for _ in range(_ITERATIONS):
+        if objective(low) <= objective(high):
+            low, high, right = high - _GOLDEN * (high - left), low, high
+        else:
+            left, low, high = low, high, low + _GOLDEN * (right - low)
+    # theta_1 itself, the least theta' worth trying, is an end that the search only approaches.
+    best = min((first, low, high), key=objective)
+    return math.exp(best) if best > first else lower
+
+
+def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: float) -> None:
+    constant = theta.constant_value
+    below = theta_prime <= constant if constant is not None else theta_prime < limit
+    if not (beta**2 < theta_prime and below):
+        closing = "]" if constant is not None else ")"
+        raise TheoremError(
+            f"theta_prime is {theta_prime!r}, expected a number in "
+            f"(beta^2, theta{closing} = ({beta**2:.6g}, {limit:.6g}{closing}"
+        )
+
+
+def constant_theta_estimate(method: Method, steps: int, known: Constants) -> Estimate | None:
+    """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
+    share = 1 - method.theta
+    complement = share.constant_value
+    power = as_power_of_t(method.alpha)
+    if complement is None and share.growth is not None and share.growth.trend == 0:
+        complement = share.growth.low
+    if not complement or power is None:
+        return None
+    eta, exponent = power
+    s = -exponent
+    if not 0 <= s < 1 or float(eta) == 0:
+        return None
+    # One division at a time: a product of small numbers may round to 0.
+    falling = known.C / float(eta) / steps ** float(1 - s)
+    floor = known.C_prime * math.sqrt(complement)
+    if share.constant_value is None:
+        return Estimate(floor, math.inf, floor)
+    return Estimate(falling + floor, falling + floor / float(1 - s), floor)

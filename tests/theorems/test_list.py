@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.catalogue import REPORTED, THEOREMS, theorem_named
+from generic_adam.theorems import REPORTED, THEOREMS, theorem_named
 
 ROOT = Path(__file__).parents[2]
 
