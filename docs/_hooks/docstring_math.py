@@ -1,4 +1,6 @@
-"""Shows the formulas of docstrings: `.. math::` blocks and `:math:` roles become what KaTeX reads."""
+"""What the API pages show: formulas of docstrings as KaTeX reads them, and of a field that reads what it is given,
+`Read[Given, Kept] = Read(reader, default)`, what it takes and its default.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,20 @@ def _block(match: re.Match[str]) -> str:
 
 
 class DocstringMath(griffe.Extension):
-    """Rewrites every docstring before it is rendered."""
+    """Rewrites every docstring, and every field that is read, before it is rendered."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:  # noqa: ARG002
         """Rewrite one object's docstring."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(inspect.cleandoc(obj.docstring.value))
+
+    def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:  # noqa: ARG002
+        """Show a field that is read as what is given for it."""
+        match attr.annotation, attr.value:
+            case (
+                griffe.ExprSubscript(
+                    left=griffe.ExprName(name="Read"), slice=griffe.ExprTuple(elements=kinds)
+                ),
+                griffe.ExprCall(arguments=[_reader, *default]),
+            ):
+                attr.annotation, attr.value = kinds[0], default[0] if default else None

@@ -127,3 +127,18 @@ def test_cells_know_their_heading() -> None:
     page = f"<table>{head}<tr><td>1</td><td>2</td><td>3</td></tr></table>"
     labelled = '<td data-label="a">1</td><td data-label="v_0">2</td><td data-label="">3</td>'
     assert labelled in on_page_content(page, None, None, None)  # type: ignore[arg-type]
+
+
+def test_a_field_that_is_read_is_shown_as_what_it_takes():
+    import griffe
+    from docstring_math import DocstringMath
+
+    shown = griffe.load(
+        "generic_adam.methods.algorithm",
+        extensions=griffe.load_extensions(DocstringMath),
+        resolve_aliases=False,
+    )["Algorithm"].parameters
+    told = {one.name: (str(one.annotation), one.default and str(one.default)) for one in shown}
+    assert told["method"] == ("Method", None)
+    assert told["eps"] == ("ScheduleLike", "0")
+    assert not any("Read" in text for pair in told.values() for text in pair if text)

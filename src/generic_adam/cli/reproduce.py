@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from generic_adam.cli.subject import Rows, declared, taking
 from generic_adam.cli.tables import answer, make_console, make_progress, print_table
 
 if TYPE_CHECKING:
@@ -180,18 +181,9 @@ def _reproduce(
     scheduler: str | None,
     restart: bool,
 ) -> None:
-    """Compute in a directory of its own and publish, or say how to go on.
+    """Compute in a directory of its own and publish, or say how to go on: `compute` finds, `write` fills a folder.
 
-    Args:
-      command: what a person types to repeat it.
-      identity: what must be the same for a run to be this one.
-      lane_steps: single steps of single lanes.
-      compute: finds everything, given run, threads, progress and, on a cluster, simulate_lanes.
-      write: fills a folder with the results, which then appear together.
-      out: the directory.
-      threads: threads of this machine (None: all cores).
-      scheduler: address of a Dask scheduler, or None.
-      restart: replace what the directory holds.
+    A run is known by its `identity`; `lane_steps`, single steps of single lanes, are how much it is.
     """
     from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.run import PausedRun, open_run
@@ -224,9 +216,8 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
     tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
     for path in tables or [path for path in written if path.name == "claims.md"]:
         table = read_table(path)
-        right = [name for name, is_right in zip(table.header, table.right, strict=True) if is_right]
         cells = [[answer(cell) for cell in row] for row in table.rows]
-        print_table(table.header, cells, title=f"{table.title} of {command}", right=right)
+        print_table(table.header, cells, title=f"{table.title} of {command}", right=table.right)
     typer.echo("\n".join(f"wrote {path}" for path in written))
 
 
@@ -276,50 +267,44 @@ def _compute(
     }
 
 
+_STUDY: Rows = {
+    "epochs": (int, "--epochs N", "Length of each run; 100 in the paper."),
+    "seeds": (int, "--seeds N", "Runs of each method (3 for gpt-cost, else 1)."),
+    "width": (int, "--width N", "ResNet-18's first width (64), or GPT's."),
+    "blocks": (str, "--blocks NAME", "ResNet-18: 'usual' (2, 2, 2, 2), or 'paper' (1, 2, 2, 2)."),
+    "epsilon": (list[float], "--epsilon", "v_0 (1e-8 and 1e-4); may be given several times."),
+    "corrected": (bool, "--corrected", "Also Kingma and Ba's Adam: v_0 = 0 and bias correction."),
+    "only": (list[str], "--only LABEL", "A method by its label ('r = 0', SGD, ...); can be repeated."),
+    "bf16": (bool, "--bf16", "bfloat16 where autocast allows."),
+    "quick": (bool, "--quick", "A small run: seconds instead of hours."),
+    "device": (str, "--device NAME", "cpu, unless told otherwise, or cuda."),
+    "jobs": (int, "--jobs N", "Processes; by default one a core."),
+    "scheduler": (str, "--scheduler ADDRESS", "Run on a Dask cluster: its scheduler's tcp://HOST:PORT."),
+    "out": (Path, "--out DIRECTORY", "For all results (runs/ and the name)."),
+    "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
+    "earlier": (Path, "--earlier DIRECTORY", "Results whose runs are not repeated."),
+    "tensorboard": (bool, "--tensorboard", "Also log for TensorBoard."),
+}
+
+
 def _study(name: str) -> Callable[..., None]:
-    def command(
-        epochs: Annotated[int | None, typer.Option(help="Length of each run; 100 in the paper.")] = None,
-        seeds: Annotated[
-            int | None, typer.Option(help="Runs of each method (3 for gpt-cost, else 1).")
-        ] = None,
-        width: Annotated[int | None, typer.Option(help="ResNet-18's first width (64), or GPT's.")] = None,
-        blocks: Annotated[
-            str, typer.Option(help="ResNet-18: 'usual' (2, 2, 2, 2) or 'paper' (1, 2, 2, 2).")
-        ] = "usual",
-        epsilon: Annotated[
-            list[float] | None, typer.Option(help="v_0 (1e-8 and 1e-4); may be given several times.")
-        ] = None,
-        corrected: Annotated[
-            bool, typer.Option("--corrected", help="Also Kingma and Ba's Adam: v_0 = 0 and bias correction.")
-        ] = False,
-        only: Annotated[
-            list[str] | None, typer.Option(help="A method by its label ('r = 0', SGD, ...); can be repeated.")
-        ] = None,
-        device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-        jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
-        scheduler: Scheduler = None,
-        out: Annotated[
-            Path | None, typer.Option(help="Directory for all results (runs/ and the name).")
-        ] = None,
-        data: Annotated[
-            Path | None, typer.Option(help="The data sets ($GENERIC_ADAM_DATA, then the cache).")
-        ] = None,
-        bf16: Annotated[bool, typer.Option("--bf16", help="bfloat16 where autocast allows.")] = False,
-        earlier: Annotated[Path | None, typer.Option(help="Results whose runs are not repeated.")] = None,
-        tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
-        quick: Quick = False,
-    ) -> None:
+    def command(**given: Any) -> None:
         from generic_adam.experiments.study import Options
         from generic_adam.experiments.sweep import Place
 
+        device, jobs, scheduler = given["device"] or "cpu", given["jobs"], given["scheduler"]
         _check_place(device, jobs, scheduler)
         options = Options(
-            epochs, seeds, width, blocks, tuple(epsilon or ()), corrected, tuple(only or ()), bf16, quick
+            **{one: given[one] for one in ("epochs", "seeds", "width")},
+            **{one: bool(given[one]) for one in ("corrected", "bf16", "quick")},
+            blocks=given["blocks"] or "usual",
+            initial_vs=tuple(given["epsilon"] or ()),
+            only=tuple(given["only"] or ()),
         )
-        place = Place(out or Path("runs") / name, data, device, jobs, scheduler)
-        _run_study(name, options, place, earlier, tensorboard=tensorboard)
+        place = Place(given["out"] or Path("runs") / name, given["data"], device, jobs, scheduler)
+        _run_study(name, options, place, given["earlier"], tensorboard=bool(given["tensorboard"]))
 
-    return command
+    return taking(command, declared(_STUDY))
 
 
 for study_name, study_help in _STUDIES.items():

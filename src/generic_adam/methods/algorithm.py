@@ -178,7 +178,7 @@ class Algorithm:
     l2: Read[float | Fraction, Fraction] = Read(partial(exact_number, at_least=0), 0)
     decay: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
     running_maximum: bool = False
-    power: Read[float | Fraction, Fraction] = Read(partial(exact_number, above=0, at_most=0.5), _HALF)
+    power: Read[float | Fraction, Fraction] = Read(partial(exact_number, above=0, at_most=0.5), 0.5)
     nesterov: Nesterov | None = None
     heavy_ball: HeavyBall | None = None
     clipping: Clipping | None = None

@@ -76,14 +76,14 @@ class Table:
     Attributes:
         title: what it is about.
         header: the columns' names.
-        right: for each column whether it is set flush right.
         rows: the cells, row by row; as many as there are columns.
+        right: the names of the columns that are set flush right.
     """
 
     title: str
-    header: tuple[str, ...]
-    right: tuple[bool, ...]
-    rows: tuple[tuple[str, ...], ...]
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -327,15 +327,9 @@ def read_table(path: Path) -> Table:
     ]
     title = path.stem.replace("_", " ").replace("-", " ").capitalize()
     if len(cells) < 2:
-        return Table(title, (), (), ())
-    right = tuple(rule.endswith(":") and not rule.startswith(":") for rule in cells[1])
-    return make_table(title, cells[0], cells[2:], right)
-
-
-def make_table(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] = ()
-) -> Table:
-    """Return a table as wide as its header; the columns asked for are flush right."""
-    width = len(header)
-    even = tuple((*row, *("",) * width)[:width] for row in rows)
-    return Table(title, tuple(header), (*right, *(False,) * width)[:width], even)
+        return Table(title, (), ())
+    header, rules, *rows = cells
+    aligned = zip(header, rules, strict=False)
+    right = [name for name, rule in aligned if rule.endswith(":") and not rule.startswith(":")]
+    even = [(*row, *("",) * len(header))[: len(header)] for row in rows]  # a stranger's rows may be ragged
+    return Table(title, header, even, right)

@@ -19,7 +19,7 @@ from generic_adam import __version__
 from generic_adam.experiments.figures import figure_bytes
 from generic_adam.experiments.records import atomic_write
 from generic_adam.extras import from_extra
-from generic_adam.report.contents import REPORT_NAME, Contents, Table, make_table, read_contents
+from generic_adam.report.contents import REPORT_NAME, Contents, Table, read_contents
 from generic_adam.report.plots import draw_watch
 
 # A verdict's colour repeats, and never replaces, its word.
@@ -140,14 +140,14 @@ def _figures(contents: Contents) -> list[tuple[str, str]]:
 
 def _claims(contents: Contents) -> Table:
     rows = [(one.sentence, one.source, str(one.verdict), one.evidence) for one in contents.claims]
-    return make_table("Claims", ("claim", "source", "verdict", "evidence"), rows)
+    return Table("Claims", ("claim", "source", "verdict", "evidence"), rows)
 
 
 def _bound(name: str, data: Mapping[str, Any]) -> tuple[Table, str]:
     numbers = {"T": data["steps"], "B(T)": data["expectation"]}
     numbers |= {"B(T)/δ": data.get("value"), "δ": data.get("delta"), **(data["constants"] or {})}
     rows = [(key, f"{one:.6g}" if isinstance(one, float) else str(one)) for key, one in numbers.items()]
-    return make_table(name, ("constant", "value"), rows, (False, True)), data.get("statement", "")
+    return Table(name, ("constant", "value"), rows, ("value",)), data.get("statement", "")
 
 
 def _files(contents: Contents) -> Table:
@@ -160,4 +160,4 @@ def _files(contents: Contents) -> Table:
         (name, f"{len(sizes):,}", "symbolic link, not followed" if is_link else f"{sum(sizes):,}")
         for (is_link, name), sizes in sorted(found.items(), key=lambda item: item[0][0])
     ]
-    return make_table("Files", ("name", "files", "bytes"), rows, (False, True, True))
+    return Table("Files", ("name", "files", "bytes"), rows, ("files", "bytes"))
