@@ -82,7 +82,9 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 def _labelled(table: re.Match[str]) -> str:
     """A table whose cells know their heading: a phone stacks the cells of a row, where no heading stands above."""
     # A formula as plain as "v_0" needs no setting; any other has no place in an attribute.
-    headings = [re.sub(r"<[^>]+>|\\[()]", "", heading) for heading in _HEADING.findall(table[0])]
+    headings = [
+        re.sub(r"<sup id=.*?</sup>|<[^>]+>|\\[()]", "", heading) for heading in _HEADING.findall(table[0])
+    ]
     labels = ["" if "\\" in heading else escape(heading) for heading in headings]
 
     def row(cells: re.Match[str]) -> str:

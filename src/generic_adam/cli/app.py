@@ -18,29 +18,18 @@ import typer
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import missing_extra
 
-# Each subcommand with its module, in the order of `generic-adam --help`, and its example. A new one is added here.
-SUBCOMMANDS: Mapping[str, str] = {
-    "check": "check",
-    "bound": "bound",
-    "advise": "advise",
-    "methods": "listings",
-    "recipes": "listings",
-    "theorems": "listings",
-    "reproduce": "reproduce",
-    "data": "experiments",
-    "report": "experiments",
-    "demo": "experiments",
-}
-_EXAMPLES = {
-    "": "check adamw --steps 1e5",
-    "check": "check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000",
-    "bound": "bound adamw --weight-decay 0 --steps 1e5 --dimension 10",
-    "advise": "advise --recipe nanogpt --keep 500000",
-    "methods": "methods --json",
-    "recipes": "recipes nanogpt",
-    "theorems": "theorems W",
-    "report": "report runs/counterexample --out page.html",
-    "demo": "demo --out runs/first",
+# Each subcommand with its module and an example, in the order of `generic-adam --help`; a group has its own examples.
+SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
+    "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
+    "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
+    "advise": ("advise", "nanogpt --keep 500000"),
+    "methods": ("listings", "--json"),
+    "recipes": ("listings", "nanogpt"),
+    "theorems": ("listings", "W"),
+    "reproduce": ("reproduce", ""),
+    "data": ("experiments", ""),
+    "report": ("experiments", "runs/counterexample --out page.html"),
+    "demo": ("experiments", "--out runs/first"),
 }
 BAD_INPUT = 2
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -59,12 +48,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def build_app(modules: Collection[str] = SUBCOMMANDS.values()) -> typer.Typer:
-    """The application with the subcommands of the given modules of this package, by default all."""
+def build_app(names: Collection[str] = SUBCOMMANDS.keys()) -> typer.Typer:
+    """The application with some subcommands, by default all."""
     app = typer.Typer(
         name=_PROGRAM,
         pretty_exceptions_enable=False,
-        epilog=_example(""),
+        epilog=_example("check adamw --steps 1e5"),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
@@ -79,26 +68,25 @@ def build_app(modules: Collection[str] = SUBCOMMANDS.values()) -> typer.Typer:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name, module in SUBCOMMANDS.items():
-        if module in modules:
-            command = getattr(import_module(f"generic_adam.cli.{module}"), name)
-            if isinstance(command, typer.Typer):
-                app.add_typer(command, name=name)
-            else:
-                app.command(name, epilog=_example(name))(command)
+    for name in names:
+        module, example = SUBCOMMANDS[name]
+        command = getattr(import_module(f"generic_adam.cli.{module}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, epilog=_example(f"{name} {example}"))(command)
     return app
 
 
-def _example(name: str) -> str:
-    return f"Example:  {_PROGRAM} {_EXAMPLES[name]}"
+def _example(words: str) -> str:
+    return f"Example:  {_PROGRAM} {words}"
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line, what follows the program's name; return its exit code."""
     try:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
-        asked = [SUBCOMMANDS[name] for name in arguments[:1] if name in SUBCOMMANDS]
-        app = build_app(asked or SUBCOMMANDS.values())
+        app = build_app([name for name in arguments[:1] if name in SUBCOMMANDS] or SUBCOMMANDS.keys())
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit

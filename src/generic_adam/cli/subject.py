@@ -217,7 +217,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         if sources == ["reference"]:
             found = read(load(given["reference"]), steps_per_scheduler_step=every, steps=steps)
         else:
-            found = named(name) if is_recipe else recipe(given["recipe"]).algorithm
+            found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
     else:
         found = _written(given, steps)
     found = found if steps is None else replace(found, horizon=steps)

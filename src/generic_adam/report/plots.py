@@ -97,7 +97,10 @@ def draw_check(
 
 
 def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
-    """Draw alpha_t and 1 - theta_t of several methods, by their labels, up to t = steps: what a change means."""
+    """Draw alpha_t and 1 - theta_t of several methods, by their labels, up to t = steps: what a change means.
+
+    Each line is thinner than the one before it, so that lines which lie on one another are all seen.
+    """
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 
@@ -106,9 +109,9 @@ def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
         figure = Figure(figsize=(9.0, 3.9))
         panels = figure.subplots(1, 2)
         for index, (label, method) in enumerate(methods.items()):
-            colour, dashes = PALETTE[index % len(PALETTE)], "--" if index else "-"
+            colour, width = PALETTE[index % len(PALETTE)], 6 * 0.65**index
             for axes, sequence in zip(panels, (method.alpha, 1 - method.theta), strict=True):
-                axes.plot(times, sequence.at(times), color=colour, ls=dashes, label=label)
+                axes.plot(times, sequence.at(times), color=colour, lw=width, label=label)
         panels[0].set(xlabel="$t$", ylabel=r"$\alpha_t$")
         panels[1].set(xlabel="$t$", ylabel=r"$1 - \theta_t$", yscale="log")
         _legend(figure, panels[0])
