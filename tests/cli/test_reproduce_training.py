@@ -1,11 +1,15 @@
 """The studies of networks and the data sets, through the command line."""
 
+import io
 import json
+import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from generic_adam.cli.app import run
-from generic_adam.cli.reproduce import _STUDIES
+from generic_adam.cli.reproduce import _STUDIES, _advancing
 from generic_adam.experiments import cost, paper_studies
 from generic_adam.experiments.backends import Paused
 from generic_adam.experiments.downloads import SOURCES
@@ -147,3 +151,27 @@ def test_a_signal_says_the_command_that_goes_on(tmp_path, data, monkeypatch, cap
         "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
     )
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_bars_and_counts_stay_visible_on_a_narrow_terminal(width, monkeypatch, tmp_path):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    names = ("r-0.25-v0-1e-08/seed-0", "certified-adam-0.95-k-1000-with-a-long-name/seed-1")
+    jobs = [SimpleNamespace(name=name, settings=SimpleNamespace(epochs=100)) for name in names]
+    record = SimpleNamespace(epoch=30, train_loss=0.0496, test_accuracy=0.9853)
+    with _advancing(jobs, tmp_path, tensorboard=False) as tell:
+        for job in jobs:
+            done = SimpleNamespace(complaints=(), record=record, samples_per_second=300.0, job=job)
+            tell(done, 4000.0)
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).splitlines()
+    for name in (*names, "all runs"):
+        last = [line for line in lines if line.startswith(name[:10])][-1]
+        assert len(last.rstrip()) <= width
+        assert "━━━━" in last
+        assert ("60/200" if name == "all runs" else "30/100") in last
+        assert ("1:06:40 left" if name == "all runs" else "98.53%") in last
+        assert name[-6:] in last

@@ -2,7 +2,7 @@
 
 /* Line charts against a logarithmic or plain t, as SVG so that the page's colours, light or dark, apply to them. */
 var Chart = (() => {
-  const SIZE = { width: 360, height: 220, left: 44, right: 10, top: 10, bottom: 36 };
+  const SIZE = { width: 360, height: 220, left: 44, right: 20, top: 10, bottom: 36 };
   const element = (...parts) => Plane.element(...parts);
   const superscript = (n) => `10${String(n).replace(/-/g, "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
 

@@ -21,6 +21,8 @@ from generic_adam.cli.subject import Rows, declared, taking
 from generic_adam.cli.tables import answer, make_console, make_progress, print_table
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.run import Run
     from generic_adam.experiments.study import Job, Options, Study
@@ -238,7 +240,7 @@ def _compute(
         compiling = compile_kernels()
     begun, worked = time.perf_counter(), time.process_time()
     elsewhere = scheduler and partial(simulate_on_cluster, address=scheduler, tell=console.print)
-    columns = (f"{lane_steps:.1e} lane-steps", BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
     with make_progress(*columns) as bar:
         task = bar.add_task("steps", total=None)
         found = compute(
@@ -389,7 +391,11 @@ def _advancing(
     columns = ("{task.description}", BarColumn(12), MofNCompleteColumn(), "{task.fields[now]}")
     bars = make_progress(*columns, transient=False)
     console = bars.console if bars.console.is_terminal else make_console(stderr=True)
-    tasks = {job.name: bars.add_task(job.name, total=job.settings.epochs, now="") for job in jobs}
+    is_narrow, room = console.width < 80, max(20, console.width - 52)  # bar, count and numbers stay visible
+    tasks: dict[str, TaskID] = {}
+    for job in jobs:
+        shown = job.name if len(job.name) <= room else f"{job.name[: room - 10]}…{job.name[-9:]}"
+        tasks[job.name] = bars.add_task(shown, total=job.settings.epochs, now="")
     whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
     reached = dict.fromkeys(tasks, 0)
     with bars, _logging(directory if tensorboard else None) as log:
@@ -401,7 +407,8 @@ def _advancing(
             name, left = done.job.name, f"{timedelta(seconds=round(seconds_left))} left"
             reached[name] = record.epoch
             now = f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}"
-            bars.update(tasks[name], completed=record.epoch, now=now)
+            short = f"{record.train_loss:.4f}, {record.test_accuracy:.2%}"
+            bars.update(tasks[name], completed=record.epoch, now=short if is_narrow else now)
             bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
             if speed is not None:
                 log(done)
