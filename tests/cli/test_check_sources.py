@@ -128,6 +128,7 @@ def test_recipes_come_with_their_horizon(capsys):
         (["--from", "guarded_script:plain", "--every", "0"], "--every: expected"),
         (["--recipe", "t6"], "no recipe is called 't6'; expected one of transformer"),
         (["nanogpt", "--lr", "0.1"], "nanogpt stands alone"),
+        (["--lr", "1e-3", "--min-lr", "1e-4", "--steps", "9"], "--min-lr is where --decay cosine or"),
         (["nanogpt", "--recipe", "bert"], "nanogpt stands alone"),
         (["nanogtp"], "no method or recipe is called 'nanogtp'; did you mean 'nanogpt'?"),
     ],
@@ -170,6 +171,8 @@ def test_the_papers_adam_keeps_its_form_without_the_correction(capsys):
     out = check(capsys, "adam", "--no-bias-correction", "--eps", "1e-8", "--json")[1]
     told = json.loads(out)["algorithm"]
     assert (told["alpha"], told["eps"], told["initial_v"]) == ("0.001", "1e-08", 0.0)
+    assert "v_0 = 1e-8" in check(capsys, "rmsprop")[1]
+    assert "v_0 = 1e-8" not in check(capsys, "rmsprop", "--eps", "0")[1]
 
 
 def test_bound_takes_a_recipe_and_gives_none_where_no_theorem_covers(capsys):

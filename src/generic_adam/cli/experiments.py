@@ -3,22 +3,19 @@
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from generic_adam.cli.app import tell
 from generic_adam.cli.tables import answer, make_console, make_progress, print_table, say
 
-if TYPE_CHECKING:
-    from generic_adam.methods import Algorithm
-
 STEPS, SEEDS = 2_000_000, 20
 _FETCH = "Example:  generic-adam data fetch mnist --data ~/data"
 _SETS = ["mnist", "cifar100"]
 _NEXT = (
     "check --lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000",
-    "advise --recipe nanogpt",
+    "advise nanogpt",
     "reproduce counterexample",
 )
 
@@ -76,17 +73,23 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory for the figure.")] = Path("runs/demo"),
 ) -> None:
     """Show Adam failing where a certified method arrives, and read a recipe that everybody knows."""
+    from dataclasses import replace
+
     import numpy as np
 
     from generic_adam.experiments.counterexample import Plan, simulate
     from generic_adam.experiments.counterexample.figures import draw_two_curves
+    from generic_adam.experiments.counterexample.study import TWO_CURVES
     from generic_adam.experiments.figures import save_figure
     from generic_adam.experiments.records import ensure_output_directory
+    from generic_adam.methods import as_algorithm
     from generic_adam.methods.recipes import recipe
     from generic_adam.theorems.certificate import certify_algorithm
 
     folder = ensure_output_directory(out)
-    subjects = _contestants()
+    adam, certified = TWO_CURVES.items()  # the same step size and momentum; what differs is the second moment
+    amsgrad = replace(as_algorithm(adam[1]), running_maximum=True)
+    subjects = dict([adam, ("AMSGrad", amsgrad), certified])
     with make_console(stderr=True).status("compiling the inner loops (kept for later runs), then simulating"):
         records = simulate(Plan(subjects, steps=STEPS, replicates=SEEDS), threads=2)
     rows = []
@@ -105,16 +108,3 @@ def demo(
         say(certificate.horizon.statement)
     program = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]  # `make demo` leaves PATH alone
     typer.echo("\n  ".join(("\nNext:", *(f"{program} {words}" for words in _NEXT))))
-
-
-def _contestants() -> "dict[str, Algorithm]":
-    """The same step size and momentum; what differs is the second moment."""
-    from generic_adam.methods import Algorithm, Method
-
-    adam = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
-    rising = Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
-    return {
-        "Adam": Algorithm(adam),
-        "AMSGrad": Algorithm(adam, running_maximum=True),
-        "certified Adam": Algorithm(rising),
-    }

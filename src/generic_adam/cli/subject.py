@@ -77,11 +77,7 @@ _IN_HAND: Rows = {
 }
 _SOURCES: Rows = {
     "recipe": (str, "--recipe NAME", "A published recipe (see `generic-adam recipes`)."),
-    "reference": (
-        str,
-        "--from CODE",
-        "MODULE:FUNCTION or FILE.py:FUNCTION that returns optimizer, scheduler.",
-    ),
+    "reference": (str, "--from CODE", "MODULE:FUNCTION or FILE.py:FUNCTION that returns your optimizer."),
     "config": (str, "--config FILE", "A training configuration, or its optimizer block: JSON, YAML or TOML."),
     "every": (int, "--every N", "With --from: scheduler.step() is called every N optimizer steps."),
 }
@@ -280,7 +276,7 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
     built = build(entry.name, **values, **inside)
     if isinstance(built, Method):
         torchs = "; as torch has it: --eps 1e-8" if entry.name == "adam" else ""
-        said = () if given["eps"] else (f"v_0 = 1e-8 and no eps, as in the paper{torchs}",)
+        said = () if given["eps"] is not None else (f"v_0 = 1e-8 and no eps, as in the paper{torchs}",)
         built = replace(as_algorithm(built), label=entry.name, notes=said)
     # What decoupled decay is proportional to: the rate before its bias correction.
     pace = built.method.alpha
@@ -349,6 +345,8 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
     if not isinstance(peak, float | int):
         raise MethodError(f"--warmup, --decay and --min-lr go with a number for --lr, got {peak!r}")
     lowest, shape = given["min_lr"] or 0.0, given["decay"] or "constant"
+    if given["min_lr"] is not None and shape not in {"cosine", "linear"}:
+        raise MethodError("--min-lr is where --decay cosine or --decay linear ends")
     if not 0 <= lowest <= peak:
         raise MethodError(f"--min-lr: expected a number from 0 to --lr, got {lowest:g}")
     warmup = 0 if given["warmup"] is None else whole_steps(given["warmup"], "--warmup")
