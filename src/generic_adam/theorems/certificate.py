@@ -10,7 +10,9 @@ from typing import Any
 from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule
+from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.enclosure import collected
+from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Rate
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
@@ -27,6 +29,7 @@ from generic_adam.theorems.theorem import (
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
 _FOR_EVER = (About.GRADIENT, About.REGRET)
+_STEPS_OF_A_BUDGET = 3_000_000
 _JOINTLY = "parameter groups with sequences of different shape: each is covered alone, not all together"
 
 
@@ -196,6 +199,7 @@ def certify_algorithm(
     horizon: int | None = None,
     theorem: str | None = None,
     assume: Assumptions | None = None,
+    seconds: float = math.inf,
 ) -> Certificate:
     """Ask every theorem (or one) about an algorithm.
 
@@ -204,6 +208,8 @@ def certify_algorithm(
         horizon: a number of steps T; None takes the algorithm's own, where it has one.
         theorem: the name of the one theorem to ask; None asks all.
         assume: what is taken for granted beyond the common assumptions.
+        seconds: processor time after which what is left is undecided; a horizon beyond three million steps, whose
+            recursions are run, has more in proportion.
 
     Raises:
         TheoremError: no theorem of that name, or a horizon that is no number of steps.
@@ -212,14 +218,18 @@ def certify_algorithm(
     asked = THEOREMS if theorem is None else (theorem_named(theorem),)
     assumed = assume or Assumptions()
     found: list[Certificate] = []
-    for part in whole.parts:
-        effective, idle = _idle(part, assumed)
-        findings = tuple(one.examine(effective, assumed) for one in asked)
-        if idle:
-            findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
-        steps = part.horizon if horizon is None else horizon
-        answer = None if steps is None else reading(part, steps, assumed)
-        found.append(Certificate(part, findings, answer, assume=assumed))
+    with Budget(seconds):
+        for part in whole.parts:
+            effective, idle = _idle(part, assumed)
+            findings = tuple(one.examine(effective, assumed) for one in asked)
+            if idle:
+                findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
+            found.append(Certificate(part, findings, assume=assumed))
+    for index, one in enumerate(found):
+        steps = one.algorithm.horizon if horizon is None else horizon
+        if steps is not None:
+            with Budget(seconds * max(1.0, whole_steps(steps) / _STEPS_OF_A_BUDGET)):
+                found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed))
     if len(found) == 1:
         return found[0]
     worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
