@@ -97,7 +97,7 @@ def test_a_second_moment_that_forgets_everything_has_no_numbers(theta):
     algorithm = Algorithm(Method(1e-3, 0, theta), initial_v=0, eps=1e-8)
     reading = read_horizon(algorithm, 1000)
     assert reading.noise is None
-    assert "theta_t > 0" in reading.statement
+    assert "expected 0 < theta_t < 1, got 0 at t" in reading.statement
     assert not math.isfinite(bound_algorithm(algorithm, Problem(1, 1, 10, 1), 1000).value)
 
 

@@ -14,7 +14,7 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 
-PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=1)
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
     [
         ("alpha", [0.1, -0.1, 0.1], "alpha_t >= 0, got -0.1 at t = 2"),
         ("beta", [0.5, 0.5, 1.5], "0 <= beta_t < 1, got 1.5 at t = 3"),
-        ("theta", [0.9, 0.0, 0.9], "theta_t > 0, got 0 at t = 2"),
-        ("theta", [0.9, 0.9, 1.5], "theta_t < 1, got 1.5 at t = 3"),
-        ("theta", [-0.1, 0.9, 0.9], "theta_t > 0, got -0.1 at t = 1"),
+        ("theta", [0.9, 0.0, 0.9], "0 < theta_t < 1, got 0 at t = 2"),
+        ("theta", [0.9, 0.9, 1.5], "0 < theta_t < 1, got 1.5 at t = 3"),
+        ("theta", [-0.1, 0.9, 0.9], "0 < theta_t < 1, got -0.1 at t = 1"),
         ("eps", [0.1, 0.1, -0.1], "eps_t >= 0, got -0.1 at t = 3"),
         ("momentum_weight", [1, -1, 1], "a_t >= 0, got -1 at t = 2"),
         ("gradient_weight", [0, 1, -1], "b_t >= 0, got -1 at t = 3"),

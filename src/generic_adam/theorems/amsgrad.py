@@ -36,6 +36,7 @@ practical T with ADOPT's :math:`e = 10^{-6}`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
@@ -48,7 +49,7 @@ from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.epsilon import corrects_bias
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import Sweep, Terms
+from generic_adam.theorems.sweep import Form, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
@@ -68,27 +69,27 @@ from generic_adam.theorems.weighted import (
 )
 
 
-def monotone_terms(_: Sequences, block: Block, eps_before: Array) -> Terms:
-    r"""Return the terms of Theorem M."""
+def _plain(terms: Callable[[Sequences, Block, Array, State], Terms]) -> Form:
+    """A form where beta_t is kept and there is no noise (M, O)."""
+    return Form(lambda _, block: State(block.beta, 1 - block.beta), terms, noisy=False)
+
+
+def _plain_terms(alpha: Array, gain: Array) -> Terms:
+    return Terms(own=alpha, spread=gain, rest_u=alpha, own_u=alpha**2 / 2, weight=gain)
+
+
+def _monotone_terms(_: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
+    """Return the terms of Theorem M."""
     if (block.eps < eps_before * (1 - 1e-12)).any():
         raise TheoremError(
             f"eps: expected a sequence that never falls, and it does from step {block.start} on"
         )
-    return plain_terms(block)
+    return _plain_terms(block.alpha, state.gain)
 
 
-def plain_terms(block: Block) -> Terms:
-    """Return the terms where beta_t is kept and there is no noise (M, O)."""
-    alpha, gain = block.alpha, 1 - block.beta
-    return Terms(
-        keep=block.beta, gain=gain, own=alpha, spread=gain, rest_u=alpha, own_u=alpha**2 / 2, weight=gain
-    )
-
-
-def _rates_inside(_: Sequences, block: Block, __: Array) -> Terms:
+def _rates_inside(_: Sequences, block: Block, __: Array, state: State) -> Terms:
     """Return the terms of M where the divisor that does not fall is D_t/alpha_t and not D_t."""
-    terms = plain_terms(replace(block, alpha=np.ones(1)))
-    return replace(terms, spread=terms.gain * block.alpha**2)
+    return replace(_plain_terms(np.ones(1), state.gain), spread=state.gain * block.alpha**2)
 
 
 def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
@@ -104,7 +105,7 @@ def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
     """
     if not 0 < x.power <= 0.5:
         raise TheoremError(f"power is {x.power!r}, expected a number in (0, 1/2]")
-    parts, sweep = certain_parts(problem), Sweep(x, monotone_terms)
+    parts, sweep = certain_parts(problem), Sweep(x, _plain(_monotone_terms))
     if sweep.smallest_eps < sweep.first_eps or (x.power < 0.5 and sweep.largest_eps > sweep.first_eps):
         raise TheoremError(
             "eps: expected a sequence that never falls, and a constant one below the power 1/2"
@@ -132,7 +133,7 @@ def monotone_bound(x: Sequences, problem: Problem) -> WeightedBound:
     Raises:
       TheoremError: there is no bound on the gradients, or the first divisor may be 0.
     """
-    parts, sweep = certain_parts(problem), Sweep(x, _rates_inside)
+    parts, sweep = certain_parts(problem), Sweep(x, _plain(_rates_inside))
     first_rate, last_rate = float(x.block(1, 2).alpha[0]), float(x.block(x.steps, x.steps + 1).alpha[-1])
     first = math.sqrt(sweep.first_theta * x.initial_v) + sweep.first_eps
     if first <= 0 or last_rate <= 0:
@@ -184,12 +185,12 @@ class RunningMaximum(Theorem):
         return min(found, key=lambda offer: offer.expectation)
 
 
-def _delayed_terms(_: Sequences, block: Block, __: Array) -> Terms:
+def _delayed_terms(_: Sequences, block: Block, __: Array, state: State) -> Terms:
     def tally(R: Array, Q: Array) -> tuple[Array]:
         return (R**2 * block.alpha * (Q - block.alpha / 2),)
 
     # No logarithm: the drift is bounded by 1/e^2, step by step.
-    return replace(plain_terms(block), spread=np.zeros(1), tally=tally)
+    return replace(_plain_terms(block.alpha, state.gain), spread=np.zeros(1), tally=tally)
 
 
 def delayed_bound(x: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
@@ -203,7 +204,7 @@ def delayed_bound(x: Sequences, problem: Problem, *, added: bool = False) -> Wei
     Raises:
       TheoremError: eps is not positive.
     """
-    sweep = Sweep(x, _delayed_terms)
+    sweep = Sweep(x, _plain(_delayed_terms))
     if sweep.smallest_eps <= 0:
         raise TheoremError("a delayed preconditioner: expected eps > 0, the divisor may be 0 without it")
     norms = Norms.of(problem.parts, x.initial_v, sweep.largest_eps, under_root=not added)

@@ -39,7 +39,7 @@ from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step, weighted_conditions
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import Part, Sweep, Terms, adam_terms
+from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_state, adam_terms
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
@@ -87,8 +87,8 @@ def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
     )
 
 
-def _without_noise(x: Sequences, block: Block, eps_before: Array) -> Terms:
-    return replace(adam_terms(x, block, eps_before), first=None)
+def _without_noise(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
+    return replace(adam_terms(x, block, eps_before, state), first=None)
 
 
 def full_batch_bound(
@@ -103,17 +103,17 @@ def full_batch_bound(
       zeta: a number in (0, 1), for eps; None takes the best one.
     """
     factor, parts = min(1.0, threshold / problem.total_gradient_bound), clipped_parts(problem, threshold)
-    sweep = Sweep(x, _without_noise)
+    sweep = Sweep(x, Form(adam_state, _without_noise, noisy=False))
     norms = Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
     letter = "C2" if factor < 1 or sweep.has_momentum else "B"
     return concluded(letter, sweep, problem, parts, norms, zeta=zeta, keep=factor)
 
 
-def _with_bias(x: Sequences, block: Block, eps_before: Array) -> Terms:
+def _with_bias(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
     def tally(_: Array, Q: Array) -> tuple[Array]:
         return ((1 - block.beta) * Q / np.sqrt(block.q),)
 
-    return replace(adam_terms(x, block, eps_before), tally=tally)
+    return replace(adam_terms(x, block, eps_before, state), tally=tally)
 
 
 def biased_bound(
@@ -129,7 +129,7 @@ def biased_bound(
         then :math:`|b_k| \le (1/\kappa - 1)\sigma_k`, and eps does not matter.
       **shares: s, zeta for eps and phi for the bias, numbers in (0, 1), where the best ones are not wanted.
     """
-    parts, sweep = clipped_parts(problem, threshold), Sweep(x, _with_bias)
+    parts, sweep = clipped_parts(problem, threshold), Sweep(x, Form(adam_state, _with_bias))
     norms = Norms.of(parts, x.initial_v, sweep.largest_eps)
 
     def further(done: Sweep) -> tuple[float, float]:

@@ -286,7 +286,7 @@ def three_numbers(
         noise=noise,
         gap=gap,
         drift=drift,
-        decay=0.0 if not sweep.decays else None if weights_bound is None else decay,
+        decay=0.0 if not sweep.x.decays else None if weights_bound is None else decay,
         norm=norms.s1 / gradient,
         rounding=sweep.rounding((part,)),
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,33 +42,39 @@ def total(values: Array, length: int) -> float:
     return float(values.sum()) * (length / len(values))
 
 
+def _sequence(name: str) -> cached_property[Array]:
+    def values(block: Block) -> Array:
+        return block.read(name)
+
+    return cached_property(values)
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
-    r"""The sequences on consecutive steps; an array of length 1 is a constant.
+    r"""The sequences on consecutive steps, read when they are looked at; an array of length 1 is a constant.
+
+    alpha is :math:`\alpha_t` as it multiplies the step, a bias correction folded in; q is :math:`1 - \theta_t`
+    with all its digits; eps is :math:`e_t`, added to :math:`\sqrt{v_t}` (or its square under the root); the weights
+    of momentum and gradient are :math:`a_t` and :math:`b_t` of :math:`\alpha_t (a_t m_t + b_t g_t)/D_t`, and decay is
+    :math:`\nu_t` of :math:`x_{t+1} = (1-\nu_t) x_t - \dots`.
 
     Args:
-      alpha: :math:`\alpha_t \ge 0` as it multiplies the step, a bias correction folded in.
-      beta: :math:`0 \le \beta_t < 1`.
-      theta: :math:`0 < \theta_t < 1` (:math:`\theta_1 = 0` where a theorem allows it).
-      q: :math:`q_t = 1 - \theta_t`, with all its digits.
-      eps: :math:`e_t`, what is added to :math:`\sqrt{v_t}` (or its square under the root).
-      momentum_weight: :math:`a_t` of :math:`x_{t+1} = x_t - \alpha_t (a_t m_t + b_t g_t)/D_t`.
-      gradient_weight: :math:`b_t` of it.
-      decay: :math:`\nu_t` of :math:`x_{t+1} = (1-\nu_t) x_t - \dots`.
+      read: the values of a sequence by its name.
       start: the first of the steps.
       stop: the step after the last.
     """
 
-    alpha: Array
-    beta: Array
-    theta: Array
-    q: Array
-    eps: Array
-    momentum_weight: Array
-    gradient_weight: Array
-    decay: Array
+    read: Callable[[str], Array]
     start: int
     stop: int
+    alpha = _sequence("alpha")
+    beta = _sequence("beta")
+    theta = _sequence("theta")
+    q = _sequence("q")
+    eps = _sequence("eps")
+    momentum_weight = _sequence("momentum_weight")
+    gradient_weight = _sequence("gradient_weight")
+    decay = _sequence("decay")
 
     @property
     def length(self) -> int:
@@ -98,6 +105,8 @@ class Sequences:
       running_maximum: whether :math:`\max_{i\le t} v_i` stands for :math:`v_t`.
       power: p of :math:`D_t = v_t^p + e_t`.
       heavy_ball: momentum after the division, beta unused; or None.
+      looks_ahead: whether some :math:`b_t` may differ from 0.
+      decays: whether some :math:`\nu_t` may.
     """
 
     steps: int
@@ -107,6 +116,8 @@ class Sequences:
     running_maximum: bool = False
     power: float = 0.5
     heavy_ball: HeavyBall | None = None
+    looks_ahead: bool = False
+    decays: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= LONGEST:
@@ -140,18 +151,23 @@ class Sequences:
     ) -> Sequences:
         """Return the sequences that arrays of T values, or numbers for constants, spell out."""
         complement = 1 - np.asarray(theta, dtype=np.float64) if q is None else q
-        given = (alpha, beta, theta, complement, eps, momentum_weight, gradient_weight, decay)
-        arrays = [np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in given]
-        lengths = {len(values) for values in arrays if len(values) > 1}
+        given = {"alpha": alpha, "beta": beta, "theta": theta, "q": complement, "eps": eps, "decay": decay}
+        given |= {"momentum_weight": momentum_weight, "gradient_weight": gradient_weight}
+        arrays = {name: np.atleast_1d(np.asarray(one, dtype=np.float64)) for name, one in given.items()}
+        lengths = {len(values) for values in arrays.values() if len(values) > 1}
         last = max(lengths, default=1) if steps is None else steps
         if lengths - {last}:
             raise TheoremError(f"sequences of {sorted(lengths)} values, expected {last} of each")
 
         def block(start: int, stop: int) -> Block:
-            cut = (x if len(x) == 1 else x[start - 1 : stop - 1] for x in arrays)
-            return Block(*cut, start=start, stop=stop)
+            def read(name: str) -> Array:
+                values = arrays[name]
+                return values if len(values) == 1 else values[start - 1 : stop - 1]
 
-        return cls(last, block, **form)
+            return Block(read, start, stop)
+
+        looks_ahead, decays = bool(arrays["gradient_weight"].any()), bool(arrays["decay"].any())
+        return cls(last, block, **form, looks_ahead=looks_ahead, decays=decays)
 
     @classmethod
     def of_algorithm(cls, x: Algorithm, steps: int) -> Sequences:
@@ -168,19 +184,20 @@ class Sequences:
         schedules |= {"momentum_weight": ahead.momentum_weight, "gradient_weight": ahead.gradient_weight}
         constant: dict[tuple[str, int], Array] = {}  # what stands still is evaluated in one pass alone
 
-        def values(name: str, start: int, stop: int) -> Array:
-            key = (name, start)
-            found = constant[key] if key in constant else _values(schedules[name], start, stop)
-            if len(found) == 1:
-                constant[key] = found
-            return found
-
         def block(start: int, stop: int) -> Block:
             check_time(start)
-            return Block(**{name: values(name, start, stop) for name in schedules}, start=start, stop=stop)
+
+            def read(name: str) -> Array:
+                key = (name, start)
+                found = constant[key] if key in constant else _values(schedules[name], start, stop)
+                if len(found) == 1:
+                    constant[key] = found
+                return found
+
+            return Block(read, start, stop)
 
         form = (x.initial_v, x.eps_under_root, x.running_maximum, float(x.power), x.heavy_ball)
-        return cls(steps, block, *form)
+        return cls(steps, block, *form, x.nesterov is not None, x.decay != as_schedule(0))
 
 
 def _values(schedule: Schedule, start: int, stop: int) -> Array:
@@ -195,8 +212,10 @@ def _values(schedule: Schedule, start: int, stop: int) -> Array:
     return values[:1].copy() if values[0] == values[-1] and (values == values[0]).all() else values
 
 
-# Below this many steps a table has one row: the loop over its columns does all the work.
+# Below this many steps a loop does all the work.
 _SHORT = 48
+# Rows of a table: NumPy is called for each, and a column's carry costs no more than a term of a short recursion.
+_ROWS = 32
 # A step that moves F by less than this share of it is rounding.
 _REST = 4 * np.finfo(np.float64).eps
 
@@ -213,8 +232,7 @@ class Recursion:
     def __init__(self, factors: Array, length: int, *, backwards: bool = False) -> None:
         self._length = length
         self._order = slice(None, None, -1 if backwards else 1)
-        # Long rows, few of them: the loops below run once a row and once a column.
-        self._rows = 1 if length < _SHORT else min(64, math.isqrt(length // 8))
+        self._rows = 1 if length < _SHORT else _ROWS
         self._columns = -(-length // self._rows)
         self._single = factors[0] if len(factors) == 1 else None
         table = factors if len(factors) == 1 else self._table(factors[self._order])
@@ -223,6 +241,10 @@ class Recursion:
         self._products = np.array(self._factors)
         for row in range(1, self._rows):
             np.multiply(self._products[row - 1], self._factors[row], out=self._products[row])
+        # From column to column it is a recursion again; an infinite product has to be asked one by one.
+        self._overflows = bool(np.isinf(self._products[-1]).any())
+        nested = self._columns >= _SHORT and self._rows > 1 and not self._overflows
+        self._carried = Recursion(self._products[-1], self._columns) if nested else None
 
     def __call__(self, terms: Array, start: float) -> Array:
         """Return F for the right sides `terms`, from F = `start` just outside the block.
@@ -237,26 +259,31 @@ class Recursion:
         for row in range(1, self._rows):
             np.multiply(local[row - 1], self._factors[row], out=scratch)
             local[row] += scratch
+        carries, products = self._before_columns(local[-1], start), self._products
+        if self._overflows:
+            products = np.where(carries > 0, products, 0.0)
+        result = np.empty((self._columns, self._rows))
+        np.add(local, products * carries, out=result.T)
+        return result.reshape(-1)[: self._length][self._order]
+
+    def _before_columns(self, last: Array, start: float) -> Array:
+        """F before each column, from what the columns add up to."""
+        if self._carried is not None:
+            return np.concatenate([[start], self._carried(last, start)[:-1]])
         before: list[float] = []
         current = start
         whole = np.broadcast_to(self._products[-1], self._columns).tolist()
-        for product, last in zip(whole, local[-1].tolist(), strict=True):
+        for product, end in zip(whole, last.tolist(), strict=True):
             before.append(current)
             # An infinite product of a zero is a zero that never grew.
-            current = last + (product * current if current else 0.0)
-        carries, products = np.array(before), self._products
-        if np.isinf(products[-1]).any():
-            products = np.where(carries > 0, products, 0.0)
-        for row in range(self._rows):
-            np.multiply(products[row], carries, out=scratch)
-            local[row] += scratch
-        return np.ascontiguousarray(local.T).reshape(-1)[: self._length][self._order]
+            current = end + (product * current if current else 0.0)
+        return np.array(before)
 
     def _table(self, values: Array) -> Array:
         """Lay the steps out by columns; the steps that fill up the last column are zeros."""
-        padded = np.zeros(self._rows * self._columns)
-        padded[: self._length] = values
-        return np.ascontiguousarray(padded.reshape(self._columns, self._rows).T)
+        if self._rows * self._columns > self._length:
+            values = np.concatenate([values, np.zeros(self._rows * self._columns - self._length)])
+        return values.reshape(self._columns, self._rows).T.copy()
 
 
 def backward(terms: Array, factors: Array) -> Array:

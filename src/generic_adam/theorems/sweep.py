@@ -47,12 +47,25 @@ _beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    r"""What a theorem puts into the recursions at the steps of a block; None is zero throughout.
+class State:
+    r"""What a theorem puts into the recursions that go forwards.
 
     Args:
       keep: r, the share of the direction that the next one inherits.
       gain: f, the weight of the new gradient in R.
+      squares: :math:`(\rho_t^2, (1-\beta_t)^2/q_t)` of M; None where it has none.
+    """
+
+    keep: Array
+    gain: Array
+    squares: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    r"""What a theorem puts into the recursions that go backwards; None is zero throughout.
+
+    Args:
       own: w, the weight of a step's own direction in Q.
       spread: p of :math:`A_i = (p_i H_i + L V_i)/q_i`.
       rest_u: the coefficient of :math:`Q - w` in U.
@@ -66,12 +79,9 @@ class Terms:
       share_g: the part of :math:`\zeta y_t` that G multiplies.
       weight: what multiplies Q in the weight :math:`\pi_i`.
       weight_own: the part of :math:`\pi_i` that zeta does not reduce.
-      squares: :math:`(\rho_t^2, (1-\beta_t)^2/q_t)` of M.
       tally: further sums over the steps, as a function of (R, Q); they are added up over the blocks.
     """
 
-    keep: Array
-    gain: Array
     own: Array
     spread: Array
     rest_u: Array
@@ -85,29 +95,45 @@ class Terms:
     share_e: Array | None = None
     share_g: Array | None = None
     weight_own: Array | None = None
-    squares: tuple[Array, Array] | None = None
     tally: Callable[[Array, Array], Sequence[Array]] | None = None
 
 
-Form = Callable[[Sequences, Block, Array], Terms]
-"""A theorem's terms at a block of the sequences, given also :math:`e_{t-1}` (:math:`e_0 := e_1`)."""
+@dataclass(frozen=True)
+class Form:
+    """A theorem's part in the recursions at a block of the sequences.
+
+    Args:
+      state: what goes forwards.
+      terms: what goes backwards, given also :math:`e_{t-1}` (:math:`e_0 := e_1`) and the state.
+      noisy: whether the new gradient has noise.
+    """
+
+    state: Callable[[Sequences, Block], State]
+    terms: Callable[[Sequences, Block, Array, State], Terms]
+    noisy: bool = True
 
 
-def adam_terms(x: Sequences, block: Block, eps_before: Array) -> Terms:
+def adam_state(x: Sequences, block: Block) -> State:
+    r"""Return :math:`\rho_t` or, with a running maximum, :math:`\beta_t`; :math:`\mu` of a heavy ball."""
+    if x.heavy_ball is not None:
+        return State(np.array([float(x.heavy_ball.factor)]), np.ones(1))
+    gain, rho = 1 - block.beta, block.rho
+    return State(block.beta if x.running_maximum else rho, gain, (rho**2, gain**2 / block.q))
+
+
+def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
     r"""Return the terms of Theorems W, E, N, H, D and :math:`M_E`.
 
     With a running maximum :math:`\beta_t` stands for :math:`\rho_t` everywhere but in M. A step that decays
     is longer, :math:`\tfrac32\alpha(Q-\alpha) + \alpha^2` in place of :math:`\alpha(Q-\alpha/2)`; its tally
     has the two sums over :math:`\nu_t`. Heavy-ball momentum comes after the division: :math:`\mu` is kept.
     """
-    alpha, gain, q, nu = block.alpha, 1 - block.beta, block.q, block.decay
+    alpha, q, nu, keep, gain = block.alpha, block.q, block.decay, state.keep, state.gain
     if x.heavy_ball is not None:
         own, inside = np.ones(1), alpha
         if not x.heavy_ball.rate_inside:
             own, inside = inside, own
         return Terms(
-            keep=np.array([float(x.heavy_ball.factor)]),
-            gain=np.ones(1),
             own=own,
             spread=inside**2,
             rest_u=own,
@@ -115,26 +141,24 @@ def adam_terms(x: Sequences, block: Block, eps_before: Array) -> Terms:
             first=inside / np.sqrt(q),
             weight=inside,
         )
-    a, b, rho, root_q = block.momentum_weight, block.gradient_weight, block.rho, np.sqrt(q)
-    keep = block.beta if x.running_maximum else rho
+    a, b, root_q = block.momentum_weight, block.gradient_weight, np.sqrt(q)
     share_e = share_g = None
     if block.eps.any() and keep.any():
         common = (_share(x, block, eps_before) * keep) ** 2 * (0.5 / gain)
         share_e, share_g = common * block.eps, common * root_q
-    looks, decays = bool(b.any()), nu > 0
+    looks, decays = x.looks_ahead, nu > 0
 
     def tally(_: Array, Q: Array) -> tuple[Array, Array]:
         # Where nothing decays there is nothing to pay; a decay without a step is paid for with infinity.
         moved = np.where(alpha > 0, nu**2 * (0.5 + Q / (2 * alpha)), np.inf)
         return np.where(decays, moved, 0.0), np.where(decays, nu**2 / (gain * Q), 0.0)
 
+    longer, twice = (np.where(decays, 1.5, 1.0), np.where(decays, 2.0, 1.0)) if decays.any() else (1.0, 1.0)
     return Terms(
-        keep=keep,
-        gain=gain,
         own=alpha * a,
         spread=gain,
-        rest_u=alpha * (a + b / 2) * np.where(decays, 1.5, 1.0),
-        own_u=alpha**2 * ((a + b) * a / 2) * np.where(decays, 2.0, 1.0),
+        rest_u=alpha * ((a + b / 2) * longer),
+        own_u=alpha * alpha * ((a + b) * a / 2 * twice),
         rest_g=alpha * b / 2 if looks else None,
         own_g=alpha**2 * (a + b) * b / 2 if looks else None,
         first=gain / root_q,
@@ -144,9 +168,11 @@ def adam_terms(x: Sequences, block: Block, eps_before: Array) -> Terms:
         share_g=share_g,
         weight=gain,
         weight_own=alpha * b if looks else None,
-        squares=(rho**2, gain**2 / q),
         tally=tally if decays.any() else None,
     )
+
+
+ADAM = Form(adam_state, adam_terms)
 
 
 def _share(x: Sequences, block: Block, before: Array) -> Array:
@@ -260,7 +286,7 @@ class Sweep:
       form: the theorem's terms.
     """
 
-    def __init__(self, x: Sequences, form: Form = adam_terms) -> None:
+    def __init__(self, x: Sequences, form: Form = ADAM) -> None:
         self.x = x
         self.form = form
         self._kept: list[Piece] | None = None
@@ -274,10 +300,10 @@ class Sweep:
         last_eps = -1.0
         self._carries: list[_Carry] = []
         self.largest_eps, self.smallest_eps = 0.0, np.inf
-        self.has_momentum = self.has_noise = self.has_share = self.looks_ahead = self.decays = False
+        self.has_momentum = self.has_share = False
         eps_falls = False
         for block in self.x.blocks():
-            _check_range(block)
+            _check_range(block, ("beta", "theta", "eps"))
             if block.start == 1:
                 self.first_eps = last_eps = float(block.eps[0])
                 self.first_theta = float(block.theta[0])
@@ -285,13 +311,10 @@ class Sweep:
             self._carries.append(carry)
             before = _shifted(block.eps, last_eps, block.length)
             eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - _ROUNDING)).any())
-            terms, R, M = self._states(block, carry)
+            state, R, M = self._states(block, carry)
             growth, squares = float(R[-1]), float(M[-1])
-            self.has_momentum |= bool(terms.keep.any())
-            self.has_noise |= terms.first is not None or terms.first_own is not None
-            self.has_share |= terms.share_e is not None
-            self.looks_ahead |= bool(block.gradient_weight.any())
-            self.decays |= bool(block.decay.any())
+            self.has_momentum |= bool(state.keep.any())
+            self.has_share |= bool(state.squares and block.eps.any() and state.keep.any())
             decreased += block.total(np.log1p(_growth(block)))
             last_eps = float(block.eps[-1])
             self.largest_eps = max(self.largest_eps, float(block.eps.max()))
@@ -308,14 +331,13 @@ class Sweep:
         kept = (self.x.initial_v, 1 / self.first_theta) if self.first_theta else (0.0, 1.0)
         self._start = kept[0] + eps ** (1 / self.x.power) * kept[1]
 
-    def _states(self, block: Block, carry: _Carry) -> tuple[Terms, Array, Array]:
-        """Return the terms, R and M of a block."""
-        R, M, _, last_eps = carry
-        terms = self.form(self.x, block, _shifted(block.eps, last_eps, block.length))
-        growth = Recursion(terms.keep, block.length)(terms.gain, R)
-        if terms.squares is None:
-            return terms, growth, np.zeros(1)
-        return terms, growth, Recursion(terms.squares[0], block.length)(terms.squares[1], M)
+    def _states(self, block: Block, carry: _Carry) -> tuple[State, Array, Array]:
+        """Return the state, R and M of a block."""
+        state = self.form.state(self.x, block)
+        growth = Recursion(state.keep, block.length)(state.gain, carry[0])
+        if state.squares is None:
+            return state, growth, np.zeros(1)
+        return state, growth, Recursion(state.squares[0], block.length)(state.squares[1], carry[1])
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the blocks from the last to the first; short sequences are computed once and kept."""
@@ -336,8 +358,10 @@ class Sweep:
         self.tally = np.zeros(2)
         for (start, stop), carry in zip(reversed(self.x.edges), reversed(self._carries), strict=True):
             block, length = self.x.block(start, stop), stop - start
-            terms, R, M = self._states(block, carry)
-            factors = _advanced(terms.keep, keep, length)
+            _check_range(block, ("alpha", "momentum_weight", "gradient_weight", "decay"))
+            state, R, M = self._states(block, carry)
+            terms = self.form.terms(self.x, block, _shifted(block.eps, carry[3], length), state)
+            factors = _advanced(state.keep, keep, length)
             back = Recursion(factors, length, backwards=True)
             Q = back(terms.own, Q_after)
             later_Q = _advanced(Q, Q_after, length)
@@ -368,7 +392,7 @@ class Sweep:
                 growth=_growth(block),
                 lambda_before=carry[2],
             )
-            keep, Q_after, H_after[0] = float(terms.keep[0]), float(Q[0]), float(steps[0])
+            keep, Q_after, H_after[0] = float(state.keep[0]), float(Q[0]), float(steps[0])
 
     def _add_weights(self, block: Block, terms: Terms, R: Array, Q: Array) -> None:
         self.weight += block.total(terms.weight * Q)
@@ -435,7 +459,10 @@ def _growth(block: Block) -> Array:
     return np.where(block.theta > 0, block.q, 0.0) / np.where(block.theta > 0, block.theta, 1.0)
 
 
-def _check_range(block: Block) -> None:
+_LETTERS = {"momentum_weight": "a", "gradient_weight": "b", "decay": "nu"}
+
+
+def _check_range(block: Block, names: Sequence[str]) -> None:
     """What every theorem with weights asks of the steps: beta_t in [0, 1), theta_t in (0, 1), nothing negative.
 
     theta_1 = 0 may be: the first step inherits nothing.
@@ -443,18 +470,15 @@ def _check_range(block: Block) -> None:
     Raises:
       TheoremError: a value is outside, with its step.
     """
-    above = np.broadcast_to(block.theta > 0, block.length).copy()
-    above[0] |= block.start == 1 and block.theta[0] == 0
-    for claim, values, inside in (
-        ("alpha_t >= 0", block.alpha, block.alpha >= 0),
-        ("0 <= beta_t < 1", block.beta, (block.beta >= 0) & (block.beta < 1)),
-        ("theta_t > 0", block.theta, above),
-        ("theta_t < 1", block.theta, block.q > 0),
-        ("eps_t >= 0", block.eps, block.eps >= 0),
-        ("a_t >= 0", block.momentum_weight, block.momentum_weight >= 0),
-        ("b_t >= 0", block.gradient_weight, block.gradient_weight >= 0),
-        ("nu_t >= 0", block.decay, block.decay >= 0),
-    ):
+    for name in names:
+        values: Array = getattr(block, name)
+        inside, claim = values >= 0, f"{_LETTERS.get(name, name)}_t >= 0"
+        if name == "beta":
+            inside, claim = inside & (values < 1), "0 <= beta_t < 1"
+        elif name == "theta":
+            inside = np.broadcast_to((values > 0) & (block.q > 0), block.length).copy()
+            inside[0] |= block.start == 1 and values[0] == 0
+            claim = "0 < theta_t < 1"
         if not inside.all():
             at = int(np.argmin(inside))
             found = values[min(at, len(values) - 1)]

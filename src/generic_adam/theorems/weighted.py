@@ -16,7 +16,7 @@ conditional second moments.
     \big(\mathbb{E}\|\nabla f(x_\tau)\|_2^{4/3}\big)^{3/2} \le s_2 X_w, \qquad
     \mathbb{E}\|\nabla f(x_\tau)\|_1 \le \sqrt{s_1 X_w}.
 
-E, N, H, D and :math:`M_E` are the same recursion with other coefficients (`sweep.adam_terms`), so
+E, N, H, D and :math:`M_E` are the same recursion with other coefficients (`sweep.ADAM`), so
 `weighted_bound` evaluates all six, by what the sequences carry.
 """
 
@@ -296,7 +296,7 @@ def concluded(
     for name, given in (("s", s), ("zeta", zeta), ("phi", phi)):
         if given is not None and not 0 <= given < 1:
             raise TheoremError(f"{name} is {given!r}, expected a number between 0 and 1")
-    has = (sweep.has_noise, sweep.has_share, further is not None)
+    has = (sweep.form.noisy, sweep.has_share, further is not None)
     fixed = [given if there else 0.0 for given, there in zip((s, zeta, phi), has, strict=True)]
 
     def best(done: Sweep, totals: Sequence[float]) -> list[float]:
@@ -349,8 +349,8 @@ def concluded(
 def letter_of(sweep: Sweep) -> str:
     """The letter of the theorem that `weighted_bound` evaluates."""
     x = sweep.x
-    kinds = {"H": x.heavy_ball is not None, "D": sweep.decays, "M_E": x.running_maximum}
-    kinds |= {"W": sweep.largest_eps == 0, "N": sweep.looks_ahead}
+    kinds = {"H": x.heavy_ball is not None, "D": sweep.x.decays, "M_E": x.running_maximum}
+    kinds |= {"W": sweep.largest_eps == 0, "N": sweep.x.looks_ahead}
     return next((letter for letter, is_so in kinds.items() if is_so), "E")
 
 
@@ -359,7 +359,7 @@ def _costs_of_decay(sweep: Sweep, problem: Problem, norms: Norms) -> Further:
         raise TheoremError(
             "decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound"
         )
-    if sweep.looks_ahead or sweep.x.heavy_ball is not None or sweep.x.running_maximum:
+    if sweep.x.looks_ahead or sweep.x.heavy_ball is not None or sweep.x.running_maximum:
         raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
     moved, turned = problem.smoothness * problem.dimension * problem.box**2, problem.box**2 * norms.s1 / 4
     return lambda done: (moved * float(done.tally[0]), turned * float(done.tally[1]))
@@ -397,7 +397,7 @@ def weighted_bound(
         if x.running_maximum
         else Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
     )
-    further = _costs_of_decay(sweep, problem, norms) if sweep.decays else None
+    further = _costs_of_decay(sweep, problem, norms) if sweep.x.decays else None
     return concluded(letter_of(sweep), sweep, problem, parts, norms, s=s, zeta=zeta, phi=phi, further=further)
 
 
