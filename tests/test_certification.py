@@ -1,12 +1,14 @@
 """`certify`, `bound` and `advise` for a method, a live optimizer with its scheduler, and what else there is."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
 from torch.optim import lr_scheduler as torch_lr
 
 import generic_adam as ga
+from generic_adam.errors import GenericAdamError
 from generic_adam.theorems.certificate import Certificate
 from generic_adam.torch import GenericAdam, ScheduleLR
 
@@ -134,9 +136,67 @@ def test_pairs_configurations_and_wrong_things():
     assert ga.certify((optimizer, None)) == ga.certify(optimizer)
     configuration = {"optimizer": optimizer, "lr_scheduler": scheduler}
     assert ga.certify(configuration, steps_per_scheduler_step=5) == direct
-    for wrong in (3, "adam", None, [], {}, object()):
+    for wrong in (3, "adem", None, [], {}, object()):
         with pytest.raises(ValueError, match=r"cannot read a|no method or recipe is called") as caught:
             ga.certify(wrong)
         assert "\n" not in str(caught.value)
     with pytest.raises(TypeError, match="unexpected keyword argument 'horizn'"):
         ga.certify(optimizer, horizn=3)
+
+
+class Hostile:
+    """Answers with an exception of two lines, also where it is to be quoted."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"no\n{name}")
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+STRANGE = {
+    "a class": int,
+    "an object": object(),
+    "an empty list in a list": [[]],
+    "several numbers": torch.ones(2),
+    "a text": "x",
+    "an optimizer, whose text has lines": {"optimizer": adam()},
+    "one that raises": Hostile(),
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE)
+def test_whatever_is_handed_over_is_answered_or_refused_in_one_line(strange):
+    plain = ga.methods.adam()
+    questions = [partial(ga.certify, strange), partial(ga.certify, adam(), strange)]
+    questions += [
+        partial(ga.certify, plain, **{name: strange})
+        for name in ("horizon", "problem", "theorem", "assume", "seconds", "steps_per_scheduler_step")
+    ]
+    questions += [partial(ga.bound, plain, strange, 10), partial(ga.advise, plain, keep=strange)]
+    for name in (*adam().param_groups[0], None):
+        optimizer = adam()
+        if name is None:
+            optimizer.param_groups = strange
+        elif name != "params":
+            optimizer.param_groups[0][name] = strange
+        questions.append(partial(ga.certify, optimizer))
+    for make in (torch_lr.ReduceLROnPlateau, lambda one: torch_lr.StepLR(one, 3)):
+        for name in vars(make(adam())):
+            optimizer = adam()
+            scheduler = make(optimizer)
+            setattr(scheduler, name, strange)
+            questions.append(partial(ga.certify, optimizer, scheduler))
+    for ask in questions:
+        try:
+            ask()
+        except GenericAdamError as refusal:
+            assert "\n" not in str(refusal)  # noqa: PT017 - it may be answered as well
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"algorithm": 3}, {"parts": [3]}, {"parts": [{}], "horizon": {}}, {"horizon": 1}]
+)
+def test_a_damaged_certificate_is_refused_in_one_line(data):
+    with pytest.raises(GenericAdamError):
+        Certificate.from_dict(data)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from generic_adam.adapters import read as read_optimizer
+from generic_adam.errors import TheoremError, shown
 from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.recipes import named
 from generic_adam.schedules.budget import SECONDS, Budget
@@ -30,6 +31,11 @@ def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
     """
     subject = named(subject) if isinstance(subject, str) else subject
     return read_optimizer(subject, scheduler, **options)
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TheoremError(f"{name} is {shown(value)}; expected a {kind.__name__}")
 
 
 def certify(
@@ -61,6 +67,13 @@ def certify(
         >>> print(ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).verdict)
         certified
     """
+    for name, value, kind in (
+        ("problem", problem, Problem),
+        ("assume", assume, Assumptions),
+        ("theorem", theorem, str),
+    ):
+        if value is not None:
+            _check(name, value, kind)
     if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
@@ -91,6 +104,8 @@ def bound(
         >>> print(b.theorem, f"{b.constants['X_w']:.4f}", b.informative)
         W 52.8924 False
     """
+    _check("problem", problem, Problem)
+    _check("theorem", "" if theorem is None else theorem, str)
     return bound_algorithm(
         subject if isinstance(subject, Method) else read(subject), problem, steps, delta, theorem
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def shown(value: object) -> str:
@@ -16,6 +18,10 @@ def shown(value: object) -> str:
 
 class GenericAdamError(ValueError):
     """The base of all errors of ours; the command line turns it into one line and exit code 2."""
+
+    def __str__(self) -> str:
+        """One line, whatever was quoted in it."""
+        return " ".join(map(str.strip, super().__str__().splitlines()))
 
 
 class ScheduleError(GenericAdamError):
@@ -40,6 +46,22 @@ class DataError(GenericAdamError):
 
 class RunError(GenericAdamError):
     """An experiment that cannot start or go on where it is."""
+
+
+@contextmanager
+def told_as(kind: type[GenericAdamError], said: str) -> Iterator[None]:
+    """What others' code raises (a scheduler, a closure, a user's function) is an error of ours, in one line.
+
+    Args:
+        kind: the class of the error.
+        said: what was tried; the class and the text of the exception follow.
+    """
+    try:
+        yield
+    except GenericAdamError:
+        raise
+    except Exception as error:
+        raise kind(f"{said} {type(error).__name__}: {error}") from error
 
 
 class ExtraError(ImportError, GenericAdamError):

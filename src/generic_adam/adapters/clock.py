@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.errors import OptimizerError, ScheduleError, shown
 from generic_adam.methods.shapes import half_cosine
 from generic_adam.schedules import Schedule, as_schedule, join, log, periodic, sqrt, t, tree
 
@@ -34,7 +34,7 @@ class Clock:
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
             raise OptimizerError(
-                f"steps_per_scheduler_step must be a whole number of at least 1, got {self.every!r}"
+                f"steps_per_scheduler_step must be a whole number of at least 1, got {shown(self.every)}"
             )
 
     @property

@@ -22,7 +22,6 @@ import contextlib
 import json
 import math
 import re
-import reprlib
 import stat
 import textwrap
 import tomllib
@@ -43,7 +42,7 @@ from generic_adam.adapters.schedulers import (
     transformers_rate,
 )
 from generic_adam.adapters.trainer import read_training_arguments
-from generic_adam.errors import GenericAdamError, OptimizerError
+from generic_adam.errors import GenericAdamError, OptimizerError, shown
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, Clipping
 from generic_adam.schedules import Schedule, as_schedule
@@ -90,7 +89,7 @@ class _Keys:
         if isinstance(value, float) and kind is int and math.isfinite(value) and value % 1 == 0:
             value = int(value)
         if type(value) is not kind or (kind is float and not math.isfinite(value)):
-            said = f"{self.where}{name} is {reprlib.repr(found)}; expected {_EXPECTED[kind]}"
+            said = f"{self.where}{name} is {shown(found)}; expected {_EXPECTED[kind]}"
             raise OptimizerError(said)
         return value
 
@@ -150,7 +149,7 @@ def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorith
     keys = _Keys(_load(file))
     try:
         algorithm = _kind(keys)(keys, steps)
-    except (GenericAdamError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
     notes, unused = algorithm.notes, keys.unused()
     if unused:
@@ -174,7 +173,7 @@ def _load(file: Path) -> Mapping[Any, Any]:
             raise OptimizerError(f"{file.name} has more than {LARGEST} bytes; expected a configuration")
         text = raw.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise OptimizerError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
+        raise OptimizerError(f"{file} cannot be read: {error}") from error
     try:
         data = _PARSERS[suffix](text)
     except (ValueError, RecursionError) as error:
@@ -220,7 +219,7 @@ def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
         return _torchtitan
     if _hydra_tables(keys) is not None:
         return _hydra
-    names = ", ".join(reprlib.repr(name).strip("'") for name in list(keys.data)[:6])
+    names = ", ".join(shown(name).strip("'") for name in list(keys.data)[:6])
     raise OptimizerError(
         f"no optimizer is named (the keys are {names}); expected DeepSpeed's, Trainer's, torchtitan's or Hydra's names"
     )

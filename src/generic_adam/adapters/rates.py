@@ -22,7 +22,7 @@ import numpy.typing as npt
 from generic_adam.adapters.clock import Called, Clock
 from generic_adam.adapters.schedulers import MOMENTA, closed_form, settings_of
 from generic_adam.adapters.updates import name_of
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
 from generic_adam.schedules import Schedule, tree
 
@@ -226,8 +226,9 @@ class Replay:
 
     def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         self.name, self.taken = type(scheduler).__name__, _steps_taken(scheduler)
+        self._ended: OptimizerError | None = None
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
-        try:
+        with told_as(OptimizerError, f"{self.name} cannot be copied to try it out:"):
             stand_in.param_groups = [
                 copy.deepcopy({key: value for key, value in group.items() if key != "params"})
                 | {"params": []}
@@ -243,21 +244,14 @@ class Replay:
             self._jumps, self._go = jump is not None, jump or _next(copied, self._groups)
             self._rates: list[list[float]] = [[float(group["lr"])] for group in self._groups]
             self._betas = [[float(group["betas"][0])] if "betas" in group else None for group in self._groups]
-        except Exception as error:
-            raise OptimizerError(
-                f"{self.name} cannot be copied to try it out: {_first_line(error)}"
-            ) from error
-        self._ended: OptimizerError | None = None
 
     def rates(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """The learning rates after so many further scheduler steps."""
         self._advance(int(counts.max()))
         rates = self._rates[group]
         found = np.array([rates[count] for count in counts.tolist()])
-        if (
-            found.min() < 0
-        ):  # where torch's recursions should end at 0 they end at rounding errors of either sign
-            found[(found < 0) & (found >= -1e-12 * max(rates))] = 0.0
+        # Where torch's recursions should end at 0 they end at rounding errors of either sign.
+        found[(found < 0) & (found >= -1e-12 * max(rates))] = 0.0
         return found
 
     def betas(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -300,11 +294,11 @@ class Replay:
             warnings.simplefilter("ignore")  # torch's, that the stand-in takes no steps of its own
             for step in range(len(self._rates[0]), count + 1):
                 try:
-                    self._go(self.taken + step)
-                except Exception as error:
-                    said = f"{self.name} raised at its step {step}: {_first_line(error)}"
-                    self._ended = OptimizerError(said)
-                    raise self._ended from error
+                    with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
+                        self._go(self.taken + step)
+                except OptimizerError as ended:
+                    self._ended = ended
+                    raise
                 for group, rates, betas in rows:
                     rates.append(float(group["lr"]))
                     if betas is not None:
@@ -315,7 +309,3 @@ def _close(ours: npt.NDArray[np.float64], real: npt.NDArray[np.float64], scale: 
     """To six digits; recursions lose a few where the rate passes near zero."""
     allowed = np.maximum(1e-6 * np.maximum(np.abs(ours), np.abs(real)), 1e-9 * scale)
     return bool(np.all(np.abs(ours - real) <= allowed))
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -12,7 +12,7 @@ from typing import Any
 from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.trainer import read_training_arguments
 from generic_adam.adapters.transformation import read_transformation
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm, merged
 
 
@@ -40,32 +40,39 @@ def read(
     Raises:
         OptimizerError: it is none of these, or cannot be read.
     """
-    if steps_per_scheduler_step is not None:
-        Clock(steps_per_scheduler_step)  # refused where it is no pace, with a scheduler or without
-    if isinstance(subject, Method | Algorithm):
-        return as_algorithm(subject)
-    if _is_of("torch", "optim.Optimizer", subject):
-        from generic_adam.adapters.torch import read as read_optimizer
+    with told_as(OptimizerError, f"a {type(subject).__name__} cannot be read:"):
+        if steps_per_scheduler_step is not None:
+            Clock(steps_per_scheduler_step)  # refused where it is no pace, with a scheduler or without
+        if isinstance(subject, Method | Algorithm):
+            return as_algorithm(subject)
+        if _is_of("torch", "optim.Optimizer", subject):
+            from generic_adam.adapters.torch import read as read_optimizer
 
-        return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
-    if scheduler is not None:
-        raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
-    if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
-        return read_training_arguments(subject, steps=steps)
-    if _is_of("optax", "GradientTransformation", subject):
-        return read_transformation(subject)
-    if isinstance(subject, tuple) and len(subject) == 2 and _is_of("torch", "optim.Optimizer", subject[0]):
-        optimizer, partner = subject
-        if not _is_of("torch", "optim.Optimizer", partner):
-            return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
-    if isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
-        found = read_configuration(subject, steps_per_epoch=steps_per_scheduler_step)
-        return merged([part for one in found for part in one.parts])
-    raise OptimizerError(
-        f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
-        "(optimizer, scheduler), a Lightning configuration, transformers.TrainingArguments or an Optax "
-        "transformation"
-    )
+            return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
+        if scheduler is not None:
+            raise OptimizerError(
+                f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}"
+            )
+        if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
+            return read_training_arguments(subject, steps=steps)
+        if _is_of("optax", "GradientTransformation", subject):
+            return read_transformation(subject)
+        if (
+            isinstance(subject, tuple)
+            and len(subject) == 2
+            and _is_of("torch", "optim.Optimizer", subject[0])
+        ):
+            optimizer, partner = subject
+            if not _is_of("torch", "optim.Optimizer", partner):
+                return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
+        if isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
+            found = read_configuration(subject, steps_per_epoch=steps_per_scheduler_step)
+            return merged([part for one in found for part in one.parts])
+        raise OptimizerError(
+            f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
+            "(optimizer, scheduler), a Lightning configuration, transformers.TrainingArguments or an Optax "
+            "transformation"
+        )
 
 
 def _is_of(package: str, path: str, value: Any) -> bool:
@@ -182,10 +189,8 @@ def load(reference: str) -> Any:
         raise OptimizerError(
             f"{reference} is a {type(function).__name__}; expected a function without arguments"
         )
-    try:
+    with told_as(OptimizerError, f"{reference} raised"):
         return function()
-    except Exception as error:
-        raise OptimizerError(f"{reference} raised {_one_line(error)}") from error
 
 
 def _import(name: str) -> Any:
@@ -196,20 +201,14 @@ def _import(name: str) -> Any:
     if added:
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or name
-        if name == missing or name.startswith(f"{missing}."):
-            raise OptimizerError(
-                f"no module named {missing!r}, looked for in {here} and Python's path"
-            ) from error
-        raise OptimizerError(f"importing {name} raised {_one_line(error)}") from error
-    except Exception as error:
-        raise OptimizerError(f"importing {name} raised {_one_line(error)}") from error
+        with told_as(OptimizerError, f"importing {name} raised"):
+            return importlib.import_module(name)
+    except OptimizerError as error:
+        missing = error.__cause__
+        if isinstance(missing, ModuleNotFoundError) and f"{name}.".startswith(f"{missing.name}."):
+            said = f"no module named {missing.name!r}, looked for in {here} and Python's path"
+            raise OptimizerError(said) from missing
+        raise
     finally:
         if added:
             sys.path.remove(here)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -10,7 +10,6 @@ describe what repeated `scheduler.step()` does, which for some arguments is not 
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +34,7 @@ from generic_adam.adapters.clock import (
     stages,
 )
 from generic_adam.adapters.updates import name_of
-from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.errors import OptimizerError, ScheduleError, shown
 from generic_adam.methods.shapes import half_cosine
 from generic_adam.schedules import Schedule, as_schedule, exp, maximum, minimum, sqrt, tree
 
@@ -343,8 +342,7 @@ def transformers_rate(kind: str, base: float, given: Mapping[str, Any]) -> Sched
             settings["min_lr_rate"] = float(settings["min_lr"]) / base
         return closed_form(f"transformers.{kind}", SimpleNamespace(**settings), Clock())
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-        shown = reprlib.repr(dict(given))
-        raise OptimizerError(f"lr_scheduler_kwargs {shown} do not fit {kind!r}: {error}") from error
+        raise OptimizerError(f"lr_scheduler_kwargs {shown(given)} do not fit {kind!r}: {error}") from error
 
 
 # DeepSpeed, whose count is -1 before the first step of the scheduler: k - 1.

@@ -46,8 +46,6 @@ def read(
             _check_drives(scheduler, group, rate)
         try:
             found = update({**group, "largest_lr": optimizer.defaults.get("lr")}, rate.rate, rate.beta)
-        except OptimizerError:
-            raise
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
         parts.append(

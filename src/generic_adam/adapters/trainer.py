@@ -42,8 +42,6 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
     source = f"Trainer, {optimizer} with {kind}"
     try:
         algorithm = replace(update(settings, rate, None), source=source, horizon=total)
-    except OptimizerError:
-        raise
     except GenericAdamError as error:
         raise OptimizerError(f"{source}: {error}") from error
     return updates.clipped(algorithm, float(getattr(arguments, "max_grad_norm", 0.0) or 0.0))

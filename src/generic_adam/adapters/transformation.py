@@ -66,15 +66,12 @@ def read_transformation(transformation: Any) -> Algorithm:
             decay=rate * as_schedule(chain.decay),
             source=f"Optax: {', '.join(names)}",
         )
-    except OptimizerError:
-        raise
     except GenericAdamError as error:
         raise OptimizerError(f"the Optax chain {', '.join(names)}: {error}") from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         # Closures of another version, a hyperparameter that is a schedule, a function under a known name.
-        said = " ".join(str(error).split())
         raise OptimizerError(
-            f"the Optax chain {', '.join(names) or 'given'} has other parts than expected ({said}); {_INSTEAD}"
+            f"the Optax chain {', '.join(names) or 'given'} has other parts than expected ({error}); {_INSTEAD}"
         ) from error
 
 

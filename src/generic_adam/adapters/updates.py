@@ -8,12 +8,11 @@ functions, which decay nothing. `UPDATES` names the classes that run the rules, 
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, shown
 from generic_adam.methods import (
     Algorithm,
     Clipping,
@@ -47,8 +46,13 @@ class Settings(dict[str, Any]):
         value = self.get(name)
         try:
             return float(default if value is None else value)
-        except (TypeError, ValueError):
-            raise OptimizerError(f"{name} is {reprlib.repr(value)}; expected a number") from None
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+            RuntimeError,
+        ):  # torch's, of tensors with several numbers
+            raise OptimizerError(f"{name} is {shown(value)}; expected a number") from None
 
     def betas(self, theta: float = 0.999) -> tuple[float, float]:
         """(beta_1, beta_2)."""
@@ -56,7 +60,7 @@ class Settings(dict[str, Any]):
         try:
             first, second = map(float, (0.9, theta) if given is None else given)
         except (TypeError, ValueError):
-            raise OptimizerError(f"betas is {reprlib.repr(given)}; expected two numbers") from None
+            raise OptimizerError(f"betas is {shown(given)}; expected two numbers") from None
         return first, second
 
 

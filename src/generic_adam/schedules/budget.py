@@ -6,7 +6,7 @@ import time
 from contextvars import ContextVar, Token
 from typing import Self
 
-from generic_adam.errors import ScheduleError
+from generic_adam.errors import ScheduleError, shown
 
 SECONDS = 2.0
 """How long a certificate may take; what is left then is undecided."""
@@ -26,6 +26,8 @@ class Budget:
     """
 
     def __init__(self, seconds: float = SECONDS) -> None:
+        if not isinstance(seconds, int | float) or seconds != seconds:  # noqa: PLR0124  (NaN alone)
+            raise ScheduleError(f"seconds is {shown(seconds)}; expected a number")
         self.seconds, self.end = seconds, time.thread_time() + seconds
         whole = _LIMIT.get()
         if whole is not None and whole.end < self.end:

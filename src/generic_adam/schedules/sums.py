@@ -18,6 +18,7 @@ are always added term by term.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -217,13 +218,10 @@ def whole_steps(steps: float, name: str = "horizon") -> int:
     Raises:
         SumError: it is no whole number from 1 to 10^15.
     """
-    try:
-        whole = 0 if isinstance(steps, bool) else int(steps)
-    except (TypeError, ValueError, OverflowError):
-        whole = 0
-    if whole != steps or not 1 <= whole <= LONGEST_HORIZON:
-        raise SumError(f"{name}: expected a whole number of steps from 1 to 10^15, got {shown(steps)}")
-    return whole
+    with contextlib.suppress(TypeError, ValueError, OverflowError, RuntimeError):  # the last is torch's
+        if not isinstance(steps, bool) and int(steps) == steps and 1 <= steps <= LONGEST_HORIZON:
+            return int(steps)
+    raise SumError(f"{name}: expected a whole number of steps from 1 to 10^15, got {shown(steps)}")
 
 
 def partial_sum(schedule: Schedule, steps: int) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from generic_adam.errors import ScheduleError, TheoremError
+from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.budget import Budget
@@ -187,11 +187,12 @@ class Certificate:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
         """The certificate of the algorithm that `to_dict` wrote, decided anew."""
-        horizon = data.get("horizon")
-        steps = None if horizon is None else int(horizon["steps"])
-        first, *others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts") or [data]]
-        whole = replace(first, others=tuple(others))
-        return certify_algorithm(whole, steps, assume=Assumptions(**data.get("assume", {})))
+        with told_as(TheoremError, "no certificate that `to_dict` wrote:"):
+            horizon = data.get("horizon")
+            steps = None if horizon is None else int(horizon["steps"])
+            first, *others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts") or [data]]
+            whole, assume = replace(first, others=tuple(others)), Assumptions(**data.get("assume", {}))
+        return certify_algorithm(whole, steps, assume=assume)
 
 
 def certify_algorithm(
