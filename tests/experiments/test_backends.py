@@ -76,6 +76,17 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
         pass
 
 
+@pytest.mark.parametrize("address", ["bogus://[", "tcp://[", "tcp://a:b", "[bold]", ""])
+def test_what_is_no_address_never_makes_a_client(address, monkeypatch):
+    """One that is made for it waits 20 s when it is thrown away, and prints a traceback."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(
+        distributed.Client, "__init__", lambda *_args, **_options: pytest.fail("a client was made")
+    )
+    with pytest.raises(RunError, match="no Dask scheduler answers at"), dask_pool(address):
+        pass
+
+
 def test_a_cluster_without_workers_is_waited_for_and_told_of(monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(backends, "WORKER_SECONDS", 0.3)

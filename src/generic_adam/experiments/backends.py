@@ -160,9 +160,15 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
     """
     with from_extra("experiments"):
         from distributed import CancelledError, Client, KilledWorker
+        from distributed.comm import parse_address
         from distributed.comm.core import CommClosedError
+        from distributed.comm.registry import get_backend
 
     try:
+        scheme, place = parse_address(address)
+        get_backend(scheme).get_address_host(
+            place
+        )  # a Client for what is no address prints a traceback later
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise RunError(
