@@ -166,6 +166,7 @@ class Certificate:
                 lines.append(f"{finding.title}: {_word(finding)}{rate}")
                 lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
                 lines += [f"  takes for granted: {need}" for need in finding.needs]
+                lines += [f"  {remark}" for remark in finding.remarks]
             for phrase in finding.outside:
                 in_the_way.setdefault(phrase, []).append(finding.title)
         if in_the_way:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -100,15 +100,20 @@ class Decision:
         status: holds, fails or undecided.
         reason: one sentence.
         witness: what violates it, where it fails.
-        constant: C0, where an almost non-increasing sequence was asked for: never below the true one.
         order: the order of a ratio or a bound that was asked to tend to 0, whether it does or not.
+        measure: finds `constant`, which costs more than the answer does.
     """
 
     status: Status
     reason: str
     witness: Witness | None = None
-    constant: float | None = None
     order: Growth | None = None
+    measure: Callable[[], float | None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def constant(self) -> float | None:
+        """C0, where an almost non-increasing sequence was asked for: never below the true one; None if unknown."""
+        return None if self.measure is None else self.measure()
 
     @property
     def holds(self) -> bool:
@@ -225,23 +230,26 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
     if horizon is None and growth is not None and growth.trend > 0:
         reason = f"{name} grows like {growth}: not almost non-increasing (R3)."
         return Decision(Status.FAILS, reason, GrowthWitness("chi_t", growth))
-    # For ever the answer is the growth's; how large C0 is is worth a part of the time.
-    rise = least_rise(chi, _last(horizon), Budget(SECONDS / 4 if horizon is None else SECONDS))
-    known = rise.constant if math.isfinite(rise.constant) else None
-    cost = "" if known is None else f", C0 {'=' if rise.exact else '<='} {known:.6g}"
-    if known is not None and horizon is not None:
-        reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3){cost}."
-    elif horizon is not None:
-        reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
-        return Decision(Status.UNDECIDED, reason)
-    elif growth is not None:
+    if horizon is None and growth is not None:  # the answer is the growth's; how large C0 is only some ask
         order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
-        reason = f"{name} {order}: almost non-increasing (R3){cost}."
-    elif known is not None:
-        reason = f"{name} is almost non-increasing by its form (R3){cost}."
-    else:
+        told = f"{name} {order}: almost non-increasing (R3)."
+        return Decision(Status.HOLDS, told, measure=lambda: _finite_rise(chi))
+    rise = least_rise(chi, _last(horizon), Budget(SECONDS / 4 if horizon is None else SECONDS))
+    if math.isfinite(rise.constant):
+        cost = f"C0 {'=' if rise.exact else '<='} {rise.constant:.6g}"
+        reason = f"{name} is almost non-increasing by its form (R3), {cost}."
+        if horizon is not None:
+            reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3), {cost}."
+        return Decision(Status.HOLDS, reason, measure=lambda: rise.constant)
+    if horizon is None:
         return _open_rise(chi)
-    return Decision(Status.HOLDS, reason, constant=known)
+    reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
+    return Decision(Status.UNDECIDED, reason)
+
+
+def _finite_rise(chi: Schedule) -> float | None:
+    found = least_rise(chi, math.inf, Budget(SECONDS / 4)).constant
+    return found if math.isfinite(found) else None
 
 
 def _open_rise(chi: Schedule) -> Decision:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Growth, as_schedule
+from generic_adam.schedules import as_schedule
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, two_sided
@@ -125,23 +125,21 @@ class Condition:
         status: holds, fails or undecided.
         reason: one sentence that cites the statement it rests on.
         witness: where it fails, a step t (an int) or a growth (a text); else None.
-        constant: the constant that it holds with, C0 of (R3), where that is known.
-        order: the order of what was asked to tend to 0, whether it does or not.
+        answer: what the decider said, with its order and its constant where it has them.
     """
 
     number: int
     status: Status
     reason: str
     witness: int | str | None = None
-    constant: float | None = None
-    order: Growth | None = None
+    answer: Decision | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, number: int, answer: Decision) -> Condition:
         """An answer of the decider, numbered; the witness is a step or a text."""
         witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
         told = witness if witness is None or isinstance(witness, int) else str(witness)
-        return cls(number, answer.status, answer.reason, told, answer.constant, answer.order)
+        return cls(number, answer.status, answer.reason, told, answer)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as `check --json` prints it."""
@@ -207,6 +205,11 @@ class Finding:
             key=lambda one: one.status is Status.UNDECIDED,
             default=None,
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else it tells whoever asks for the whole argument, one phrase each."""
+        return ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""

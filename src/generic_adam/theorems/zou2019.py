@@ -110,13 +110,19 @@ class PaperFinding(Finding):
     @property
     def C0(self) -> float | None:
         """An upper bound on the constant of (R3); None where condition 3 does not hold."""
-        return self.conditions[2].constant if self.conditions else None
+        answer = self.conditions[2].answer if self.conditions else None
+        return None if answer is None else answer.constant
 
     @property
     def ratio_order(self) -> Rate | None:
         """The order of the ratio of condition 4, certified or not; None off the polynomial scale."""
-        order = self.conditions[3].order if self.conditions else None
-        return None if order is None or order.rho.sign_of_log else rate_of(order)
+        answer = self.conditions[3].answer if self.conditions else None
+        return None if answer is None else _polynomial(answer)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """C0, which every constant of Theorem 1 has powers of."""
+        return () if self.C0 is None else (f"C0 <= {self.C0:.6g} in (R3)",)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
@@ -142,9 +148,7 @@ class Zou2019(Theorem):
         fourth = decide.paper_ratio(x.method)
         if fourth.status is Status.UNDECIDED:
             fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(x.method))
-        order = fourth.order
-        rate = None if order is None or order.rho.sign_of_log else rate_of(order)
-        return (*hypotheses(x.method), fourth), rate
+        return (*hypotheses(x.method), fourth), _polynomial(fourth)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
@@ -153,6 +157,11 @@ class Zou2019(Theorem):
             raise TheoremError(found.reasons)
         numbers = {"sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
         return Offer(min(found.expectation, found.weighted), None, vars(found.constants) | numbers)
+
+
+def _polynomial(answer: Decision) -> Rate | None:
+    order = answer.order
+    return None if order is None or order.rho.sign_of_log else rate_of(order)
 
 
 def examine_method(method: Method) -> PaperFinding:
