@@ -116,10 +116,9 @@ class RunningSchedules:
     ) -> optax.GradientTransformationExtraArgs:
         """The transformation that moves each leaf by itself.
 
-        Args:
-            State: a NamedTuple of the count, one tree for each moment, and the running sums.
-            moments: the parameters -> the moments before the first step.
-            move: (numbers by name, gradient, *moments) -> (update, *new moments), for one leaf.
+        `State` is a NamedTuple of the count, a tree for each moment, and the running sums; `moments` gives those
+        before the first step from the parameters; `move` is, for one leaf, (numbers by name, gradient, *moments)
+        -> (update, *new moments).
         """
 
         def init(params: optax.Params) -> Any:

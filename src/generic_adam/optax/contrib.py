@@ -18,15 +18,7 @@ Reduction = Literal["max", "none"]
 
 
 class PadamState(NamedTuple):
-    """What Padam remembers between steps.
-
-    Attributes:
-        count: the steps taken so far, t - 1.
-        mu: m_{t-1}.
-        nu: v_{t-1}.
-        nu_max: the largest v so far; 0 at the start.
-        sums: the running sums of schedules that are defined by a recursion.
-    """
+    """What Padam remembers between steps: Generic Adam's state and, in `nu_max`, the largest v so far (0 at first)."""
 
     count: ArrayLike
     mu: optax.Updates
@@ -70,13 +62,11 @@ def padam(
 
 
 class AdaShiftState(NamedTuple):
-    """What AdaShift remembers between steps.
+    """What AdaShift remembers between steps: as Generic Adam, with the gradients themselves in place of m.
 
     Attributes:
-        count: the steps taken so far, t - 1.
         kept: the last n gradients of each leaf, oldest first, along a new first axis.
         nu: v_{t-1}; one number a leaf where a reduction is used.
-        sums: the running sums of schedules that are defined by a recursion.
     """
 
     count: ArrayLike

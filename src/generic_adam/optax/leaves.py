@@ -20,11 +20,10 @@ def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name
     value times the complement, which has all its digits from its own schedule. Below 1/2 that would cancel,
     and the plain formula serves.
     """
-    factor, weight = (
-        jnp.asarray(numbers[key], real_dtype(mean.dtype)) for key in (name, f"one_minus_{name}")
-    )
+    dtype = real_dtype(mean.dtype)
+    factor, weight = (jnp.asarray(numbers[key], dtype) for key in (name, f"one_minus_{name}"))
     slow = factor >= 0.5
-    return jnp.where(slow, 1, factor) * mean + weight * (value - slow.astype(factor.dtype) * mean)
+    return jnp.where(slow, 1, factor) * mean + weight * (value - slow.astype(dtype) * mean)
 
 
 def next_moments(
@@ -32,10 +31,8 @@ def next_moments(
 ) -> tuple[jax.Array, jax.Array]:
     """m_t and v_t from m_{t-1}, v_{t-1}, g_t and a step's numbers, in the wider of the dtypes of v and g."""
     g = held_in_range(gradient.astype(_wider(gradient.dtype, v.dtype)))
-    return (
-        averaged(m.astype(g.dtype), g, numbers, "beta"),
-        averaged(v.astype(real_dtype(g.dtype)), squared(g), numbers, "theta"),
-    )
+    before = v.astype(real_dtype(g.dtype))
+    return averaged(m.astype(g.dtype), g, numbers, "beta"), averaged(before, squared(g), numbers, "theta")
 
 
 def held_in_range(gradient: jax.Array) -> jax.Array:
@@ -57,8 +54,7 @@ def cut(value: jax.Array, limit: float) -> jax.Array:
 
 def squared(gradient: jax.Array) -> jax.Array:
     """abs(g)^2."""
-    square = jnp.real(gradient) ** 2
-    return square + jnp.imag(gradient) ** 2 if jnp.iscomplexobj(gradient) else square
+    return gradient.real**2 + gradient.imag**2 if jnp.iscomplexobj(gradient) else gradient**2
 
 
 def quotient(numerator: jax.Array, denominator: jax.Array) -> jax.Array:
@@ -93,16 +89,16 @@ def map_leaves(
     A gradient that is None has no update and leaves its moments as they are; None parameters have none of
     the three; masked parts stay as they are. Python numbers are taken as arrays.
     """
+
+    def moved(gradient: ArrayLike | None, *own: Any) -> tuple[Any, ...]:
+        if gradient is None:
+            return None, *own
+        inexact = jnp.issubdtype(jnp.result_type(gradient), jnp.inexact)
+        return function(jnp.asarray(gradient, None if inexact else float), *own)
+
     leaves, structure = jax.tree.flatten(gradients, is_leaf=lambda leaf: leaf is None)
-    results = [
-        (None, *own) if gradient is None else function(_as_inexact(gradient), *own)
-        for gradient, *own in zip(leaves, *map(structure.flatten_up_to, moments), strict=True)
-    ]
+    results = [moved(*one) for one in zip(leaves, *map(structure.flatten_up_to, moments), strict=True)]
     return tuple(structure.unflatten([one[index] for one in results]) for index in range(len(moments) + 1))
-
-
-def _as_inexact(gradient: ArrayLike) -> jax.Array:
-    return jnp.asarray(gradient, None if jnp.issubdtype(jnp.result_type(gradient), jnp.inexact) else float)
 
 
 def _wider(one: DTypeLike, other: DTypeLike) -> jnp.dtype:

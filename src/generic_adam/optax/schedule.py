@@ -49,9 +49,8 @@ class Moment(NamedTuple):
     """The step at which schedules are evaluated.
 
     Attributes:
-        count: the steps taken before it, t - 1, as a whole number: thresholds and periods are exact at any t.
-        time: t as a float of the default precision. In float32 it is exact up to 2^24 = 16,777,216 and within
-            6e-8 of t, relatively, from there on.
+        count: t - 1 as a whole number, so that thresholds and periods are exact at any t.
+        time: t as a float of the default precision; in float32 exact up to 2^24, and within 6e-8 from there on.
         running: the values of running sums and products that a state carries.
     """
 
@@ -66,11 +65,11 @@ def moment_after(count: ArrayLike, running: Mapping[Running, Number]) -> Moment:
     return Moment(whole, whole.astype(jnp.result_type(float)) + 1, running)
 
 
+@dataclass(frozen=True)
 class Counted:
     """A function of Optax's count, 0 first, as a function of t = 1, 2, 3, ..."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
+    function: Callable[[Any], Any]
 
     def __call__(self, t: ArrayLike) -> Any:
         """f(t - 1)."""
@@ -79,11 +78,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class OptaxSchedule:
-    """count -> u_{count + 1}: what `as_optax_schedule` returns.
-
-    Attributes:
-        schedule: u, which counts from 1.
-    """
+    """count -> u_{count + 1} of a schedule u: what `as_optax_schedule` returns."""
 
     schedule: Schedule
 
@@ -132,11 +127,7 @@ def schedule_of(value: ScheduleLike | OptaxSchedule) -> Schedule:
 
 
 def evaluate(node: Schedule, moment: Moment) -> Number:
-    """u_t at a moment, as operations of jax.numpy: a Python number where the schedule is constant.
-
-    Raises:
-        ScheduleError: the schedule holds a Python callable that JAX cannot trace.
-    """
+    """u_t at a moment, as operations of jax.numpy: a Python number where the schedule is constant."""
     constant = node.constant_value
     return TRACED[type(node)](node, moment) if constant is None else constant
 
