@@ -160,7 +160,7 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
     """
     with from_extra("experiments"):
         from distributed import CancelledError, Client, KilledWorker
-        from distributed.comm import parse_address
+        from distributed.comm.addressing import parse_address
         from distributed.comm.core import CommClosedError
         from distributed.comm.registry import get_backend
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextvars import ContextVar, Token
 from typing import Self
@@ -26,7 +27,11 @@ class Budget:
     """
 
     def __init__(self, seconds: float = SECONDS) -> None:
-        if not isinstance(seconds, int | float) or seconds != seconds:  # noqa: PLR0124  (NaN alone)
+        try:
+            usable = not math.isnan(seconds)
+        except (TypeError, ValueError, OverflowError):
+            usable = False
+        if not usable:
             raise ScheduleError(f"seconds is {shown(seconds)}; expected a number")
         self.seconds, self.end = seconds, time.thread_time() + seconds
         whole = _LIMIT.get()
