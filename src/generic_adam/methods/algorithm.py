@@ -127,8 +127,9 @@ class Algorithm:
     r"""One optimizer as it runs: three sequences, and what its step does beside them.
 
     .. math::
-        v_t &= \theta_t v_{t-1} + (1 - \theta_t) g_t^2, \qquad m_t = \beta_t m_{t-1} + (1 - \beta_t) g_t \\
-        D_t &= \sqrt{v_t} + e_t, \qquad x_{t+1} = (1 - \nu_t) x_t - \alpha_t m_t / D_t
+        v_t &= \theta_t v_{t-1} + (1 - \theta_t) g_t^2 \\
+        m_t &= \beta_t m_{t-1} + (1 - \beta_t) g_t \\
+        x_{t+1} &= (1 - \nu_t) x_t - \alpha_t m_t / D_t, \qquad D_t = \sqrt{v_t} + e_t
 
     The defaults are the paper's Generic Adam. torch's Adam has v_0 = 0, e_t = eps sqrt(1 - theta^t) and the
     bias correction as a part of alpha_t.

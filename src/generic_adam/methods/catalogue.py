@@ -134,8 +134,8 @@ def certified_adam(
     r"""Adam for 1/(1-theta) steps, then certified for ever.
 
     .. math::
-        \alpha_t = \mathrm{lr} \min(1, \sqrt{K/t}) \frac{\sqrt{1 - \prod_{i \le t} \theta_i}}{1 - \beta^t},
-        \qquad \beta_t = \beta, \qquad \theta_t = \max(\theta, 1 - 1/t)
+        \alpha_t &= \mathrm{lr} \min(1, \sqrt{K/t}) \sqrt{1 - \textstyle\prod_{i \le t} \theta_i} / (1 - \beta^t) \\
+        \beta_t &= \beta, \qquad \theta_t = \max(\theta, 1 - 1/t)
 
     For a constant lr the rate is log T / sqrt T; without bias correction C_0 = sqrt(K (1 - theta)), so 1 for
     the smallest K. K is how long the learning rate stays: at least 1/(1 - theta), which is the default.
@@ -342,9 +342,9 @@ def nadam(
     r"""NAdam as torch ships it.
 
     .. math::
-        \mu_t = \beta (1 - 0.5 \cdot 0.96^{t\psi}), \qquad
-        x_{t+1} = x_t - \mathrm{lr} \frac{a_t m_t + b_t g_t}{\sqrt{\hat v_t} + \mathrm{eps}}, \qquad
-        a_t = \frac{\mu_{t+1}}{1 - \prod_{i \le t+1} \mu_i}, \quad
+        x_{t+1} &= x_t - \mathrm{lr} \frac{a_t m_t + b_t g_t}{\sqrt{\hat v_t} + \mathrm{eps}}, \qquad
+        \mu_t = \beta (1 - 0.5 \cdot 0.96^{t\psi}) \\
+        a_t &= \frac{\mu_{t+1}}{1 - \prod_{i \le t+1} \mu_i}, \qquad
         b_t = \frac{1 - \mu_t}{1 - \prod_{i \le t} \mu_i}
 
     with psi the momentum decay: how fast the momentum grows from beta / 2 to beta.
@@ -415,8 +415,8 @@ def adopt(
     r"""ADOPT, without its clipping.
 
     .. math::
-        m_t = \beta m_{t-1} + (1 - \beta) g_t / \max(\sqrt{v_{t-1}}, \mathrm{eps}), \qquad
-        x_{t+1} = x_t - \mathrm{lr}_t m_t
+        m_t &= \beta m_{t-1} + (1 - \beta) g_t / \max(\sqrt{v_{t-1}}, \mathrm{eps}) \\
+        x_{t+1} &= x_t - \mathrm{lr}_t m_t
 
     The gradient is divided by the root of the v before it, which is eps at least, and averaged then.
     """
