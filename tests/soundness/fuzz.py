@@ -20,7 +20,7 @@ from mpmath import mpf
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from generic_adam.theorems.zou2019 import PaperFinding, hypotheses
-from tests.soundness import generator
+from tests.soundness import dense, generator
 from tests.soundness.oracle import (
     FAILS,
     HOLDS,
@@ -130,6 +130,10 @@ def examine(case: generator.Case) -> Outcome:
     if outcome.seconds > SLOW:
         outcome.add("slow", f"{outcome.seconds:.2f} s")
     compare(outcome, Subject(case.alpha, case.beta, case.theta), answer)
+    for kind, detail in dense.wrong(
+        case.alpha, case.beta, case.theta, answer.statuses, answer.witnesses, answer.constant
+    ):
+        outcome.add(kind, detail)
     return outcome
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf
 
+from tests.soundness import dense
 from tests.soundness.enclosed import exact, settled, value
 from tests.soundness.expansion import number
 from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, expand, read
@@ -128,3 +129,23 @@ def test_what_cancels_in_an_expansion_is_not_zero():
     assert _subject(beta="1-exp(-1000)").truth().conditions[0] == HOLDS
     assert _subject(beta="1-max(sin(1/t), exp(-1000))").truth().conditions[0] == HOLDS
     assert _subject(theta="exp(-1e37-(t+2)^-1.2)").second_moment() in {HOLDS, UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("texts", "constant", "kind"),
+    [
+        (("1/sqrt(t)", "0.5", "0.9-1e-9*max(0, 300-t)*max(0, t-290)"), None, "wrong holds"),
+        (("1/sqrt(t)", "0.5+max(0, t-400)/20", "0.9"), None, "wrong holds"),
+        (("1/sqrt(t)+max(0, 1-abs(t-333))", "0.5", "0.9"), 2.0, "C0 too low"),
+        (("1/t", "0.5", "0.9 if t < 1e17+1 else 0.8"), None, "wrong holds"),
+    ],
+)
+def test_every_step_of_a_beginning_is_looked_at(texts, constant, kind):
+    found = dense.wrong(*texts, ("holds",) * 4, (None,) * 4, constant)
+    assert {one for one, _ in found} == {kind}
+
+
+def test_what_is_true_has_nothing_against_it():
+    texts = ("t^-0.5*bias_correction(0.9)", "0.9", "theta_from_weights(t^0.5)")
+    assert not dense.wrong(*texts, ("holds",) * 4, (None,) * 4, 8.0)
+    assert dense.wrong(*texts, ("holds", "fails", "holds", "holds"), (None, 7, None, None), 8.0)

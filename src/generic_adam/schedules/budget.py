@@ -11,6 +11,8 @@ from generic_adam.errors import ScheduleError, shown
 
 SECONDS = 2.0
 """How long a certificate may take; what is left then is undecided."""
+FOR_EVER = SECONDS / 5
+"""How long one question about every t may take: what walking does not show soon it does not show at all."""
 # So many times a walk asks balls about a step; where floats tell nothing, walking on is no use.
 _MOST_QUESTIONS = 5_000
 
@@ -40,6 +42,11 @@ class Budget:
         self.questions = 0
         self._tokens: list[Token[Budget | None]] = []
 
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self.end - time.thread_time()
+
     def __enter__(self) -> Self:
         self._tokens.append(_LIMIT.set(self))
         return self
@@ -58,7 +65,7 @@ class Budget:
 
     def check(self, t: int) -> None:
         """Raise Undecided where the time is over."""
-        if time.thread_time() > self.end:
+        if self.left < 0:
             raise Undecided(f"the budget of {self.seconds:g} s was used up at t = {t:,}")
 
 

@@ -14,7 +14,7 @@ from flint import fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import NAN, PRECISIONS, Precision, apply, ball, nearest, value
+from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, apply, ball, nearest, value
 from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
@@ -353,7 +353,7 @@ def decay_of(node: tree.BiasCorrection) -> float | None:
                 rate = -ball(apply("log1p", -value(node.factor.complement, 1)))
             if rate.rel_accuracy_bits() >= 60:
                 break
-        known["decay"] = nearest(rate) if rate.rel_accuracy_bits() >= 60 or rate.is_infinite() else math.nan
+        known["decay"] = nearest(rate) if rate.rel_accuracy_bits() >= 60 or rate == INFINITY else math.nan
     return known["decay"]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.budget import Budget, Undecided
+from generic_adam.schedules.budget import FOR_EVER, SECONDS, Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, is_defined, resolved
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
@@ -67,8 +67,13 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budg
         stronger: Proof | None = schedule.known_facts.get((Claim.POSITIVE, last))
         known = stronger if stronger is not None and stronger.holds else None
     if known is None:
-        with budget or Budget() as limit:
-            known = _decided(schedule, claim, last, limit)
+        with budget or Budget(FOR_EVER if math.isinf(last) else SECONDS) as limit:
+            # A question that was open after so much time is asked again only with more of it.
+            spent, known = schedule.known_facts.get(("open", claim, last), (0.0, None))
+            before = limit.left
+            if known is None or spent < 0.9 * before:
+                known = _decided(schedule, claim, last, limit)
+                schedule.known_facts["open", claim, last] = before - limit.left, known
         if known.holds is not None:
             schedule.known_facts[claim, last] = known
     return known

@@ -76,7 +76,8 @@ class _Running:
         """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
         for begin, times in blocks(first, last, budget):
             values, errors = filtered(schedule, times)
-            lowest, highest = values - errors, values + errors
+            with np.errstate(invalid="ignore"):  # an infinite value with an infinite error
+                lowest, highest = values - errors, values + errors
             least = math.inf if self.least is None else below(self.least)
             if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
                 for t in range(begin, begin + len(times)):

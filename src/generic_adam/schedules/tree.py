@@ -438,8 +438,8 @@ class BiasCorrection(Schedule):
 
     def __post_init__(self) -> None:
         value = self.factor.constant_value
-        # A number below 1 such as cos(1e-9) may have 1 as its float; of a fraction that is known.
-        rounded = value == 1 and not isinstance(self.factor, Constant)
+        # A number below 1 such as 1 - 1e-20 or cos(1e-9) may have 1 as its float.
+        rounded = value == 1 and not (isinstance(self.factor, Constant) and self.factor.value >= 1)
         if value is not None and not 0 <= value < 1 and not rounded:
             raise ScheduleError(f"bias correction needs a factor in [0, 1), got {value}")
 
