@@ -155,7 +155,6 @@ def test_accumulation_and_finiteness_wrappers() -> None:
         params = optax.tree.cast(PARAMS, dtype)
         every_other = optax.MultiSteps(generic_adam(METHOD), every_k_schedule=2)
         once, _ = run(generic_adam(METHOD), 1, params)
-        assert_same(run(every_other, 1, params)[0], params, 0)
         assert_same(run(every_other, 2, params)[0], once, 1e-2 if dtype == jnp.bfloat16 else 1e-6)
     guarded = optax.apply_if_finite(generic_adam(METHOD), max_consecutive_errors=3)
     bad = jax.tree.map(lambda p: p * jnp.nan, PARAMS)

@@ -23,6 +23,7 @@ MAKERS: dict[str, Any] = {
     "adashift": lambda rate=0.1: adashift(rate, theta=0.9, keep=3),
 }
 every_solver = pytest.mark.parametrize("make", MAKERS.values(), ids=list(MAKERS))
+DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)
 PARAMS = {"matrix": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "list": [jnp.array([0.1, -0.3]), jnp.array(2.0)]}
 
 
@@ -46,9 +47,8 @@ def test_a_parabola_is_descended(make: Any) -> None:
 
 
 @every_solver
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16, jnp.float16])
-def test_shapes_dtypes_and_structure_are_kept(make: Any, dtype: Any) -> None:
-    params = optax.tree.cast(PARAMS, dtype)
+def test_shapes_dtypes_and_structure_are_kept(make: Any) -> None:
+    params = [optax.tree.cast(PARAMS, dtype) for dtype in DTYPES]
     solver = make()
     state = solver.init(params)
     updates, after = jax.jit(solver.update)(params, state, params)
@@ -121,15 +121,14 @@ def test_one_compilation_serves_every_step_with_donated_buffers(make: Any) -> No
 
 
 @every_solver
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
-def test_what_careful_people_switch_on(make: Any, dtype: Any) -> None:
+def test_what_careful_people_switch_on(make: Any) -> None:
     """Strict promotion of dtypes, no promotion of ranks, an error at any nan, a check for leaked tracers."""
-    solver, params = make(), optax.tree.cast(PARAMS, dtype)
+    solver, params = make(), [PARAMS["matrix"].astype(dtype) for dtype in DTYPES]
     strict, equal_ranks = jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise")
     with strict, equal_ranks, jax.debug_nans(True), jax.check_tracer_leaks():
-        state = solver.init(params)
+        state, update = solver.init(params), jax.jit(solver.update)
         for gradient in (jax.tree.map(jnp.zeros_like, params), params):
-            _, state = jax.jit(solver.update)(gradient, state, params)
+            _, state = update(gradient, state, params)
 
 
 @every_solver
