@@ -152,6 +152,7 @@ def test_correction_uses_exact_products_for_scheduled_parameters():
         (lambda: adam(beta=1), r"^beta: expected 0 <= beta_t < 1 at every t, got 1 at t = 1$"),
         (lambda: adaema(lr=0), r"^lr: expected a number > 0, got 0$"),
         (lambda: adaema(lr=math.nan), r"^lr: expected a finite number, got nan$"),
+        (lambda: adaema(lr=10**400), r"^lr: expected a finite number, got 1000"),
         (lambda: adaema(lr=True), r"^lr: expected a finite number, got True$"),
         (lambda: adamnc(decay=1.1), r"^decay: expected a number > 0 and <= 1, got 1.1$"),
         (lambda: power_family(c=9), r"^theta: expected 0 <= theta_t < 1 at every t, got -3.5 at t = 1$"),

@@ -55,7 +55,16 @@ def test_at_takes_any_order_and_real_times():
 
 
 def test_values_needs_a_range_that_starts_at_one():
-    for start, stop in ((0, 3), (-1, 2), (5, 4)):
+    for start, stop in (
+        (0, 3),
+        (-1, 2),
+        (5, 4),
+        (1, 1.5),
+        (1, math.inf),
+        (math.nan, 2),
+        (1, 10**12),
+        (1, 10**400),
+    ):
         with pytest.raises(ScheduleError, match="needs 1 <= start <= stop"):
             t.values(start, stop)
 

@@ -26,6 +26,9 @@ positive = st.floats(1e-6, 1e6)
         {"gap": -1},
         {"gap": "wide"},
         {"gap": math.inf},
+        {"gap": None},
+        {"smoothness": 10**400},
+        {"dimension": 10**400},
     ],
 )
 def test_impossible_problems_are_refused_in_one_line(arguments):

@@ -14,6 +14,7 @@ on logarithms (`log_weights`, `theta_from_log_weights`).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.errors import MethodError, ScheduleError
+from generic_adam.errors import MethodError, ScheduleError, shown
 from generic_adam.schedules import FloatArray, Schedule, as_schedule, exact, has_callable, theta_from_weights
 from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
 from generic_adam.schedules.budget import Budget
@@ -66,8 +67,8 @@ def exact_number(
     Raises:
         MethodError: not a finite number, or out of range; the message names the argument.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise MethodError(f"{name}: expected a finite number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= sys.float_info.max:
+        raise MethodError(f"{name}: expected a finite number, got {shown(value)}")
     if not (above < value < below and at_least <= value <= at_most):
         limits = [
             f"{sign} {limit:g}"

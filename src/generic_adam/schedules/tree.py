@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.errors import ScheduleError
+from generic_adam.errors import ScheduleError, shown
 
 if TYPE_CHECKING:
     from generic_adam.schedules.growth import Growth
@@ -36,6 +36,8 @@ ScalarFunction = Callable[[float], float]
 BLOCK = 8192
 # One period is evaluated whole to know the extremes; beyond this many steps that would take seconds.
 LONGEST_PERIOD = 50_000_000
+# As many values as `values` makes at once: 8 GB.
+MOST_VALUES = 10**9
 FUNCTIONS = ("sqrt", "log", "exp", "abs", "sin", "cos", "expm1", "log1p")
 """The functions of one argument that a schedule may use."""
 
@@ -137,10 +139,10 @@ class Schedule:
 
     def values(self, start: int, stop: int) -> FloatArray:
         """u_t for t = start, ..., stop - 1 as float64; nan or inf where u_t is undefined."""
-        if start < 1 or stop < start:
-            raise ScheduleError(
-                f"values(start, stop) needs 1 <= start <= stop, got start = {start}, stop = {stop}"
-            )
+        if not 1 <= start <= stop <= start + MOST_VALUES or start % 1 or stop % 1:
+            said = "values(start, stop) needs 1 <= start <= stop, whole numbers at most 10^9 apart"
+            raise ScheduleError(f"{said}, got start = {shown(start)}, stop = {shown(stop)}")
+        start, stop = int(start), int(stop)
         result = np.empty(stop - start)
         with np.errstate(all="ignore"):
             for begin in range(start, stop, BLOCK):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from generic_adam.errors import TheoremError
+from generic_adam.errors import TheoremError, shown
 from generic_adam.theorems.sequences import Array
 from generic_adam.theorems.sweep import Part
 
@@ -19,6 +20,7 @@ from generic_adam.theorems.sweep import Part
 _CLASSES = 256
 _MAY_BE_ZERO = {"gap", "box", "variance"}
 _ONE_EACH = {"gradient_bound", "variance", "gradient_sup"}
+_OPTIONAL = {"box", "variance", "gradient_sup"}
 
 
 class ProblemError(TheoremError):
@@ -73,7 +75,7 @@ class Problem:
                     raise ProblemError(f"{name} has {len(given)} numbers, {expected}")
                 numbers = tuple(_number(f"{name}[{index}]", one) for index, one in enumerate(given))
                 object.__setattr__(self, name, numbers)
-            elif given is not None:
+            elif given is not None or name not in _OPTIONAL:
                 object.__setattr__(self, name, _number(name, given))
 
     @property
@@ -171,11 +173,11 @@ def _number(name: str, value: Any) -> float:
     may_be_zero = name.partition("[")[0] in _MAY_BE_ZERO
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (0 < number < math.inf or (number == 0 and may_be_zero)):
         expected = "a number that is not negative" if may_be_zero else "a positive number"
-        raise ProblemError(f"{name} is {value!r}, expected {expected}")
+        raise ProblemError(f"{name} is {shown(value)}, expected {expected}")
     return number
 
 
@@ -185,6 +187,6 @@ def _dimension(value: float) -> int:
         dimension = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         dimension = 0
-    if dimension < 1:
-        raise ProblemError(f"dimension is {value!r}, expected a whole number of at least 1")
+    if not 1 <= dimension <= sys.float_info.max:
+        raise ProblemError(f"dimension is {shown(value)}, expected a whole number of at least 1")
     return dimension
