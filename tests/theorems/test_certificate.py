@@ -1,6 +1,7 @@
 """The certificate asks every theorem, takes the one that gives most, and says why the others do not."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -272,3 +273,11 @@ def test_one_theorem_asked_alone_speaks_for_itself():
     assert certify_algorithm(Algorithm(methods.adam(), centered=True)).reason.startswith(
         "no theorem covers it: "
     )
+
+
+@pytest.mark.parametrize("name", ["adam", "adaema", "certified_adam", "nosadam"])
+def test_a_certificate_goes_to_another_process_whole(name):
+    found = certify_algorithm(methods.build(name), horizon=100)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again["zou2019"].C0 == found["zou2019"].C0

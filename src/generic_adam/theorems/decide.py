@@ -101,19 +101,19 @@ class Decision:
         reason: one sentence.
         witness: what violates it, where it fails.
         order: the order of a ratio or a bound that was asked to tend to 0, whether it does or not.
-        measure: finds `constant`, which costs more than the answer does.
+        rise: C0 of an almost non-increasing sequence, or the sequence: finding it costs more than the answer does.
     """
 
     status: Status
     reason: str
     witness: Witness | None = None
     order: Growth | None = None
-    measure: Callable[[], float | None] | None = field(default=None, compare=False, repr=False)
+    rise: float | Schedule | None = field(default=None, compare=False, repr=False)
 
     @property
     def constant(self) -> float | None:
         """C0, where an almost non-increasing sequence was asked for: never below the true one; None if unknown."""
-        return None if self.measure is None else self.measure()
+        return constant_of(self.rise)
 
     @property
     def holds(self) -> bool:
@@ -233,22 +233,25 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
     if horizon is None and growth is not None:  # the answer is the growth's; how large C0 is only some ask
         order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
         told = f"{name} {order}: almost non-increasing (R3)."
-        return Decision(Status.HOLDS, told, measure=lambda: _finite_rise(chi))
+        return Decision(Status.HOLDS, told, rise=chi)
     rise = least_rise(chi, _last(horizon), Budget(FOR_EVER if horizon is None else SECONDS))
     if math.isfinite(rise.constant):
         cost = f"C0 {'=' if rise.exact else '<='} {rise.constant:.6g}"
         reason = f"{name} is almost non-increasing by its form (R3), {cost}."
         if horizon is not None:
             reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3), {cost}."
-        return Decision(Status.HOLDS, reason, measure=lambda: rise.constant)
+        return Decision(Status.HOLDS, reason, rise=rise.constant)
     if horizon is None:
         return _open_rise(chi)
     reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
     return Decision(Status.UNDECIDED, reason)
 
 
-def _finite_rise(chi: Schedule) -> float | None:
-    found = least_rise(chi, math.inf, Budget(FOR_EVER)).constant
+def constant_of(rise: float | Schedule | None) -> float | None:
+    """C0 as a number, found now where only the sequence is known; None if no form bounds it."""
+    if not isinstance(rise, Schedule):
+        return rise
+    found = least_rise(rise, math.inf, Budget(FOR_EVER)).constant
     return found if math.isfinite(found) else None
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import as_schedule
+from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, two_sided
@@ -125,21 +125,25 @@ class Condition:
         status: holds, fails or undecided.
         reason: one sentence that cites the statement it rests on.
         witness: where it fails, a step t (an int) or a growth (a text); else None.
-        answer: what the decider said, with its order and its constant where it has them.
+        order: the order of what was asked to tend to 0, whether it does or not; None off the polynomial scale.
+        rise: C0 of (R3), or the sequence that it is to be found of.
     """
 
     number: int
     status: Status
     reason: str
     witness: int | str | None = None
-    answer: Decision | None = field(default=None, compare=False, repr=False)
+    order: Rate | None = field(default=None, compare=False, repr=False)
+    rise: float | Schedule | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, number: int, answer: Decision) -> Condition:
         """An answer of the decider, numbered; the witness is a step or a text."""
         witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
         told = witness if witness is None or isinstance(witness, int) else str(witness)
-        return cls(number, answer.status, answer.reason, told, answer)
+        order = answer.order
+        rate = None if order is None or order.rho.sign_of_log else decide.rate_of(order)
+        return cls(number, answer.status, answer.reason, told, rate, answer.rise)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as `check --json` prints it."""

@@ -110,19 +110,18 @@ class PaperFinding(Finding):
     @property
     def C0(self) -> float | None:
         """An upper bound on the constant of (R3); None where condition 3 does not hold."""
-        answer = self.conditions[2].answer if self.conditions else None
-        return None if answer is None else answer.constant
+        return decide.constant_of(self.conditions[2].rise) if self.conditions else None
 
     @property
     def ratio_order(self) -> Rate | None:
         """The order of the ratio of condition 4, certified or not; None off the polynomial scale."""
-        answer = self.conditions[3].answer if self.conditions else None
-        return None if answer is None else _polynomial(answer)
+        return self.conditions[3].order if self.conditions else None
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """C0, which every constant of Theorem 1 has powers of."""
-        return () if self.C0 is None else (f"C0 <= {self.C0:.6g} in (R3)",)
+        C0 = self.C0
+        return () if C0 is None else (f"C0 <= {C0:.6g} in (R3)",)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
