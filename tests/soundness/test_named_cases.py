@@ -206,6 +206,19 @@ def test_an_easy_truth_is_decided(alpha):
     assert answer.statuses[2:] == tuple(Subject(alpha, "0.9", ADAGRAD).truth().conditions[2:])
 
 
+@pytest.mark.parametrize("alpha", ["min(exp(1/t)-1, 1e-9)", "periodic(1/t, 10)*(1-cos(1/(t+1e12)))"])
+def test_parts_that_are_positive_each_for_its_own_reason(alpha):
+    truth = Subject(alpha, "0.9", ADAGRAD).truth().conditions[2]
+    assert paper_conditions(ga.Method(alpha, 0.9, ADAGRAD)).statuses[2] == truth != "unknown"
+
+
+@pytest.mark.parametrize("weights", ["log(t+1)", "log1p(t)^2", "t*log(t+1)"])
+def test_weights_that_are_powers_of_logarithms(weights):
+    theta = f"theta_from_weights({weights})"
+    truth = Subject(ROOT, "0.9", theta).truth().conditions[1]
+    assert paper_conditions(ga.Method(ROOT, 0.9, theta)).statuses[1] == truth != "unknown"
+
+
 # ---- bounds, sums, criteria, advice ---------------------------------------------------------------------
 
 PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)

@@ -499,13 +499,21 @@ def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
 
 
 def _is_log_concave(node: Schedule) -> bool:
-    """Whether log u_t is concave by form: a product of constants, rho^t and (a t + b)^p with p >= 0."""
+    """Whether log u_t is concave by form: a product of constants, rho^t, (a t + b)^p and log(a t + b)^p, p >= 0."""
     for base, exponent in factored(node).items():
-        line = as_linear(base)
-        if line is None:
-            if as_exponential(base) is None:
-                return False
-        elif line[0] < 0 or line[0] + line[1] <= 0 or (line[0] and exponent < 0):
+        if as_exponential(base) is not None:
+            continue
+        # A positive concave function has a concave logarithm.
+        least = Fraction(0)
+        match base:
+            case tree.Function("log", line):
+                least = Fraction(1)
+            case tree.Function("log1p", line):
+                pass
+            case line:
+                pass
+        slope, offset = as_linear(line) or (Fraction(-1), Fraction(0))
+        if slope < 0 or slope + offset <= least or (slope and exponent < 0):
             return False
     return True
 

@@ -152,13 +152,27 @@ def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bo
     found = tail_sign(piece, start)
     if found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0):
         return True
-    if not isinstance(piece, tree.Add):
-        return False
-    # A sum of two parts that are not negative, one of them positive where that is claimed.
-    parts = (piece.left, piece.right)
-    return all(proved_by_form(part, Claim.NOT_NEGATIVE, start, stop) for part in parts) and (
-        claim is Claim.NOT_NEGATIVE or any(proved_by_form(part, claim, start, stop) for part in parts)
-    )
+    return _proved_by_parts(piece, claim, start, stop)
+
+
+def _proved_by_parts(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
+    """Whether the signs of the parts of a sum, a product, a power or a minimum prove that of the whole."""
+
+    def proved(part: Schedule, of_part: Claim = claim) -> bool:
+        return proved_by_form(part, of_part, start, stop)
+
+    match piece:
+        case tree.Add(left, right):
+            both = proved(left, Claim.NOT_NEGATIVE) and proved(right, Claim.NOT_NEGATIVE)
+            return both and (claim is Claim.NOT_NEGATIVE or proved(left) or proved(right))
+        case tree.Minimum(left, right) | tree.Multiply(left, right):
+            return proved(left) and proved(right)
+        case tree.Divide(left, right):
+            return proved(left) and proved(right, Claim.POSITIVE)
+        case tree.Power(base, tree.Constant()) | tree.Function("sqrt", base):
+            return proved(base, Claim.POSITIVE)
+        case _:
+            return False
 
 
 def _search_later(
