@@ -82,10 +82,28 @@ def by_sharded_parameters() -> np.ndarray:
     return np.asarray(x)
 
 
+def by_explicit_sharding() -> np.ndarray:
+    """As above, with the sharding a part of every array's type: the updates have to have that of the parameters."""
+    mesh = jax.make_mesh((DEVICES,), ("devices",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        x = jax.device_put(jnp.asarray(START), PartitionSpec("devices"))
+        state, rows = SOLVER.init(x), jnp.asarray(DATA)
+
+        def one(x: jax.Array, state: optax.OptState) -> tuple[jax.Array, optax.OptState]:
+            everywhere = jax.sharding.reshard(x, PartitionSpec())
+            return step(x, state, jax.sharding.reshard(gradient(everywhere, rows), PartitionSpec("devices")))
+
+        one = jax.jit(one)
+        for _ in range(STEPS):
+            x, state = one(x, state)
+    assert jax.typeof(x).sharding.spec == jax.typeof(state.nu).sharding.spec == PartitionSpec("devices")
+    return np.asarray(x)
+
+
 if __name__ == "__main__":
     assert jax.device_count() == DEVICES, jax.devices()
     expected = on_one_device()
     assert np.abs(expected - START).max() > 0.1
-    for way in (by_pmap, by_shard_map, by_sharded_parameters):
+    for way in (by_pmap, by_shard_map, by_sharded_parameters, by_explicit_sharding):
         np.testing.assert_allclose(way(), expected, rtol=1e-4, atol=1e-5, err_msg=way.__name__)
         print(way.__name__, "agrees")

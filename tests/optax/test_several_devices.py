@@ -26,4 +26,5 @@ def test_every_way_of_sharing_the_work_agrees_with_one_device() -> None:
         "by_pmap agrees",
         "by_shard_map agrees",
         "by_sharded_parameters agrees",
+        "by_explicit_sharding agrees",
     ]
