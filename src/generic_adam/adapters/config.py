@@ -242,17 +242,13 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
             names = ", ".join(_DEEPSPEED)
             raise OptimizerError(f"the scheduler {kind!r} is none that can be read; expected one of {names}")
         declared = {"warmup_num_steps": 1000, "warmup_type": "log", **_DEEPSPEED[kind]}
-        s = scheduler.table("params").values(
-            declared | ({"warmup_max_lr": base} if kind == "WarmupLR" else {})
-        )
+        declared |= {"warmup_max_lr": base} if kind == "WarmupLR" else {}
+        s = scheduler.table("params").values(declared)
         if s.warmup_type not in {"log", "linear"}:
             raise OptimizerError(f"warmup_type is {s.warmup_type!r}; expected 'log' or 'linear'")
-        s.warmup_num_steps, s.org_lrs, end = (
-            max(2, s.warmup_num_steps),
-            base,
-            getattr(s, "total_num_steps", None),
-        )
+        s.warmup_num_steps, end = max(2, s.warmup_num_steps), getattr(s, "total_num_steps", None)
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
+        s.org_lrs = base
         rate = closed_form(f"deepspeed.{kind}", s, Clock())
     settings = params.settings()
     update = updates.by_name(name)

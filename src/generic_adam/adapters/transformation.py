@@ -130,13 +130,10 @@ def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
             chain.times(inner["m"] * _schedule(inner["learning_rate"]))
         case "scale_by_schedule":
             chain.times(_schedule(s["step_size_fn"]))
-        case "clip_by_global_norm" | "clip" if first:
-            norm = name == "clip_by_global_norm"
-            chain.add(
-                clipping=Clipping(float(s["max_norm"]), "norm")
-                if norm
-                else Clipping(float(s["max_delta"]), "value")
-            )
+        case "clip_by_global_norm" if first:
+            chain.add(clipping=Clipping(float(s["max_norm"]), "norm"))
+        case "clip" if first:
+            chain.add(clipping=Clipping(float(s["max_delta"]), "value"))
         case "trace":
             chain.add(outside=("Nesterov momentum after the division",) if s["nesterov"] else ())
             inside = chain.scale is not None
