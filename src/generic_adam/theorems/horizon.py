@@ -36,7 +36,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond
+from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -234,17 +234,8 @@ class HorizonAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; a number that a double cannot hold is None."""
-        numbers = {name: _finite(getattr(self, name)) for name in ("noise", "gap", "drift", "decay", "floor")}
-        return {
-            "steps": self.steps,
-            "theorem": self.theorem,
-            **numbers,
-            "norm": _finite(self.norm),
-            "informative": self.informative,
-            "statement": self.statement,
-            "outside": list(self.outside),
-            "unknown": self.unknown,
-        }
+        numbers = ("steps", "theorem", "noise", "gap", "drift", "decay", "floor", "norm")
+        return plain_fields(self, *numbers, "informative", "statement", "outside", "unknown")
 
 
 def three_numbers(
@@ -370,7 +361,3 @@ def _rounded_up(share: float) -> str:
     unit = Decimal(1).scaleb(Decimal(str(share)).adjusted() - 1)
     digits = Decimal(str(share)).quantize(unit, ROUND_CEILING)
     return f"{share:.4g}" if digits == 1 and share < 1 else f"{digits.normalize():f}"
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None

@@ -302,18 +302,10 @@ class Theorem:
             return self.kind(self.name, self.title, self.about, outside, conclusion=told)
         answers, rate = self.decide(x, assumed)
         conditions = tuple(Condition.of(number, one) for number, one in enumerate(answers, start=1))
-        certified = verdict_of(conditions) is Verdict.CERTIFIED
+        known = rate if verdict_of(conditions) is Verdict.CERTIFIED else None
         needs = (*self.needs, *assumed.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
-        return self.kind(
-            self.name,
-            self.title,
-            self.about,
-            (),
-            conditions,
-            rate if certified else None,
-            needs,
-            self.statement,
-        )
+        said = (self.name, self.title, self.about, (), conditions, known, needs, self.statement)
+        return self.kind(*said)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's bound after T steps, for an algorithm that it covers.

@@ -114,7 +114,7 @@ class WeightedBound:
         """
         if self.divisor <= 0:
             raise TheoremError("every learning rate up to the horizon is 0")
-        names = (
+        names = [
             "gap",
             "noise",
             "drift",
@@ -127,7 +127,7 @@ class WeightedBound:
             "phi",
             "s1",
             "s2",
-        )
+        ]
         numbers = {name: float(getattr(self, name)) for name in names}
         up = 1 + self.rounding
         return Offer(up * self.l2, up * self.l1, {**numbers, "X_w": self.value})
