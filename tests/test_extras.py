@@ -32,7 +32,7 @@ def run_without(hidden, statement):
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("torch", "torch"), ("jax.numpy", "optax"), ("matplotlib.pyplot", "experiments")],
+    [("torch", "torch"), ("jax.numpy", "optax"), ("matplotlib.pyplot", "demo"), ("dask", "experiments")],
 )
 def test_the_message_names_the_extra(module, extra):
     error = missing_extra(module)
@@ -66,13 +66,13 @@ def test_other_import_errors_are_let_through():
         ("torch", "import generic_adam.adapters.rates", "torch"),
         ("torch", "import generic_adam.experiments.sweep", "experiments"),
         ("torch", "import generic_adam.experiments.networks", "experiments"),
-        ("filelock", "import generic_adam.experiments.run", "experiments"),
-        ("numba", "import generic_adam.experiments.counterexample.kernels", "experiments"),
+        ("filelock", "import generic_adam.experiments.run", "demo"),
+        ("numba", "import generic_adam.experiments.counterexample.kernels", "demo"),
         ("sklearn", "from generic_adam.experiments.datasets import load; load('digits')", "experiments"),
         (
             "matplotlib",
             "from generic_adam.experiments.figures import house_style as s; s().__enter__()",
-            "experiments",
+            "demo",
         ),
     ],
 )

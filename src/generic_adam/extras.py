@@ -8,7 +8,8 @@ from generic_adam.errors import ExtraError
 _MODULES = {
     "torch": "torch",
     "optax": "jax optax",
-    "experiments": "dask distributed filelock cycler jinja2 matplotlib numba scipy sklearn tensorboard",
+    "demo": "filelock matplotlib numba",
+    "experiments": "dask distributed cycler jinja2 scipy sklearn tensorboard",
     "docs": "mkdocs",
     "cli": "yaml",
 }
@@ -20,12 +21,14 @@ def missing_extra(module: str, *, extra: str | None = None) -> ExtraError | None
 
     Args:
         module: its name, with or without sub-modules.
-        extra: the extra to name; None for the smallest one that brings the module.
+        extra: the extra to name; None for the smallest one that brings the module. What the small "demo"
+            brings is never called one of the experiments, which bring torch.
     """
     top_level = module.partition(".")[0]
     if top_level not in _EXTRA_OF_MODULE:
         return None
-    named = extra or _EXTRA_OF_MODULE[top_level]
+    smallest = _EXTRA_OF_MODULE[top_level]
+    named = extra if extra is not None and smallest != "demo" else smallest
     return ExtraError(f'{top_level} is not installed: pip install "generic-adam[{named}]"', name=top_level)
 
 
