@@ -77,10 +77,29 @@ def test_what_the_supplement_says_of_data_and_network(blocks):
     found = {claim.sentence: claim.verdict for claim in described(planned, small)}
     (layers,) = [verdict for sentence, verdict in found.items() if "18 convolutional" in sentence]
     assert layers == ("supported" if blocks == "paper" else "contradicted")
-    assert found["Images are down-scaled to 1/8 after the convolutions"] == "supported"
+    (scaled,) = [verdict for sentence, verdict in found.items() if "down-scaled to 1/8" in sentence]
+    assert scaled == "supported"
+    (said,) = [verdict for sentence, verdict in found.items() if "The batch size is 64" in sentence]
+    assert said == "supported"
     assert found["With the cut-off alpha_t is still non-increasing"] == "supported"
     assert found["Each class of CIFAR-100 includes 6,000 images"] == "contradicted"
     assert found["That larger r is faster is what the corollary on the power family says"] == "supported"
+
+
+@pytest.mark.parametrize(
+    ("uncut", "verdict"),
+    [({0: 0.9, 1: 0.2}, "supported"), ({0: 0.7, 1: 0.05}, "contradicted"), ({}, "unclear")],
+)
+def test_the_cut_off_is_judged_by_runs_without_it(uncut, verdict):
+    experiment = EXPERIMENTS["resnet18-large-lr"]
+    names = {r: f"r = {r}, no cut-off" for r in (0, 1)}
+    options = Options(only=("r = 0", "r = 1", *(names[r] for r in uncut)))
+    lines = options.chosen(experiment.lines(experiment.study, options, 100))
+    assert {line.label for line in lines} == set(options.only)
+    ends = {"r = 0": 0.8, "r = 1": 0.1} | {names[r]: loss for r, loss in uncut.items()}
+    *_, last = study_claims(replace(experiment.study, lines=lines), study(ends))
+    assert last.sentence.startswith("0.01/sqrt(t) from the first step on")
+    assert last.verdict == verdict
 
 
 def test_half_a_picture_is_unclear():

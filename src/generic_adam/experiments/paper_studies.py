@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
@@ -16,6 +17,7 @@ from generic_adam.experiments import networks
 from generic_adam.experiments.datasets import Dataset, Text
 from generic_adam.experiments.records import Claim
 from generic_adam.experiments.study import (
+    MEASURES,
     Curve,
     Experiment,
     Line,
@@ -26,7 +28,7 @@ from generic_adam.experiments.study import (
     last_epoch,
     spread,
 )
-from generic_adam.experiments.training import OptimizerSettings
+from generic_adam.experiments.training import BATCH_SIZE, OptimizerSettings
 from generic_adam.extras import from_extra
 from generic_adam.methods import adam_to_adaema, power_family
 from generic_adam.schedules import as_schedule
@@ -39,6 +41,9 @@ BASE_RATE: Final = "0.001/sqrt(t)"
 
 LARGE_RATE: Final = "0.001 if t < 2500 else 0.01/sqrt(t)"
 """alpha_t of the paper's additional study (Figure 4)."""
+
+UNCUT: Final = "r = {:g}, no cut-off"
+"""r with 0.01/sqrt(t) from the first step on, which the paper's additional study avoids."""
 
 PATH: Final = tuple(Fraction(quarter, 4) for quarter in range(5))
 """r on the path from Adam to AdaEMA."""
@@ -58,6 +63,7 @@ CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
 CORRECTED: Final = "Adam, corrected"
 """Adam with its own start and correction."""
 
+_RELU: Final = "ReLU and maxima where they have tanh and trained averages"
 _BLOCKS: Final = "with --blocks paper it has the paper's, while the usual ResNet-18 has 5 in each group"
 
 SENSITIVE, INSENSITIVE = 2.0, 1.25
@@ -98,8 +104,8 @@ def corrected_adam(alpha: str) -> Line:
     return Line(CORRECTED, OptimizerSettings("generic-adam", corrected, "0.9", "0.999", 0.0))
 
 
-def further_lines(alpha: str, steps: int) -> tuple[Line, ...]:
-    """What the paper names and does not run, at the same rate: NAdam, SGD with and without momentum, AdaGrad.
+def further_lines(alpha: str, steps: int, initial_v: float) -> tuple[Line, ...]:
+    """What the paper names and does not run: NAdam, SGD with and without momentum, AdaGrad; and Figure 4 uncut.
 
     Stagewise AdaGrad (Chen et al. 2019) is torch's with a rate that falls from stage to stage, 0.01/sqrt(j) in
     the j-th of four; what else is published, a proximal term and the mean of a stage's points, is left out.
@@ -108,18 +114,21 @@ def further_lines(alpha: str, steps: int) -> tuple[Line, ...]:
     rate = "0.01/sqrt(4)"
     for number in (3, 2, 1):
         rate = f"0.01/sqrt({number}) if t < {number * stage + 1} else ({rate})"
+    uncut = [path_line("0.01/sqrt(t)", r, initial_v) for r in (PATH[0], PATH[-1]) if alpha == LARGE_RATE]
     return (
         Line("AdaGrad in stages", OptimizerSettings("torch-adagrad", rate, "0", "0")),
         Line("NAdam", OptimizerSettings("torch-nadam", alpha, "0.9", "0.999")),
         Line("SGD", OptimizerSettings("torch-sgd", f"100 * ({alpha})", "0", "0")),
         Line("SGD, momentum", OptimizerSettings("torch-sgd", f"10 * ({alpha})", "0.9", "0")),
+        *(replace(line, label=UNCUT.format(float(line.r or 0)), r=None) for line in uncut),
     )
 
 
 def _figure(alpha: str) -> Callable[[Study, Options, int], Sequence[Line]]:
     def lines(_study: Study, options: Options, steps: int) -> Sequence[Line]:
-        found = [line for value in options.initial_vs or INITIAL_VS for line in paper_lines(alpha, value)]
-        wanted = [line for line in further_lines(alpha, steps) if line.label in options.only]
+        values = options.initial_vs or INITIAL_VS
+        found = [line for value in values for line in paper_lines(alpha, value)]
+        wanted = [line for line in further_lines(alpha, steps, values[0]) if line.label in options.only]
         return [*found, *([corrected_adam(alpha)] if options.corrected else []), *wanted]
 
     return lines
@@ -135,7 +144,32 @@ def study_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
 
     A verdict is that of every seed; where seeds disagree it is unclear. The numbers beside it are medians.
     """
-    return [claim for value in initial_values(curves) for claim in _claims_at(study.source, curves, value)]
+    found = [claim for value in initial_values(curves) for claim in _claims_at(study.source, curves, value)]
+    return found + ([_cut_off(curves)] if _has_cut_off(study) else [])
+
+
+def _has_cut_off(study: Study) -> bool:
+    return any(line.optimizer.alpha == LARGE_RATE for line in study.lines)
+
+
+def _cut_off(curves: Sequence[Curve]) -> Claim:
+    """Whether a run is worse for the large first steps: more training loss and fewer test images right at its end."""
+    epoch, runs = last_epoch(curves), by_method(curves, None)
+    worse, told = [], []
+    for r in (0.0, 1.0):
+        for cut, uncut in zip(runs.get(f"r = {r:g}", ()), runs.get(UNCUT.format(r), ()), strict=False):
+            for measure, sign in (("train_loss", 1), ("test_accuracy", -1)):
+                with_it, without = cut.after(epoch, measure), uncut.after(epoch, measure)
+                worse.append(not sign * without <= sign * with_it)  # nan is worse than anything
+                told.append(f"{MEASURES[measure]} of {cut.method} {without:.4f} against {with_it:.4f}")
+    return Claim(
+        "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
+        "Supplement",
+        "supported" if worse and all(worse) else "contradicted" if worse and not any(worse) else "unclear",
+        f"after epoch {epoch}: {', '.join(told)} with the cut-off"
+        if told
+        else "without the cut-off it was not run",
+    )
 
 
 def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[Claim]:
@@ -244,6 +278,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
     network = networks.build(
         study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
     )
+    size = sum(one.numel() for one in network.parameters())
     convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
     rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
 
@@ -261,9 +296,9 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
                 data,
             ),
             (
-                "LeNet is a five-layer convolutional network with ReLU",
+                "LeNet is a five-layer convolutional network with ReLU, described in LeCun et al. (1998)",
                 len(convolutions) + dense == 5,
-                f"{len(convolutions)} convolutions and {dense} dense layers, with ReLU between them",
+                f"{len(convolutions)} convolutions, {dense} dense layers of their sizes, {size:,} parameters; {_RELU}",
             ),
         ]
     else:
@@ -286,13 +321,12 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
                 f"this network has {', '.join(map(str, of_width))}, projections counted; {_BLOCKS}",
             ),
             (
-                "Images are down-scaled to 1/8 after the convolutions",
-                8 * side == sizes[0],
-                f"from {sizes[0]} pixels a side to {side}",
+                "Images are down-scaled to 1/8 after the convolutions, and a dense layer tells 100 classes",
+                (8 * side, network.dense.out_features) == (sizes[0], 100),
+                f"from {sizes[0]} pixels a side to {side}, then {network.dense}",
             ),
         ]
-    cut_off = LARGE_RATE in {line.optimizer.alpha for line in study.lines}
-    if cut_off:
+    if _has_cut_off(study):
         falling = as_schedule(LARGE_RATE).values(1, 10_001)
         facts.append(
             (
@@ -301,17 +335,23 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
                 f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
             )
         )
-    found = [
-        Claim(sentence, source, "supported" if holds else "contradicted", evidence)
-        for source, (sentence, holds, evidence) in (
-            (study.source, larger),
-            *(("Supplement", fact) for fact in facts),
-        )
+    as_said = (study.batch_size, study.epochs, any(line.optimizer.decay for line in study.lines))
+    return [
+        *(
+            Claim(sentence, source, "supported" if holds else "contradicted", evidence)
+            for source, (sentence, holds, evidence) in (
+                (study.source, larger),
+                *(("Supplement", fact) for fact in facts),
+            )
+        ),
+        Claim(
+            "The batch size is 64, training lasts for 100 epochs, no l2 regularization is used",
+            "Supplement",
+            "supported" if as_said == (BATCH_SIZE, 100, False) else "unclear",
+            f"here batches of {study.batch_size}, {study.epochs} epochs, weight decay "
+            f"{max((line.optimizer.decay for line in study.lines), default=0):g}",
+        ),
     ]
-    if cut_off:
-        sentence = "0.01/sqrt(t) from the first step on could be so large that performance deteriorates"
-        found.append(Claim(sentence, "Supplement", "unclear", "without the cut-off it was not run"))
-    return found
 
 
 def _last_two(values: Mapping[str, float], *, largest: bool) -> str:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from generic_adam.experiments.figures import (
+    BLUE,
     GREY,
     ORANGE,
     PURPLE,
@@ -33,6 +34,8 @@ _STYLES: Final[dict[str, tuple[str, Any]]] = {
     "AdaGrad in stages": ("#117733", "-"),
     "SGD": ("#332288", "-"),
     "SGD, momentum": ("#332288", (0, (3, 1))),
+    "r = 0, no cut-off": (VERMILION, (0, (3, 1))),
+    "r = 1, no cut-off": (BLUE, (0, (3, 1))),
 }
 """Colour and dashes of what is not on the path of r; lines that lie on one another are told apart by both."""
 
