@@ -64,7 +64,7 @@ def test_the_table_of_outcomes() -> None:
     records = LaneRecords(np.array([10]), tuple(methods), range(3), x, abs(x))
     longer = LaneRecords(np.array([100]), ("AdaGrad",), range(3), -np.ones((1, 1, 3)), x[:1])
     outcome = Outcome(records, records, longer=(longer,))
-    rows = counterexample.outcome_rows(methods, outcome)
+    rows = list(counterexample.outcome_rows(methods, outcome))
     assert [row[:2] for row in rows] == [
         ("Adam", "10"), ("AdaGrad", "10"), ("AMSGrad", "10"), ("AdaGrad", "100"),
     ]  # fmt: skip

@@ -233,11 +233,9 @@ def _compute(
     from generic_adam.experiments.counterexample import compile_kernels
 
     console = make_console(stderr=True)
-    with (
-        run.signals.nothing_to_save(f"paused while the inner loops were compiled; {again}"),
-        console.status("compiling the inner loops (kept for later runs)"),
-    ):
-        compiling = compile_kernels()
+    with console.status("compiling the inner loops (kept for later runs)"):
+        farewell = f"paused while the inner loops were compiled; {again}"
+        compiling = run.signals.nothing_to_save(compile_kernels, farewell)
     begun, worked = time.perf_counter(), time.process_time()
     elsewhere = scheduler and partial(simulate_on_cluster, address=scheduler, tell=console.print)
     columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())

@@ -15,7 +15,7 @@ f* = 0. Many seeds run side by side. The paper's Theorem 1 bounds
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,7 +188,7 @@ class Measuring(Work):
         self.member, self.well, self.steps = member, well, steps
         self.readings = reading_steps(steps)
         shape, method = (seeds, well.dimension), member.algorithm.method
-        self._state = {
+        self.state = {
             "words": initial_words(seed, range(seeds)),
             "x": np.full(shape, well.start),
             "m": np.zeros(shape),
@@ -203,7 +203,7 @@ class Measuring(Work):
 
     def advance(self) -> None:
         """Go to the next reading, or as far as a block goes."""
-        start, state = self.next_t, self._state
+        start, state = self.next_t, self.state
         place = int(np.searchsorted(self.readings, start))
         stop = min(start + _BLOCK, int(self.readings[place]) + 1)
         alpha, theta, rest = (one.values(start, stop) for one in self._sequences)
@@ -217,24 +217,14 @@ class Measuring(Work):
             state["counts_at"][place] = state["counts"]
         self.next_t = stop
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state."""
-        return self._state | {"next_t": np.array(self.next_t)}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take it back."""
-        for name, own in self._state.items():
-            own[:] = arrays[name]
-        self.next_t = int(arrays["next_t"])
-
     def measurement(self) -> Measurement:
         """Return what was found at each reading."""
-        averages, means = self._state["averages"], self._state["means"]
+        averages, means = self.state["averages"], self.state["means"]
         low, high = np.percentile(averages, (5, 95), axis=1)
         weighted = np.array([_weighted_mean(means[:last], self.member) for last in self.readings])
         return Measurement(
             self.readings, averages.mean(axis=1) ** 1.5, low**1.5, high**1.5, weighted**1.5,
-            self._state["counts_at"],
+            self.state["counts_at"],
         )  # fmt: skip
 
 

@@ -12,23 +12,23 @@ import io
 import json
 import os
 import shutil
-import signal
-import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint
-from generic_adam.experiments.backends import SIGNALS, handled
+from generic_adam.experiments.backends import handled
 from generic_adam.experiments.records import (
     OutputError,
     damaged_files,
@@ -42,6 +42,8 @@ with from_extra("experiments"):
 
 CHECKPOINT_SECONDS = 10.0
 """How much work a killed process may lose."""
+
+T = TypeVar("T")
 
 _ASIDE: Final = ".results-"
 _LOCK: Final = ".lock"
@@ -62,15 +64,17 @@ class PausedRun(KeyboardInterrupt):
 
 
 class Work(abc.ABC):
-    """A computation in blocks whose state is a table of arrays.
+    """A computation in blocks of steps, whose state is a table of arrays that change in place.
 
     Attributes:
       steps: how many steps there are in all.
       next_t: the step that comes next.
+      state: all that the next blocks depend on but `next_t`, and what has been recorded.
     """
 
     steps: int
     next_t: int = 1
+    state: Mapping[str, np.ndarray]
 
     @property
     def is_finished(self) -> bool:
@@ -81,17 +85,26 @@ class Work(abc.ABC):
     def advance(self) -> None:
         """Do the next block."""
 
-    @abc.abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all that the next blocks depend on, and what has been recorded."""
+        """Return what a checkpoint holds."""
+        return {"next_t": np.array(self.next_t), **self.state}
 
-    @abc.abstractmethod
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go to where `arrays` was called."""
+        """Bring a fresh work to where `arrays` was called.
+
+        Raises:
+          RunError: they are of another shape, so of another work.
+        """
+        try:
+            for name, own in self.state.items():
+                own[:] = arrays[name]
+            self.next_t = int(arrays["next_t"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise RunError(f"the checkpoint belongs to another run ({error})") from error
 
 
 class Stages(Work):
-    """Several works, one after the other, as one."""
+    """Several works, one after the other, as one; in a checkpoint the place of each stands before its names."""
 
     def __init__(self, *works: Work) -> None:
         self.works = works
@@ -111,7 +124,7 @@ class Stages(Work):
         next(work for work in self.works if not work.is_finished).advance()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of each, its place before their names."""
+        """Return those of each."""
         every = enumerate(work.arrays() for work in self.works)
         return {f"{place}.{name}": array for place, own in every for name, array in own.items()}
 
@@ -180,74 +193,49 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 @dataclass
 class Signals:
-    """What has been asked of the process.
-
-    Attributes:
-      number: of the signal that came, or None.
-      farewell: what is said when a first signal ends the command at once, while it has nothing to save; None
-        where it has.
-    """
+    """What has been asked of the process: the number of the signal that came, or None."""
 
     number: int | None = None
-    farewell: str | None = field(default=None, init=False)
+    _farewell: str | None = field(default=None, init=False)
 
-    @contextmanager
-    def nothing_to_save(self, farewell: str) -> Iterator[None]:
-        """In the block a signal that came, or comes, ends the command at once."""
-        self.farewell = farewell
+    def note(self, number: int, _frame: FrameType | None = None) -> None:
+        """Take a signal: the first pauses, a second one, or one while there is nothing to save, ends the process."""
+        if self._farewell is not None or self.number is not None:
+            farewell = self._farewell or "stopped at once"
+            _say(f"{farewell}\x1b[?25h" if sys.stderr.isatty() else farewell)
+            os._exit(128 + number)
+        self.number = number
+        _say("pausing as soon as this part is done; a second signal stops at once")
+
+    def nothing_to_save(self, work: Callable[[], T], farewell: str) -> T:
+        """Do a work during which a signal that came, or comes, ends the command at once with a last word.
+
+        It has a thread of its own: handlers run in the main one, which may not be in a compiler for a minute.
+        """
+        self._farewell = farewell
         if self.number is not None:
-            _leave(self.number, farewell)
-        try:
-            yield
-        finally:
-            self.farewell = None
-
-    def listen(self, wakeups: socket.socket) -> None:
-        """Hear of signals in a thread of its own: the main one may be in a compiler for a minute."""
-        is_second = False
-        while heard := wakeups.recv(1):
-            if heard[0] not in SIGNALS:
-                continue
-            if is_second or self.farewell is not None:
-                _leave(heard[0], self.farewell or "stopped at once")
-            _say("pausing as soon as this part is done; a second signal stops at once")
-            is_second = True
-
-
-def _leave(number: int, farewell: str) -> NoReturn:
-    _say(f"{farewell}\x1b[?25h" if sys.stderr.isatty() else farewell)
-    os._exit(128 + number)
-
-
-@contextmanager
-def held_signals() -> Iterator[Signals]:
-    """Note a first SIGINT, SIGTERM or SIGHUP instead of breaking off, and say so; a second one ends the process.
-
-    Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
-    """
-    noted = Signals()
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        noted.number = number
-
-    with ExitStack() as stack:
-        ours, writer = (stack.enter_context(end) for end in socket.socketpair())
-        writer.setblocking(False)
-        listener = threading.Thread(target=noted.listen, args=(ours,), daemon=True)
-        listener.start()
-        stack.callback(listener.join)  # before its socket is closed
-        stack.callback(writer.shutdown, socket.SHUT_WR)
-        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False))
-        stack.enter_context(handled(note))
-        yield noted
+            self.note(self.number)
+        with ThreadPoolExecutor(1) as thread:
+            found = thread.submit(work).result()
+        self._farewell = None
+        return found
 
 
 def _say(text: str) -> None:
     with suppress(OSError):  # the terminal may be what went away
         os.write(2, f"\n{text}\n".encode())
+
+
+@contextmanager
+def held_signals() -> Iterator[Signals]:
+    """Note a first SIGINT, SIGTERM or SIGHUP in the block instead of breaking off.
+
+    Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
+    """
+    noted = Signals()
+    is_main = threading.current_thread() is threading.main_thread()
+    with handled(noted.note) if is_main else nullcontext():
+        yield noted
 
 
 @dataclass

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -31,7 +30,7 @@ from generic_adam.experiments.counterexample.simulation import (
     algorithm_of,
 )
 from generic_adam.experiments.run import Work, carry_out
-from generic_adam.methods import Algorithm, Method, power_family
+from generic_adam.methods import Algorithm, Method
 
 Floats = NDArray[np.float64]
 
@@ -121,28 +120,17 @@ class _Rows(Work):
 
     @property
     def next_t(self) -> int:
-        """One more than the steps made."""
         return 1 + self._each * len(self.rows)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the rows."""
         return {"rows": np.array(self.rows)}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take the rows back."""
         self.rows = [tuple(row) for row in arrays["rows"].tolist()]
 
 
 class DriftCurve(_Rows):
-    """Bisection for the zero of the drift, as a work that can be paused.
-
-    Args:
-      problem: the slopes and how often the rare one comes.
-      steps: of each measurement.
-
-    Attributes:
-      rows: (1 - theta, drift, its error), in the order in which they were measured.
-    """
+    """Bisection for the zero of the drift; rows of (1 - theta, drift, its error) in the order of measurement."""
 
     def __init__(self, problem: Counterexample, *, steps: int = STEPS) -> None:
         # Both ends and the halvings.
@@ -186,53 +174,38 @@ class DriftCurve(_Rows):
         return Estimate(at, at * zero.error / zero.value / r)
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A schedule whose turn is measured: theta_t = 1 - numerator/t^r."""
-
-    r: Fraction
-    numerator: Fraction
-
-    @property
-    def method(self) -> Method:
-        """The schedule in the power family; only theta matters here."""
-        r, c = float(self.r), float(self.numerator)
-        return power_family(lr=1, beta=BETA, s=0.5, r=r, c=c, K=2 if r == 1 else 1)
-
-
 class Turns(_Rows):
-    """Where schedules turn, measured along the run: the zero of the mean direction as a function of t.
+    """Where methods turn, measured along the run: the zero of the mean direction as a function of t.
 
     Args:
       problem: the slopes and how often the rare one comes.
-      turns: the schedules.
-      near: says about where one of them turns; asked when its time has come.
+      methods: whose theta is run.
+      near: says about where the one at a place turns; asked when its time has come.
       lane_steps: of each.
     """
 
     def __init__(
         self,
         problem: Counterexample,
-        turns: Sequence[Turn],
-        near: Callable[[Turn], float],
+        methods: Sequence[Method],
+        near: Callable[[int], float],
         *,
         lane_steps: int = TURN_LANE_STEPS,
     ) -> None:
-        super().__init__(len(turns))
-        self.problem, self.turns, self.near, self._lane_steps = problem, turns, near, lane_steps
+        super().__init__(len(methods))
+        self.problem, self.methods, self.near, self._lane_steps = problem, methods, near, lane_steps
 
     @property
     def found(self) -> list[Estimate]:
-        """Where each turned, in the order of `turns`."""
+        """Where each turned, in the order of the methods."""
         return [Estimate(value, error) for value, error in self.rows]
 
     def advance(self) -> None:
         """Measure the next schedule."""
-        turn = self.turns[len(self.rows)]
-        near = self.near(turn)
+        near = self.near(len(self.rows))
         last = math.ceil(_TURN_REACH * near)
         lanes = max(64, self._lane_steps // last)
-        simulation = _unprojected(self.problem, turn.method, last, lanes, seed=1)
+        simulation = _unprojected(self.problem, self.methods[len(self.rows)], last, lanes, seed=1)
         times = simulation.times
         edges = np.geomspace(near / _TURN_REACH, last, _TURN_BINS + 1)
         bins = list(pairwise(np.unique(np.minimum(np.searchsorted(times, edges), times.size - 1)).tolist()))

@@ -77,25 +77,15 @@ TURNING_HEADINGS = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / pr
 """The columns of `turning_rows`."""
 
 
-def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> list[tuple[str, ...]]:
+def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> Iterator[tuple[str, ...]]:
     """Say who converges here: where each method's lanes ended, and what the certificate says of it."""
-    every = (outcome.records, *outcome.longer)
-    return [_outcome_row(label, methods[label], one) for one in every for label in one.labels]
-
-
-def _outcome_row(label: str, subject: Subject, records: LaneRecords) -> tuple[str, ...]:
-    x, regret = records.final_x(label), records.final_regret(label)
-    low, median, high = np.quantile(x, QUANTILES)
-    return (
-        label,
-        f"{int(records.times[-1]):,}",
-        _signed(median),
-        f"{_signed(low)} … {_signed(high)}",
-        f"{int((x < MIDDLE).sum())} of {x.size}",
-        f"{int((x <= ARRIVED).sum())} of {x.size}",
-        f"{np.median(regret):.4f}",
-        _theory(subject),
-    )
+    for records in (outcome.records, *outcome.longer):
+        for label in records.labels:
+            x, regret = records.final_x(label), records.final_regret(label)
+            low, median, high = map(_signed, np.quantile(x, QUANTILES))
+            going, arrived = (f"{int(lanes.sum())} of {x.size}" for lanes in (x < MIDDLE, x <= ARRIVED))
+            last, pays = f"{int(records.times[-1]):,}", f"{np.median(regret):.4f}"
+            yield label, last, median, f"{low} … {high}", going, arrived, pays, _theory(methods[label])
 
 
 def condition_rows(
@@ -106,9 +96,8 @@ def condition_rows(
     for label, subject in methods.items():
         share, correlation = measured[label]
         x = outcome.records.final_x(label)
-        going = f"{int((x < MIDDLE).sum())} of {x.size}"
         measures = ("–", "–") if math.isnan(share) else (f"{share:.1%}", _signed(correlation))
-        rows.append((label, *measures, _theory(subject), going))
+        rows.append((label, *measures, _theory(subject), f"{int((x < MIDDLE).sum())} of {x.size}"))
     return rows
 
 

@@ -44,17 +44,8 @@ class Counterexample:
     average, so the best fixed point is the lower end, and a method that weighs the frequent slope too much
     walks to the upper one.
 
-    Args:
-      form: "stochastic" (the paper's) or "deterministic" (Reddi's).
-      rare_slope: the slope met rarely.
-      common_slope: the slope met otherwise. The paper prints +10, with which nothing can go wrong; it must
-        be -10.
-      probability: chance of the rare slope, for the stochastic form.
-      period: the rare slope comes once in this many steps, for the deterministic form.
-      low: lower end of the interval.
-      high: upper end of the interval.
-      start: the first point, x_1.
-      as_printed: run the paper's misprint: both slopes of one sign.
+    The paper prints +10 x, with which nothing can go wrong: that is `as_printed`. Its form is the stochastic one,
+    Reddi's the deterministic one; the interval is [low, high], and x_1 = start.
     """
 
     form: Form | str = Form.STOCHASTIC
@@ -123,27 +114,20 @@ def initial_words(seed: int, replicates: range) -> NDArray[np.uint64]:
 
 
 class GradientStream:
-    """The gradients of some replicates, block after block, from a generator each.
-
-    Attributes:
-      words: the generators' states (two rows, one column a replicate).
-      counts: how often each replicate has met the rare slope so far.
-    """
+    """The gradients of some replicates, block after block, from a generator each."""
 
     def __init__(self, problem: Counterexample, seed: int, replicates: range) -> None:
         self.problem = problem
         self.words = initial_words(seed, replicates)
-        self.counts = np.zeros(len(replicates), dtype=np.int64)
+        self.counts = np.zeros(len(replicates), dtype=np.int64)  # of the rare slope so far
         self._room = np.empty((0, len(replicates)))
 
     def draw(
         self, start: int, steps: int, record_at: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Draw the gradients of t = start, ..., start + steps - 1; the generators move on by as much.
+        """Return g of t = start, ..., start + steps - 1 (step by replicate), valid until the next call.
 
-        Returns:
-          The gradients (step by replicate), valid until the next call, and how often the rare slope had come up
-          to each row of `record_at`, itself included (recorded row by replicate).
+        And how often the rare slope had come up to each row of `record_at`, itself included.
         """
         if len(self._room) < steps:  # fresh memory for every block would cost as much as drawing
             self._room = np.empty((steps, self.counts.size))

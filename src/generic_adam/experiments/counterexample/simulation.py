@@ -25,7 +25,7 @@ from generic_adam.experiments.counterexample import kernels
 from generic_adam.experiments.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam.experiments.run import Progress, Run, Work, carry_out
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Constant, Schedule, Subtract, as_schedule, sqrt
+from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
 
 Floats = NDArray[np.float64]
 
@@ -45,11 +45,7 @@ _NEARLY_ZERO = 1e-300  # AdaShift's v_0: steps of length 0 divide by it, and a s
 class AdaShift:
     """AdaShift (Zhou et al. 2019): v is built from the gradient n steps ago, independent of the present one.
 
-    Args:
-      alpha: learning-rate schedule.
-      beta: weight of the n kept gradients, a constant.
-      theta: second-moment parameter, a constant.
-      kept: n, how many gradients the first moment averages and by how much the second lags.
+    The first moment averages the n kept gradients with weights beta^i; beta and theta are constant.
     """
 
     alpha: Schedule
@@ -58,14 +54,14 @@ class AdaShift:
     kept: int = 10
 
     def __post_init__(self) -> None:
-        """Check the constants."""
         object.__setattr__(self, "alpha", as_schedule(self.alpha))
-        if not 0 <= self.beta < 1:
-            raise RunError(f"AdaShift's beta is {self.beta}, expected 0 <= beta < 1")
-        if not 0 < self.theta < 1:
-            raise RunError(f"AdaShift's theta is {self.theta}, expected 0 < theta < 1")
-        if self.kept < 1:
-            raise RunError(f"AdaShift keeps {self.kept} gradients, expected at least 1")
+        for what, value, is_good, wanted in (
+            ("beta is", self.beta, 0 <= self.beta < 1, "0 <= beta < 1"),
+            ("theta is", self.theta, 0 < self.theta < 1, "0 < theta < 1"),
+            ("number of kept gradients is", self.kept, self.kept >= 1, "at least 1"),
+        ):
+            if not is_good:
+                raise RunError(f"AdaShift's {what} {value}, expected {wanted}")
 
     @property
     def algorithm(self) -> Algorithm:
@@ -168,14 +164,9 @@ def _sequences(alpha: Schedule, beta: Schedule, theta: Schedule, *weights: Sched
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated; two plans that are equal end in the same bits.
+    """What is simulated, methods by label up to T = steps; two plans that are equal end in the same bits.
 
-    Args:
-      methods: label to `Method`, `Algorithm` or `AdaShift`.
-      problem: the counterexample.
-      steps: T.
-      replicates: a number (from 0 on) or a range: each is an independent stream of gradients.
-      seed: the run's seed.
+    Replicates, a number (from 0 on) or a range, are independent streams of gradients.
     """
 
     methods: Mapping[str, Subject]
@@ -185,7 +176,6 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers before anything is allocated."""
         if not self.methods:
             raise RunError("there is no method to simulate, expected at least one")
         if not (isinstance(self.steps, int) and 1 <= self.steps <= MAX_STEPS):
@@ -231,15 +221,7 @@ def record_times(steps: int, points: int = _GEOMETRIC_POINTS) -> NDArray[np.int6
 
 @dataclass(frozen=True)
 class LaneRecords:
-    """The recorded lanes of a simulation.
-
-    Attributes:
-      times: the recorded t.
-      labels: the methods, in order.
-      replicates: the replicates, in order.
-      x: x_t, method by time by replicate.
-      average_regret: R(t)/t, method by time by replicate.
-    """
+    """The recorded lanes of a simulation: x_t and R(t)/t, method by time by replicate."""
 
     times: NDArray[np.int64]
     labels: tuple[str, ...]
@@ -285,11 +267,7 @@ class LaneRecords:
 
 
 class Simulation(Work):
-    """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded.
-
-    Attributes:
-      schedules: the distinct sequences of all methods, each evaluated once a block.
-    """
+    """A simulation in progress: `advance` carries it over one block, `records` reads what was recorded."""
 
     def __init__(self, plan: Plan, threads: int = 1, block: int | None = None) -> None:
         if threads < 1:
@@ -297,14 +275,14 @@ class Simulation(Work):
         self.plan, self.steps = plan, plan.steps
         self.rules = [Rule.of(subject) for subject in plan.methods.values()]
         self.times = record_times(plan.steps)
-        # Numbered, so that no block has to compare expressions again.
+        # The distinct sequences of all methods, numbered, so that no block has to compare expressions again.
         self.schedules = list(dict.fromkeys(chain.from_iterable(rule.schedules for rule in self.rules)))
         places = {schedule: place for place, schedule in enumerate(self.schedules)}
         self._rows_of = [[places[schedule] for schedule in rule.schedules] for rule in self.rules]
         self._rest_of = {
-            place: places[rest]
-            for place, schedule in enumerate(self.schedules)
-            if (rest := _one_minus_what(schedule)) in places
+            place: places[one.right]
+            for place, one in enumerate(self.schedules)
+            if isinstance(one, Subtract) and one.left == as_schedule(1) and one.right in places
         }
         lanes = len(plan.replicate_range)
         shape = (len(self.rules), self.times.size, lanes)
@@ -314,6 +292,11 @@ class Simulation(Work):
         self.counts = np.zeros(shape[1:], dtype=np.int64)
         self.stream = GradientStream(plan.problem, plan.seed, plan.replicate_range)
         self.states = [rule.initial_state(lanes, plan.problem.start) for rule in self.rules]
+        # It knows of neither threads nor blocks, which a run may change.
+        self.state = {
+            "words": self.stream.words, "rare_counts": self.stream.counts, "x": self.x, "loss": self.loss,
+            "counts": self.counts, **{f"state_{place}": state for place, state in enumerate(self.states)},
+        }  # fmt: skip
         fitting = min(_BLOCK_STEPS, _GRADIENT_NUMBERS // lanes, _SCHEDULE_NUMBERS // len(self.schedules))
         self.block = block or max(16, fitting)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -369,43 +352,10 @@ class Simulation(Work):
         regret = problem.regret(self.loss, problem.gradient_sum(times, self.counts)) / times
         return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, self.x, regret)
 
-    def _own(self) -> dict[str, NDArray[Any]]:
-        """Generators, records and lanes: all that the next blocks depend on but t."""
-        return {
-            "words": self.stream.words, "rare_counts": self.stream.counts, "x": self.x, "loss": self.loss,
-            "counts": self.counts, **{f"state_{place}": state for place, state in enumerate(self.states)},
-        }  # fmt: skip
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state; it knows of neither threads nor blocks, which a run may change."""
-        return {"next_t": np.array(self.next_t), **self._own()}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Bring a fresh simulation of the same plan to where `arrays` was called.
-
-        Raises:
-          RunError: they are of another shape, so of another plan.
-        """
-        try:
-            for name, own in self._own().items():
-                own[:] = arrays[name]
-            self.next_t = int(arrays["next_t"])
-        except (KeyError, ValueError, TypeError) as error:
-            raise RunError(f"the checkpoint belongs to another run ({error})") from error
-
     def close(self) -> None:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-
-
-def _one_minus_what(schedule: Schedule) -> Schedule | None:
-    """Return u if the schedule is written 1 - u."""
-    match schedule:
-        case Subtract(Constant(value=1), part):
-            return part
-        case _:
-            return None
 
 
 def split(replicates: range, parts: int) -> Iterator[range]:

@@ -7,7 +7,7 @@ more, ten and a hundred times as long; and where each of them turns round.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -23,7 +23,6 @@ from generic_adam.experiments.counterexample.drift import (
     TURN_LANE_STEPS,
     DriftCurve,
     Estimate,
-    Turn,
     Turns,
 )
 from generic_adam.experiments.counterexample.problem import Form
@@ -74,6 +73,11 @@ class Curve:
     def numerator(self) -> Fraction:
         """0.01 + 0.99 r, and 0.01 in panel (b)."""
         return Fraction(1, 100) + (0 if self.panel == "b" else Fraction(99, 100) * self.r)
+
+    @property
+    def fall(self) -> tuple[float, float]:
+        """The numerator and r of 1 - theta_t."""
+        return float(self.numerator), float(self.r)
 
     @property
     def short_label(self) -> str:
@@ -191,12 +195,9 @@ def demo(steps: int = 10**6, seeds: int = 20, threads: int = 1) -> LaneRecords:
 
 @dataclass(frozen=True)
 class Study:
-    """What is run.
+    """What is run: the figure's curves and the peers; with turning, the open curves longer, and where each r turns.
 
-    Args:
-      plan: the figure's curves, and the peers.
-      is_quick: measure drift and turns with a tenth of the lanes.
-      with_turning: also run the open curves longer, and measure where each r turns.
+    A quick study measures drift and turns with a tenth of the lanes.
     """
 
     plan: Plan
@@ -253,14 +254,7 @@ class Turning:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured.
-
-    Attributes:
-      records: the lanes of the figure and of the peers.
-      printed: the figure's curves on the problem as printed, with +10.
-      longer: the open curves, run longer.
-      turning: where the lanes turn, or None.
-    """
+    """What was measured: the figure's lanes and the peers', its curves as printed (+10), the longer runs, the turns."""
 
     records: LaneRecords
     printed: LaneRecords
@@ -295,11 +289,11 @@ def run_study(
     here = [] if elsewhere else [Simulation(plan, threads) for plan in plans]
     scale = 10 if study.is_quick else 1
     curve = DriftCurve(study.plan.problem, steps=STEPS // scale)
-    seen = [Turn(one.r, one.numerator) for one in (SEEN[:2] if study.is_quick else SEEN)]
+    seen = SEEN[:2] if study.is_quick else SEEN
     turns = Turns(
         study.plan.problem,
-        seen,
-        lambda turn: curve.turning_step(float(turn.numerator), float(turn.r)).value,
+        [one.method for one in seen],
+        lambda place: curve.turning_step(*seen[place].fall).value,
         lane_steps=TURN_LANE_STEPS // scale,
     )
     try:
@@ -314,18 +308,15 @@ def run_study(
         steps=min(study.plan.steps, 10**4),
         problem=replace(study.plan.problem, as_printed=True),
     )
-    turning = _turning(curve, turns) if study.longer else None
+    turning = None
+    if study.longer:
+        told = dict(zip(seen, turns.found, strict=True))
+        rows = [
+            (one, curve.turning_step(*one.fall), told.get(one, NOWHERE)) for one in (*SEEN, PATH[R["0.25"]])
+        ]
+        star = Estimate(1 - curve.zero.value, curve.zero.error)
+        turning = Turning(star, tuple(rows), tuple(sorted(curve.rows)))
     return Outcome(records[0], simulate(printed), tuple(records[1:]), turning)
-
-
-def _turning(curve: DriftCurve, turns: Turns) -> Turning:
-    seen = dict(zip((one.r for one in turns.turns), turns.found, strict=True))
-    rows = [
-        (one, curve.turning_step(float(one.numerator), float(one.r)), seen.get(one.r, NOWHERE))
-        for one in (*SEEN, PATH[R["0.25"]])
-    ]
-    zero = curve.zero
-    return Turning(Estimate(1 - zero.value, zero.error), tuple(rows), tuple(sorted(curve.rows)))
 
 
 # The sentences --------------------------------------------------------------------------------------------
@@ -373,7 +364,15 @@ def claims(outcome: Outcome) -> list[Claim]:
             "With s fixed, smaller r is faster (so printed; meant is: r fixed, smaller s).",
             text, half, three_quarters, one,
         ),
-        _rates_claim(text),
+        _rates_claim(
+            "That smaller r is slower matches the corollary on the power family.", path,
+            {f"r = {r}": power_family(s=0.5, r=r, c=0.5) for r in (1, 0.75, 0.5)},
+            ["T^(-1/2) log T", "T^(-3/8)", "T^(-1/4)"],
+        ),
+        _rates_claim(
+            "That smaller s is faster coincides with the corollary on the power family.", text,
+            {curve.short_label: curve.method for curve in BY_S}, ["T^(-2/5)", "T^(-2/5) log T", "T^(-1/5)"],
+        ),
         _misprint(outcome.printed, "; with −10x they part as the sentences above say"),
     ]  # fmt: skip
 
@@ -477,12 +476,11 @@ def _quarter_claims(turning: Turning | None, quarter: Curve) -> list[Claim]:
     ]
 
 
-def _rates_claim(source: str) -> Claim:
-    """The corollary's rates for r = 0.8, by the certificate: they must not grow better with s."""
-    rates = {curve.short_label: str(ga.certify(curve.method).rate) for curve in BY_S}
-    expected = ["T^(-2/5)", "T^(-2/5) log T", "T^(-1/5)"]
+def _rates_claim(sentence: str, source: str, methods: Mapping[str, Method], expected: Sequence[str]) -> Claim:
+    """The corollary's rates, by the certificate: from method to method they must not grow better."""
+    rates = {label: str(ga.certify(method).rate) for label, method in methods.items()}
     return Claim(
-        "That smaller s is faster coincides with the corollary on the power family.",
+        sentence,
         source,
         "supported" if list(rates.values()) == expected else "unclear",
         "certified rates: " + ", ".join(f"{label}: {rate}" for label, rate in rates.items()),
