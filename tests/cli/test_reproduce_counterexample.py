@@ -52,7 +52,7 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert all(float(row["x_q10"]) <= float(row["x_q50"]) <= float(row["x_q90"]) for row in rows)
     outcomes = read_rows(tmp_path / "outcomes.csv")
     assert len(outcomes) == 20 * 4
-    assert len(read_claims(tmp_path)) == 16
+    assert len(read_claims(tmp_path)) == 17
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["settings"]["lane_steps"] == 20 * 4 * 3000
     assert manifest["settings"]["problem"]["common_slope"] == -10.0

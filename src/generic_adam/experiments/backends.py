@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import resource_tracker
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from generic_adam.errors import RunError
@@ -240,15 +240,8 @@ def simulate_on_cluster(
     """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
 
     A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
-    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`.
-
-    Args:
-        plan: what to simulate.
-        address: of the scheduler, "tcp://HOST:PORT".
-        chunks: into how many tasks the replicates are cut; by default two for each thread of the cluster, so
-            that a slow or lost worker costs a part of its share.
-        progress: called after each finished chunk with the equivalent number of steps of the whole plan.
-        tell: see `connect`.
+    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`. By default there are two
+    chunks for each thread of the cluster, so that a slow or lost worker costs a part of its share.
     """
     from generic_adam.experiments.counterexample.simulation import LaneRecords, simulate, split
 
@@ -268,12 +261,7 @@ def simulate_on_cluster(
 
 @dataclass(frozen=True)
 class Group:
-    """The processes that share one run, as ``torchrun`` starts them; alone, everything here does nothing.
-
-    Attributes:
-        rank: of this process, from 0.
-        size: number of processes.
-    """
+    """The processes that share one run, as ``torchrun`` starts them; alone, everything here does nothing."""
 
     rank: int = 0
     size: int = 1
@@ -340,17 +328,11 @@ def process_group(device: str) -> Iterator[Group]:
         distributed.destroy_process_group()
 
 
-@dataclass(frozen=True)
-class _Later:
-    """A task that runs when its result is asked for, so that each is told of as soon as it is done."""
-
-    result: Callable[[], Any]
-
-
 def group_pool(group: Group) -> Pool:
     """This process itself, one task after the other, together with the other processes of its group."""
 
-    def submit(function: Callable[..., Any], *arguments: object) -> _Later:
-        return _Later(partial(function, *arguments, group))
+    def submit(function: Callable[..., Any], *arguments: object) -> SimpleNamespace:
+        # It runs when its result is asked for, so that each is told of as soon as it is done.
+        return SimpleNamespace(result=partial(function, *arguments, group))
 
     return Pool(submit, iter)

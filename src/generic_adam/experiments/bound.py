@@ -114,15 +114,11 @@ MEMBERS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    r"""What was measured for one method at n numbers of steps T.
+    r"""What was measured for one method at numbers of steps T: one value, or row, for each.
 
-    Args:
-      steps: T, shape (n,).
-      uniform: :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}`, tau uniform, shape (n,).
-      low: the same for single seeds, 5th percentile.
-      high: the 95th percentile.
-      weighted: as `uniform`, with Theorem W's weights.
-      counts: how often log10 of the squared norm fell into each bin up to T, shape (n, bins).
+    `uniform` is :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` with tau uniform, `low` and `high` its 5th and
+    95th percentile over single seeds, `weighted` the same with Theorem W's weights; `counts` says how often log10
+    of the squared norm fell into each bin up to T.
     """
 
     steps: Whole
@@ -240,15 +236,8 @@ def _weighted_mean(means: Array, member: Member) -> float:
 class Comparison:
     """One method, measured and bounded.
 
-    Args:
-      member: the method.
-      measured: what was measured.
-      paper: Theorem 1's bound at the same T; nan where it does not apply (eps > 0).
-      theorem: "W" or "E".
-      sharper: the bound of that theorem, on the weighted measurement.
-      trivial: what holds with no theorem at all.
-      far_steps: T beyond the measurement.
-      far_paper: Theorem 1's bound there.
+    `paper` is Theorem 1's bound at the same T (nan where it does not apply: eps > 0), `far_paper` beyond the
+    measurement; `sharper` is that of `theorem`, "W" or "E", on the weighted measurement; `trivial` needs no theorem.
     """
 
     member: Member
@@ -300,15 +289,9 @@ def compare(member: Member, well: BoundedWell, measured: Measurement) -> Compari
 
 
 def run_measurements(
-    well: BoundedWell,
-    steps: int,
-    seeds: int,
-    seed: int = 0,
-    *,
-    members: Sequence[Member] = MEMBERS,
-    progress: Progress | None = None,
-    run: Run | None = None,
-) -> list[Comparison]:
+    well: BoundedWell, steps: int, seeds: int, seed: int = 0, *, members: Sequence[Member] = MEMBERS,
+    progress: Progress | None = None, run: Run | None = None,
+) -> list[Comparison]:  # fmt: skip
     """Measure every method from the same start with the same noise, or what is left of it in a run, and compare."""
     works = [Measuring(member, well, steps, seeds, seed) for member in members]
     carry_out(Stages(*works), run, progress)

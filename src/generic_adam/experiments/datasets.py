@@ -57,15 +57,9 @@ _HELD_OUT: Final = 10  # every tenth file of a text
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled images for training and testing.
+    """Labelled images for training and testing: unsigned bytes, (count, height, width, channels).
 
-    Attributes:
-        name: "mnist", "cifar100" or "digits".
-        train_images: unsigned bytes, (count, height, width, channels).
-        train_labels: unsigned bytes, (count,).
-        test_images: as `train_images`.
-        test_labels: as `train_labels`.
-        classes: number of classes; labels are 0 to classes - 1.
+    Labels are unsigned bytes from 0 to classes - 1.
     """
 
     name: str
@@ -119,13 +113,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Characters for training and validation, each an index into `CHARACTERS`.
-
-    Attributes:
-        name: "stdlib".
-        train: one long array of unsigned bytes.
-        test: likewise, of other files.
-    """
+    """Characters for training and validation, long arrays of indices into `CHARACTERS`, of different files."""
 
     name: str
     train: np.ndarray
@@ -172,10 +160,10 @@ def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
 
 
 def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset | Text:
-    """Load a data set by name.
+    """Load "mnist" or "cifar100" from files, "digits" (scikit-learn's) or "stdlib", which are always there.
 
     Args:
-        name: "mnist" or "cifar100"; "digits" (scikit-learn's) and "stdlib" are always there.
+        name: of the data set.
         directory: where to look; default: ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
 
     Raises:

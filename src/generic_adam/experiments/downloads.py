@@ -22,16 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-)
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from generic_adam.errors import DataError, GenericAdamError
 from generic_adam.experiments.datasets import cache_directory, is_as_fetched, remember
@@ -70,13 +61,9 @@ class Member:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from.
+    """Where a data set comes from: files at an address, for a folder of the data directory.
 
-    Attributes:
-        folder: the data set's folder in the data directory.
-        address: URL of the directory that holds the files.
-        files: what to fetch.
-        members: what to unpack from the (single) file, if it is an archive.
+    If there are members they are unpacked from the (single) file, an archive.
     """
 
     folder: str
@@ -124,10 +111,10 @@ SOURCES: Final = {
 def fetch(
     name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None
 ) -> Path:
-    """Fetch a data set, unless it is there already; return its folder.
+    """Fetch a data set of `SOURCES`, unless it is there already; return its folder.
 
     Args:
-        name: a key of `SOURCES`.
+        name: of the data set.
         directory: where its folder goes; default: the cache, where `load` looks by itself.
         mirror: URL of another directory that holds the same files.
         report: told about progress.
@@ -310,11 +297,7 @@ class _SafeRedirects(HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
-_OPENER: Final = OpenerDirector()
-for _handler in (
-    ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor, _SafeRedirects,
-):  # fmt: skip
-    _OPENER.add_handler(_handler())
+_OPENER: Final = build_opener(_SafeRedirects)
 
 
 def _printable(text: str) -> str:

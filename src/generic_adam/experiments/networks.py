@@ -30,14 +30,10 @@ _GENERATOR = threading.Lock()
 
 
 def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> nn.Module:
-    """Build a network on the CPU, in training mode, whose initial weights depend on the seed alone.
+    """Build one of `NETWORKS` on the CPU, in training mode, whose initial weights depend on the seed alone.
 
-    Args:
-        name: one of `NETWORKS`.
-        channels: channels of the images; a text has none.
-        classes: number of classes, or of characters.
-        width: channels of ResNet-18's first group, or of GPT's residual stream (LeNet has one width).
-        seed: of the initial weights; the state of torch's own generator is left as it was.
+    The width is that of ResNet-18's first group or of GPT's residual stream (there is one LeNet); `classes` may be
+    characters. The state of torch's own generator is left as it was.
 
     Raises:
         RunError: no such network, or not of that width.
@@ -58,9 +54,7 @@ def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> n
 
 
 class LeNet(nn.Module):
-    """LeNet of LeCun, Bottou, Bengio and Haffner (1998), for 28 x 28 images.
-
-    Two convolutions and three dense layers, 61,706 parameters for ten classes.
+    """LeNet of LeCun, Bottou, Bengio and Haffner (1998), for 28 x 28 images: 61,706 parameters for ten classes.
 
     The original's layer sizes; ReLU instead of its scaled tanh (the paper says ReLU), maximum pooling instead
     of its trainable average, and a plain linear output.
@@ -88,13 +82,8 @@ class LeNet(nn.Module):
 class ResNet18(nn.Module):
     """ResNet-18 of He, Zhang, Ren and Sun (2016) for small images.
 
-    Four groups of residual blocks at full, half, quarter and eighth resolution.
-
-    Args:
-        channels: channels of the image.
-        classes: number of outputs.
-        width: channels of the first group, doubled with each further one; 64 is the paper's.
-        blocks: residual blocks in each group, `USUAL_BLOCKS` or `PAPER_BLOCKS`.
+    Four groups of residual blocks at full, half, quarter and eighth resolution, each twice as wide as the one before;
+    the first has 64 channels in the paper.
     """
 
     def __init__(
@@ -121,14 +110,6 @@ class ResNet18(nn.Module):
         """Logits of images (count, channels, height, width)."""
         hidden = F.relu(self.stem_norm(self.stem(images)), inplace=True)
         return self.dense(self.groups(hidden).mean(dim=(2, 3)))
-
-
-@torch.inference_mode()
-def final_side(network: nn.Module, channels: int, side: int) -> int:
-    """Pixels a side that are left of a square image after the convolutions of a ResNet-18."""
-    if not isinstance(network, ResNet18):
-        raise RunError("expected a ResNet-18")
-    return network.groups(network.stem(torch.zeros(1, channels, side, side))).shape[-1]
 
 
 class _Residual(nn.Module):

@@ -34,6 +34,7 @@ from generic_adam.methods import adam_to_adaema, power_family
 from generic_adam.schedules import as_schedule
 
 with from_extra("experiments"):
+    import torch
     from torch import nn
 
 BASE_RATE: Final = "0.001/sqrt(t)"
@@ -303,7 +304,9 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
         ]
     else:
         of_width = [convolutions.count(study.width * 2**power) for power in range(4)]
-        side = networks.final_side(network, dataset.channels, sizes[0])
+        with torch.inference_mode():
+            image = torch.zeros(1, dataset.channels, *sizes[:2])
+            side = network.groups(network.stem(image)).shape[-1]
         facts = [
             (
                 "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",

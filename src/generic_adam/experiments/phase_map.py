@@ -105,15 +105,8 @@ def point_label(r: float, s: float) -> str:
 class PhaseMap:
     """What was measured: one number a point, s by r.
 
-    Attributes:
-      grid: the points.
-      steps: T.
-      replicates: how many lanes a point has.
-      x: median of x_T.
-      right_share: share of lanes with x_T < 0, nearer to the best point than to the worst.
-      arrived_share: share of lanes with x_T <= -0.9.
-      average_regret: median of R(T)/T.
-      mean_regret: mean of R(T)/T.
+    Medians of x_T and R(T)/T, the mean of R(T)/T, and the shares of lanes with x_T < 0, nearer to the best point than
+    to the worst, and with x_T <= -0.9.
     """
 
     grid: Grid
@@ -227,16 +220,9 @@ def run_map(
     run: Run | None = None,
     simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
 ) -> MapOutcome:
-    """Simulate a map, its best points again, and the drift; or what is left of them.
+    """Simulate a map (`grid.plan(...)`), its best points again, and the drift; or what is left of them in a run.
 
-    Args:
-      grid: the points.
-      plan: `grid.plan(...)`.
-      is_quick: measure the drift with a tenth of the steps.
-      threads: how many threads share the points.
-      progress: called after each block.
-      run: a directory whose checkpoint it goes on from, and where it leaves one.
-      simulate_lanes: runs the map elsewhere (on a cluster).
+    A quick one measures the drift with a tenth of the steps; `simulate_lanes` runs the map elsewhere (on a cluster).
     """
     here = [] if simulate_lanes is not None else [Simulation(plan, threads)]
     found = None if simulate_lanes is None else simulate_lanes(plan)
@@ -381,23 +367,20 @@ def best_rows(outcome: MapOutcome) -> list[tuple[str, ...]]:
 
 def outside_rows(measured: PhaseMap) -> list[tuple[str, ...]]:
     """The points that no theorem covers and that arrive all the same."""
-    rows = []
+    found = []
     for r, s in outside_and_arriving(measured):
         place = (measured.grid.s.index(s), measured.grid.r.index(r))
         share, regret = measured.arrived_share[place], measured.average_regret[place]
-        rows.append((f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"))
-    return rows
+        found.append((f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"))
+    return found
 
 
 def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
-    values = (
-        measured.x, measured.right_share, measured.arrived_share, measured.average_regret,
-        measured.mean_regret,
-    )  # fmt: skip
-    for i, s in enumerate(measured.grid.s):
-        for j, r in enumerate(measured.grid.r):
-            covered = (int(in_papers_region(r, s)), int(in_weighted_region(r, s)))
-            yield [r, s, *covered, *(f"{value[i, j]:.6g}" for value in values)]
+    names = ("x", "right_share", "arrived_share", "average_regret", "mean_regret")
+    columns = [getattr(measured, name).ravel() for name in names]
+    for (r, s), *values in zip(measured.grid.points, *columns, strict=True):
+        covered = (int(in_papers_region(r, s)), int(in_weighted_region(r, s)))
+        yield [r, s, *covered, *(f"{value:.6g}" for value in values)]
 
 
 def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
@@ -411,10 +394,8 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
     with house_style():
         figure = Figure(figsize=(11.4, 5.0), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        at, how = (
-            (np.array(measured.grid.r), np.array(measured.grid.s)),
-            {"shading": "nearest", "rasterized": True},
-        )
+        at = (np.array(measured.grid.r), np.array(measured.grid.s))
+        how = {"shading": "nearest", "rasterized": True}
         where = left.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
         figure.colorbar(where, ax=left, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
         pays = right.pcolormesh(*at, measured.average_regret, cmap="viridis_r", norm=LogNorm(), **how)

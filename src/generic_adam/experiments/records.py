@@ -52,14 +52,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what was measured about it.
-
-    Args:
-      sentence: what is claimed, in one sentence.
-      source: where the paper says it (section, figure, corollary).
-      verdict: "supported", "contradicted" or "unclear".
-      evidence: the numbers the verdict rests on.
-    """
+    """A sentence, where the paper says it, a verdict (a `Finding`), and the numbers that the verdict rests on."""
 
     sentence: str
     source: str
@@ -76,14 +69,7 @@ class Claim:
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file that appears at `path` only when the block ends without an error.
-
-    Args:
-      path: the destination; its directory must exist.
-      mode: "w" for text (UTF-8, newlines as written) or "wb" for bytes.
-
-    Yields:
-      The open temporary file, in the destination's directory.
+    """Open a file ("w", UTF-8, or "wb") that appears at `path` only when the block ends without an error.
 
     Raises:
       OutputError: the directory is missing, unwritable or full; nothing is left behind.
@@ -318,14 +304,7 @@ class Occasion:
 def write_results(
     folder: Path, occasion: Occasion, tables: Mapping[str, Table], claims: Sequence[Claim]
 ) -> None:
-    """Write what every experiment leaves beside its figure: tables, claims, and the manifest last.
-
-    Args:
-      folder: where its figure is already.
-      occasion: of the run.
-      tables: by the name of their file, which ends in .csv or .md.
-      claims: what was found about each sentence; none are not written.
-    """
+    """Write what every experiment leaves beside its figure: tables (.csv or .md), claims if any, the manifest last."""
     for name, (headings, rows) in tables.items():
         if name.endswith(".csv"):
             write_csv(folder / name, headings, rows)

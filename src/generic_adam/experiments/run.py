@@ -50,12 +50,7 @@ _LOCK: Final = ".lock"
 
 
 class PausedRun(KeyboardInterrupt):
-    """A signal came; the run stopped between two blocks, and a checkpoint holds what it has done.
-
-    Attributes:
-      next_t: the step that comes next.
-      number: of the signal.
-    """
+    """A signal came; the run stopped between two blocks, and a checkpoint holds what came before step `next_t`."""
 
     def __init__(self, next_t: int, number: int) -> None:
         super().__init__(f"paused before t = {next_t:,}")
@@ -142,12 +137,7 @@ Progress = Callable[[int, int], None]
 
 
 def carry_out(work: Work, run: Run | None = None, progress: Progress | None = None) -> None:
-    """Do all of a work, or what a run's directory has not of it yet, with a checkpoint every ten seconds.
-
-    Args:
-      work: fresh; it is restored from the run's checkpoint if there is one.
-      run: where it goes on from and leaves checkpoints; by default nowhere.
-      progress: called after each block.
+    """Do all of a fresh work, or what a run's directory has not of it yet, with a checkpoint every ten seconds.
 
     Raises:
       PausedRun: a signal came; the state has been saved.
@@ -240,12 +230,9 @@ def held_signals() -> Iterator[Signals]:
 
 @dataclass
 class Run:
-    """A directory that this process holds.
+    """A directory that this process holds, for runs of one identity only: the settings as plain types.
 
     Attributes:
-      directory: where results and checkpoints go.
-      identity: the run's settings as plain types; a directory holds runs of one identity only.
-      signals: what has been asked of the process.
       is_finished: the directory holds this run's results, whole.
       resumed_from: the step from which it went on, or None.
       seconds: how long it had computed when it was last saved, earlier parts included.
@@ -306,13 +293,7 @@ def open_run(
     restart: bool = False,
     hold_signals: bool = True,
 ) -> Iterator[Run]:
-    """Take a directory for a run.
-
-    Args:
-      out: the directory; it is created.
-      identity: the run's settings as plain types.
-      restart: forget what the directory holds.
-      hold_signals: pause on a signal; without it a signal acts as usual.
+    """Take a directory for a run, or make it; `restart` forgets what it holds. Signals pause unless they are not held.
 
     Raises:
       OutputError: it cannot be written, another process holds it, or it holds another run.

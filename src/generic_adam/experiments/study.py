@@ -57,11 +57,8 @@ _DATASETS: Final = {
 class Line:
     """One method of a study. What tells it apart is data; the label is for people.
 
-    Attributes:
-        label: what the legend calls it.
-        optimizer: the method as it is run.
-        r: its place on the path from Adam (0) to AdaEMA (1).
-        initial_v: v_0 where the study compares several; None where the method forgets it.
+    `r` is its place on the path from Adam (0) to AdaEMA (1); `initial_v` is v_0 where the study compares several and
+    the method does not forget it.
     """
 
     label: str
@@ -84,20 +81,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Study:
-    """A figure: methods compared on one network and one data set.
+    """A figure: methods compared on one network and one data set; ``reproduce`` knows its name.
 
     Attributes:
-        name: what ``reproduce`` calls it.
-        network: a name of `generic_adam.experiments.networks`.
-        width: ResNet-18's first width, or GPT's.
-        dataset: a name of `generic_adam.experiments.datasets`.
-        epochs: length of each run.
+        width: ResNet-18's first, or GPT's.
         compares: what its figure is about.
         source: where the paper has it; "" if it does not.
         seeds: runs of each method, with seeds 0, 1, ...
-        batch_size: samples in a step.
         bf16: compute in bfloat16 where autocast allows.
-        lines: the methods.
         earlier: runs that were published before, and are not run again.
     """
 
@@ -192,16 +183,11 @@ def with_earlier(
 ) -> tuple[Study, list[dict[str, Any]]]:
     """The study with the runs of a published one that are the same runs, and where those were made.
 
-    A run is the same if network, data, batches and its line are, and if it is at least as long. Its bits may
-    differ from those of this machine, whose instruction set may be another; the manifest has both.
-
-    Args:
-        study: as it is to be run.
-        known: the steps of each run and the data's SHA-256.
-        directory: of the published study.
+    A run is the same if network, data (`known` has their SHA-256), batches and its line are, and if it is at least as
+    long. Its bits may differ from those of this machine, whose instruction set may be another; the manifest has both.
 
     Raises:
-        RunError: it holds no such study, or its files were changed.
+        RunError: the directory holds no such study, or its files were changed.
     """
     manifest = read_manifest(directory)
     if manifest is None or damaged_files(directory, manifest):
@@ -264,8 +250,8 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
         for label, runs in by_method(curves, value).items():
             forgets = all(run.initial_v is None for run in runs)
             start = [] if value is None else ["any" if forgets else f"{value:g}"]
-            forms = {measure: ".2%" if measure == "test_accuracy" else ".4f" for measure in MEASURES}
-            cells = [spread([run.after(epoch, m) for run in runs], form) for m, form in forms.items()]
+            ends = {measure: [run.after(epoch, measure) for run in runs] for measure in MEASURES}
+            cells = [spread(end, ".2%" if name == "test_accuracy" else ".4f") for name, end in ends.items()]
             if (row := [*start, label, *cells]) not in rows:
                 rows.append(row)
     return headings, rows
@@ -273,10 +259,8 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
 
 def spread(values: Sequence[float], form: str) -> str:
     """The median of a few numbers, and their range if there are several: "0.21 (0.20 to 0.23)"."""
-    middle = format(median(values), form)
-    if len(values) == 1:
-        return middle
-    return f"{middle} ({format(min(values), form)} to {format(max(values), form)})"
+    middle, low, high = (format(of(values), form) for of in (median, min, max))
+    return middle if len(values) == 1 else f"{middle} ({low} to {high})"
 
 
 def curve_rows(curves: Sequence[Curve]) -> Iterator[tuple[object, ...]]:
@@ -316,19 +300,10 @@ def publish(
     draw: Callable[[Study, Sequence[Curve], Path], object],
     notes: Mapping[str, Table] | None = None,
 ) -> list[Path]:
-    """Write figure, records, tables, claims and manifest; they appear together, the manifest last.
+    """Write figure, records, tables, claims and manifest, which appear together, and return the files.
 
-    Args:
-        study: what was run.
-        directory: its own.
-        curves: its records.
-        occasion: command, seconds and what is to be told beside the study's own settings.
-        claims: what the records say about the paper's sentences.
-        draw: makes the figure from the study and its curves, at a path without ending.
-        notes: further tables, by the names of their files.
-
-    Returns:
-        The files.
+    `draw` makes the figure at a path without ending, `notes` are further tables by the names of their files, and the
+    occasion tells what the study's own settings do not.
     """
     own = {name: value for name, value in asdict(study).items() if name not in {"lines", "earlier"}}
     settings = {**own, **occasion.settings, "lines": [line.plain for line in study.lines]}
@@ -344,16 +319,8 @@ def publish(
 class Options:
     """What the command line asks for; None or nothing where the study's own value is to be taken.
 
-    Attributes:
-        epochs: length of each run.
-        seeds: runs of each method.
-        width: of ResNet-18 or GPT.
-        blocks: of ResNet-18: "usual" or "paper".
-        initial_vs: values of v_0.
-        corrected: whether Kingma and Ba's Adam runs too.
-        only: labels of the methods that are wanted.
-        bf16: compute in bfloat16 where autocast allows.
-        quick: a few epochs of a small data set.
+    `corrected` adds Kingma and Ba's Adam, `only` names the methods that are wanted, `quick` means a few epochs of a
+    small data set.
     """
 
     epochs: int | None = None
@@ -373,8 +340,9 @@ class Options:
             RunError: it cannot be run as asked.
         """
         counts = {name: getattr(self, name) for name in ("epochs", "seeds", "width")}
-        for name, value in counts.items():
-            if value is not None and value < 1:
+        asked = {name: value for name, value in counts.items() if value is not None}
+        for name, value in asked.items():
+            if value < 1:
                 raise RunError(f"--{name} {value}: expected a positive whole number")
         if self.blocks not in {"usual", "paper"}:
             raise RunError(f"--blocks {self.blocks!r}: expected usual or paper")
@@ -395,7 +363,6 @@ class Options:
             dataset, epochs = ("stdlib", 1) if study.dataset == "stdlib" else ("digits", 3)
             study = replace(study, dataset=dataset, width=min(study.width, 4), epochs=epochs, seeds=1)
         network = "resnet18-paper" if self.blocks == "paper" else study.network
-        asked = {name: value for name, value in counts.items() if value is not None}
         return replace(study, network=network, bf16=self.bf16, **asked)
 
     def chosen(self, lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -415,12 +382,8 @@ class Options:
 class Experiment:
     """One subcommand of ``reproduce``: a study before its data are known, and what it is asked.
 
-    Attributes:
-        study: with the paper's values, or its own.
-        lines: its methods, given the study as it is run, the options and the number of steps.
-        claims: what its curves say.
-        notes: further tables for its curves, by the names of their files.
-        facts: what is said of its data and its network.
+    `lines` gives its methods for the study as it is run, the options and the number of steps; `claims` is what its
+    curves say, `facts` what is said of data and network, `notes` are further tables by the names of their files.
     """
 
     study: Study

@@ -39,10 +39,9 @@ _ELAPSED: Final = "elapsed.json"
 
 @dataclass(frozen=True)
 class Advance:
-    """What one task did.
+    """What one task did for its job.
 
     Attributes:
-        job: whose run.
         record: of the last epoch of the run, which may lie beyond the one that was asked for.
         is_over: whether there is nothing left to train.
         samples_per_second: while training; None if the epoch had been run before.
@@ -58,14 +57,9 @@ class Advance:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a study runs.
+    """Where a study runs, looks for data (None: the default places) and leaves everything.
 
-    Attributes:
-        directory: for everything it leaves.
-        data: directory of the data sets; None for the default places.
-        device: "cpu" or "cuda".
-        workers: processes; None for one a core, or one for a GPU.
-        scheduler: address of a Dask scheduler; None for this machine.
+    It has one worker a core by default, or one for a GPU; or those of a Dask scheduler.
     """
 
     directory: Path
@@ -97,11 +91,8 @@ def run(
 ) -> bool:
     """Run a study, or what is left of it; return whether this process, the first of a group, is to publish it.
 
-    Args:
-        study: with its lines.
-        place: where.
-        on_advance: called after each epoch of each run, with an estimate of the seconds that are left.
-        tell: told in a line what there is to wait for.
+    `on_advance` is told of each epoch of each run, with an estimate of the seconds that are left; `tell` of what there
+    is to wait for.
 
     Raises:
         Paused: a signal came; the same command goes on.

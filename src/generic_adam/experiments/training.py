@@ -50,16 +50,12 @@ FAMILIES: Final = ("generic-adam", "torch-adam", "torch-adamw", "torch-nadam", "
 
 @dataclass(frozen=True)
 class OptimizerSettings:
-    """A method as it is run.
+    """A method as it is run: this project's "generic-adam" or one of torch's own, and its sequences as text.
 
     Attributes:
-        family: "generic-adam" for this project's optimizer, the others for torch's own.
-        alpha: learning rate alpha_t, as text.
-        beta: beta_t, as text; SGD's momentum.
-        theta: theta_t, as text; SGD has none.
+        beta: beta_t; SGD's momentum.
         epsilon: v_0, the start of the second moment; for torch's methods, and where Generic Adam is corrected
             as they are, what is added to the root.
-        amsgrad: divide by the running maximum of v_t.
         corrected: Generic Adam with Kingma and Ba's correction and v_0 = 0, which is torch's Adam under any
             schedules.
         decay: decoupled weight decay.
@@ -120,17 +116,9 @@ def _number(name: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """A network, a data set, an optimizer and a seed.
+    """A network, a data set, an optimizer and a seed, the same for the weights and batches of all that are compared.
 
-    Attributes:
-        network: a name of `generic_adam.experiments.networks`.
-        width: ResNet-18's first width, or GPT's.
-        dataset: a name of `generic_adam.experiments.datasets`.
-        optimizer: the method.
-        seed: of initial weights and batch order: equal for all methods that are compared.
-        epochs: length of the whole run, which may be made longer later.
-        batch_size: samples in a step; 64 in the paper.
-        bf16: compute in bfloat16 where autocast allows it; weights and moments stay in float32.
+    It may be made longer later. With bf16 weights and moments stay in float32.
     """
 
     network: str
@@ -167,11 +155,8 @@ class RunSettings:
 class EpochRecord:
     """One row of ``records.csv``.
 
-    Attributes:
-        epoch: from 1.
-        train_loss: mean cross-entropy over the epoch's batches, each measured before the step it leads to.
-        test_loss: mean cross-entropy over the test images, or characters, after the epoch.
-        test_accuracy: fraction of them that are foretold correctly.
+    The training loss is the mean over the epoch's batches, each measured before the step it leads to; the test's loss
+    and accuracy (the share of images, or characters, foretold correctly) are those after the epoch.
     """
 
     epoch: int
@@ -188,12 +173,9 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class Result:
-    """The records so far, a line on every damaged checkpoint that was passed over, and how fast training went.
+    """The records so far, a line on every damaged checkpoint that was passed over, and how fast the last epoch went.
 
-    Attributes:
-        records: of all epochs so far.
-        complaints: one for each file.
-        samples_per_second: of the last epoch; None if all had been run before.
+    The speed is None if all had been run before.
     """
 
     records: tuple[EpochRecord, ...]
@@ -227,13 +209,8 @@ def train(
 ) -> Result:
     """Train from the last checkpoint in `directory`, or from the beginning; leave one after each epoch.
 
-    Args:
-        settings: what to train, and how.
-        dataset: the images or the text, in memory.
-        directory: of this run alone; holds the checkpoints and ``records.csv``.
-        until: stop after this epoch; default: all of ``settings.epochs``.
-        device: "cpu" or "cuda".
-        group: the processes that share this run (DistributedDataParallel); the first of them writes.
+    The directory is this run's alone; with `until` it stops after that epoch. The processes of a group share the run
+    (DistributedDataParallel), and the first of them writes.
 
     Raises:
         CheckpointError: the directory holds another run.

@@ -177,11 +177,7 @@ class DriftCurve(_Rows):
 class Turns(_Rows):
     """Where methods turn, measured along the run: the zero of the mean direction as a function of t.
 
-    Args:
-      problem: the slopes and how often the rare one comes.
-      methods: whose theta is run.
-      near: says about where the one at a place turns; asked when its time has come.
-      lane_steps: of each.
+    `near` says about where the method at a place turns; it is asked when its time has come.
     """
 
     def __init__(

@@ -207,12 +207,7 @@ def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
 
 
 def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
-    """Draw x_t of Adam and of certified Adam, large enough to be read on a phone.
-
-    Args:
-      records: of `study.demo`.
-      is_dark: light lines and letters, for a dark page.
-    """
+    """Draw x_t of Adam and of certified Adam (`study.demo`), large enough to be read on a phone."""
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 

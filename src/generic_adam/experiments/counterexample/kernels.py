@@ -163,13 +163,8 @@ def advance(
     alphas, betas, beta_rests, thetas, theta_rests, ahead, present = values
     kept, recorded = weights.size, 0
     for k in range(window.shape[0] - kept):
-        alpha, theta, theta_rest, beta, beta_rest = (
-            alphas[k],
-            thetas[k],
-            theta_rests[k],
-            betas[k],
-            beta_rests[k],
-        )
+        alpha, theta, theta_rest = alphas[k], thetas[k], theta_rests[k]
+        beta, beta_rest = betas[k], beta_rests[k]
         a, b, row, old = ahead[k], present[k], window[kept + k], window[k]
         is_recorded = recorded < record_at.size and record_at[recorded] == k
         if is_recorded:

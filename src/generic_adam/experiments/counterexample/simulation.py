@@ -93,7 +93,6 @@ class Rule:
     Attributes:
       description: the subject as plain types.
       schedules: alpha, beta, 1 - beta, theta, 1 - theta, a, b.
-      initial_v: v_0.
       keep: how much of the largest v so far counts.
       power: of what divides.
       weights: of the gradients that are kept, if v lags by as many.
@@ -393,12 +392,7 @@ def simulate(
 ) -> LaneRecords:
     """Simulate a plan: x_t and R(t)/t of every lane at about 400 t.
 
-    Args:
-      plan: methods, problem, steps, replicates, seed.
-      threads: how many threads share the methods.
-      block: steps a block; None chooses. Neither `threads` nor `block` changes a bit of the result.
-      progress: called after each block.
-      run: a directory whose checkpoint it goes on from, and where it leaves one.
+    Neither the number of threads, which share the methods, nor the steps of a block changes a bit of the result.
 
     Raises:
       RunError: the plan or the checkpoint cannot be used, or x leaves the real numbers.

@@ -235,12 +235,10 @@ class Study:
 
 @dataclass(frozen=True)
 class Turning:
-    """Where the lanes turn round.
+    """Where the lanes turn round: theta* is where the mean direction at frozen theta changes its sign.
 
-    Attributes:
-      theta_star: the frozen theta at which the mean direction changes its sign.
-      rows: for each r of panel (a) but 0: predicted t*, and where it was seen to turn (nan: too late).
-      drift: (1 - theta, mean direction, its error), as measured.
+    `rows` has, for each r of panel (a) but 0, the predicted t* and where it was seen to turn (nan: too late); `drift`
+    has (1 - theta, mean direction, its error), as measured.
     """
 
     theta_star: Estimate
@@ -275,15 +273,7 @@ def run_study(
     run: Run | None = None,
     simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
 ) -> Outcome:
-    """Run a study, or what is left of it.
-
-    Args:
-      study: what to run.
-      threads: how many threads share the methods.
-      progress: called after each block.
-      run: a directory whose checkpoint it goes on from, and where it leaves one.
-      simulate_lanes: runs a plan elsewhere (on a cluster).
-    """
+    """Run a study, or what a run has not of it yet; `simulate_lanes` runs plans elsewhere, on a cluster."""
     plans = [study.plan, *study.longer]
     elsewhere = [] if simulate_lanes is None else [simulate_lanes(plan) for plan in plans]
     here = [] if elsewhere else [Simulation(plan, threads) for plan in plans]
