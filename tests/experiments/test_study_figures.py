@@ -46,7 +46,7 @@ def figure(monkeypatch, tmp_path):
     return drawn(monkeypatch, tmp_path, LENET, CURVES)
 
 
-def test_there_is_a_row_for_each_v0_with_the_loss_and_ratios_to_r_1(figure):
+def test_each_v0_has_the_loss_and_ratios_to_r_1(figure):
     ratios = [f"{name} ÷ that of r = 1" for name in ("training loss", "test error", "test loss")]
     assert titles(figure) == [
         "training loss, $v_0 = 10^{-8}$",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -276,7 +276,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
     data = (
         f"{len(each)} classes, {counts[0]:,} and {counts[1]:,} images of {sizes[0]} x {sizes[1]} x {sizes[2]}"
     )
-    network = networks.build(
+    network: Any = networks.build(
         study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
     )
     size = sum(one.numel() for one in network.parameters())
@@ -379,12 +379,11 @@ def _ratio(losses: Sequence[float]) -> float:
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's rank correlation; no variation counts as 0."""
     with from_extra("experiments"):
-        from scipy.stats import rankdata
+        from scipy.stats import spearmanr
 
-    a, b = rankdata(first), rankdata(second)
-    a, b = a - a.mean(), b - b.mean()
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / scale if scale else 0.0
+    varies = len(set(first)) > 1 and len(set(second)) > 1
+    found: Any = spearmanr(first, second) if varies else None
+    return 0.0 if found is None else float(found.statistic)
 
 
 def _listed(values: Sequence[Mapping[str, float]]) -> str:

@@ -205,10 +205,11 @@ class Signals:
         self._farewell = farewell
         if self.number is not None:
             self.note(self.number)
-        with ThreadPoolExecutor(1) as thread:
-            found = thread.submit(work).result()
-        self._farewell = None
-        return found
+        try:
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(work).result()
+        finally:
+            self._farewell = None
 
 
 def _say(text: str) -> None:

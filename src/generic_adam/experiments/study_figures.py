@@ -43,7 +43,7 @@ _THEIRS: Final = ("#D55E00", "#E69F00", "#CC79A7", "#8C4A00", "#B8A000")
 _OURS: Final = ("#0072B2", "#009E73", "#56B4E9", "#332288", "#117733")
 """In a study of costs: what people use, and what is certified or advised."""
 
-_ROW_HEIGHT, _HEAD_HEIGHT = 2.9, 1.1
+_ROW_HEIGHT, _HEAD_HEIGHT = 2.7, 1.1
 
 
 def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path, Path]:
@@ -56,10 +56,11 @@ def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path,
 
 
 def _methods(curves: Sequence[Curve]) -> Figure:
-    """A row for each v_0: the training loss, then everything as a ratio to r = 1, where lines come apart."""
-    rows = initial_values(curves) or [None]
-    figure, axes = _panels(13.0, len(rows), 4)
-    for row, value in zip(axes, rows, strict=True):
+    """Four panels for each v_0: the training loss, then everything as a ratio to r = 1, where lines come apart."""
+    values = initial_values(curves) or [None]
+    figure = _figure(2 * len(values))
+    axes = figure.subplots(2 * len(values), 2)
+    for row, value in zip(axes.reshape(-1, 4), values, strict=True):
         runs = by_method(curves, value)
         adaema = next((found for found in runs.values() if found[0].r == 1), [])
         reference = {curve.seed: curve for curve in adaema}
@@ -79,14 +80,15 @@ def _methods(curves: Sequence[Curve]) -> Figure:
 
 def _initial_v(curves: Sequence[Curve]) -> Figure:
     """Training loss of r = 0 over that of r = 1: against epochs for each v_0, and against v_0."""
-    figure, ((over_time, over_values),) = _panels(10.0, 1, 2)
+    figure = _figure(1)
+    over_time, over_values = figure.subplots(1, 2)
     values, epoch = initial_values(curves), last_epoch(curves)
     adaema = {curve.seed: curve for curve in curves if curve.r == 1}
     adam = {value: [c for c in curves if c.r == 0 and c.initial_v == value] for value in values}
     shades = {f"$v_0 = {_power(v)}$": along_path(n / max(1, len(values) - 1)) for n, v in enumerate(values)}
     named = {label: adam[value] for label, value in zip(shades, values, strict=True)}
     _draw(over_time, named, "train_loss", lambda label, _: shades[label], adaema)
-    over_time.set_title("training loss of r = 0 ÷ that of r = 1")
+    over_time.set_title("training loss, r = 0 ÷ r = 1")
     over_time.set_xlabel("epoch")
     over_time.axhline(1, color="#4A4A4A", lw=0.8)
     over_time.set_yscale("log")
@@ -102,7 +104,7 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
         over_values.fill_between(values, low, high, color=VERMILION, alpha=0.18, lw=0)
     over_values.axhline(1, color="#4A4A4A", lw=0.8)
     over_values.set(xscale="log", yscale="log", xlabel="$v_0$")
-    over_values.set_title("the same against $v_0$: below 1 Adam is ahead")
+    over_values.set_title("against $v_0$: below 1 Adam is ahead")
     over_values.legend()
     _plain_ticks(over_values)
     _legend(figure, over_time)
@@ -111,7 +113,10 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
 
 def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     """Training and test loss, and where each method ends, with the range over seeds."""
-    figure, ((training, test, ends),) = _panels(13.0, 1, 3, height=4.2, ratios=(1, 1, 1.15))
+    figure = _figure(2.2)
+    above, below = figure.subfigures(2, 1)  # which have margins of their own: the last panel has long labels
+    training, test = above.subplots(1, 2)
+    ends = below.subplots()
     runs, epoch = by_method(curves, None), last_epoch(curves)
     is_text = study.dataset == "stdlib"
     kind = "validation" if is_text else "test"
@@ -154,14 +159,12 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def _panels(
-    width: float, rows: int, columns: int, height: float = _ROW_HEIGHT, ratios: Sequence[float] | None = None
-) -> tuple[Figure, Any]:
+def _figure(rows: float) -> Figure:
+    """An empty figure with room for rows of two panels, narrow enough for a phone."""
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height * rows + _HEAD_HEIGHT), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, width_ratios=ratios)
+    return Figure(figsize=(7.6, _ROW_HEIGHT * rows + _HEAD_HEIGHT), layout="constrained")
 
 
 def _draw(
@@ -222,7 +225,7 @@ def _plain_ticks(panel: Axes, of: str = "y") -> None:
 
 def _legend(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 8))
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
 
 
 def _power(value: float) -> str:
