@@ -64,9 +64,6 @@ CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
 CORRECTED: Final = "Adam, corrected"
 """Adam with its own start and correction."""
 
-_RELU: Final = "ReLU and maxima where they have tanh and trained averages"
-_BLOCKS: Final = "with --blocks paper it has the paper's, while the usual ResNet-18 has 5 in each group"
-
 SENSITIVE, INSENSITIVE = 2.0, 1.25
 """Losses along the path differ "extremely" if the largest is twice the smallest, hardly within a quarter."""
 
@@ -270,89 +267,82 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
     """The supplement's sentences on data, networks and learning rate, against what is run here."""
     if not isinstance(dataset, Dataset) or study.dataset not in {"mnist", "cifar100"}:
         return []
-    counts, sizes = [len(dataset.train_labels), len(dataset.test_labels)], dataset.train_images.shape[1:]
-    each = np.bincount(np.concatenate((dataset.train_labels, dataset.test_labels)))
-    shape = (len(each), counts, sizes)
-    data = (
-        f"{len(each)} classes, {counts[0]:,} and {counts[1]:,} images of {sizes[0]} x {sizes[1]} x {sizes[2]}"
-    )
-    network: Any = networks.build(
-        study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
-    )
-    size = sum(one.numel() for one in network.parameters())
-    convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
-    rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
+    found: list[Claim] = []
 
-    larger = (
+    def fact(sentence: str, holds: bool, evidence: str, source: str = "Supplement") -> None:
+        found.append(Claim(sentence, source, "supported" if holds else "contradicted", evidence))
+
+    rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
+    fact(
         "That larger r is faster is what the corollary on the power family says",
         rates == CERTIFIED_RATES,
         f"certified rates for r = 0.25, 0.5, 0.75 and 1: {', '.join(rates)}; none for r = 0",
+        study.source,
     )
+    counts, sizes = [len(dataset.train_labels), len(dataset.test_labels)], dataset.train_images.shape[1:]
+    each = np.bincount(np.concatenate((dataset.train_labels, dataset.test_labels)))
+    shape, side = (len(each), counts, sizes), " x ".join(map(str, sizes))
+    data = f"{len(each)} classes, {counts[0]:,} and {counts[1]:,} images of {side}"
+    network: Any = networks.build(
+        study.network, channels=dataset.channels, classes=dataset.classes, width=study.width, seed=0
+    )
+    convolutions = [one.out_channels for one in network.modules() if isinstance(one, nn.Conv2d)]
     if study.dataset == "mnist":
         dense = sum(isinstance(one, nn.Linear) for one in network.modules())
-        facts = [
-            (
-                "MNIST has ten classes, 60,000 training and 10,000 validation examples of 28 x 28",
-                shape == (10, [60_000, 10_000], (28, 28, 1)),
-                data,
-            ),
-            (
-                "LeNet is a five-layer convolutional network with ReLU, described in LeCun et al. (1998)",
-                len(convolutions) + dense == 5,
-                f"{len(convolutions)} convolutions, {dense} dense layers of their sizes, {size:,} parameters; {_RELU}",
-            ),
-        ]
+        size = sum(one.numel() for one in network.parameters())
+        fact(
+            "MNIST has ten classes, 60,000 training and 10,000 validation examples of 28 x 28",
+            shape == (10, [60_000, 10_000], (28, 28, 1)),
+            data,
+        )
+        fact(
+            "LeNet is a five-layer convolutional network with ReLU, described in LeCun et al. (1998)",
+            len(convolutions) + dense == 5,
+            f"{len(convolutions)} convolutions, {dense} dense layers of their sizes, {size:,} parameters; "
+            "ReLU and maxima where they have tanh and trained averages",
+        )
     else:
         of_width = [convolutions.count(study.width * 2**power) for power in range(4)]
         with torch.inference_mode():
             image = torch.zeros(1, dataset.channels, *sizes[:2])
-            side = network.groups(network.stem(image)).shape[-1]
-        facts = [
-            (
-                "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
-                shape == (100, [50_000, 10_000], (32, 32, 3)),
-                data,
-            ),
-            (
-                "Each class of CIFAR-100 includes 6,000 images",
-                set(each) == {6000},
-                f"{min(each)} at the least and {max(each)} at the most",
-            ),
-            (
-                "ResNet-18 contains 18 convolutional layers: 3, 5, 5 and 5 with 1, 2, 4 and 8 times the first width",
-                of_width == [3, 5, 5, 5],
-                f"this network has {', '.join(map(str, of_width))}, projections counted; {_BLOCKS}",
-            ),
-            (
-                "Images are down-scaled to 1/8 after the convolutions, and a dense layer tells 100 classes",
-                (8 * side, network.dense.out_features) == (sizes[0], 100),
-                f"from {sizes[0]} pixels a side to {side}, then {network.dense}",
-            ),
-        ]
+            left = network.groups(network.stem(image)).shape[-1]
+        fact(
+            "CIFAR-100 has 100 classes of 32 x 32 color images, 50,000 for training and 10,000 for validation",
+            shape == (100, [50_000, 10_000], (32, 32, 3)),
+            data,
+        )
+        fact(
+            "Each class of CIFAR-100 includes 6,000 images",
+            set(each) == {6000},
+            f"{min(each)} at the least and {max(each)} at the most",
+        )
+        fact(
+            "ResNet-18 contains 18 convolutional layers: 3, 5, 5 and 5 with 1, 2, 4 and 8 times the first width",
+            of_width == [3, 5, 5, 5],
+            f"this network has {', '.join(map(str, of_width))}, projections counted; with --blocks paper it has "
+            "the paper's, while the usual ResNet-18 has 5 in each group",
+        )
+        fact(
+            "Images are down-scaled to 1/8 after the convolutions, and a dense layer tells 100 classes",
+            (8 * left, network.dense.out_features) == (sizes[0], 100),
+            f"from {sizes[0]} pixels a side to {left}, then {network.dense}",
+        )
     if _has_cut_off(study):
         falling = as_schedule(LARGE_RATE).values(1, 10_001)
-        facts.append(
-            (
-                "With the cut-off alpha_t is still non-increasing",
-                bool((np.diff(falling) <= 0).all()),
-                f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
-            )
+        fact(
+            "With the cut-off alpha_t is still non-increasing",
+            bool((np.diff(falling) <= 0).all()),
+            f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
         )
-    as_said = (study.batch_size, study.epochs, any(line.optimizer.decay for line in study.lines))
+    decay = max((line.optimizer.decay for line in study.lines), default=0.0)
+    as_said = (study.batch_size, study.epochs, decay) == (BATCH_SIZE, 100, 0)
     return [
-        *(
-            Claim(sentence, source, "supported" if holds else "contradicted", evidence)
-            for source, (sentence, holds, evidence) in (
-                (study.source, larger),
-                *(("Supplement", fact) for fact in facts),
-            )
-        ),
+        *found,
         Claim(
             "The batch size is 64, training lasts for 100 epochs, no l2 regularization is used",
             "Supplement",
-            "supported" if as_said == (BATCH_SIZE, 100, False) else "unclear",
-            f"here batches of {study.batch_size}, {study.epochs} epochs, weight decay "
-            f"{max((line.optimizer.decay for line in study.lines), default=0):g}",
+            "supported" if as_said else "unclear",
+            f"here batches of {study.batch_size}, {study.epochs} epochs, weight decay {decay:g}",
         ),
     ]
 

@@ -114,7 +114,8 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
 def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     """Training and test loss, and where each method ends, with the range over seeds."""
     figure = _figure(2.2)
-    above, below = figure.subfigures(2, 1)  # which have margins of their own: the last panel has long labels
+    halves: Any = figure.subfigures(2, 1)  # with margins of their own: the last panel has long labels
+    above, below = halves
     training, test = above.subplots(1, 2)
     ends = below.subplots()
     runs, epoch = by_method(curves, None), last_epoch(curves)
