@@ -161,6 +161,15 @@ def test_rank_correlation_is_spearmans(first, second, expected):
     assert rank_correlation(first, second) == pytest.approx(expected, abs=1e-12)
 
 
+def test_one_exchanged_pair_of_five_is_nine_tenths_and_still_support():
+    losses = dict(zip(LABELS, (0.0496, 0.0636, 0.0633, 0.0627, 0.0609), strict=True))
+    accuracies = dict(zip(losses.values(), (0.9853, 0.9810, 0.9806, 0.9811, 0.9818), strict=True))
+    assert rank_correlation(list(losses.values()), list(accuracies.values())) == -0.9
+    found = study_claims(LENET.study, study(losses, accuracy=lambda loss: accuracies.get(loss, 0.5)))
+    (claim,) = [one for one in found if one.sentence.startswith("A smaller training loss")]
+    assert claim.verdict == "supported"
+
+
 def test_a_loss_that_is_no_number_counts_as_the_worst():
     lost = study(AS_CLAIMED | {"r = 0": float("nan")})
     assert verdicts(lost)[:5] == ["supported"] * 5

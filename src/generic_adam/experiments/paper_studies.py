@@ -367,13 +367,14 @@ def _ratio(losses: Sequence[float]) -> float:
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rank correlation; no variation counts as 0."""
+    """Spearman's rank correlation; no variation counts as 0. Of whole ranks -9/10 is -0.9, which is compared with."""
     with from_extra("experiments"):
-        from scipy.stats import spearmanr
+        from scipy.stats import rankdata
 
-    varies = len(set(first)) > 1 and len(set(second)) > 1
-    found: Any = spearmanr(first, second) if varies else None
-    return 0.0 if found is None else float(found.statistic)
+    a, b = rankdata(first), rankdata(second)
+    a, b = a - a.mean(), b - b.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / scale if scale else 0.0
 
 
 def _listed(values: Sequence[Mapping[str, float]]) -> str:
