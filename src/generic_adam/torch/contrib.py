@@ -1,7 +1,7 @@
 """Peers that Generic Adam is compared with: what each declares, and its step; all tested by tests/conformance."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Unpack
@@ -161,7 +161,7 @@ class AdaShift(ScheduledOptimizer):
         }
 
     def _update(
-        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
     ) -> None:
         lr, beta, theta, _, one_minus_theta = values
         plan.used = (lr, beta, theta)
@@ -286,7 +286,7 @@ class AdaUSM(ScheduledOptimizer):
         return kernel
 
     def _update(
-        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
     ) -> None:
         lr, weight = values
         past, total = group["weight_sum"], group["weight_sum"] + weight

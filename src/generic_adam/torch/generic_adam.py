@@ -1,7 +1,7 @@
 """Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
@@ -317,10 +317,11 @@ class GenericAdam(ScheduledOptimizer):
     def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
         """Parameters that miss a step of their group have corrections of their own from then on."""
         past = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
+        state = self.__dict__["state"]
         for parameter in group["params"] if group["bias_correction"] else ():
-            moments = self.state.get(parameter)
+            moments = state.get(parameter)
             if not moments and parameter.grad is not None and past["theta_correction"]:
-                self.state[parameter].update(dict.fromkeys(past, 0.0))
+                state[parameter].update(dict.fromkeys(past, 0.0))
             elif moments and parameter.grad is None:
                 moments.update({**past, **moments})
         return super()._gather_anew(group)
@@ -336,7 +337,7 @@ class GenericAdam(ScheduledOptimizer):
         return kernels.single_tensor if wants_foreach is False else kernels.foreach
 
     def _update(
-        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
     ) -> None:
         lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
         alpha, added, corrected = lr, eps, group["bias_correction"]

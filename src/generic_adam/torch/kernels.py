@@ -61,7 +61,6 @@ class Step(NamedTuple):
 
 Kernel = Callable[[Lists, Step], None]
 # The same without a call of Python: a small network's step has no time for one.
-as_lists: Callable[[Sequence[Any]], Lists] = partial(tuple.__new__, Lists)
 as_step: Callable[[Sequence[Any]], Step] = partial(tuple.__new__, Step)
 
 

@@ -3,6 +3,7 @@
 import difflib
 import math
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -29,15 +30,16 @@ _CALLABLE = "callable: "
 # A learning rate this far below 0, in units of the one it started from, is what rounding left of 0.
 _ROUNDING = 1e-12
 # What torch.no_grad uses, without the object around it.
-_set_grad_enabled = torch._C._set_grad_enabled
+_is_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
 class _Followed(NamedTuple):
-    """A coefficient that follows a schedule, and its place among a step's numbers; `at` is its complement's, or 0."""
+    """A coefficient that follows a schedule, its place among a step's numbers, and that of its complement, or 0."""
 
     index: int
     name: str
+    below: float
     value: ScalarFunction
     at: int
     complement: ScalarFunction
@@ -53,9 +55,10 @@ class Plan:
         sources: the schedules that it followed.
         options: its options as the tensors were gathered.
         followed: the coefficients that follow schedules.
-        expected: what the group shows of these, by name.
+        values: the numbers of the next step: the coefficients, and the complements of those below 1.
+        ready: whether these are all in range, and need not be asked for when the step comes.
         in_place: whether a coefficient is a tensor, which is filled in place, without another object.
-        values: the numbers of the next step, all in range; None where they are to be asked for then.
+        frozen: the learning rate that its schedule showed when something else set it to 0.
         used: what the last step used: alpha_t with its bias correction, and the other coefficients.
         buckets: the tensors of a group that needs nothing done to them; empty where there is more to do.
     """
@@ -65,11 +68,18 @@ class Plan:
     sources: Sequence[str | Schedule | None] = ()
     options: Sequence[Any] = ()
     followed: Sequence[_Followed] = ()
-    expected: dict[str, float] = field(default_factory=dict)
+    values: list[float] = field(default_factory=list)
+    ready: bool = False
     in_place: bool = False
-    values: tuple[float, ...] | None = None
+    frozen: float | None = None
     used: tuple[float, ...] = ()
     buckets: list[Bucket] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Hold no tensors any more; the next step gathers them anew."""
+        for bucket in self.buckets:
+            bucket.release()
+        self.buckets = []
 
 
 class ScheduledOptimizer(Optimizer):
@@ -122,6 +132,25 @@ class ScheduledOptimizer(Optimizer):
             self._take(coefficient, given[coefficient.name], defaults)
         self._check_options(defaults)
         super().__init__(params, defaults)
+
+    @property
+    def state(self) -> defaultdict[Tensor, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The state by parameter, as in every torch optimizer; from now on somebody else may change it."""
+        self._state_is_private = False
+        for plan in self._plans.values():
+            for bucket in plan.buckets:
+                bucket.release()
+        try:
+            return self.__dict__["state"]
+        except KeyError:
+            raise AttributeError("state") from None  # a wrapper then asks what it wraps
+
+    @state.setter
+    def state(self, state: defaultdict[Tensor, Any]) -> None:
+        for plan in self._plans.values():
+            plan.forget()
+        self._state_is_private = not state
+        self.__dict__["state"] = state
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
         """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""
@@ -188,13 +217,16 @@ class ScheduledOptimizer(Optimizer):
         for index, (coefficient, source) in enumerate(zip(self.coefficients, plan.sources, strict=True)):
             if source is not None:
                 schedule = self._schedule(source, coefficient.name)
-                place, complement = (at, schedule.complement) if coefficient.below_one else (0, schedule)
-                followed.append(_Followed(index, coefficient.name, schedule.scalar, place, complement.scalar))
+                below, place, complement = math.inf, 0, schedule
+                if coefficient.below_one:
+                    below, place, complement = 1.0, at, schedule.complement
+                scalars = (below, schedule.scalar, place, complement.scalar)
+                followed.append(_Followed(index, coefficient.name, *scalars))
             at += coefficient.below_one
-        plan.step, plan.followed = group["step"], followed
-        plan.expected = {one.name: group[one.name] for one in plan.followed}
-        self._show(group, plan, [0.0] * at)
-        plan.values, plan.shown = None, tuple(group.values())
+        plan.step, plan.followed, plan.frozen = group["step"], followed, None
+        plan.values = [group[one.name] for one in self.coefficients] + [0.0] * (at - len(self.coefficients))
+        self._show(group, plan)
+        plan.ready, plan.shown = False, tuple(group.values())
         return plan
 
     def _schedule(self, source: str | Schedule, name: str) -> Schedule:
@@ -213,31 +245,31 @@ class ScheduledOptimizer(Optimizer):
                 raise OptimizerError(f"the saved {name} cannot be read: {error}") from error
         return self._schedules[source]
 
-    def _show(self, group: dict[str, Any], plan: Plan, values: list[float]) -> None:
-        """Show in a group what it follows at its next step, and put that among the values of this one."""
-        t, in_range = group["step"] + 1, True
+    def _show(self, group: dict[str, Any], plan: Plan) -> None:
+        """Show in a group what it follows at its next step, and put that among the values of that step."""
+        t, values = plan.step + 1, plan.values
         try:
-            for index, name, value_at, at, complement_at in plan.followed:
-                value = values[index] = group[name] = plan.expected[name] = value_at(t)
+            for index, name, below, value_at, at, complement_at in plan.followed:
+                value = values[index] = group[name] = value_at(t)
                 if at:
                     values[at] = complement_at(t)
-                in_range = in_range and 0.0 < value < 1.0
+                if not 0.0 < value < below:
+                    plan.ready = False
         except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
-            in_range = False
+            plan.ready = False
         if "betas" in group:
             group["betas"] = (group["beta"], group["theta"])
-        plan.values = tuple(values) if in_range else None
 
-    def _values(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
+    def _values(self, group: dict[str, Any], plan: Plan) -> list[float]:
         """This step's numbers: the coefficients, and the complements of those below 1."""
         try:
-            if plan.values is not None and tuple(group.values()) == plan.shown:
+            if plan.ready and tuple(group.values()) == plan.shown:
                 return plan.values
         except Exception:  # noqa: BLE001, S110  (a user's note that is an array cannot be compared)
             pass
         return self._read(group, plan)
 
-    def _read(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
+    def _read(self, group: dict[str, Any], plan: Plan) -> list[float]:
         """The numbers of a group that something else may have written to, each checked."""
         if plan.step != group["step"] or plan.sources != [group[c.schedule_key] for c in self.coefficients]:
             self._make_plan(group)
@@ -245,25 +277,31 @@ class ScheduledOptimizer(Optimizer):
         options = [group[name] for name in self.options]
         if plan.options != options:
             self._check_options(group)
-            plan.options, plan.buckets = options, []
-        t, values, complements = group["step"] + 1, [], []
-        for coefficient, source in zip(self.coefficients, plan.sources, strict=True):
-            name, value = coefficient.name, float(group[coefficient.name])
-            is_rate = coefficient is self.coefficients[0]
+            plan.options = options
+            plan.forget()
+        t, values, complements, frozen = plan.step + 1, [], [], None
+        for index, (coefficient, source) in enumerate(zip(self.coefficients, plan.sources, strict=True)):
+            name, value, exact = coefficient.name, float(group[coefficient.name]), None
             if source is None:
-                value = self._without_rounding(value, group) if is_rate else value
-            elif value is plan.expected[name] or value == plan.expected[name]:
-                value = self._schedule(source, name)(t)
-            elif not is_rate or value != 0.0:
-                raise OptimizerError(
-                    f"{name} follows the schedule {source}, but something else set it to {value}: "
-                    f"give {name} as a plain number to drive it from outside"
-                )
+                value = value if index else self._without_rounding(value, group)
+            else:
+                schedule, shown = self._schedule(source, name), plan.values[index]
+                if index == 0 and plan.frozen is not None:
+                    shown = plan.frozen
+                if value is shown or value == shown:
+                    value, exact = schedule(t), schedule.complement
+                elif index == 0 and value == 0.0:
+                    frozen = shown
+                else:
+                    raise OptimizerError(
+                        f"{name} follows the schedule {source}, but something else set it to {value}: "
+                        f"give {name} as a plain number to drive it from outside"
+                    )
             values.append(coefficient.check(value, t))
             if coefficient.below_one:
-                exact = None if source is None else self._schedule(source, name).complement
                 complements.append(1.0 - value if exact is None else exact(t))
-        return (*values, *complements)
+        plan.values, plan.frozen = values + complements, frozen
+        return plan.values
 
     def _without_rounding(self, rate: float, group: Mapping[str, Any]) -> float:
         """A learning rate, or 0 for what a scheduler's rounding left of 0, in units of the one it had."""
@@ -273,18 +311,15 @@ class ScheduledOptimizer(Optimizer):
         largest = max(float(one) for one in known if one is not None)
         return 0.0 if -rate <= _ROUNDING * largest else rate
 
-    def _publish(self, group: dict[str, Any], plan: Plan, values: tuple[float, ...]) -> None:
+    def _publish(self, group: dict[str, Any], plan: Plan) -> None:
         """Count the step, and show the values of the next."""
-        plan.step = group["step"] = group["step"] + 1
-        plan.values = values
+        plan.step = group["step"] = plan.step + 1
+        plan.ready = not plan.in_place
         if plan.followed:
-            rate = plan.expected.get("lr", 0.0)
-            self._show(group, plan, list(values))
-            if values[0] == 0.0 != rate:
+            self._show(group, plan)
+            if plan.frozen is not None:
                 # A learning rate that was set to 0 may be put back to what it was.
-                group["lr"], plan.expected["lr"], plan.values = 0.0, rate, None
-        if plan.in_place:
-            plan.values = None
+                group["lr"], plan.ready = 0.0, False
         plan.shown = tuple(group.values())
 
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
@@ -299,16 +334,18 @@ class ScheduledOptimizer(Optimizer):
 
     def _gather(self, group: dict[str, Any], plan: Plan) -> list[Bucket]:
         """The tensors of a group's update, with state made where there is none; changes no parameter."""
-        params = group["params"]
-        if plan.buckets and plan.buckets[0].refill(params, self.state):
-            return plan.buckets
+        params, buckets = group["params"], plan.buckets
+        if buckets and buckets[0].refill(params, self.__dict__["state"]):
+            return buckets
+        plan.forget()
         buckets = self._gather_anew(group)
-        plan.buckets = buckets if len(buckets) == 1 and buckets[0].remember(params) else []
+        if len(buckets) == 1 and buckets[0].remember(params, hold=self._state_is_private):
+            plan.buckets = buckets
         return buckets
 
     def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
         params = group["params"]
-        buckets = tensors.gather(params, self.state, lambda parameter: self._state_of(parameter, group))
+        buckets = tensors.gather(params, self.__dict__["state"], lambda parameter: self._state_of(parameter, group))
         for bucket in buckets:
             bucket.kernel = self._kernel_for(group, bucket)
         return buckets
@@ -324,7 +361,7 @@ class ScheduledOptimizer(Optimizer):
 
     @abstractmethod
     def _update(
-        self, group: dict[str, Any], plan: Plan, values: tuple[float, ...], buckets: list[Bucket]
+        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
     ) -> None:
         """Carry out the step after `group["step"]` on what was gathered."""
 
@@ -364,17 +401,17 @@ class ScheduledOptimizer(Optimizer):
         found_inf = self.__dict__.get("found_inf")
         if found_inf is not None and found_inf.item():
             return loss
-        grad_was_enabled = torch.is_grad_enabled()
+        grad_was_enabled = _is_grad_enabled()
         _set_grad_enabled(False)
         try:
-            prepared = []
+            prepared, plans = [], self._plans
             for group in self.param_groups:
                 # A group without a plan was loaded as a whole, as ZeroRedundancyOptimizer does.
-                plan = self._plans.get(id(group)) or self._make_plan(group)
+                plan = plans.get(id(group)) or self._make_plan(group)
                 prepared.append((group, plan, self._values(group, plan), self._gather(group, plan)))
             for group, plan, values, buckets in prepared:
                 self._update(group, plan, values, buckets)
-                self._publish(group, plan, values)
+                self._publish(group, plan)
         finally:
             _set_grad_enabled(grad_was_enabled)
         return loss
@@ -423,7 +460,7 @@ class ScheduledOptimizer(Optimizer):
             self._check_loaded(state, self.param_groups)
         else:
             self._schedules = {}
-        self._plans = {}
+        self._plans, self._state_is_private = {}, False
         super().__setstate__(state)
         for group in self.param_groups:
             self._make_plan(group)

@@ -14,20 +14,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
-from weakref import ref
 
 import torch
 from torch import Tensor
+from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
-from generic_adam.torch.kernels import Kernel, Lists, Step, as_lists, flat, foreach
+from generic_adam.torch.kernels import Kernel, Lists, Step, flat, foreach
 from generic_adam.torch.rules import Rule
 
-_numel, _stride, _is_contiguous = torch.Tensor.numel, torch.Tensor.stride, torch.Tensor.is_contiguous
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
+_NOTHING = Lists([], [], [], [], [])
 
 
 class UnsupportedError(OptimizerError, RuntimeError):
@@ -90,8 +90,9 @@ State = Mapping[str, Moment | Rule]
 class Bucket:
     """Tensors of one dtype and device, for one step; of a group that stays as it is, filled anew for the next.
 
-    Between steps a bucket holds no tensor of the state, so that one who drops or moves the state frees its
-    memory.
+    As long as nobody else has seen the state of the optimizer, nobody can have changed it: its tensors are held
+    from step to step, and steps are counted here. After that they are asked for, compared and let go of at every
+    step, so that one who drops or moves the state frees its memory.
 
     Attributes:
         lists: the tensors.
@@ -110,8 +111,10 @@ class Bucket:
         self.aligned = aligned
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
+        self._widens = self.in_float32 and self.dtype is not torch.float32
+        self._is_held, self._count = False, 0
 
-    def remember(self, params: Sequence[Tensor]) -> bool:
+    def remember(self, params: Sequence[Tensor], hold: bool) -> bool:
         """Whether it can be filled anew at later steps: all its group's tensors, each as a kernel takes it."""
         x, g, *state = self.lists
         moments = [tensor for part in state for tensor in part]
@@ -122,51 +125,48 @@ class Bucket:
             or self.dtype not in {torch.float32, torch.float64}
         ):
             return False
-        self._sizes = list(map(_numel, x + g))
-        self._strides = None if all(map(_is_contiguous, x + moments)) else list(map(_stride, x + g))
-        self._has_maxima = bool(self.lists.maxima)
-        # A tensor that has died may leave its id to another one.
-        self._ids, self._alive = list(map(id, moments)), [ref(one, self._forget) for one in moments]
+        self._params, self._has_maxima = x, bool(self.lists.maxima)
+        # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
+        self._are_large = all(tensor.numel() != 1 for tensor in x)
+        self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
+        self._is_held, self._count = hold, self.states[0].get("step", 0)
         return True
-
-    def _forget(self, _: object) -> None:
-        self._ids = []
 
     def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
         """Take the tensors of the next step of a group that has not changed in kind; False if it has.
 
-        This runs at every step of most networks, so it asks only what it must: whether the state's tensors
-        are the same objects, and whether parameters and gradients have their size and lie in memory as they did.
+        This runs at every step of most networks, so it asks only what it must: whether the parameters are the
+        same objects, and whether they, their gradients, and a state that others may have changed, have their type
+        and size and lie in memory as they did.
         """
         grads: list[Any] = [parameter.grad for parameter in params]
-        pairs = params + grads
         try:
-            if params[0].dtype is not self.dtype or list(map(_numel, pairs)) != self._sizes:
+            if not self._same_params(*params, *grads):
                 return False
-            if self._strides is None:
-                if not all(map(_is_contiguous, pairs)):
-                    return False
-            elif list(map(_stride, pairs)) != self._strides:
+            if not (params == self._params if self._are_large else all(map(is_, params, self._params))):
                 return False
-            # With one group, the states are in the order of the parameters.
-            alone = len(state) == len(params) and all(map(is_, state, params))
-            states = list(state.values()) if alone else [state[parameter] for parameter in params]
-            momenta = [moments["exp_avg"] for moments in states]
-            second_moments = [moments["exp_avg_sq"] for moments in states]
-            maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
+            if not self._is_held and not self._find(params, state):
+                return False
         except (TypeError, KeyError, RuntimeError):
-            # No gradient, no state any more, or a sparse gradient, which has no strides.
+            # There are more or fewer parameters, or others, or no state any more.
             return False
-        if list(map(id, momenta + second_moments + maxima)) != self._ids:
-            return False
-        self.lists, self.states = as_lists((params, grads, momenta, second_moments, maxima)), states
+        self.lists.grads[:] = grads
         return True
+
+    def _find(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
+        # With one group, the states are in the order of the parameters.
+        alone = len(state) == len(params) and all(map(is_, state, params))
+        states = list(state.values()) if alone else [state[parameter] for parameter in params]
+        m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
+        maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
+        self.lists, self.states = Lists(params, [], m, v, maxima), states
+        return self._same_moments(*m, *v, *maxima)
 
     def update(self, step: Step) -> None:
         """Run the kernel, in float32 where parameters are of half precision; count, and let go of the tensors."""
         if self.device_type == "cuda":
             _refuse_capture()
-        if self.in_float32 and self.dtype is not torch.float32:
+        if self._widens:
             for chunk in _chunks(self.lists) if self.aligned else [self.lists]:
                 wide = [parameter.float() for parameter in chunk.params]
                 grads = [gradient.float() for gradient in chunk.grads]
@@ -174,13 +174,29 @@ class Bucket:
                 torch._foreach_copy_(chunk.params, wide)
         else:
             self.kernel(self.lists, step)
-        states, self.lists, self.states = self.states, _NOTHING, _NO_STATES
-        count = states[0].get("step", 0) + 1
-        for moments in states:
+        if self._is_held:
+            self._count += 1
+            self.lists.grads.clear()
+        else:
+            self._let_go(self.states[0].get("step", 0) + 1)
+
+    def release(self) -> None:
+        """Hold nothing of the state any more; its counts are then up to date."""
+        if self._is_held:
+            self._let_go(self._count)
+
+    def _let_go(self, count: int) -> None:
+        for moments in self.states:
             moments["step"] = count
+        self._is_held, self.states, self.lists = False, [], _NOTHING
 
 
-_NOTHING, _NO_STATES = Lists([], [], [], [], []), []
+def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
+    """Whether tensors have the type, size, strides, dtype and device that these have: one call for all of them.
+
+    torch's compiler asks the same before it runs compiled code, and for the same reason.
+    """
+    return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
