@@ -6,7 +6,7 @@ import weakref
 import pytest
 import torch
 
-from generic_adam.torch import GenericAdam
+from generic_adam.torch import GenericAdam, OptimizerError
 
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
 OPTIONS = {"lr": "0.1/sqrt(t)", "theta": "1 - 1/(t+1)"}
@@ -207,3 +207,84 @@ def test_no_large_temporary_on_the_fused_path(dtype: torch.dtype) -> None:
         event.self_cpu_memory_usage for event in profile.events() if event.name.startswith("aten::")
     ]
     assert max(allocations) <= 2**20
+
+
+def spoil(tensor: torch.Tensor, size: int) -> None:
+    tensor.data = torch.zeros(size, dtype=tensor.dtype)
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["private", "seen before"])
+@pytest.mark.parametrize("spoilt", ["parameter", "gradient", "exp_avg", "exp_avg_sq"])
+@pytest.mark.parametrize("size", [3, 10_000])
+def test_data_of_another_size_is_noticed_before_the_kernel(spoilt: str, size: int, seen: bool) -> None:
+    x = torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 3)
+    if seen:
+        assert optimizer.state[x]["step"] == 3
+        steps(optimizer, x, 4, 1)
+    x.grad = tensor(4)
+    public = {"parameter": x, "gradient": x.grad}
+    spoil(public[spoilt] if spoilt in public else optimizer.state[x][spoilt], size)
+    with pytest.raises(OptimizerError, match=r"has the shape \(\d+,\); expected \(\d+,\), as its parameter"):
+        optimizer.step()
+    assert optimizer.param_groups[0]["step"] == (4 if seen else 3)
+
+
+def test_data_of_a_state_that_was_swapped_is_what_moves() -> None:
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+    one, other = GenericAdam([x], lr=0.1), GenericAdam([y], lr=0.1)
+    steps(one, x, 1, 3)
+    steps(other, y, 1, 3)
+    for moment in ("exp_avg", "exp_avg_sq"):
+        one.state[x][moment].data = one.state[x][moment].data.clone()
+    steps(one, x, 4, 3)
+    steps(other, y, 4, 3)
+    assert torch.equal(x, y)
+    assert one.state[x]["step"] == other.state[y]["step"] == 6
+
+
+def test_who_keeps_the_state_sees_every_step() -> None:
+    x = torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 2)
+    kept = optimizer.state[x]
+    for t in range(3, 6):
+        steps(optimizer, x, t, 1)
+        assert kept["step"] == t
+    kept["exp_avg"] = kept["exp_avg"].clone()
+    before = kept["exp_avg"].clone()
+    steps(optimizer, x, 6, 1)
+    assert not torch.equal(kept["exp_avg"], before)
+
+
+def test_a_callable_may_look_at_the_state() -> None:
+    x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
+
+    def rate(t: float) -> float:
+        return 0.1 / (1 + len(optimizer.state)) if t > 1 else 0.1
+
+    optimizer = GenericAdam([{"params": [x]}, {"params": [y], "lr": 0.1}], lr=0.1)
+    optimizer.add_param_group({"params": [torch.nn.Parameter(tensor(2))], "lr": rate})
+    for t in range(1, 6):
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = gradient(parameter, t)
+        optimizer.param_groups[2]["note"] = t
+        optimizer.step()
+    assert torch.equal(x, y)
+    assert {moments["step"] for moments in optimizer.state.values()} == {5}
+
+
+def test_parameters_of_one_element_are_told_apart() -> None:
+    # Equal numbers make equal tensors, which are not the same parameter.
+    x, y = torch.nn.Parameter(tensor(1)), torch.nn.Parameter(tensor(1))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 3)
+    with torch.no_grad():
+        y.copy_(x)
+    optimizer.param_groups[0]["params"][0] = y
+    y.grad = torch.ones_like(y)
+    optimizer.step()
+    assert optimizer.state[y]["step"] == 1
+    assert optimizer.state[x]["step"] == 3

@@ -1,7 +1,7 @@
 """Peers that Generic Adam is compared with: what each declares, and its step; all tested by tests/conformance."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Unpack
@@ -73,7 +73,8 @@ class Padam(GenericAdam):
         del bucket
         partial = group["partial"]
 
-        def kernel(lists: Lists, step: Step) -> None:
+        def kernel(lists: Lists, *numbers: Any) -> None:
+            step = Step(*numbers)
             average(lists, step)
             for x, m, v_hat in zip(lists.params, lists.momenta, lists.maxima, strict=True):
                 x.addcdiv_(m, v_hat.pow(partial).add_(step.eps), value=-step.alpha)
@@ -160,13 +161,11 @@ class AdaShift(ScheduledOptimizer):
             "correction": rules.SHARE,
         }
 
-    def _update(
-        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
-    ) -> None:
-        lr, beta, theta, _, one_minus_theta = values
+    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+        lr, beta, theta, _, one_minus_theta = plan.values
         plan.used = (lr, beta, theta)
         keep = group["keep"]
-        for bucket in buckets:
+        for bucket in plan.buckets:
             count, correction = (bucket.states[0].get(key, 0) for key in ("count", "correction"))
             slot = count % keep
             if count >= keep:
@@ -268,7 +267,8 @@ class AdaUSM(ScheduledOptimizer):
         del bucket
         momentum, interpolation = group["momentum"], group["interpolation"]
 
-        def kernel(lists: Lists, step: Step) -> None:
+        def kernel(lists: Lists, *numbers: Any) -> None:
+            step = Step(*numbers)
             for x, g, m, mean in zip(*lists[:4], strict=True):
                 if step.grad_scale is not None:
                     g.div_(step.grad_scale)
@@ -285,16 +285,15 @@ class AdaUSM(ScheduledOptimizer):
 
         return kernel
 
-    def _update(
-        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
-    ) -> None:
-        lr, weight = values
+    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+        lr, weight = plan.values
         past, total = group["weight_sum"], group["weight_sum"] + weight
         group["weight_sum"] = total
         # v_t / (A_t / t) is t times the mean that is kept.
         root, decay = math.sqrt(plan.step + 1), lr * group["weight_decay"]
         plan.used = (lr / root, group["momentum"], past / total)
-        for bucket in buckets:
+        for bucket in plan.buckets:
             eps = max(group["eps"] / root, smallest(bucket.dtype))
             numbers = (*plan.used, 0.0, weight / total, decay, eps)
-            bucket.update(Step(*numbers, group["maximize"], self.grad_divisor))
+            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.grad_divisor)
+            bucket.count()

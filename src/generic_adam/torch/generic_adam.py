@@ -1,7 +1,7 @@
 """Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
@@ -14,7 +14,7 @@ from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algor
 from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, theta_from_weights
 from generic_adam.torch import checkpoint, kernels, rules
-from generic_adam.torch.kernels import CLOSE_TO_ONE, STEPS_BETWEEN_LOOKS, Kernel, as_step, fused
+from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
 from generic_adam.torch.rules import Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, state_dtype
@@ -22,6 +22,7 @@ from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, 
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
 # A number that is positive in every type that a state can have.
+_sqrt = math.sqrt
 _SMALLEST = kernels.smallest(torch.float32)
 
 
@@ -291,7 +292,7 @@ class GenericAdam(ScheduledOptimizer):
                 "expected decoupled_weight_decay=True, as in AdamW"
             )
 
-    def _read(self, group: dict[str, Any], plan: Plan) -> tuple[float, ...]:
+    def _read(self, group: dict[str, Any], plan: Plan) -> None:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
         betas, apart = group["betas"], (group["beta"], group["theta"])
         if tuple(betas) != apart:
@@ -306,7 +307,7 @@ class GenericAdam(ScheduledOptimizer):
                     f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: "
                     "set one of them"
                 )
-        return super()._read(group, plan)
+        super()._read(group, plan)
 
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         moment = Moment(parameter.shape, state_dtype(parameter))
@@ -314,8 +315,9 @@ class GenericAdam(ScheduledOptimizer):
         moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=group["initial_v"]), **maximum}
         return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
 
-    def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> None:
         """Parameters that miss a step of their group have corrections of their own from then on."""
+        plan.forget()
         past = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
         state = self.__dict__["state"]
         for parameter in group["params"] if group["bias_correction"] else ():
@@ -324,7 +326,7 @@ class GenericAdam(ScheduledOptimizer):
                 state[parameter].update(dict.fromkeys(past, 0.0))
             elif moments and parameter.grad is None:
                 moments.update({**past, **moments})
-        return super()._gather_anew(group)
+        super()._gather(group, plan)
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
@@ -336,39 +338,51 @@ class GenericAdam(ScheduledOptimizer):
                 _refuse_unfused(bucket.device_type)
         return kernels.single_tensor if wants_foreach is False else kernels.foreach
 
-    def _update(
-        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
-    ) -> None:
-        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = values
-        alpha, added, corrected = lr, eps, group["bias_correction"]
+    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = plan.values
+        alpha, added, corrected, rounded = lr, eps, group["bias_correction"], None
         if corrected:
             # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
             past_beta, past_theta = group["bias_corrections"]
             of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
-            group["bias_corrections"] = (of_beta, of_theta)
-            root = math.sqrt(of_theta)
+            group["bias_corrections"], root = (of_beta, of_theta), _sqrt(of_theta)
             alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
         plan.used = (alpha, beta, theta)
-        decay, maximize, grad_scale = lr * weight_decay, group["maximize"], self.grad_divisor
-        rounded: tuple[float, float] | None = None
-        for bucket in buckets:
-            held, one_minus_held, own_alpha, own_eps = theta, one_minus_theta, alpha, added
+        for bucket in plan.buckets:
+            own_alpha, own_eps, held, one_minus_held = alpha, added, theta, one_minus_theta
             if corrected and "theta_correction" in bucket.states[0]:
                 past_beta, past_theta = (bucket.states[0][key] for key in checkpoint.CORRECTIONS)
                 of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
                 for moments in bucket.states:
                     moments.update(beta_correction=of_beta, theta_correction=of_theta)
-                root = math.sqrt(of_theta)
+                root = _sqrt(of_theta)
                 own_alpha, own_eps = lr * root / of_beta if of_beta else 0.0, eps * root
-            if theta > CLOSE_TO_ONE and bucket.kernel is fused and bucket.in_float32:
-                held, one_minus_held = rounded = rounded or _round_theta(group, one_minus_theta)
+            if theta > CLOSE_TO_ONE and bucket.in_float32 and bucket.is_fused:
+                if rounded is None:
+                    # As float32 can hold both; what rounding leaves is carried to the next step. Rounded apart, the
+                    # two would not add up to 1, and v would drift by a factor at every step.
+                    wanted = one_minus_theta + group["theta_carry"]
+                    rounded = round(wanted / SPACING) * SPACING
+                    group["theta_carry"] = wanted - rounded
+                held, one_minus_held = 1.0 - rounded, rounded
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
             if own_eps < _SMALLEST:
                 own_eps = max(own_eps, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
                 kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
-            numbers = (own_alpha, beta, held, one_minus_beta, one_minus_held, decay, own_eps)
-            bucket.update(as_step((*numbers, maximize, grad_scale)))
+            bucket.kernel(
+                bucket.lists,
+                own_alpha,
+                beta,
+                held,
+                one_minus_beta,
+                one_minus_held,
+                lr * weight_decay,
+                own_eps,
+                group["maximize"],
+                self.__dict__.get("grad_scale"),
+            )
+            bucket.count()
 
     def state_dict(self) -> dict[str, Any]:
         """The state in plain types; torch.optim.Adam and AdamW load it too, and go on with the numbers."""
@@ -507,17 +521,6 @@ def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
     if not _is_pair(betas):
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]
-
-
-def _round_theta(group: dict[str, Any], one_minus_theta: float) -> tuple[float, float]:
-    """theta_t and its complement as float32 can hold both; what rounding left is carried to the next step.
-
-    Rounded apart, the two do not add up to 1 and v drifts by a factor at every step.
-    """
-    wanted = one_minus_theta + group["theta_carry"]
-    held = round(wanted / kernels.SPACING) * kernels.SPACING
-    group["theta_carry"] = wanted - held
-    return 1.0 - held, held
 
 
 def _refuse_unfused(device_type: str) -> None:

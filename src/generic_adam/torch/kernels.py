@@ -42,6 +42,10 @@ class Lists(NamedTuple):
     maxima: list[Tensor]
 
 
+# The same without a call of Python: a small network's step has no time for one.
+as_lists: Callable[[Sequence[Any]], Lists] = partial(tuple.__new__, Lists)
+
+
 class Step(NamedTuple):
     """The numbers of one update: alpha includes the bias correction, decay is lr times weight_decay.
 
@@ -59,9 +63,8 @@ class Step(NamedTuple):
     grad_scale: Tensor | None
 
 
-Kernel = Callable[[Lists, Step], None]
-# The same without a call of Python: a small network's step has no time for one.
-as_step: Callable[[Sequence[Any]], Step] = partial(tuple.__new__, Step)
+Kernel = Callable[..., None]
+"""Called with the Lists, and the numbers of a Step one by one: a small network's step has no time for a tuple."""
 
 
 @cache
@@ -71,6 +74,7 @@ def forever_on(device: torch.device) -> Tensor:
 
 
 _FOREVER_ON_CPU = forever_on(torch.device("cpu"))
+_fused_adam = torch._fused_adam_
 
 
 @cache
@@ -85,18 +89,28 @@ def smallest(dtype: torch.dtype) -> float:
     return torch.finfo(torch.float64 if dtype is torch.float64 else torch.float32).tiny
 
 
-def fused(lists: Lists, step: Step) -> None:
+def fused(
+    lists: Lists,
+    alpha: float,
+    beta: float,
+    theta: float,
+    _one_minus_beta: float,
+    _one_minus_theta: float,
+    decay: float,
+    eps: float,
+    maximize: bool,
+    grad_scale: Tensor | None,
+) -> None:
     """One call of the kernel that ships with torch, which takes this step's numbers as they are.
 
     The kernel forms 1 - theta by itself from the double theta. That is exact to rounding in v, whose error is
     2^-53 (g^2 - v) at most, however close theta is to 1; theta = 1 itself would make its bias correction 0/0.
     """
     params, grads, momenta, second_moments, maxima = lists
-    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale = step
     if theta == 0.0:
         # 0 * inf would be nan where v has overflowed.
         torch._foreach_zero_(second_moments)
-    update = torch._fused_adam_
+    update = _fused_adam
     if decay:
         # The kernel multiplies the weights by 1 - lr * weight_decay, and its lr is alpha.
         update = torch._fused_adamw_
@@ -104,13 +118,14 @@ def fused(lists: Lists, step: Step) -> None:
             decay /= alpha
         else:
             torch._foreach_mul_(params, 1.0 - decay)
+    first = params[0]
     update(
         params,
         grads,
         momenta,
         second_moments,
         maxima,
-        [_FOREVER_ON_CPU if params[0].is_cpu else forever_on(params[0].device)] * len(params),
+        [_FOREVER_ON_CPU if first.is_cpu else forever_on(first.device)] * len(params),
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,
@@ -147,19 +162,20 @@ def average(lists: Lists, step: Step) -> None:
         torch._foreach_maximum_(maxima, second_moments)
 
 
-def foreach(lists: Lists, step: Step) -> None:
+def foreach(lists: Lists, *numbers: Any) -> None:
     """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
+    step = Step(*numbers)
     average(lists, step)
     roots = torch._foreach_sqrt(lists.maxima or lists.second_moments)
     torch._foreach_add_(roots, step.eps)
     torch._foreach_addcdiv_(lists.params, lists.momenta, roots, value=-step.alpha)
 
 
-def single_tensor(lists: Lists, step: Step) -> None:
+def single_tensor(lists: Lists, *numbers: Any) -> None:
     """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
     for row in zip(*(part for part in lists if part), strict=True):
         x, g, m, v, *rest = ([tensor] for tensor in row)
-        foreach(Lists(x, g, m, v, rest[0] if rest else []), step)
+        foreach(Lists(x, g, m, v, rest[0] if rest else []), *numbers)
 
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:

@@ -60,7 +60,8 @@ class Plan:
         in_place: whether a coefficient is a tensor, which is filled in place, without another object.
         frozen: the learning rate that its schedule showed when something else set it to 0.
         used: what the last step used: alpha_t with its bias correction, and the other coefficients.
-        buckets: the tensors of a group that needs nothing done to them; empty where there is more to do.
+        buckets: the tensors of the step.
+        kept: the one of them that the next step may fill anew; None where there is more to do.
     """
 
     step: int = 0
@@ -73,13 +74,14 @@ class Plan:
     in_place: bool = False
     frozen: float | None = None
     used: tuple[float, ...] = ()
-    buckets: list[Bucket] = field(default_factory=list)
+    buckets: Sequence[Bucket] = ()
+    kept: Bucket | None = None
 
     def forget(self) -> None:
         """Hold no tensors any more; the next step gathers them anew."""
-        for bucket in self.buckets:
-            bucket.release()
-        self.buckets = []
+        if self.kept is not None:
+            self.kept.release()
+        self.buckets, self.kept = (), None
 
 
 class ScheduledOptimizer(Optimizer):
@@ -138,8 +140,8 @@ class ScheduledOptimizer(Optimizer):
         """The state by parameter, as in every torch optimizer; from now on somebody else may change it."""
         self._state_is_private = False
         for plan in self._plans.values():
-            for bucket in plan.buckets:
-                bucket.release()
+            if plan.kept is not None:
+                plan.kept.release()
         try:
             return self.__dict__["state"]
         except KeyError:
@@ -257,20 +259,14 @@ class ScheduledOptimizer(Optimizer):
                     plan.ready = False
         except Exception:  # noqa: BLE001  (a callable may fail in any way; the step that needs it says so)
             plan.ready = False
+        if plan.frozen is not None:
+            # A learning rate that was set to 0 may be put back to what it was.
+            group["lr"], plan.ready = 0.0, False
         if "betas" in group:
             group["betas"] = (group["beta"], group["theta"])
 
-    def _values(self, group: dict[str, Any], plan: Plan) -> list[float]:
-        """This step's numbers: the coefficients, and the complements of those below 1."""
-        try:
-            if plan.ready and tuple(group.values()) == plan.shown:
-                return plan.values
-        except Exception:  # noqa: BLE001, S110  (a user's note that is an array cannot be compared)
-            pass
-        return self._read(group, plan)
-
-    def _read(self, group: dict[str, Any], plan: Plan) -> list[float]:
-        """The numbers of a group that something else may have written to, each checked."""
+    def _read(self, group: dict[str, Any], plan: Plan) -> None:
+        """Find the numbers of a step of a group that something else may have written to, each checked."""
         if plan.step != group["step"] or plan.sources != [group[c.schedule_key] for c in self.coefficients]:
             self._make_plan(group)
         plan.in_place = any(isinstance(group[c.name], Tensor) for c in self.coefficients)
@@ -301,7 +297,6 @@ class ScheduledOptimizer(Optimizer):
             if coefficient.below_one:
                 complements.append(1.0 - value if exact is None else exact(t))
         plan.values, plan.frozen = values + complements, frozen
-        return plan.values
 
     def _without_rounding(self, rate: float, group: Mapping[str, Any]) -> float:
         """A learning rate, or 0 for what a scheduler's rounding left of 0, in units of the one it had."""
@@ -310,17 +305,6 @@ class ScheduledOptimizer(Optimizer):
         known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
         largest = max(float(one) for one in known if one is not None)
         return 0.0 if -rate <= _ROUNDING * largest else rate
-
-    def _publish(self, group: dict[str, Any], plan: Plan) -> None:
-        """Count the step, and show the values of the next."""
-        plan.step = group["step"] = plan.step + 1
-        plan.ready = not plan.in_place
-        if plan.followed:
-            self._show(group, plan)
-            if plan.frozen is not None:
-                # A learning rate that was set to 0 may be put back to what it was.
-                group["lr"], plan.ready = 0.0, False
-        plan.shown = tuple(group.values())
 
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:
         """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
@@ -332,23 +316,15 @@ class ScheduledOptimizer(Optimizer):
         """What the gradients are to be divided by: the scale that a GradScaler leaves here for one step."""
         return self.__dict__.get("grad_scale")
 
-    def _gather(self, group: dict[str, Any], plan: Plan) -> list[Bucket]:
-        """The tensors of a group's update, with state made where there is none; changes no parameter."""
-        params, buckets = group["params"], plan.buckets
-        if buckets and buckets[0].refill(params, self.__dict__["state"]):
-            return buckets
+    def _gather(self, group: dict[str, Any], plan: Plan) -> None:
+        """Find the tensors of a group's update, with state made where there is none; changes no parameter."""
         plan.forget()
-        buckets = self._gather_anew(group)
-        if len(buckets) == 1 and buckets[0].remember(params, hold=self._state_is_private):
-            plan.buckets = buckets
-        return buckets
-
-    def _gather_anew(self, group: dict[str, Any]) -> list[Bucket]:
-        params = group["params"]
-        buckets = tensors.gather(params, self.__dict__["state"], lambda parameter: self._state_of(parameter, group))
-        for bucket in buckets:
-            bucket.kernel = self._kernel_for(group, bucket)
-        return buckets
+        params, state = group["params"], self.__dict__["state"]
+        plan.buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
+        for bucket in plan.buckets:
+            bucket.run_with(self._kernel_for(group, bucket))
+        if len(plan.buckets) == 1 and plan.buckets[0].remember(params, hold=self._state_is_private):
+            plan.kept = plan.buckets[0]
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """What updates the tensors of a bucket, as long as the group's options stay as they are."""
@@ -360,10 +336,8 @@ class ScheduledOptimizer(Optimizer):
         """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
 
     @abstractmethod
-    def _update(
-        self, group: dict[str, Any], plan: Plan, values: Sequence[float], buckets: list[Bucket]
-    ) -> None:
-        """Carry out the step after `group["step"]` on what was gathered."""
+    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+        """Carry out the step after `group["step"]` with the plan's values, on its buckets."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Carry out one iteration.
@@ -404,14 +378,29 @@ class ScheduledOptimizer(Optimizer):
         grad_was_enabled = _is_grad_enabled()
         _set_grad_enabled(False)
         try:
-            prepared, plans = [], self._plans
+            prepared = []
             for group in self.param_groups:
                 # A group without a plan was loaded as a whole, as ZeroRedundancyOptimizer does.
-                plan = plans.get(id(group)) or self._make_plan(group)
-                prepared.append((group, plan, self._values(group, plan), self._gather(group, plan)))
-            for group, plan, values, buckets in prepared:
-                self._update(group, plan, values, buckets)
-                self._publish(group, plan)
+                plan = self._plans.get(id(group)) or self._make_plan(group)
+                try:
+                    as_shown = plan.ready and tuple(group.values()) == plan.shown
+                except Exception:  # noqa: BLE001  (a user's note that is an array cannot be compared)
+                    as_shown = False
+                if not as_shown:
+                    self._read(group, plan)
+                kept = plan.kept
+                if kept is None or not kept.refill(group["params"], self.__dict__["state"]):
+                    self._gather(group, plan)
+                prepared.append((group, plan))
+            for group, plan in prepared:
+                self._update(group, plan)
+                plan.step = group["step"] = plan.step + 1
+                plan.ready = not plan.in_place
+                if plan.followed:
+                    self._show(group, plan)
+                plan.shown = tuple(group.values())
+                if plan.kept is None:
+                    plan.buckets = ()
         finally:
             _set_grad_enabled(grad_was_enabled)
         return loss

@@ -21,7 +21,7 @@ from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
-from generic_adam.torch.kernels import Kernel, Lists, Step, flat, foreach
+from generic_adam.torch.kernels import Kernel, Lists, as_lists, flat, foreach, fused
 from generic_adam.torch.rules import Rule
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
@@ -102,17 +102,17 @@ class Bucket:
         in_float32: whether that is what their state is kept in.
         states: the state of each parameter; their numbers agree.
         kernel: what updates them.
+        is_fused: whether that is torch's fused kernel.
     """
 
     def __init__(self, first: Tensor, aligned: bool) -> None:
         self.lists = Lists([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
-        self.kernel: Kernel = foreach
         self.aligned = aligned
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
-        self._widens = self.in_float32 and self.dtype is not torch.float32
-        self._is_held, self._count = False, 0
+        self.run_with(foreach)
+        self._held: tuple[list[Tensor], ...] | None = None
 
     def remember(self, params: Sequence[Tensor], hold: bool) -> bool:
         """Whether it can be filled anew at later steps: all its group's tensors, each as a kernel takes it."""
@@ -129,7 +129,8 @@ class Bucket:
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
         self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
-        self._is_held, self._count = hold, self.states[0].get("step", 0)
+        if hold:
+            self._held, self._count = self.lists[2:], self.states[0].get("step", 0)
         return True
 
     def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
@@ -145,50 +146,53 @@ class Bucket:
                 return False
             if not (params == self._params if self._are_large else all(map(is_, params, self._params))):
                 return False
-            if not self._is_held and not self._find(params, state):
-                return False
+            moments = self._held or self._find(params, state)
         except (TypeError, KeyError, RuntimeError):
             # There are more or fewer parameters, or others, or no state any more.
             return False
-        self.lists.grads[:] = grads
+        if moments is None:
+            return False
+        self.lists = as_lists((params, grads, *moments))
         return True
 
-    def _find(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
+    def _find(
+        self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]
+    ) -> tuple[list[Tensor], ...] | None:
         # With one group, the states are in the order of the parameters.
         alone = len(state) == len(params) and all(map(is_, state, params))
-        states = list(state.values()) if alone else [state[parameter] for parameter in params]
+        self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
         m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
-        self.lists, self.states = Lists(params, [], m, v, maxima), states
-        return self._same_moments(*m, *v, *maxima)
+        return (m, v, maxima) if self._same_moments(*m, *v, *maxima) else None
 
-    def update(self, step: Step) -> None:
-        """Run the kernel, in float32 where parameters are of half precision; count, and let go of the tensors."""
+    def run_with(self, kernel: Kernel) -> None:
+        """Take a kernel, which is run in float32 where the parameters are of half precision."""
+        self.kernel, self.is_fused = kernel, kernel is fused
+        if self.in_float32 and self.dtype is not torch.float32:
+            self.kernel = _widened(kernel, in_pieces=self.aligned)
         if self.device_type == "cuda":
-            _refuse_capture()
-        if self._widens:
-            for chunk in _chunks(self.lists) if self.aligned else [self.lists]:
-                wide = [parameter.float() for parameter in chunk.params]
-                grads = [gradient.float() for gradient in chunk.grads]
-                self.kernel(chunk._replace(params=wide, grads=grads), step)
-                torch._foreach_copy_(chunk.params, wide)
-        else:
-            self.kernel(self.lists, step)
-        if self._is_held:
+            self.kernel = _outside_graphs(self.kernel)
+
+    def count(self) -> None:
+        """Count a step, and let go of the tensors that are not held."""
+        self.lists = _NOTHING
+        if self._held is not None:
             self._count += 1
-            self.lists.grads.clear()
         else:
-            self._let_go(self.states[0].get("step", 0) + 1)
+            self._write(self.states[0].get("step", 0) + 1)
+            self.states = []
 
     def release(self) -> None:
-        """Hold nothing of the state any more; its counts are then up to date."""
-        if self._is_held:
-            self._let_go(self._count)
+        """Hold nothing of the state beyond the present step; its counts are then up to date."""
+        if self._held is not None:
+            self._held = None
+            self._write(self._count)
+            if self.lists is _NOTHING:
+                self.states = []
 
-    def _let_go(self, count: int) -> None:
+    def _write(self, count: int) -> None:
         for moments in self.states:
             moments["step"] = count
-        self._is_held, self.states, self.lists = False, [], _NOTHING
 
 
 def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
@@ -301,8 +305,24 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
         yield chunk
 
 
-def _refuse_capture() -> None:
-    if torch.cuda.is_current_stream_capturing():
-        raise UnsupportedError(
-            "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
-        )
+def _widened(kernel: Kernel, in_pieces: bool) -> Kernel:
+    """A kernel that takes parameters of half precision, and rounds once."""
+
+    def widened(lists: Lists, *step: Any) -> None:
+        for chunk in _chunks(lists) if in_pieces else [lists]:
+            wide = [parameter.float() for parameter in chunk.params]
+            kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), *step)
+            torch._foreach_copy_(chunk.params, wide)
+
+    return widened
+
+
+def _outside_graphs(kernel: Kernel) -> Kernel:
+    def refusing(lists: Lists, *step: Any) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            raise UnsupportedError(
+                "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
+            )
+        kernel(lists, *step)
+
+    return refusing
