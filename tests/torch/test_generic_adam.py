@@ -15,7 +15,8 @@ from generic_adam.errors import ScheduleError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, WeightedAdaEMA
-from generic_adam.torch.tensors import _refuse_capture
+from generic_adam.torch.kernels import foreach
+from generic_adam.torch.tensors import Bucket
 
 PAPERS = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
@@ -367,8 +368,11 @@ def test_a_misspelt_option_of_from_method_is_an_error() -> None:
 
 def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    bucket = Bucket(parameter(2), aligned=True)
+    bucket.device_type = "cuda"
+    bucket.run_with(foreach)
     with pytest.raises(OptimizerError, match="capturing is not supported"):
-        _refuse_capture()
+        bucket.kernel(bucket.lists)
 
 
 def test_weighted_groups() -> None:

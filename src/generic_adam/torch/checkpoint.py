@@ -29,11 +29,7 @@ class _Kept:
 
 
 def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
-    """A state_dict with its state kept from torch's casts, until `release`.
-
-    Raises:
-        OptimizerError: it has not the form of a state_dict, or not the groups of the optimizer that loads.
-    """
+    """A state_dict of this form with its state kept from torch's casts, until `release`; else an OptimizerError."""
     form = {"state": Mapping, "param_groups": (list, tuple)}
     if not isinstance(state_dict, Mapping) or not all(
         isinstance(state_dict.get(key), kind) for key, kind in form.items()
@@ -81,11 +77,7 @@ def number(value: Any) -> Any:
 
 
 def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str) -> None:
-    """Put the saved state of one parameter in place, on its device and in the dtype of its state.
-
-    Raises:
-        OptimizerError: something is missing, or is not what the parameter asks for; it says `where`.
-    """
+    """Put the saved state of one parameter in place, on its device and in the dtype of its state."""
     for key, rule in declared.items():
         name = f"the saved {key} of {where}"
         if isinstance(rule, Rule):
@@ -111,12 +103,8 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
     """Bring a loaded state of torch's Adam into Generic Adam's form, in place.
 
     torch counts steps for each parameter, and so does Generic Adam in its bias correction; its schedules go
-    on from the largest count.
-    Schedules and options that Adam does not have stay as the optimizer was built; plain numbers (lr, betas,
-    eps) are the saved ones, as with every torch optimizer.
-
-    Raises:
-        OptimizerError: the saved weight decay is not decoupled.
+    on from the largest count. Schedules and options that Adam does not have stay as the optimizer was built;
+    plain numbers (lr, betas, eps) are the saved ones, as with every torch optimizer.
     """
     steps = {
         parameter: int(rules.WHOLE.check("the saved step", number(moments["step"])))

@@ -16,7 +16,7 @@ from generic_adam.schedules import Schedule
 from generic_adam.torch import rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
 from generic_adam.torch.kernels import Kernel, Lists, Step, average, smallest
-from generic_adam.torch.rules import Coefficient, Rule, Value
+from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, is_distributed, state_dtype
 
@@ -119,11 +119,7 @@ class AdaShift(ScheduledOptimizer):
         Methods. ICLR 2019.
     """
 
-    coefficients: ClassVar[tuple[Coefficient, ...]] = (
-        rules.LEARNING_RATE,
-        rules.MOMENTUM,
-        rules.SECOND_MOMENT,
-    )
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
     options: ClassVar[Mapping[str, Rule]] = {
         "keep": Rule(
             "a whole number >= 1", lambda n: isinstance(n, int) and not isinstance(n, bool) and 1 <= n < 2**31
@@ -220,10 +216,7 @@ class AdaUSM(ScheduledOptimizer):
         Zou, Shen, Jie, Sun, Liu: Weighted AdaGrad with Unified Momentum. 2018.
     """
 
-    coefficients: ClassVar[tuple[Coefficient, ...]] = (
-        rules.LEARNING_RATE,
-        Coefficient("weights", positive=True),
-    )
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, Coefficient("weights", positive=True))
     options: ClassVar[Mapping[str, Rule]] = {
         "momentum": Rule("0 <= momentum < 1", lambda mu: rules.is_number(mu) and 0.0 <= mu < 1.0),
         "interpolation": rules.NON_NEGATIVE,

@@ -1,7 +1,7 @@
 """Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
-import math
 from collections.abc import Mapping
+from math import sqrt as _sqrt
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
@@ -22,7 +22,6 @@ from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, 
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
 # A number that is positive in every type that a state can have.
-_sqrt = math.sqrt
 _SMALLEST = kernels.smallest(torch.float32)
 
 
@@ -194,12 +193,7 @@ class GenericAdam(ScheduledOptimizer):
 
         A Method alone means Algorithm 1: v_0 = 1e-8, no bias correction beside what alpha_t contains, and
         nothing added to the root but 1e-16, for float32 where g^2 underflows; that is below the rounding
-        error of sqrt(v) wherever sqrt(v) > 2e-9.
-
-        Args:
-            params: the parameters.
-            method: the three sequences; with what an Algorithm says of v_0, eps, decay and AMSGrad's maximum.
-            **others: the constructor's other keywords, which count more.
+        error of sqrt(v) wherever sqrt(v) > 2e-9. The constructor's keywords among `others` count more.
 
         Raises:
             OptimizerError: the algorithm does something that this optimizer does not.
@@ -240,7 +234,7 @@ class GenericAdam(ScheduledOptimizer):
         if group["bias_correction"]:
             root = sqrt(bias_correction(theta))
             alpha, eps = rate * root / bias_correction(momentum), eps * root
-        elif eps.is_constant and eps(1) <= kernels.SPACING * math.sqrt(group["initial_v"]) and eps(1):
+        elif eps.is_constant and eps(1) <= kernels.SPACING * _sqrt(group["initial_v"]) and eps(1):
             notes.append(f"eps = {eps(1):g} is added to sqrt(v_t), at the level of rounding")
             eps = as_schedule(0)
         return Algorithm(
@@ -256,12 +250,13 @@ class GenericAdam(ScheduledOptimizer):
     def _rounding(self, group: Mapping[str, Any], theta: Schedule) -> list[str]:
         """From which step on float32 holds v_t no better than to 0.5 %, where a run may get there."""
         t = _BLURRED_FROM if group["foreach"] is None else _BLURRED_FROM_WITH_FOREACH
-        in_float32 = any(state_dtype(parameter) is torch.float32 for parameter in group["params"])
         try:
             share = theta.complement(t)
         except ScheduleError:
             return []
-        if not in_float32 or share > 2.0 / t:
+        if share > 2.0 / t or all(
+            state_dtype(parameter) is not torch.float32 for parameter in group["params"]
+        ):
             return []
         note = (
             f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"

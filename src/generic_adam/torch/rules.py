@@ -33,12 +33,7 @@ def is_one_number(value: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """What the value of an option, or a number of a saved state, may be.
-
-    Attributes:
-        expected: the same in words.
-        fits: whether a value is that.
-    """
+    """What the value of an option, or a number of a saved state, may be: in words, and as a test."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -79,11 +74,7 @@ class Coefficient:
         return f"{self.name}_schedule"
 
     def read(self, value: Value) -> tuple[Number, Schedule | None]:
-        """The value at t = 1, and the schedule; a constant one is a plain number, a tensor stays one.
-
-        Raises:
-            OptimizerError: not a number, text, schedule or callable, or out of range at t = 1.
-        """
+        """The value at t = 1, and the schedule; a constant one is a plain number, a tensor stays one."""
         if isinstance(value, Tensor) or is_number(value):
             return self.number(value), None
         try:
@@ -94,11 +85,7 @@ class Coefficient:
         return self.check(first, t=1), None if schedule.is_constant else schedule
 
     def number(self, value: Any) -> Number:
-        """A plain number, or a tensor of one element as it is.
-
-        Raises:
-            OptimizerError: neither, or out of range.
-        """
+        """A plain number, or a tensor of one element as it is; an OptimizerError for what is neither."""
         if isinstance(value, Tensor):
             if not is_one_number(value):
                 raise OptimizerError(

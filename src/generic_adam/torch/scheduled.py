@@ -171,12 +171,9 @@ class ScheduledOptimizer(Optimizer):
     def algorithm_of(
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
-        """What this optimizer does to a parameter group, as data that theorems look at.
+        """What this optimizer does to one of its `param_groups`, as data that theorems look at.
 
-        Args:
-            group: one of `param_groups`.
-            lr: the learning rate as a scheduler drives it, where the group's is a plain number.
-            beta: likewise for the momentum parameter.
+        `lr` and `beta` are these as a scheduler drives them, where the group's are plain numbers.
 
         Raises:
             OptimizerError: no Algorithm says what it does.

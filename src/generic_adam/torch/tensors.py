@@ -60,11 +60,7 @@ class Moment(NamedTuple):
         return made
 
     def fitted(self, name: str, found: Any, parameter: Tensor) -> Tensor:
-        """The tensor in this dtype, on the parameter's device: itself, if that is what it is.
-
-        Raises:
-            OptimizerError: a step could not use it; the message begins with its name.
-        """
+        """The tensor in this dtype, on the parameter's device; an OptimizerError where a step could not use it."""
         if not isinstance(found, Tensor):
             raise OptimizerError(f"{name} is {rules.shown(found)}; expected a tensor")
         if found.layout is not torch.strided or found.is_quantized or found.is_nested:
@@ -196,10 +192,7 @@ class Bucket:
 
 
 def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
-    """Whether tensors have the type, size, strides, dtype and device that these have: one call for all of them.
-
-    torch's compiler asks the same before it runs compiled code, and for the same reason.
-    """
+    """Whether tensors have the type, size, strides, dtype and device of these: what compiled code asks first."""
     return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
 
 
@@ -216,12 +209,7 @@ def state_dtype(parameter: Tensor) -> torch.dtype:
 def gather(
     params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], state_of: Callable[[Tensor], State]
 ) -> list[Bucket]:
-    """The tensors of one step, in buckets; makes what the state of a parameter lacks.
-
-    Raises:
-        UnsupportedError: a gradient is sparse.
-        OptimizerError: a gradient or a tensor of the state is not what its parameter asks for.
-    """
+    """The tensors of one step, in buckets, each as its parameter asks for; makes what a state lacks."""
     buckets: dict[tuple[Any, ...], Bucket] = {}
     for index, parameter in enumerate(params):
         gradient = parameter.grad

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from torch import Tensor
 from generic_adam.errors import OptimizerError
 from generic_adam.torch.contrib import AdaShift
 from generic_adam.torch.generic_adam import GenericAdam
+from generic_adam.torch.tensors import state_dtype
 
 # Quantiles need a sort; this many coordinates, evenly spread, are enough for them.
 _SAMPLED_COORDINATES = 1 << 13
@@ -32,24 +33,31 @@ _FOLLOWED_COORDINATES = 256
 Group = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class _Live:
+def _state(optimizer: torch.optim.Optimizer) -> Mapping[Tensor, Any]:
+    """The state, without a word to the optimizer: ours would look after one that somebody may change."""
+    state = vars(optimizer).get("state")
+    return optimizer.state if state is None else state
+
+
+class _Live(NamedTuple):
     """How to look into one class of optimizers.
 
     Attributes:
+        moment: (group) -> the name in the state of the tensor whose root divides.
         coefficients: (optimizer, group, t) -> alpha_t, beta_t, theta_t of the step t that has been made.
-        moment_key: group -> the name in the state of the tensor whose root divides.
-        moment_scale: (optimizer, t) -> what that tensor has to be multiplied by to be v_t.
+        scale: (optimizer, t) -> what that tensor has to be multiplied by to be v_t.
     """
 
-    coefficients: Callable[[Any, Group, int], tuple[float, ...]]
-    moment_key: Callable[[Group], str]
-    moment_scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
+    moment: Callable[[Group], str]
+    coefficients: Callable[[Any, Group, int], tuple[float, ...]] = lambda optimizer, group, _t: (
+        optimizer.used(group)
+    )
+    scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
 
     def moments(self, optimizer: torch.optim.Optimizer, group: Group) -> dict[Tensor, Tensor]:
         """Each parameter's tensor whose root divides, where there is one; complex ones as pairs of real numbers."""
-        key = self.moment_key(group)
-        found = {p: optimizer.state[p][key] for p in group["params"] if key in optimizer.state.get(p, {})}
+        key, state = self.moment(group), _state(optimizer)
+        found = {p: state[p][key] for p in group["params"] if key in state.get(p, {})}
         return {p: torch.view_as_real(v) if v.is_complex() else v for p, v in found.items()}
 
 
@@ -59,50 +67,37 @@ def _adam(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     return float(group["lr"]) * math.sqrt(1 - theta**t) / (1 - beta**t), beta, theta
 
 
+def _rmsprop(_optimizer: Any, group: Group, _t: int) -> tuple[float, ...]:
+    return float(group["lr"]), 0.0, float(group["alpha"])
+
+
 def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     rate = float(group["lr"]) / (1 + (t - 1) * float(group["lr_decay"]))
     return rate / math.sqrt(t + 1), 0.0, 1 - 1 / (t + 1)
 
 
-def _shifted_correction(optimizer: AdaShift, _t: int) -> float:
+def _shifted(optimizer: AdaShift, _t: int) -> float:
     """1 over the correction of AdaShift's v_t, 1 - theta^(t - n); 1 while it only collects gradients."""
-    return 1 / (max((state["correction"] for state in optimizer.state.values()), default=0.0) or 1.0)
+    return 1 / (max((state["correction"] for state in _state(optimizer).values()), default=0.0) or 1.0)
 
 
 def _of_adam(group: Group) -> str:
     return "max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq"
 
 
+# Subclasses are looked into like their parents.
 _LIVE: dict[type[torch.optim.Optimizer], _Live] = {
-    GenericAdam: _Live(lambda optimizer, group, _t: optimizer.used(group), _of_adam),
-    AdaShift: _Live(
-        lambda optimizer, group, _t: optimizer.used(group),
-        lambda _group: "second_moment",
-        _shifted_correction,
-    ),
-    torch.optim.Adam: _Live(_adam, _of_adam),
-    torch.optim.RMSprop: _Live(
-        lambda _optimizer, group, _t: (float(group["lr"]), 0.0, float(group["alpha"])),
-        lambda _group: "square_avg",
-    ),
-    torch.optim.Adagrad: _Live(_adagrad, lambda _group: "sum", lambda _optimizer, t: 1 / (t + 1)),
+    GenericAdam: _Live(_of_adam),
+    AdaShift: _Live(lambda _group: "second_moment", scale=_shifted),
+    torch.optim.Adam: _Live(_of_adam, _adam),
+    torch.optim.RMSprop: _Live(lambda _group: "square_avg", _rmsprop),
+    torch.optim.Adagrad: _Live(lambda _group: "sum", _adagrad, lambda _optimizer, t: 1 / (t + 1)),
 }
-
-
-def _live(optimizer: torch.optim.Optimizer) -> _Live:
-    """How to look into this optimizer; subclasses are looked into like their parents."""
-    for kind, look in _LIVE.items():
-        if isinstance(optimizer, kind):
-            return look
-    names = ", ".join(kind.__name__ for kind in _LIVE)
-    raise OptimizerError(
-        f"{type(optimizer).__name__} cannot be watched; expected one of {names}, or a subclass"
-    )
 
 
 def _steps_done(optimizer: torch.optim.Optimizer) -> int:
     """How many steps the optimizer has made: 0 before the first."""
-    places = (*optimizer.param_groups, *optimizer.state.values())
+    places = (*optimizer.param_groups, *_state(optimizer).values())
     return max((int(place["step"]) for place in places if "step" in place), default=0)
 
 
@@ -198,7 +193,13 @@ class Watch:
             raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
         self.records: list[WatchRecord] = []
         self.every = every
-        self._look = _live(optimizer)
+        look = next((look for kind, look in _LIVE.items() if isinstance(optimizer, kind)), None)
+        if look is None:
+            names = ", ".join(kind.__name__ for kind in _LIVE)
+            raise OptimizerError(
+                f"{type(optimizer).__name__} cannot be watched; expected one of {names}, or a subclass"
+            )
+        self._look = look
         self._tensorboard = tensorboard
         self._file = None if csv is None else _Lines(csv)
         self._t, self._seen = _steps_done(optimizer), 0
@@ -275,12 +276,12 @@ class _Group:
         """Copy parameters and second moments."""
         self._points = {p: p.detach().clone() for p in self.options["params"] if p.requires_grad}
         self._moments = {p: v.clone() for p, v in self.look.moments(optimizer, self.options).items()}
-        self._scale = self.look.moment_scale(optimizer, t)
+        self._scale = self.look.scale(optimizer, t)
 
     @torch.no_grad()
     def measure(self, optimizer: torch.optim.Optimizer, t: int, alpha: float) -> tuple[float, ...]:
         """The measured columns of a record, from `negative_gamma` on."""
-        scale, moments = self.look.moment_scale(optimizer, t), self.look.moments(optimizer, self.options)
+        scale, moments = self.look.scale(optimizer, t), self.look.moments(optimizer, self.options)
         after = {p: v for p, v in moments.items() if p.grad is not None}
         result = (
             self._negative_share(after, scale, alpha),
@@ -347,28 +348,22 @@ def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[
 
 
 def _norm(tensors: Iterable[Tensor]) -> float:
-    parts = [torch.linalg.vector_norm(tensor, dtype=_accumulator(tensor)) for tensor in tensors]
+    """The Euclidean norm of all together; of half-precision tensors it is added up in float32."""
+    parts = [torch.linalg.vector_norm(tensor, dtype=state_dtype(tensor)) for tensor in tensors]
     return float(torch.linalg.vector_norm(torch.stack(parts))) if parts else math.nan
-
-
-def _accumulator(tensor: Tensor) -> torch.dtype | None:
-    """Norms of half-precision tensors are added up in float32."""
-    return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else None
 
 
 class _Lines:
     """A new file that is written line by line, at once; a disk that is full ends it, never the training."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self._length = os.fspath(path), 0
         try:
             self._file = Path(path).open("xb", buffering=0)  # noqa: SIM115 - closed by close
         except FileExistsError:
-            raise OptimizerError(
-                f"{os.fspath(path)} exists already; expected the name of a new file"
-            ) from None
+            raise OptimizerError(f"{self._path} exists already; expected the name of a new file") from None
         except OSError as error:
-            raise OptimizerError(f"{os.fspath(path)} cannot be written: {error.strerror}") from error
-        self._path, self._length = os.fspath(path), 0
+            raise OptimizerError(f"{self._path} cannot be written: {error.strerror}") from error
         self.write(",".join(COLUMNS))
 
     def write(self, line: str) -> None:
