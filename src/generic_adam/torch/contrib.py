@@ -76,7 +76,7 @@ class Padam(GenericAdam):
         def kernel(lists: Lists, *numbers: Any) -> None:
             step = Step(*numbers)
             average(lists, step)
-            for x, m, v_hat in zip(lists.params, lists.momenta, lists.maxima, strict=True):
+            for x, _, m, _, v_hat in zip(*lists, strict=True):
                 x.addcdiv_(m, v_hat.pow(partial).add_(step.eps), value=-step.alpha)
 
         return kernel

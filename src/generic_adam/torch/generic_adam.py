@@ -363,8 +363,8 @@ class GenericAdam(ScheduledOptimizer):
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
             if own_eps < _SMALLEST:
                 own_eps = max(own_eps, kernels.smallest(bucket.dtype))
-            if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not bucket.lists.maxima:
-                kernels.revive(bucket.lists.momenta, bucket.lists.second_moments)
+            if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
+                kernels.revive(*bucket.lists[2:4])
             bucket.kernel(
                 bucket.lists,
                 own_alpha,

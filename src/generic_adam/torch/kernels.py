@@ -13,7 +13,7 @@ that.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -32,18 +32,8 @@ STEPS_BETWEEN_LOOKS = 1024
 _PIECE = 2**17
 
 
-class Lists(NamedTuple):
-    """The tensors of one update, parameter by parameter; `maxima` is empty without AMSGrad."""
-
-    params: list[Tensor]
-    grads: list[Tensor]
-    momenta: list[Tensor]
-    second_moments: list[Tensor]
-    maxima: list[Tensor]
-
-
-# The same without a call of Python: a small network's step has no time for one.
-as_lists: Callable[[Sequence[Any]], Lists] = partial(tuple.__new__, Lists)
+Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
+"""The tensors of one update: parameters, gradients, m, v, and v's running maxima (none without AMSGrad)."""
 
 
 class Step(NamedTuple):
@@ -156,16 +146,17 @@ def foreach(lists: Lists, *numbers: Any) -> None:
     """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
     step = Step(*numbers)
     average(lists, step)
-    roots = torch._foreach_sqrt(lists.maxima or lists.second_moments)
+    params, _, momenta, second_moments, maxima = lists
+    roots = torch._foreach_sqrt(maxima or second_moments)
     torch._foreach_add_(roots, step.eps)
-    torch._foreach_addcdiv_(lists.params, lists.momenta, roots, value=-step.alpha)
+    torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
 
 
 def single_tensor(lists: Lists, *numbers: Any) -> None:
     """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
     for row in zip(*(part for part in lists if part), strict=True):
         x, g, m, v, *rest = ([tensor] for tensor in row)
-        foreach(Lists(x, g, m, v, rest[0] if rest else []), *numbers)
+        foreach((x, g, m, v, rest[0] if rest else []), *numbers)
 
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:

@@ -21,13 +21,13 @@ from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
-from generic_adam.torch.kernels import Kernel, Lists, as_lists, flat, foreach, fused
+from generic_adam.torch.kernels import Kernel, Lists, flat, foreach, fused
 from generic_adam.torch.rules import Rule
 
 _ORDINARY = {torch.Tensor, torch.nn.Parameter}
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
-_NOTHING = Lists([], [], [], [], [])
+_NOTHING: Lists = ([], [], [], [], [])
 
 
 class UnsupportedError(OptimizerError, RuntimeError):
@@ -102,13 +102,13 @@ class Bucket:
     """
 
     def __init__(self, first: Tensor, aligned: bool) -> None:
-        self.lists = Lists([], [], [], [], [])
+        self.lists: Lists = ([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
         self.aligned = aligned
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self.run_with(foreach)
-        self._held: tuple[list[Tensor], ...] | None = None
+        self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
 
     def remember(self, params: Sequence[Tensor], hold: bool) -> bool:
         """Whether it can be filled anew at later steps: all its group's tensors, each as a kernel takes it."""
@@ -121,7 +121,7 @@ class Bucket:
             or self.dtype not in {torch.float32, torch.float64}
         ):
             return False
-        self._params, self._has_maxima = x, bool(self.lists.maxima)
+        self._params, self._has_maxima = x, bool(state[-1])
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
         self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
@@ -148,12 +148,12 @@ class Bucket:
             return False
         if moments is None:
             return False
-        self.lists = as_lists((params, grads, *moments))
+        self.lists = (params, grads, *moments)
         return True
 
     def _find(
         self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]
-    ) -> tuple[list[Tensor], ...] | None:
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]] | None:
         # With one group, the states are in the order of the parameters.
         alone = len(state) == len(params) and all(map(is_, state, params))
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
@@ -277,7 +277,7 @@ def _are_aligned(row: list[Tensor]) -> bool:
 
 def _chunks(lists: Lists) -> Iterator[Lists]:
     """Cut lists of aligned tensors into flat pieces, a bounded number of elements at a time."""
-    chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
+    chunk, room = ([], [], [], [], []), _WIDENED_AT_ONCE
     for row in zip(*(part for part in lists if part), strict=True):
         start, size = 0, row[0].numel()
         while start < size:
@@ -288,8 +288,8 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
             start = stop
             if room == 0:
                 yield chunk
-                chunk, room = Lists([], [], [], [], []), _WIDENED_AT_ONCE
-    if chunk.params:
+                chunk, room = ([], [], [], [], []), _WIDENED_AT_ONCE
+    if chunk[0]:
         yield chunk
 
 
@@ -297,10 +297,10 @@ def _widened(kernel: Kernel, in_pieces: bool) -> Kernel:
     """A kernel that takes parameters of half precision, and rounds once."""
 
     def widened(lists: Lists, *step: Any) -> None:
-        for chunk in _chunks(lists) if in_pieces else [lists]:
-            wide = [parameter.float() for parameter in chunk.params]
-            kernel(chunk._replace(params=wide, grads=[gradient.float() for gradient in chunk.grads]), *step)
-            torch._foreach_copy_(chunk.params, wide)
+        for params, grads, *moments in _chunks(lists) if in_pieces else [lists]:
+            wide = [parameter.float() for parameter in params]
+            kernel((wide, [gradient.float() for gradient in grads], *moments), *step)
+            torch._foreach_copy_(params, wide)
 
     return widened
 
