@@ -2,6 +2,7 @@
 
 import copy
 import weakref
+from collections import defaultdict
 
 import pytest
 import torch
@@ -258,6 +259,19 @@ def test_who_keeps_the_state_sees_every_step() -> None:
     assert not torch.equal(kept["exp_avg"], before)
 
 
+def test_a_state_that_was_handed_over_belongs_to_who_did_it() -> None:
+    x = torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 2)
+    mine: defaultdict[torch.Tensor, dict[str, object]] = defaultdict(dict)
+    optimizer.state = mine
+    steps(optimizer, x, 3, 2)
+    assert mine[x]["step"] == 2
+    mine.clear()
+    steps(optimizer, x, 5, 1)
+    assert mine[x]["step"] == 1
+
+
 def test_a_callable_may_look_at_the_state() -> None:
     x, y = torch.nn.Parameter(tensor(4)), torch.nn.Parameter(tensor(4))
 
@@ -288,3 +302,25 @@ def test_parameters_of_one_element_are_told_apart() -> None:
     optimizer.step()
     assert optimizer.state[y]["step"] == 1
     assert optimizer.state[x]["step"] == 3
+
+
+class Wrapper:
+    """As Fabric and Lightning wrap an optimizer: it poses as the class, and asks the optimizer for the rest."""
+
+    def __init__(self, optimizer: GenericAdam) -> None:
+        self._optimizer = optimizer
+        self.__class__ = type("Wrapped", (Wrapper, type(optimizer)), {})
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._optimizer, name)
+
+
+def test_a_wrapper_reaches_the_state() -> None:
+    x = torch.nn.Parameter(tensor(4))
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, x, 1, 3)
+    wrapper = Wrapper(optimizer)
+    assert isinstance(wrapper, GenericAdam)
+    assert wrapper.state[x]["step"] == 3
+    steps(optimizer, x, 4, 1)
+    assert wrapper.state[x]["step"] == 4

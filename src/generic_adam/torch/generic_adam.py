@@ -166,24 +166,12 @@ class GenericAdam(ScheduledOptimizer):
             name = "capturable" if capturable else "differentiable"
             raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
         beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
-        given = {
-            "lr": lr,
-            "beta": 0.9 if beta is None else beta,
-            "theta": 0.999 if theta is None else theta,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "betas": None,
-            "initial_v": initial_v,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "bias_correction": bias_correction,
-            "bias_corrections": (0.0, 0.0),
-            "theta_carry": 0.0,
-            "foreach": foreach,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, {**given, **self._more_options})
+        beta, theta = 0.9 if beta is None else beta, 0.999 if theta is None else theta
+        numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
+        flags = {"amsgrad": amsgrad, "maximize": maximize, "bias_correction": bias_correction}
+        ways = {"foreach": foreach, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay}
+        start = {"betas": None, "initial_v": initial_v, "bias_corrections": (0.0, 0.0), "theta_carry": 0.0}
+        super().__init__(params, {**numbers, **start, **flags, **ways, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
 
@@ -365,18 +353,8 @@ class GenericAdam(ScheduledOptimizer):
                 own_eps = max(own_eps, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
                 kernels.revive(*bucket.lists[2:4])
-            bucket.kernel(
-                bucket.lists,
-                own_alpha,
-                beta,
-                held,
-                one_minus_beta,
-                one_minus_held,
-                lr * weight_decay,
-                own_eps,
-                group["maximize"],
-                self.__dict__.get("grad_scale"),
-            )
+            numbers = (own_alpha, beta, held, one_minus_beta, one_minus_held, lr * weight_decay, own_eps)
+            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.__dict__.get("grad_scale"))
             bucket.count()
 
     def state_dict(self) -> dict[str, Any]:

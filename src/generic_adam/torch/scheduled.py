@@ -151,7 +151,7 @@ class ScheduledOptimizer(Optimizer):
     def state(self, state: defaultdict[Tensor, Any]) -> None:
         for plan in self._plans.values():
             plan.forget()
-        self._state_is_private = not state
+        self._state_is_private = "state" not in self.__dict__  # the first is torch's constructor's own
         self.__dict__["state"] = state
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
