@@ -71,7 +71,7 @@ def test_the_same_methods_give_the_same_file(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(SumError, match="the last t of the plot is 0"):
+    with pytest.raises(SumError, match="the last t of the plot: expected a whole number"):
         draw_check({"mine": POWER}, steps=0)
     with pytest.raises(OutputError, match=r"check\.bmp: a figure's file ends in one of \.svg, \.png, \.pdf"):
         write_figure(draw_check({"mine": POWER}, steps=100), tmp_path / "check.bmp")
