@@ -11,7 +11,7 @@ from generic_adam.errors import ScheduleError, shown
 
 SECONDS = 2.0
 """How long a certificate may take; what is left then is undecided."""
-FOR_EVER = SECONDS / 5
+FOR_EVER = SECONDS / 8
 """How long one question about every t may take: what walking does not show soon it does not show at all."""
 # So many times a walk asks balls about a step; where floats tell nothing, walking on is no use.
 _MOST_QUESTIONS = 5_000

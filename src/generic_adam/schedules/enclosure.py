@@ -21,25 +21,20 @@ from flint import arb, fmpq
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
-    EVERYTHING,
     INFINITY,
-    ONE,
-    POSITIVE,
     Number,
     Precision,
-    Range,
     apply,
     ball,
     closed_sum,
-    is_finite,
     number,
-    point,
     sign_of_step,
     smaller,
     value,
 )
 from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
+from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
 from generic_adam.schedules.tree import Schedule, Table, rebuild
 

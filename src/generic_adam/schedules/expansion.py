@@ -35,14 +35,10 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import (
     BITS,
     INFINITY,
-    ONE,
-    SWING,
     Number,
     Precision,
-    Range,
     ball,
     number,
-    point,
     power,
     sign_of,
     value,
@@ -50,6 +46,7 @@ from generic_adam.schedules.balls import (
 from generic_adam.schedules.enclosure import FLAT, enclose, factors, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
+from generic_adam.schedules.ranges import ONE, SWING, Range, point
 from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.

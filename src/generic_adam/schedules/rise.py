@@ -15,7 +15,7 @@ from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import NAN, ONE, Number, Precision, above, ball, below, number, point, value
+from generic_adam.schedules.balls import NAN, Number, Precision, above, ball, below, number, value
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import (
     FLAT,
@@ -28,6 +28,7 @@ from generic_adam.schedules.enclosure import (
 )
 from generic_adam.schedules.expansion import tail_direction
 from generic_adam.schedules.prove import BEGINNINGS, blocks, stretches
+from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import Schedule, contains, walk
 
