@@ -474,7 +474,7 @@ NODES: tuple[type[Schedule], ...] = tuple(
 
 def exact(value: Real | float) -> Fraction:
     """The rational number that a person means by a float: the shortest decimal that prints as it."""
-    if type(value) in (int, Fraction):
+    if type(value) is int or type(value) is Fraction:
         return Fraction(value)
     if isinstance(value, Rational):  # numpy.int64, say, whose parts python-flint would not take
         return Fraction(int(value.numerator), int(value.denominator))
