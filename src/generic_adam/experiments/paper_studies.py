@@ -166,7 +166,7 @@ def _cut_off(curves: Sequence[Curve]) -> Claim:
         "supported" if worse and all(worse) else "contradicted" if worse and not any(worse) else "unclear",
         f"after epoch {epoch}: {', '.join(told)} with the cut-off"
         if told
-        else "without the cut-off it was not run",
+        else "without the cut-off nothing was run in this study",
     )
 
 

@@ -110,7 +110,8 @@ class Study:
         """What was run, for the head of a figure."""
         network = _NETWORKS[self.network].format(self.width)
         seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        return f"{network}, {_DATASETS[self.dataset]}, {self.epochs} epochs, {seeds}"
+        epochs = "one epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"{network}, {_DATASETS[self.dataset]}, {epochs}, {seeds}"
 
     def jobs(self, directory: Path) -> list[Job]:
         """The runs that are to be made: all methods for each seed, without those that were published."""
