@@ -289,6 +289,13 @@ def test_numbers_near_the_ends_of_a_double_are_no_error(method, problem):
     assert result.expectation > 0
 
 
+def test_a_beta_that_a_float_takes_for_1_is_refused_in_a_line():
+    """Found by the generated inputs (method 1,223): 1 - beta = e^-800 was divided by."""
+    method = Method("1/sqrt(t)", "1-exp(-800)", "1-0.5*(1-cos(1/(t+1e4)))")
+    with pytest.raises(SumError, match="closer to 1 than a float tells"):
+        bound(method, Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8), steps=100)
+
+
 def test_beta_may_be_as_close_to_1_as_a_double_is():
     beta = math.nextafter(1, 0)
     result = bound(Method("1/sqrt(t)", beta, "1 - 1/(t+1)"), PROBLEM, 1000)
