@@ -527,3 +527,11 @@ def test_meta_tensors_have_no_fused_kernel() -> None:
         GenericAdam([x], fused=True)
     x.grad = torch.zeros(3, device="meta")
     GenericAdam([x]).step()
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_a_flag_may_be_a_whole_number(flag: int) -> None:
+    x, y = parameter(4), parameter(4)
+    steps(GenericAdam([x], lr=0.1, maximize=flag), [x], 1, 3)
+    steps(GenericAdam([y], lr=0.1, maximize=bool(flag)), [y], 1, 3)
+    assert torch.equal(x, y)

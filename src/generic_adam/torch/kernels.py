@@ -112,7 +112,7 @@ def fused(lists: Lists, *numbers: Any) -> None:
         weight_decay=decay,
         eps=eps,
         amsgrad=bool(maxima),
-        maximize=maximize,
+        maximize=bool(maximize),
         grad_scale=grad_scale,
     )
 
