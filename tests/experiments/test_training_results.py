@@ -86,6 +86,17 @@ def test_the_head_start_on_resnet(name: str, epoch: int, said: str):
     assert said in PAGE
 
 
+def test_resnet_with_the_large_v0():
+    large, small = losses("resnet18-v0", 1e-4), losses("resnet18-v0")
+    over = {label: 100 * (large[label] / large["r = 1"] - 1) for label in ("r = 0", "AMSGrad")}
+    assert all((values > 0).all() and (np.diff(values) > 0).all() for values in over.values())
+    first, last = ([f"{over[label][place]:.1f}" for label in over] for place in (0, -1))
+    ahead = [f"{100 * (1 - small[label][-1] / small['r = 1'][-1]):.1f}" for label in over]
+    said = f"from {first[0]} and {first[1]} % in training loss after the first to {last[0]} and {last[1]} %"
+    assert said in PAGE
+    assert f"with 10⁻⁸ they are {ahead[0]} and {ahead[1]} % ahead" in PAGE
+
+
 def test_the_larger_learning_rate():
     found = losses("resnet18-large-lr")
     over = {label: 100 * (values / found["r = 1"] - 1) for label, values in found.items()}
