@@ -262,23 +262,21 @@ def _gamma(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> De
     return next((one for one in pieces if not one.holds), pieces[-1])
 
 
+_SHIFTED = (Time, Join, Periodic, Opaque)
+
+
 def _compared(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
     """The sign of theta_t - alpha_t^2/alpha_{t-1}^2 on the steps from `first` to `last`."""
-    try:
-        earlier = _one_step_earlier(alpha)
-    except NotImplementedError:
+    if not all(isinstance(node, _SHIFTED) or node.pointwise for node in walk(alpha)):  # a sum over the steps
         return Decision(Status.UNDECIDED, "alpha_(t-1)'s form is not known.")
+    earlier = _one_step_earlier(alpha)
     ratio = collected(collected(alpha * alpha) / collected(earlier * earlier))
     name = "theta_t - alpha_t^2/alpha_(t-1)^2"
     return decide.not_negative(join(1, first, theta - ratio), last, name=name)
 
 
 def _one_step_earlier(schedule: Schedule) -> Schedule:
-    """The schedule of u_{t-1}, for t >= 2.
-
-    Raises:
-      NotImplementedError: a sum or a product over the steps is inside.
-    """
+    """The schedule of u_{t-1}, for t >= 2, of one without sums or products over the steps."""
     match schedule:
         case Time():
             return t - 1
@@ -289,10 +287,8 @@ def _one_step_earlier(schedule: Schedule) -> Schedule:
             return Periodic(join(ending, 2, _one_step_earlier(body)), period)
         case Opaque(function, name):
             return Opaque(lambda times: function(np.maximum(times - 1, 1)), name)
-        case _ if schedule.pointwise:
-            return rebuild(schedule, _one_step_earlier)
         case _:
-            raise NotImplementedError
+            return rebuild(schedule, _one_step_earlier)
 
 
 def _holds_by_form(alpha: Schedule, theta: Schedule) -> str | None:
