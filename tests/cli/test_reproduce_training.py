@@ -65,7 +65,7 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     assert "images/s" not in capfd.readouterr().err, "published runs are not repeated"
     assert (tmp_path / "elsewhere" / "records.csv").read_bytes() == before
     taken = json.loads((tmp_path / "elsewhere" / "manifest.json").read_text())["settings"]["earlier"]
-    assert [(one["runs"], one["machine"]) for one in taken] == [(7, manifest["machine"])]
+    assert [(len(one["runs"]), one["machine"]) for one in taken] == [(7, manifest["machine"])]
 
     with exclusive(out):
         assert run([*arguments, "--epsilon", "1e-4"]) == 2

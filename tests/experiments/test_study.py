@@ -77,17 +77,18 @@ def test_the_table_of_ends_has_medians_and_ranges_and_a_shared_run_once():
     ]
     assert last_epoch(curves) == 2
     headings, rows = outcomes(curves)
-    assert headings == ["v_0", "method", "training loss", "test accuracy", "test loss"]
+    assert headings == ["v_0", "method", "seeds", "training loss", "test accuracy", "test loss"]
     assert rows == [
         [
             "1e-08",
             "a",
+            "3",
             "0.2000 (0.1000 to 0.4000)",
             "95.00% (90.00% to 97.50%)",
             "0.4000 (0.2000 to 0.8000)",
         ],
-        ["any", "b", "0.3000", "92.50%", "0.6000"],
-        ["0.0001", "a", "0.8000", "80.00%", "1.6000"],
+        ["any", "b", "1", "0.3000", "92.50%", "0.6000"],
+        ["0.0001", "a", "1", "0.8000", "80.00%", "1.6000"],
     ]
 
 
@@ -143,16 +144,66 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
     other = replace(study.lines[2], optimizer=replace(study.lines[2].optimizer, theta="0.9"))
     spaced = replace(study.lines[1].optimizer, theta=study.lines[1].optimizer.theta.replace("/", "  /  "))
     asked = replace(study, lines=(study.lines[0], replace(study.lines[1], optimizer=spaced), other))
-    found, (source,) = with_earlier(asked, known, tmp_path)
+    found, (source,) = with_earlier(asked, known, [tmp_path])
     assert found.earlier == tuple(curves[:2]), "the third line is another method"
-    assert (source["runs"], source["seconds"]) == (3, 3)
+    assert source["runs"] == ["epsilon-1e-08/r-0/seed-0", "epsilon-1e-08/r-0.25/seed-0"]
+    assert source["seconds"] == 3
     to_run = [(job.line.label, job.settings.seed) for job in found.jobs(tmp_path)]
     assert to_run == [(other.label, 0), *((line.label, 1) for line in asked.lines)]
-    again, _ = with_earlier(published, known, tmp_path)
+    again, _ = with_earlier(published, known, [tmp_path])
     assert collect(again, tmp_path) == curves
-    assert with_earlier(replace(published, epochs=3), known, tmp_path)[0].earlier == (), "they are too short"
+    assert with_earlier(replace(published, epochs=3), known, [tmp_path])[0].earlier == (), (
+        "they are too short"
+    )
     with pytest.raises(RunError, match="data_sha256 is abc, expected xyz"):
-        with_earlier(study, known | {"data_sha256": "xyz"}, tmp_path)
+        with_earlier(study, known | {"data_sha256": "xyz"}, [tmp_path])
     (tmp_path / "records.csv").write_text("changed")
     with pytest.raises(RunError, match="as their manifest says"):
-        with_earlier(study, known, tmp_path)
+        with_earlier(study, known, [tmp_path])
+
+
+def test_further_seeds_come_along_and_each_run_is_told_once(tmp_path):
+    """What a study has with one seed and another, which took its runs from it, with three of some methods."""
+    lenet, known = EXPERIMENTS["lenet"], {"steps": 9, "data_sha256": "abc"}
+    lines = tuple(lenet.lines(lenet.study, Options(initial_vs=(1e-8, 1e-4)), 9))
+    two = tuple(line for line in lines if line.label in {"r = 0", "r = 1"})
+    whole = replace(lenet.study, epochs=1, lines=two)  # r = 0 with two v_0, and r = 1
+    some = replace(whole, seeds=3, lines=two[:2])
+
+    def runs(study, seeds, loss):
+        return [
+            curve(line.label, [loss + seed], r=line.r, initial_v=line.initial_v, seed=seed)
+            for seed in seeds
+            for line in study.lines
+        ]
+
+    def write(study, curves, name, seconds, **settings):
+        (tmp_path / name).mkdir()
+        occasion = Occasion(name, known | settings, seconds)
+        publish(study, tmp_path / name, curves, occasion, claims=[], draw=lambda *_: None)
+        return tmp_path / name
+
+    first = write(whole, runs(whole, [0], 1.0), "first", 10)
+    taken, sources = with_earlier(some, known, [first])
+    second = write(some, [*taken.earlier, *runs(some, [1, 2], 1.0)], "second", 10 + 7, earlier=sources)
+    merged, sources = with_earlier(whole, known, [second, first])
+    assert merged.jobs(tmp_path) == []
+    assert merged.title == "LeNet, MNIST, one epoch, one to 3 seeds"
+    curves = collect(merged, tmp_path)
+    assert [(one.method, one.initial_v, one.seed) for one in curves] == [
+        ("r = 0", 1e-8, 0), ("r = 1", None, 0), ("r = 0", 1e-4, 0),
+        ("r = 0", 1e-8, 1), ("r = 1", None, 1), ("r = 0", 1e-8, 2), ("r = 1", None, 2),
+    ]  # fmt: skip
+    assert {one["command"]: (len(one["runs"]), one["seconds"]) for one in sources} == {
+        "first": (3, 10),
+        "second": (4, 7),
+    }
+    headings, rows = outcomes(curves)
+    assert [row[: headings.index("training loss")] for row in rows] == [
+        ["1e-08", "r = 0", "3"], ["any", "r = 1", "3"], ["0.0001", "r = 0", "1"],
+    ]  # fmt: skip
+    claims = lenet.claims(merged, curves)
+    assert [claim.evidence for claim in claims] == [
+        "training loss along r = 0, r = 1: 2.0000 (1.0000 to 3.0000), 2.0000 (1.0000 to 3.0000)",
+        "training loss along r = 0, r = 1: 1.0000, 1.0000",
+    ], "of a v_0 the seeds that have all its methods are judged"

@@ -49,10 +49,7 @@ def figure(monkeypatch, tmp_path):
 def test_each_v0_has_the_loss_and_ratios_to_r_1(figure):
     ratios = [f"{name} ÷ that of r = 1" for name in ("training loss", "test error", "test loss")]
     assert titles(figure) == [
-        "training loss, $v_0 = 10^{-8}$",
-        *ratios,
-        "training loss, $v_0 = 10^{-4}$",
-        *ratios,
+        f"{name}, $v_0 = 10^{{-{power}}}$" for power in (8, 4) for name in ("training loss", *ratios)
     ]
     assert figure.get_suptitle() == "LeNet, MNIST, 3 epochs, 3 seeds"
 
@@ -82,7 +79,18 @@ def test_a_method_that_forgets_v0_is_in_every_row(figure):
 
 def test_without_r_1_there_is_no_ratio(monkeypatch, tmp_path):
     found = drawn(monkeypatch, tmp_path, LENET, CURVES[:3])
-    assert titles(found)[1:] == ["training loss", "test error", "test loss"]
+    names = [title.removesuffix(", $v_0 = 10^{-8}$") for title in titles(found)]
+    assert names == ["training loss", "training loss", "test error", "test loss"]
+
+
+def test_a_single_epoch_is_a_point_and_a_ring_stands_for_dashes(monkeypatch, tmp_path):
+    curves = [
+        replace(one, records=one.records[:1]) for one in CURVES if one.seed == 0 and one.initial_v != 1e-4
+    ]
+    panel = drawn(monkeypatch, tmp_path, replace(LENET, epochs=1, seeds=1), curves).axes[0]
+    fills = {line.get_label(): line.get_markerfacecolor() for line in panel.lines}
+    assert (fills["r = 0"], fills["Adam, corrected"]) == (panel.lines[0].get_color(), "white")
+    assert all(tick == round(tick) for tick in panel.get_xticks())
 
 
 def test_both_files_are_written(tmp_path):

@@ -282,7 +282,7 @@ _STUDY: Rows = {
     "scheduler": (str, "--scheduler ADDRESS", "Run on a Dask cluster: its scheduler's tcp://HOST:PORT."),
     "out": (Path, "--out DIRECTORY", "For all results (runs/ and the name)."),
     "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
-    "earlier": (Path, "--earlier DIRECTORY", "Results whose runs are not repeated."),
+    "earlier": (list[Path], "--earlier DIRECTORY", "Results whose runs are taken; can be repeated."),
     "tensorboard": (bool, "--tensorboard", "Also log for TensorBoard."),
 }
 
@@ -302,7 +302,7 @@ def _study(name: str) -> Callable[..., None]:
             only=tuple(given["only"] or ()),
         )
         place = Place(given["out"] or Path("runs") / name, given["data"], device, jobs, scheduler)
-        _run_study(name, options, place, given["earlier"], tensorboard=bool(given["tensorboard"]))
+        _run_study(name, options, place, given["earlier"] or (), tensorboard=bool(given["tensorboard"]))
 
     return taking(command, declared(_STUDY))
 
@@ -311,7 +311,9 @@ for study_name, study_help in _STUDIES.items():
     reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
 
 
-def _run_study(name: str, options: Options, place: Place, earlier: Path | None, *, tensorboard: bool) -> None:
+def _run_study(
+    name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool
+) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.experiments import cost, paper_studies, sweep
     from generic_adam.experiments import study as studies
@@ -321,7 +323,7 @@ def _run_study(name: str, options: Options, place: Place, earlier: Path | None, 
 
     experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
     study, known = experiment.plan(options, place.data)
-    if earlier is not None:
+    if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)
     command = _repeating(study, options, place)
     console = make_console(stderr=True)

@@ -179,13 +179,13 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
     path, positive = [labels[r] for r in sorted(labels)], [labels[r] for r in sorted(labels) if r > 0]
 
     def ends(measure: str) -> list[dict[str, float]]:
-        """Of each seed; what stopped being a number is the worst there is, for nan would be in no order at all."""
+        """Of each seed that has them all; what stopped being a number is the worst, for nan would be in no order."""
         worst = math.inf if measure == "train_loss" else -math.inf
         found: dict[int, dict[str, float]] = {}
         for curve in sorted(seven, key=lambda one: one.seed):
             value = curve.after(epoch, measure)
             found.setdefault(curve.seed, {})[curve.method] = worst if math.isnan(value) else value
-        return list(found.values())
+        return [one for one in found.values() if len(one) == max(map(len, found.values()))]
 
     def claim(sentence: str, verdicts: Sequence[str], evidence: str) -> Claim:
         agreed = verdicts[0] if len(set(verdicts)) == 1 else "unclear"
@@ -386,8 +386,11 @@ def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
     """The paper's order of Adam and AdaEMA as a function of v_0."""
     epoch, found = last_epoch(curves), []
     for value in initial_values(curves):
-        runs = by_method(curves, value)
-        adam, adaema = ([c.after(epoch, "train_loss") for c in runs[f"r = {r}"]] for r in (0, 1))
+        ends = [
+            {c.seed: c.after(epoch, "train_loss") for c in by_method(curves, value)[f"r = {r}"]}
+            for r in (0, 1)
+        ]
+        adam, adaema = ([one[seed] for seed in ends[0] if seed in ends[1]] for one in ends)
         slower = [a > b for a, b in zip(adam, adaema, strict=True)]
         found.append(
             Claim(

@@ -6,6 +6,7 @@ What tells its methods apart is data; `generic_adam.experiments.sweep` runs them
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from fractions import Fraction
@@ -89,7 +90,7 @@ class Study:
         source: where the paper has it; "" if it does not.
         seeds: runs of each method, with seeds 0, 1, ...
         bf16: compute in bfloat16 where autocast allows.
-        earlier: runs that were published before, and are not run again.
+        earlier: runs that were published before, and are not run again; some methods may have more seeds there.
     """
 
     name: str
@@ -109,7 +110,9 @@ class Study:
     def title(self) -> str:
         """What was run, for the head of a figure."""
         network = _NETWORKS[self.network].format(self.width)
-        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        most = max(self.seeds, *(1 + curve.seed for curve in self.earlier), 0)
+        least = "" if self.seeds == most else f"{'one' if self.seeds == 1 else self.seeds} to "
+        seeds = "one seed" if most == 1 else f"{least}{most} seeds"
         epochs = "one epoch" if self.epochs == 1 else f"{self.epochs} epochs"
         return f"{network}, {_DATASETS[self.dataset]}, {epochs}, {seeds}"
 
@@ -180,40 +183,49 @@ def collect(study: Study, directory: Path) -> list[Curve]:
 
 
 def with_earlier(
-    study: Study, known: Mapping[str, Any], directory: Path
+    study: Study, known: Mapping[str, Any], directories: Sequence[Path]
 ) -> tuple[Study, list[dict[str, Any]]]:
-    """The study with the runs of a published one that are the same runs, and where those were made.
+    """The study with the runs of published ones that are the same runs, further seeds included, and who made them.
 
     A run is the same if network, data (`known` has their SHA-256), batches and its line are, and if it is at least as
     long. Its bits may differ from those of this machine, whose instruction set may be another; the manifest has both.
 
     Raises:
-        RunError: the directory holds no such study, or its files were changed.
+        RunError: a directory holds no such study, or its files were changed.
     """
-    manifest = read_manifest(directory)
-    if manifest is None or damaged_files(directory, manifest):
-        raise RunError(f"{directory}: expected published results whose files are as their manifest says")
-    settings = manifest["settings"]
-    same = ("network", "width", "dataset", "batch_size", "bf16")
-    wanted = {name: getattr(study, name) for name in same} | {"data_sha256": known["data_sha256"]}
-    for name, value in wanted.items():
-        if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
-            raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
-    there = [_parsed(line) for line in settings["lines"]]
-    lines = {(line.label, line.initial_v) for line in study.lines if _parsed(line.plain) in there}
-    curves = read_curves(directory / "records.csv")
-    found = tuple(
-        replace(curve, records=curve.records[: study.epochs])
-        for curve in curves
-        if (curve.method, curve.initial_v) in lines
-        and curve.seed < study.seeds
-        and (len(curve.records) >= study.epochs or not math.isfinite(curve.records[-1].train_loss))
-    )
-    before = settings.get("earlier", [])
-    made = len(curves) - sum(one["runs"] for one in before)
-    own = {name: manifest.get(name) for name in ("command", "finished", "versions", "machine")}
-    own |= {"runs": made, "seconds": manifest["seconds"] - sum(one["seconds"] for one in before)}
-    return replace(study, earlier=found), [*before, *([own] if made else [])]
+    taken: dict[str, Curve] = {}
+    sources: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for directory in directories:
+        manifest = read_manifest(directory)
+        if manifest is None or damaged_files(directory, manifest):
+            raise RunError(f"{directory}: expected published results whose files are as their manifest says")
+        settings = manifest["settings"]
+        same = ("network", "width", "dataset", "batch_size", "bf16")
+        wanted = {name: getattr(study, name) for name in same} | {"data_sha256": known["data_sha256"]}
+        for name, value in wanted.items():
+            if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
+                raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
+        there = [_parsed(line) for line in settings["lines"]]
+        folders = {
+            (line.label, line.initial_v): line.folder for line in study.lines if _parsed(line.plain) in there
+        }
+        found = {
+            f"{folders[curve.method, curve.initial_v]}/seed-{curve.seed}": curve
+            for curve in read_curves(directory / "records.csv")
+            if (curve.method, curve.initial_v) in folders
+            and (len(curve.records) >= study.epochs or not math.isfinite(curve.records[-1].train_loss))
+        }
+        before = settings.get("earlier", [])
+        own = {name: manifest.get(name, "") for name in ("command", "finished", "versions", "machine")}
+        own["seconds"] = manifest["seconds"] - sum(one["seconds"] for one in before)
+        own["runs"] = [name for name in found if not any(name in one["runs"] for one in before)]
+        for one in (*before, own):
+            if runs := [name for name in found if name in one["runs"] and name not in taken]:
+                source = sources.setdefault((one["command"], one["finished"]), one | {"runs": []})
+                source["runs"] += runs
+        taken = found | taken
+    curves = tuple(replace(curve, records=curve.records[: study.epochs]) for curve in taken.values())
+    return replace(study, earlier=curves), list(sources.values())
 
 
 def _parsed(line: dict[str, Any]) -> dict[str, Any]:
@@ -245,7 +257,9 @@ def last_epoch(curves: Sequence[Curve]) -> int:
 def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the table of ends: median over seeds, and their range if there are several."""
     epoch, values = last_epoch(curves), initial_values(curves)
-    headings = [*(["v_0"] if values else []), "method", *MEASURES.values()]
+    of_each = Counter((curve.method, curve.initial_v) for curve in curves)
+    differ = len(set(of_each.values())) > 1
+    headings = [*(["v_0"] if values else []), "method", *(["seeds"] if differ else []), *MEASURES.values()]
     rows: list[list[str]] = []
     for value in values or [None]:
         for label, runs in by_method(curves, value).items():
@@ -253,7 +267,7 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
             start = [] if value is None else ["any" if forgets else f"{value:g}"]
             ends = {measure: [run.after(epoch, measure) for run in runs] for measure in MEASURES}
             cells = [spread(end, ".2%" if name == "test_accuracy" else ".4f") for name, end in ends.items()]
-            if (row := [*start, label, *cells]) not in rows:
+            if (row := [*start, label, *([str(len(runs))] if differ else []), *cells]) not in rows:
                 rows.append(row)
     return headings, rows
 

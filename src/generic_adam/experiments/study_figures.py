@@ -71,7 +71,7 @@ def _methods(curves: Sequence[Curve]) -> Figure:
         for panel, measure in zip(row[1:], ("train_loss", "test_error", "test_loss"), strict=True):
             name = MEASURES.get(measure, "test error")
             _draw(panel, runs, measure, _colour, reference)
-            panel.set_title(f"{name} ÷ that of r = 1" if reference else name)
+            panel.set_title(f"{name}{' ÷ that of r = 1' if reference else ''}{start}")
     for panel in axes[-1]:
         panel.set_xlabel("epoch")
     _legend(figure, axes[0][0])
@@ -150,6 +150,7 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
             ends.errorbar(middle, place + lift, xerr=error, **style)
     ends.set_yticks(range(len(runs)), list(reversed(runs)))
     ends.set_title(f"at the end: □ training, ● {kind} loss")
+    ends.set_xlabel("loss: median and range over the seeds")
     ends.grid(axis="y", visible=False)
     for text, label in zip(ends.get_yticklabels(), reversed(runs), strict=True):
         text.set_color(colour(label, ()))
@@ -183,15 +184,18 @@ def _draw(
         length = min((len(curve.records) for curve in curves), default=0)
         epochs = range(1, length + 1)
         values = [[_value(curve, measure, epoch, reference) for curve in curves] for epoch in epochs]
-        marker = "o" if length == 1 else None
         shade = colour(label, curves)
         middle = [median(v) for v in values]
         dashes = _STYLES.get(label, (GREY, "-"))[1]
-        panel.plot(epochs, middle, color=shade, ls=dashes, label=label, marker=marker)
+        # One epoch is a point, and there a ring stands for dashes.
+        point: dict[str, Any] = (
+            {"marker": "o", "mfc": shade if dashes == "-" else "white"} if length == 1 else {}
+        )
+        panel.plot(epochs, middle, color=shade, ls=dashes, label=label, **point)
         if len(curves) > 1:
             lows, highs = [min(v) for v in values], [max(v) for v in values]
             panel.fill_between(epochs, lows, highs, color=shade, alpha=0.18, lw=0)
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _value(curve: Curve, measure: str, epoch: int, reference: Mapping[int, Curve] | None) -> float:
