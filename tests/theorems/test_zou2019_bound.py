@@ -289,9 +289,10 @@ def test_numbers_near_the_ends_of_a_double_are_no_error(method, problem):
     assert result.expectation > 0
 
 
-def test_a_beta_that_a_float_takes_for_1_is_refused_in_a_line():
-    """Found by the generated inputs (method 1,223): 1 - beta = e^-800 was divided by."""
-    method = Method("1/sqrt(t)", "1-exp(-800)", "1-0.5*(1-cos(1/(t+1e4)))")
+@pytest.mark.parametrize("beta", ["1-exp(-800)", "1-0.5^t"])
+def test_a_beta_that_a_float_takes_for_1_is_refused_in_a_line(beta):
+    """Found by the generated inputs: 1 - beta = e^-800 was divided by; the bound of a rising beta was above 1."""
+    method = Method("1/sqrt(t)", beta, "1-0.5*(1-cos(1/(t+1e4)))")
     with pytest.raises(SumError, match="closer to 1 than a float tells"):
         bound(method, Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8), steps=100)
 
@@ -362,6 +363,20 @@ def test_long_beginnings_in_the_logarithm():
     assert below == np.count_nonzero(theta < 0.85)
     assert value == pytest.approx(np.log(theta[theta < 0.85] / 0.85).sum(), rel=1e-10)
     assert value < -1000
+
+
+def test_a_small_theta_is_not_rounded_to_that_of_its_complement():
+    """1 - 6e-17 is 1 - 1.1e-16 as a float: twice theta_1, which stands in denominators."""
+    known = bound(Method("0.1/sqrt(t)", 0.5, "max(6e-17, 0.9 - 1/t^2)"), PROBLEM, 100)
+    assert known.constants is not None
+    assert known.constants.below == 1
+    assert known.constants.C1 * known.constants.theta_prime == pytest.approx(6e-17, rel=1e-12)
+    assert known.constants.C1_log == pytest.approx(math.log(6e-17 / known.constants.theta_prime), rel=1e-12)
+
+
+def test_a_theta_that_no_float_tells_from_0_is_refused():
+    with pytest.raises(SumError, match="theta_1 is closer to 0"):
+        bound(Method("1e-200*(t+1)^-1.2", 0.9, "exp(-1e5/t)"), PROBLEM, 10**6)
 
 
 @pytest.mark.parametrize("theta_prime", [0.5, 0.81, 1.0, 1.5, math.nan])

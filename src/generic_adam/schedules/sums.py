@@ -530,8 +530,12 @@ class BelowThetaPrime:
 
     def __init__(self, theta: Schedule, steps: int) -> None:
         self._complement, self._steps = 1 - theta, steps
-        # From 1 - theta_t: near theta_t = 1 the logarithm of a rounded theta_t has no digits left.
-        self._logarithm = tree.Function("log1p", -self._complement)
+        # Near 1 the logarithm of a rounded theta_t has no digits left, near 0 that of a rounded complement.
+        logarithm, small = tree.Function("log", theta), self.count(0.5)
+        if small < steps:
+            after = tree.Function("log1p", -self._complement)
+            logarithm = tree.Join(small + 1, logarithm, after) if small else after
+        self._logarithm = logarithm
 
     def count(self, theta_prime: float) -> int:
         """Return N, how many theta_j with j <= T are smaller than theta_prime."""

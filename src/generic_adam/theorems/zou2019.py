@@ -383,7 +383,7 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
         if one.status is Status.UNDECIDED:
             raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
     facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
-    if facts.beta == 1:
+    if facts.beta >= 1:
         raise SumError(
             "beta_t comes closer to 1 than a float tells: the constants, over 1 - beta, are not finite"
         )
@@ -397,6 +397,10 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
         _check_theta_prime(theta_prime, method.theta, facts.beta, limit)
     known = None
     if not missing:
+        if facts.theta_first == 0:
+            raise SumError(
+                "theta_1 is closer to 0 than a float tells: the constants, over theta_1, are not finite"
+            )
         product = BelowThetaPrime(method.theta, last)
         chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
         known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
@@ -417,7 +421,7 @@ def facts_of(method: Method, last: int, C0: float | None) -> Facts:
     """What the constants take from the steps 1..T; infinite where a quotient is."""
     first = (1 - method.theta)(1)
     chi = method.alpha(1) / math.sqrt(first) if first > 0 else math.inf
-    return Facts(_largest(method.beta, last), 1 - first, chi, C0 or math.inf)
+    return Facts(_largest(method.beta, last), method.theta(1), chi, C0 or math.inf)
 
 
 def _quotient(known: Constants | None, total: float, divisor: float) -> float:
