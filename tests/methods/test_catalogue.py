@@ -9,6 +9,7 @@ from generic_adam.methods import (
     Method,
     MethodError,
     adaema,
+    adafactor,
     adagrad,
     adam,
     adam_to_adaema,
@@ -58,6 +59,12 @@ FORMULAS = [
         lambda t: 0.01 * min(1, math.sqrt(400 / t)),
         lambda t: 0.9,
         lambda t: max(0.99, 1 - 1 / t),
+    ),
+    (
+        adafactor(beta=0.9, r=0.7, K=50).method,
+        lambda t: min(50**-0.5, t**-0.5),
+        lambda t: 0.9,
+        lambda t: 1 - t**-0.7,
     ),
     (rmsprop(lr=0.01, theta=0.95), lambda t: 0.01, lambda t: 0.0, lambda t: 0.95),
     (
@@ -115,8 +122,8 @@ def test_formula(method, alpha, beta, theta):
 
 def test_every_entry_has_a_formula_above():
     built = {entry.name for entry in entries() if isinstance(entry.build(), Method)}
-    # adam and certified_adam appear twice, with and without an option
-    assert len(FORMULAS) == len(built) + 2
+    # adam and certified_adam appear twice, with and without an option; adafactor is an Algorithm
+    assert len(FORMULAS) == len(built) + 3
 
 
 def test_the_path_from_adam_to_adaema_ends_at_both():

@@ -61,7 +61,6 @@ def theorem(
     zeta,
     a=None,
     b=None,
-    under_root=False,
     nu=None,
 ):
     """Return a dictionary with noise, drift, Pi, X_w (decay apart), and what makes them (of the last part).
@@ -87,9 +86,7 @@ def theorem(
     share = [0] * len(alpha)
     if e is not None and any(rho):
         for t in steps:
-            if t and under_root:
-                share[t] = (e[t] ** 2 - theta[t] * e[t - 1] ** 2) / e[t] ** 2
-            elif t:
+            if t:
                 share[t] = (e[t] - sqrt(theta[t]) * e[t - 1]) / e[t]
     else:
         zeta = 0

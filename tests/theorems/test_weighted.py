@@ -261,7 +261,6 @@ def test_blocks_of_any_size_give_what_the_plain_reference_gives(case, s, zeta, u
         e=e,
         s=s,
         zeta=zeta,
-        under_root=under_root,
     )
     problem = Problem(smoothness=1.5, gradient_bound=[0.5, 0.5, 2.0], dimension=3, gap=0.7)
     sequences = Sequences.of(*map(np.array, (alpha, beta, theta)), eps=np.array(e), under_root=under_root)

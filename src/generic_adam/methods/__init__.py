@@ -5,6 +5,7 @@ from generic_adam.methods.algorithm import Algorithm, Clipping, HeavyBall, Neste
 from generic_adam.methods.catalogue import (
     MethodInfo,
     adaema,
+    adafactor,
     adagrad,
     adagrad_torch,
     adam,
@@ -40,6 +41,7 @@ __all__ = [
     "Nesterov",
     "ScheduleLike",
     "adaema",
+    "adafactor",
     "adagrad",
     "adagrad_torch",
     "adam",

@@ -423,6 +423,23 @@ def adopt(
     return Algorithm(Method(lr, beta, theta), initial_v=0, eps=eps, delayed=True, label="ADOPT")
 
 
+@listed('Shazeer, Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", ICML 2018')
+def adafactor(*, beta: ScheduleLike = 0, r: float = 0.8, K: float = 10_000, eps: float = 1e-15) -> Algorithm:
+    r"""Adafactor's sequences: not factored, clipped or scaled.
+
+    .. math::
+        \alpha_t = 1 / \sqrt{\max(t, K)}, \qquad \beta_t = \beta, \qquad \theta_t = 1 - t^{-r}, \qquad
+        D_t = \sqrt{v_t + \mathrm{eps}^2}
+
+    beta = 0 is T5's, 0.9 PaLM's. What they ran besides, steps scaled by the parameters, factored moments, clipping, no
+    theorem covers: those are the recipes t5 and palm. The square of eps is Adafactor's epsilon_1, which is added to
+    every squared gradient.
+    """
+    exponent, hold = exact_number("r", r, above=0), exact_number("K", K, at_least=1)
+    method = Method(1 / sqrt(maximum(t, hold)), beta, 1 - t**-exponent)
+    return Algorithm(method, initial_v=0, eps=eps, eps_under_root=True, label="Adafactor, unfactored")
+
+
 def _heavy_ball(momentum: float) -> HeavyBall | None:
     factor = exact_number("momentum", momentum, at_least=0, below=1)
     return HeavyBall(factor) if factor else None

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from generic_adam.methods.algorithm import Algorithm, Clipping, as_algorithm
-from generic_adam.methods.catalogue import REFUSED, adam, adamw, build, names, spelled, unknown
+from generic_adam.methods.catalogue import REFUSED, adafactor, adam, adamw, build, names, spelled, unknown
 from generic_adam.methods.method import Method
 from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
@@ -91,16 +91,13 @@ def _bert() -> Algorithm:
     return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
 
 
-def _adafactor(beta: float) -> Algorithm:
-    """Adafactor as T5 and PaLM ran it: alpha_t = 1 / sqrt(max(t, 10,000)), theta_t = 1 - t^-0.8.
-
-    eps_1 = 1e-30 is added to every squared gradient, so that e_t^2 = 1e-30 (theta_1 = 0).
-    """
-    method = Method(1 / sqrt(maximum(t, 10_000)), beta, 1 - t ** Fraction(-4, 5))
+def _scaled_adafactor(beta: float) -> Algorithm:
+    """Adafactor's sequences with the step scaled by the parameters, as T5 and PaLM ran it."""
     scaled = ("the step is multiplied by the root mean square of the parameters",)
-    return Algorithm(method, initial_v=0, eps=1e-15, eps_under_root=True, outside=scaled)
+    return replace(adafactor(beta=beta), outside=scaled)
 
 
+_SEQUENCES_ALONE = "without what no theorem covers it is the method adafactor"
 _NORM_ONE = Clipping(1.0)
 _CLIPPED_IN_GROWING_BATCHES: dict[str, Any] = {
     "clipping": _NORM_ONE,
@@ -147,20 +144,24 @@ RECIPES: tuple[Recipe, ...] = (
         "palm",
         "PaLM",
         255_000,
-        _adafactor(beta=0.9),
+        _scaled_adafactor(beta=0.9),
         'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
         decay=1 / maximum(t, 10_000),
         clipping=_NORM_ONE,
-        notes=("the batch is enlarged twice during the run",),
+        notes=(
+            "the batch is enlarged twice during the run",
+            f"{_SEQUENCES_ALONE}, with beta 0.9 and this decay",
+        ),
     ),
     _recipe(
         "t5",
         "T5",
         524_288,
-        _adafactor(beta=0),
+        _scaled_adafactor(beta=0),
         "mesh_tensorflow: optimize.py; T5's gin configuration",
         factored=True,
         clipping=Clipping(1.0, "update"),
+        notes=(_SEQUENCES_ALONE,),
     ),
     _recipe(
         "vit",

@@ -85,7 +85,7 @@ def constant_floor(
       beta: in [0, 1).
       theta: in (0, 1); where it is not above beta^2 there is no floor but infinity.
       q: 1 - theta, where it has more digits than that.
-      share: the limit of E's :math:`s_t`, 1 - sqrt(theta) with eps beside the root, q with it under the root.
+      share: the limit of E's :math:`s_t`: 1 - sqrt(theta) where something is added to the root or under it.
       momentum_weight: the limit of Nesterov's :math:`a_t`.
       gradient_weight: the limit of Nesterov's :math:`b_t`.
       heavy_ball: mu of H, beside beta = 0: the noise is :math:`4\ell/\sqrt q` whatever it is.
@@ -338,7 +338,7 @@ def noise_floor(x: Algorithm) -> float | None:
     if x.eps != NOTHING:
         if not _limit(x.eps):  # what is added vanishes or grows: its share has no such limit
             return None
-        share = q if x.eps_under_root else q / (1 + math.sqrt(theta(1)))
+        share = q / (1 + math.sqrt(theta(1)))
     a, b = weights
     if a is None or b is None or a + b <= 0:
         return None

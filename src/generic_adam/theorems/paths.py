@@ -156,11 +156,7 @@ class Paths:
             return 0 * self.gain
         theta = 1 + 0 * self.q if self.running_maximum else self.theta[:, None]
         earlier = theta**0.5 * np.concatenate([self.added[:1], self.added[:-1]])
-        share = (
-            (self.added**2 - earlier**2) / self.added**2
-            if self.under_root
-            else (self.added - earlier) / self.added
-        )
+        share = (self.added - earlier) / self.added
         # Where e_t = sqrt(theta_t) e_{t-1} rounding leaves either sign.
         return np.maximum(np.concatenate([0 * share[:1], share[1:]]), 0 * share)
 

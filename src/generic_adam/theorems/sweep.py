@@ -183,9 +183,9 @@ def _share(x: Sequences, block: Block, before: Array) -> Array:
     """
     eps = block.eps
     theta, q = (np.ones(1), np.zeros(1)) if x.running_maximum else (block.theta, block.q)
-    # e^2 - theta e'^2 without cancellation.
+    # 1 - sqrt(theta) e'/e as (e^2 - theta e'^2) / (e (e + sqrt(theta) e')), without cancellation.
     surplus = (eps - before) * (eps + before) + q * before**2
-    share = surplus / eps**2 if x.under_root else surplus / (eps * (eps + np.sqrt(theta) * before))
+    share = surplus / (eps * (eps + np.sqrt(theta) * before))
     if block.start == 1:  # nothing is inherited by the first step
         share = np.broadcast_to(share, block.length).copy()
         share[0] = 0.0
