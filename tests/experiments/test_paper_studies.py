@@ -102,6 +102,21 @@ def test_the_cut_off_is_judged_by_runs_without_it(uncut, verdict):
     assert last.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("sgd", "nadam", "verdicts"),
+    [
+        (0.5, 0.02, ["supported", "supported", "supported"]),
+        (0.02, 0.2, ["unclear", "supported", "unclear"]),
+        (0.001, 0.2, ["unclear", "supported", "contradicted"]),
+    ],
+)
+def test_methods_that_are_named_and_not_run_there_are_judged_where_they_run(sgd, nadam, verdicts):
+    ends = {"r = 0": 0.01, "AdaGrad in stages": 0.03, "NAdam": nadam, "SGD": sgd, "SGD, momentum": 0.9}
+    found = [claim for claim in study_claims(LENET.study, study(ends)) if claim.source == "Section 1"]
+    assert [str(claim.verdict) for claim in found] == verdicts
+    assert found == study_claims(LENET.study, study(ends)), "of one r there is no order"
+
+
 def test_half_a_picture_is_unclear():
     mixed = AS_CLAIMED | {"AMSGrad": 0.05, "r = 0.5": 0.45}
     slowest, _, larger, larger_positive, *_ = verdicts(study(mixed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -9,7 +10,10 @@ from statistics import median
 import numpy as np
 import pytest
 
-from generic_adam.experiments.study import by_method, read_curves
+from generic_adam.experiments.paper_studies import EXPERIMENTS
+from generic_adam.experiments.records import read_claims, read_manifest
+from generic_adam.experiments.study import Line, by_method, read_curves
+from generic_adam.experiments.training import OptimizerSettings
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "reproduction-training.md").read_text(encoding="utf-8").split())
@@ -30,6 +34,26 @@ def ends(name: str, measure: str) -> dict[str, list[float]]:
 
 def differences(found: dict[str, list[float]], first: str, second: str) -> np.ndarray:
     return np.array(found[first]) - np.array(found[second])
+
+
+JUDGED = sorted(
+    path.parent.name
+    for path in (ROOT / "results").glob("*/claims.json")
+    if (read_manifest(path.parent) or {})["settings"].get("name") in EXPERIMENTS
+)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_committed_verdicts_are_those_of_the_committed_records(name: str):
+    folder = ROOT / "results" / name
+    settings = (read_manifest(folder) or {})["settings"]
+    experiment = EXPERIMENTS[settings["name"]]
+    lines = [Line(one["label"], OptimizerSettings(**one["optimizer"])) for one in settings["lines"]]
+    judged = experiment.claims(
+        replace(experiment.study, lines=tuple(lines)), read_curves(folder / "records.csv")
+    )
+    assert judged
+    assert read_claims(folder)[: len(judged)] == judged
 
 
 def test_lenet_with_the_small_v0():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -55,7 +55,7 @@ INITIAL_VS: Final = (1e-8, 1e-4)
 SWEPT: Final = (1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-2)
 """Values of v_0 in the sweep."""
 
-CONSTANT_THETA: Final = ("r = 0", "AMSGrad")
+CONSTANT_THETA: Final = {"r = 0", "AMSGrad"}
 """The two that the paper calls slowest."""
 
 CERTIFIED_RATES: Final = ["T^(-1/8)", "T^(-1/4)", "T^(-3/8)", "T^(-1/2) log T"]
@@ -66,6 +66,9 @@ CORRECTED: Final = "Adam, corrected"
 
 SENSITIVE, INSENSITIVE = 2.0, 1.25
 """Losses along the path differ "extremely" if the largest is twice the smallest, hardly within a quarter."""
+
+WELL: Final = 0.95
+"""A method works well if this share of the test images is right."""
 
 
 def path_line(alpha: str, r: Fraction, initial_v: float) -> Line:
@@ -143,7 +146,130 @@ def study_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
     A verdict is that of every seed; where seeds disagree it is unclear. The numbers beside it are medians.
     """
     found = [claim for value in initial_values(curves) for claim in _claims_at(study.source, curves, value)]
-    return found + ([_cut_off(curves)] if _has_cut_off(study) else [])
+    return [*found, *_named(curves), *([_cut_off(curves)] if _has_cut_off(study) else [])]
+
+
+def _agreed(holds: Sequence[bool], opposite: Sequence[bool] | None = None) -> str:
+    """What every seed says; by default a seed in which a sentence does not hold says the opposite."""
+    opposite = [not one for one in holds] if opposite is None else opposite
+    return (
+        "supported" if holds and all(holds) else "contradicted" if opposite and all(opposite) else "unclear"
+    )
+
+
+def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[Claim]:
+    epoch = last_epoch(curves)
+    here = [curve for curve in curves if curve.initial_v in {None, initial_v}]
+    # The paper compares its seven and no others.
+    seven = [curve for curve in here if curve.r is not None or curve.method in {"RMSProp", "AMSGrad"}]
+    labels = {curve.r: curve.method for curve in seven if curve.r is not None}
+    path, positive = [labels[r] for r in sorted(labels)], [labels[r] for r in sorted(labels) if r > 0]
+    found: list[Claim] = []
+
+    def ends(measure: str) -> list[dict[str, float]]:
+        """Of each seed that has them all; what stopped being a number is the worst, for nan would be in no order."""
+        worst = math.inf if measure == "train_loss" else -math.inf
+        found: dict[int, dict[str, float]] = {}
+        for curve in sorted(seven, key=lambda one: one.seed):
+            value = curve.after(epoch, measure)
+            found.setdefault(curve.seed, {})[curve.method] = worst if math.isnan(value) else value
+        return [one for one in found.values() if len(one) == max(map(len, found.values()))]
+
+    def claim(sentence: str, evidence: str, *verdict: Sequence[bool]) -> None:
+        told = f"{sentence} (v_0 = {initial_v:g}, epoch {epoch})"
+        found.append(Claim(told, source, _agreed(*verdict), evidence))
+
+    losses, accuracies = ends("train_loss"), ends("test_accuracy")
+    is_whole = len(path) == len(PATH) and {c.method for c in seven} >= {"RMSProp", "AMSGrad"}
+    for says, name, values, sign in (
+        ("decrease the training loss slowest", "training loss", losses, -1),
+        ("show the worst test accuracy", "test accuracy", accuracies, 1),
+    ):
+        if is_whole:  # of some methods nothing can be said about the last two
+            last = [sorted(one, key=lambda label: sign * one[label])[:2] for one in values]
+            theirs = [len(CONSTANT_THETA & set(two)) for two in last]
+            by_median = sorted(values[0], key=lambda label: median(one[label] for one in values))
+            told = ", ".join(
+                f"{label}: {spread([one[label] for one in values], '.4f')}" for label in by_median
+            )
+            of_both = [count == 2 for count in theirs], [count == 0 for count in theirs]
+            claim(f"AMSGrad and Adam (r = 0) {says}", f"{name}: {told}", *of_both)
+    for says, names in (("Larger r trains faster", path), ("Larger r > 0 trains faster", positive)):
+        if len(names) > 1 and (names is path or len(path) > 2):
+            falls = [[one[a] - one[b] for a, b in pairwise(names)] for one in losses]
+            told = ", ".join(spread([one[label] for one in losses], ".4f") for label in names)
+            order = [min(fall) > 0 for fall in falls], [max(fall) < 0 for fall in falls]
+            claim(says, f"training loss along {', '.join(names)}: {told}", *order)
+    if len(path) > 2:
+        along = [[one[label] for label in path] for one in losses]
+        ratios = [max(one) / min(one) if 0 < min(one) < math.inf else math.inf for one in along]
+        claim(
+            "Convergence is extremely sensitive to theta_t",
+            f"largest over smallest training loss along the path: {spread(ratios, '.2f')}",
+            [one >= SENSITIVE for one in ratios],
+            [one <= INSENSITIVE for one in ratios],
+        )
+        right = [[one[label] for label in path] for one in accuracies]
+        correlations = [rank_correlation(a, b) for a, b in zip(along, right, strict=True)]
+        claim(
+            "A smaller training loss goes with a higher test accuracy along the path",
+            f"rank correlation of the two over the {len(path)} r: {spread(correlations, '.2f')}",
+            [one <= -0.9 for one in correlations],
+            [one >= 0 for one in correlations],
+        )
+    if (
+        is_whole
+    ):  # whether constant theta is slow with its own start and correction, against every r > 0 of a seed
+        corrected = {c.seed: c.after(epoch, "train_loss") for c in curves if c.method == CORRECTED}
+        others = [c for c in here if c.r and c.seed in corrected]
+        behind = [corrected[c.seed] > c.after(epoch, "train_loss") for c in others]
+        told = "constant theta without the effect of v_0 (--corrected) was not run"
+        if behind:
+            said = ", ".join(f"{c.method}: {c.after(epoch, 'train_loss'):.4f}" for c in others)
+            ours = spread(list(corrected.values()), ".4f")
+            told = f"training loss of constant theta with v_0 = 0 and bias correction: {ours}; {said}"
+        claim("A possible reason is the constant theta of both", told, behind, behind and [not all(behind)])
+    return found
+
+
+def _named(curves: Sequence[Curve]) -> list[Claim]:
+    """The introduction's sentences on methods that the paper names and does not run, where they were run."""
+    epoch, runs = last_epoch(curves), by_method(curves, None)
+    found = []
+    for says, names in (
+        (
+            "RMSProp, Adam and Nadam work well for training deep neural networks",
+            ("RMSProp", "r = 0", "NAdam"),
+        ),
+        ("Stagewise AdaGrad works well in the non-convex stochastic setting", ("AdaGrad in stages",)),
+    ):
+        if names[-1] in runs:
+            right = {
+                label: [c.after(epoch, "test_accuracy") for c in runs[label]]
+                for label in names
+                if label in runs
+            }
+            told = ", ".join(f"{label}: {spread(values, '.2%')}" for label, values in right.items())
+            well = [value >= WELL for values in right.values() for value in values]
+            found.append(
+                Claim(says, "Section 1", _agreed(well), f"test accuracy after epoch {epoch}: {told}")
+            )
+    if "SGD" in runs:
+        losses = {label: [c.after(epoch, "train_loss") for c in values] for label, values in runs.items()}
+        others = [
+            value for label, values in losses.items() if not label.startswith("SGD") for value in values
+        ]
+        behind = [value > max(others) for value in losses["SGD"]]
+        told = ", ".join(f"{label}: {spread(values, '.4f')}" for label, values in losses.items())
+        found.append(
+            Claim(
+                "The performance of vanilla SGD could be still stagnating",
+                "Section 1",
+                _agreed(behind, [value < min(others) for value in losses["SGD"]]),
+                f"training loss after epoch {epoch}, with one learning rate that was not tuned: {told}",
+            )
+        )
+    return found
 
 
 def _has_cut_off(study: Study) -> bool:
@@ -160,107 +286,10 @@ def _cut_off(curves: Sequence[Curve]) -> Claim:
                 with_it, without = cut.after(epoch, measure), uncut.after(epoch, measure)
                 worse.append(not sign * without <= sign * with_it)  # nan is worse than anything
                 told.append(f"{MEASURES[measure]} of {cut.method} {without:.4f} against {with_it:.4f}")
-    return Claim(
-        "0.01/sqrt(t) from the first step on could be so large that performance deteriorates",
-        "Supplement",
-        "supported" if worse and all(worse) else "contradicted" if worse and not any(worse) else "unclear",
-        f"after epoch {epoch}: {', '.join(told)} with the cut-off"
-        if told
-        else "without the cut-off nothing was run in this study",
-    )
-
-
-def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[Claim]:
-    epoch = last_epoch(curves)
-    here = [curve for curve in curves if curve.initial_v in {None, initial_v}]
-    # The paper compares its seven and no others.
-    seven = [curve for curve in here if curve.r is not None or curve.method in {"RMSProp", "AMSGrad"}]
-    labels = {curve.r: curve.method for curve in seven if curve.r is not None}
-    path, positive = [labels[r] for r in sorted(labels)], [labels[r] for r in sorted(labels) if r > 0]
-
-    def ends(measure: str) -> list[dict[str, float]]:
-        """Of each seed that has them all; what stopped being a number is the worst, for nan would be in no order."""
-        worst = math.inf if measure == "train_loss" else -math.inf
-        found: dict[int, dict[str, float]] = {}
-        for curve in sorted(seven, key=lambda one: one.seed):
-            value = curve.after(epoch, measure)
-            found.setdefault(curve.seed, {})[curve.method] = worst if math.isnan(value) else value
-        return [one for one in found.values() if len(one) == max(map(len, found.values()))]
-
-    def claim(sentence: str, verdicts: Sequence[str], evidence: str) -> Claim:
-        agreed = verdicts[0] if len(set(verdicts)) == 1 else "unclear"
-        return Claim(f"{sentence} (v_0 = {initial_v:g}, epoch {epoch})", source, agreed, evidence)
-
-    losses, accuracies = ends("train_loss"), ends("test_accuracy")
-    ratios = [_ratio([loss[r] for r in path]) for loss in losses]
-    correlations = [
-        rank_correlation([loss[r] for r in path], [accuracy[r] for r in path])
-        for loss, accuracy in zip(losses, accuracies, strict=True)
-    ]
-    order, positive_order, sensitive, together = (
-        *(
-            claim(
-                sentence,
-                [_order([loss[r] for r in names]) for loss in losses],
-                f"training loss along {', '.join(names)}: "
-                + ", ".join(spread([loss[name] for loss in losses], ".4f") for name in names),
-            )
-            for sentence, names in (
-                ("Larger r trains faster", path),
-                ("Larger r > 0 trains faster", positive),
-            )
-        ),
-        claim(
-            "Convergence is extremely sensitive to theta_t",
-            [
-                "supported" if one >= SENSITIVE else "contradicted" if one <= INSENSITIVE else "unclear"
-                for one in ratios
-            ],
-            f"largest over smallest training loss along the path: {spread(ratios, '.2f')}",
-        ),
-        claim(
-            "A smaller training loss goes with a higher test accuracy along the path",
-            ["supported" if c <= -0.9 else "contradicted" if c >= 0 else "unclear" for c in correlations],
-            f"rank correlation of the two over the {len(path)} r: {spread(correlations, '.2f')}",
-        ),
-    )
-    if len(path) < len(PATH) or not {c.method for c in seven} >= {"RMSProp", "AMSGrad"}:
-        # Of some methods nothing can be said about the last two.
-        return [order, positive_order, sensitive, together] if len(path) > 2 else [order]
-    return [
-        *(
-            claim(
-                f"AMSGrad and Adam (r = 0) {says}",
-                [_last_two(one, largest=largest) for one in values],
-                f"{name}: {_listed(values)}",
-            )
-            for says, name, values, largest in (
-                ("decrease the training loss slowest", "training loss", losses, True),
-                ("show the worst test accuracy", "test accuracy", accuracies, False),
-            )
-        ),
-        order, positive_order, sensitive, together,
-        _constant_theta(source, here, initial_v),
-    ]  # fmt: skip
-
-
-def _constant_theta(source: str, curves: Sequence[Curve], initial_v: float) -> Claim:
-    """Whether constant theta is slow: Adam with its own start and correction, against every r > 0 of a seed."""
-    epoch = last_epoch(curves)
-    corrected = {c.seed: c.after(epoch, "train_loss") for c in curves if c.method == CORRECTED}
-    others = [c for c in curves if c.r and c.initial_v in {None, initial_v} and c.seed in corrected]
-    behind = [corrected[c.seed] > c.after(epoch, "train_loss") for c in others]
-    evidence = "constant theta without the effect of v_0 (--corrected) was not run"
-    if behind:
-        said = ", ".join(f"{c.method}: {c.after(epoch, 'train_loss'):.4f}" for c in others)
-        ours = spread(list(corrected.values()), ".4f")
-        evidence = f"training loss of constant theta with v_0 = 0 and bias correction: {ours}; {said}"
-    return Claim(
-        f"A possible reason is the constant theta of both (v_0 = {initial_v:g}, epoch {epoch})",
-        source,
-        "unclear" if not behind else "supported" if all(behind) else "contradicted",
-        evidence,
-    )
+    evidence = f"after epoch {epoch}: {', '.join(told)} with the cut-off"
+    missing = "without the cut-off nothing was run in this study"
+    sentence = "0.01/sqrt(t) from the first step on could be so large that performance deteriorates"
+    return Claim(sentence, "Supplement", _agreed(worse), evidence if told else missing)
 
 
 def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
@@ -269,8 +298,10 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
         return []
     found: list[Claim] = []
 
-    def fact(sentence: str, holds: bool, evidence: str, source: str = "Supplement") -> None:
-        found.append(Claim(sentence, source, "supported" if holds else "contradicted", evidence))
+    def fact(
+        sentence: str, holds: bool, evidence: str, source: str = "Supplement", otherwise: str = "contradicted"
+    ) -> None:
+        found.append(Claim(sentence, source, "supported" if holds else otherwise, evidence))
 
     rates = [str(ga.certify(power_family(s=0.5, r=float(r), c=0.5)).rate) for r in PATH[1:]]
     fact(
@@ -335,35 +366,13 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
             f"up to t = 10,000; it falls at once from {falling[2498]:g} to {falling[2499]:g} at t = 2,500",
         )
     decay = max((line.optimizer.decay for line in study.lines), default=0.0)
-    as_said = (study.batch_size, study.epochs, decay) == (BATCH_SIZE, 100, 0)
-    return [
-        *found,
-        Claim(
-            "The batch size is 64, training lasts for 100 epochs, no l2 regularization is used",
-            "Supplement",
-            "supported" if as_said else "unclear",
-            f"here batches of {study.batch_size}, {study.epochs} epochs, weight decay {decay:g}",
-        ),
-    ]
-
-
-def _last_two(values: Mapping[str, float], *, largest: bool) -> str:
-    """Supported if the last two are those named, contradicted if neither is."""
-    last = set(sorted(values, key=lambda name: values[name], reverse=largest)[:2])
-    return ("contradicted", "unclear", "supported")[len(last & set(CONSTANT_THETA))]
-
-
-def _order(losses: Sequence[float]) -> str:
-    """Supported if the losses fall along r, contradicted if they rise, unclear if they do neither."""
-    pairs = list(pairwise(losses))
-    if all(a > b for a, b in pairs):
-        return "supported"
-    return "contradicted" if all(a < b for a, b in pairs) else "unclear"
-
-
-def _ratio(losses: Sequence[float]) -> float:
-    least = min(losses)
-    return max(losses) / least if 0 < least < math.inf else math.inf
+    fact(
+        "The batch size is 64, training lasts for 100 epochs, no l2 regularization is used",
+        (study.batch_size, study.epochs, decay) == (BATCH_SIZE, 100, 0),
+        f"here batches of {study.batch_size}, {study.epochs} epochs, weight decay {decay:g}",
+        otherwise="unclear",
+    )
+    return found
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
@@ -375,11 +384,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     a, b = a - a.mean(), b - b.mean()
     scale = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / scale if scale else 0.0
-
-
-def _listed(values: Sequence[Mapping[str, float]]) -> str:
-    ordered = sorted(values[0], key=lambda name: median(one[name] for one in values))
-    return ", ".join(f"{name}: {spread([one[name] for one in values], '.4f')}" for name in ordered)
 
 
 def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
@@ -396,7 +400,7 @@ def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
             Claim(
                 f"AdaEMA (r = 1) trains faster than Adam (r = 0) (v_0 = {value:g}, epoch {epoch})",
                 study.source,
-                "supported" if all(slower) else "unclear" if any(slower) else "contradicted",
+                _agreed(slower),
                 f"training loss of r = 0: {spread(adam, '.5f')}, of r = 1: {spread(adaema, '.5f')}",
             )
         )
