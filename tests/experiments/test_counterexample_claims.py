@@ -16,7 +16,6 @@ from generic_adam.experiments.counterexample.study import (
     Outcome,
     Turning,
     claims,
-    claims_as_printed,
     figure_methods,
     staged_adagrad,
 )
@@ -127,7 +126,7 @@ def test_equal_regrets_speak_for_no_order(printed: LaneRecords) -> None:
 
 
 def test_a_run_of_the_misprint_is_judged_on_the_misprint_alone(printed: LaneRecords) -> None:
-    (claim,) = claims_as_printed(Outcome(printed, printed))
+    (claim,) = claims(Outcome(printed, printed), as_printed=True)
     assert claim.verdict == "contradicted"
     assert "sentences above" not in claim.evidence
 

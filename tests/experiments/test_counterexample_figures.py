@@ -113,8 +113,8 @@ def test_the_map_is_drawn_and_its_claims_count_points(tmp_path: Path) -> None:
     assert "1 points outside both" in outside.evidence
     found = claims(outcome_of(np.zeros((3, 3)), grid))
     assert [claim.verdict for claim in found[:4]] == ["unclear"] * 4
-    assert phase_map.best_rows(outcome)[0][-1] == "the paper, Theorem W"
-    assert phase_map.outside_rows(outcome.map) == [("2", "1.2", "100%", "0.1000")]
+    assert next(phase_map.best_rows(outcome))[-1] == "the paper, Theorem W"
+    assert list(phase_map.outside_rows(outcome.map)) == [("2", "1.2", "100%", "0.1000")]
     phase_map.write_map(tmp_path, outcome, Occasion("command", {}, 1.0))
     rows = (tmp_path / "phase-map.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 10

@@ -381,16 +381,6 @@ def _factors(members: Sequence[Comparison]) -> str:
 
 # Tables and figure ----------------------------------------------------------------------------------------
 
-HEADINGS = (
-    "panel", "method", "measured", "W or E", "the paper's", "trivial", "slope measured", "slope W or E", "rate",
-)  # fmt: skip
-"""The columns of `rows`, all at the last T."""
-_RECORD_HEADINGS = (
-    "panel", "method", "T", "measured_uniform", "low", "high", "measured_weighted", "paper", "sharper",
-    "theorem", "trivial",
-)  # fmt: skip
-_SHARE_HEADINGS = ("panel", "method", "delta", "level", "promised", "share")
-
 
 def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     """Return a line a method, at the last T."""
@@ -409,10 +399,22 @@ def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
 def write_measurements(folder: Path, comparisons: Sequence[Comparison], occasion: Occasion) -> None:
     """Write figure, records, tables, claims and manifest."""
     plot_bound(comparisons, folder / "bound")
+    at_last = ("measured", "W or E", "the paper's", "trivial", "slope measured", "slope W or E", "rate")
+    values = (
+        "measured_uniform",
+        "low",
+        "high",
+        "measured_weighted",
+        "paper",
+        "sharper",
+        "theorem",
+        "trivial",
+    )
+    shares = ("delta", "level", "promised", "share")
     tables = {
-        "records.csv": (_RECORD_HEADINGS, _records(comparisons)),
-        "theorem-2.csv": (_SHARE_HEADINGS, _shares(comparisons)),
-        "outcomes.md": (HEADINGS, rows(comparisons)),
+        "records.csv": (("panel", "method", "T", *values), _records(comparisons)),
+        "theorem-2.csv": (("panel", "method", *shares), _shares(comparisons)),
+        "outcomes.md": (("panel", "method", *at_last), rows(comparisons)),
     }
     write_results(folder, occasion, tables, claims(comparisons))
 

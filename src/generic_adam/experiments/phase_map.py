@@ -46,6 +46,11 @@ NOISY_BELOW = 0.3
 """For smaller s the steps shrink so slowly that x never settles."""
 
 
+def point_label(r: float, s: float) -> str:
+    """Return the label of a point in the records."""
+    return f"r = {r:g}, s = {s:g}"
+
+
 def numerator(r: float) -> float:
     """C = 0.01 + 0.99 r, at most 1."""
     return min(1.0, 0.01 + 0.99 * r)
@@ -54,6 +59,10 @@ def numerator(r: float) -> float:
 def power_family(r: float, s: float) -> Method:
     """Return the member of the power family at (r, s), with the paper's numerator and momentum."""
     return power_family_of(lr=0.5, beta=PAPER_BETA, s=s, r=r, c=round(numerator(r), 12), K=2)
+
+
+def _members(points: Sequence[tuple[float, float]]) -> dict[str, Method]:
+    return {point_label(r, s): power_family(r, s) for r, s in points}
 
 
 def in_papers_region(r: float, s: float) -> bool:
@@ -92,13 +101,7 @@ class Grid:
 
     def plan(self, steps: int, replicates: int, seed: int = 0, problem: Counterexample | None = None) -> Plan:
         """Return the simulation of all points."""
-        methods = {point_label(r, s): power_family(r, s) for r, s in self.points}
-        return Plan(methods, steps, replicates, problem or Counterexample(), seed)
-
-
-def point_label(r: float, s: float) -> str:
-    """Return the label of a point in the records."""
-    return f"r = {r:g}, s = {s:g}"
+        return Plan(_members(self.points), steps, replicates, problem or Counterexample(), seed)
 
 
 @dataclass(frozen=True)
@@ -121,17 +124,11 @@ class PhaseMap:
     @staticmethod
     def from_records(grid: Grid, records: LaneRecords) -> PhaseMap:
         """Read the map off the records of `grid.plan(...)`."""
-        shape = (len(grid.s), len(grid.r))
-        x, regret = records.x[:, -1], records.average_regret[:, -1]
+        shape = (len(grid.s), len(grid.r), len(records.replicates))
+        x, regret = (lanes[:, -1].reshape(shape) for lanes in (records.x, records.average_regret))
+        ends = (np.median(x, axis=2), (x < 0).mean(axis=2), (x <= ARRIVED).mean(axis=2))
         return PhaseMap(
-            grid=grid,
-            steps=int(records.times[-1]),
-            replicates=len(records.replicates),
-            x=np.median(x, axis=1).reshape(shape),
-            right_share=(x < 0).mean(axis=1).reshape(shape),
-            arrived_share=(x <= ARRIVED).mean(axis=1).reshape(shape),
-            average_regret=np.median(regret, axis=1).reshape(shape),
-            mean_regret=regret.mean(axis=1).reshape(shape),
+            grid, int(records.times[-1]), shape[2], *ends, np.median(regret, axis=2), regret.mean(axis=2)
         )
 
     def best(self, count: int) -> list[tuple[float, float]]:
@@ -231,10 +228,9 @@ def run_map(
         return PhaseMap.from_records(grid, found or here[0].records())
 
     def fresh() -> Simulation:
-        methods = {point_label(r, s): power_family(r, s) for r, s in measured().best(BEST)}
         first = plan.replicate_range.stop
-        others = replace(plan, methods=methods, replicates=range(first, first + BEST_SEEDS))
-        return Simulation(others, threads)
+        others = range(first, first + BEST_SEEDS)
+        return Simulation(replace(plan, methods=_members(measured().best(BEST)), replicates=others), threads)
 
     again = _Later(plan.steps, fresh)
     drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
@@ -268,7 +264,7 @@ def claims(outcome: MapOutcome) -> list[Claim]:
         Claim(
             "Inside 0 < r <= 2s < 2 Generic Adam goes to -1.",
             "power-family corollary",
-            _inside(paper, right, wrong),
+            _inside(paper, right),
             _counts(where, paper, right, wrong, "certified by the paper")
             + ": the theorem is about T → ∞, with a rate that is slow near the edges",
         ),
@@ -281,7 +277,7 @@ def claims(outcome: MapOutcome) -> list[Claim]:
         Claim(
             "Where Theorem W certifies and the paper does not, Generic Adam goes to -1.",
             "Theorem W, beyond the paper",
-            _inside(weighted & ~paper, right, wrong),
+            _inside(weighted & ~paper, right),
             _counts(where, weighted & ~paper, right, wrong, "certified by Theorem W alone"),
         ),
         Claim(
@@ -308,11 +304,9 @@ def _counts(where: str, region: Flags, right: Flags, wrong: Flags, name: str) ->
     )
 
 
-def _inside(region: Flags, right: Flags, wrong: Flags) -> str:
+def _inside(region: Flags, right: Flags) -> str:
     """No finite T can contradict a limit: all points there (if any) is support, all else is unclear."""
-    if not region.any():
-        return "unclear"
-    return "supported" if right[region].all() and not wrong[region].any() else "unclear"
+    return "supported" if region.any() and right[region].all() else "unclear"
 
 
 def identity(grid: Grid, plan: Plan) -> dict[str, Any]:
@@ -325,54 +319,52 @@ def identity(grid: Grid, plan: Plan) -> dict[str, Any]:
 
 _PAPERS = np.array([(0.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r <= 2s < 2, corners (r, s)
 _WEIGHTED = np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r < 1 + s
-_HEADINGS = (
-    "r", "s", "paper", "theorem_w", "x_median", "share_x_below_0", "share_arrived", "regret_median",
-    "regret_mean",
-)  # fmt: skip
-_BEST_HEADINGS = ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T ≤ −0.9", "certified by")
-_OUTSIDE_HEADINGS = ("r", "s", "x_T ≤ −0.9", "R(T)/T: median")
 
 
-def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> list[Claim]:
-    """Write map, figure, tables, claims and manifest; return the claims."""
+def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
+    """Write map, figure, tables, claims and manifest."""
     plot_phase_map(outcome, folder / "phase-map")
     tables = {
-        "phase-map.csv": (_HEADINGS, _map_rows(outcome.map)),
-        "best.md": (_BEST_HEADINGS, best_rows(outcome)),
-        "outside.md": (_OUTSIDE_HEADINGS, outside_rows(outcome.map)),
+        "phase-map.csv": (
+            (
+                "r",
+                "s",
+                "paper",
+                "theorem_w",
+                "x_median",
+                "share_x_below_0",
+                "share_arrived",
+                "regret_median",
+                "regret_mean",
+            ),
+            _map_rows(outcome.map),
+        ),
+        "best.md": (
+            ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T ≤ −0.9", "certified by"),
+            best_rows(outcome),
+        ),
+        "outside.md": (("r", "s", "x_T ≤ −0.9", "R(T)/T: median"), outside_rows(outcome.map)),
     }
     star = Estimate(1 - outcome.drift.zero.value, outcome.drift.zero.error)
     settings = {**occasion.settings, "theta_star": asdict(star)}
-    found = claims(outcome)
-    write_results(folder, replace(occasion, settings=settings), tables, found)
-    return found
+    write_results(folder, replace(occasion, settings=settings), tables, claims(outcome))
 
 
-def _certified_by(r: float, s: float) -> str:
-    if in_papers_region(r, s):
-        return "the paper, Theorem W"
-    return "Theorem W" if in_weighted_region(r, s) else "neither"
-
-
-def best_rows(outcome: MapOutcome) -> list[tuple[str, ...]]:
+def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
     """The best points on fresh streams, the lowest mean regret first."""
-    return [
-        (
-            f"{one.r:g}", f"{one.s:g}", f"{one.mean:.4f}", f"{one.error:.4f}", f"{one.median:.4f}",
-            f"{one.arrived_share:.1%}", _certified_by(one.r, one.s),
-        )
-        for one in outcome.best
-    ]  # fmt: skip
+    for one in outcome.best:
+        by_w = "Theorem W" if in_weighted_region(one.r, one.s) else "neither"
+        by = f"the paper, {by_w}" if in_papers_region(one.r, one.s) else by_w  # W covers what the paper does
+        numbers = (f"{value:.4f}" for value in (one.mean, one.error, one.median))
+        yield (f"{one.r:g}", f"{one.s:g}", *numbers, f"{one.arrived_share:.1%}", by)
 
 
-def outside_rows(measured: PhaseMap) -> list[tuple[str, ...]]:
+def outside_rows(measured: PhaseMap) -> Iterator[tuple[str, ...]]:
     """The points that no theorem covers and that arrive all the same."""
-    found = []
     for r, s in outside_and_arriving(measured):
         place = (measured.grid.s.index(s), measured.grid.r.index(r))
         share, regret = measured.arrived_share[place], measured.average_regret[place]
-        found.append((f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"))
-    return found
+        yield f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"
 
 
 def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:

@@ -24,7 +24,6 @@ from generic_adam.experiments.counterexample.study import (
     Study,
     Turning,
     claims,
-    claims_as_printed,
 )
 from generic_adam.experiments.figures import (
     BLUE,
@@ -52,29 +51,26 @@ def write_study(folder: Path, study: Study, outcome: Outcome, occasion: Occasion
     plan, records = study.plan, outcome.records
     plot_counterexample(records, folder / "counterexample")
     measured = divisor_table(plan.methods, plan.problem, steps=min(plan.steps, 10**6), seed=plan.seed)
+    quantiles = [f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES]
     tables: dict[str, Any] = {
-        "records.csv": (_QUANTILE_HEADINGS, _quantile_rows(records)),
+        "records.csv": (("method", "t", *quantiles), _quantile_rows(records)),
         "outcomes.csv": (("method", "T", "replicate", "x", "average_regret"), _lane_rows(outcome)),
-        "outcomes.md": (OUTCOME_HEADINGS, outcome_rows(plan.methods, outcome)),
-        "conditions.md": (CONDITION_HEADINGS, condition_rows(plan.methods, outcome, measured)),
+        "outcomes.md": (
+            ("method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory"),
+            outcome_rows(plan.methods, outcome),
+        ),
+        "conditions.md": (
+            ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0"),
+            condition_rows(plan.methods, outcome, measured),
+        ),
     }
     if outcome.turning is not None:
-        tables["turning.md"] = (TURNING_HEADINGS, turning_rows(outcome.turning))
+        headings = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
+        tables["turning.md"] = (headings, turning_rows(outcome.turning))
         tables["drift.csv"] = (("one_minus_theta", "drift", "error"), outcome.turning.drift)
         star = asdict(outcome.turning.theta_star)
         occasion = replace(occasion, settings={**occasion.settings, "theta_star": star})
-    found = (claims_as_printed if plan.problem.as_printed else claims)(outcome)
-    write_results(folder, occasion, tables, found)
-
-
-OUTCOME_HEADINGS = (
-    "method", "T", "x_T: median", "10–90 %", "x_T < 0", "x_T ≤ −0.9", "R(T)/T: median", "theory",
-)  # fmt: skip
-"""The columns of `outcome_rows`."""
-CONDITION_HEADINGS = ("method", "Γ_t < 0", "correlation of v_t and g_t²", "theory", "x_T < 0")
-"""The columns of `condition_rows`: (C1), (C3), (SC), and what happens."""
-TURNING_HEADINGS = ("curve", "1 − θ_t", "t* predicted", "t* seen", "seen / predicted")
-"""The columns of `turning_rows`."""
+    write_results(folder, occasion, tables, claims(outcome, as_printed=plan.problem.as_printed))
 
 
 def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> Iterator[tuple[str, ...]]:
@@ -119,11 +115,6 @@ def _signed(value: float) -> str:
 
 def _theory(subject: Subject) -> str:
     return str(ga.certify(algorithm_of(subject)).verdict)
-
-
-_QUANTILE_HEADINGS = (
-    "method", "t", *(f"{name}_q{round(100 * q)}" for name in ("x", "average_regret") for q in QUANTILES),
-)  # fmt: skip
 
 
 def _quantile_rows(records: LaneRecords) -> Iterator[Sequence[object]]:

@@ -312,47 +312,50 @@ def run_study(
 # The sentences --------------------------------------------------------------------------------------------
 
 
-def claims(outcome: Outcome) -> list[Claim]:
-    """Return every sentence of section 5.1 about the counterexample, with what the lanes say about it."""
+def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
+    """Return every sentence of section 5.1 about the counterexample, with what the lanes say about it.
+
+    Where the misprint itself was run no other sentence is about it.
+    """
+    if as_printed:
+        return [_misprint(outcome.printed)]
     path, fixed, by_s, text = (
         "section 5.1, Figure 1(a, d)", "section 5.1, Figure 1(b, e)",
         "section 5.1, Figure 1(c, f); printed: (c, e)", "section 5.1, sensitivity of s",
     )  # fmt: skip
     one, three_quarters, half, quarter, zero = (PATH[R[text]] for text in ("1", "0.75", "0.5", "0.25", "0"))
 
-    def goes(sentence: str, source: str, curve: Curve) -> Claim:
-        return Claim(sentence, source, *_goes_right(curve, outcome))
-
-    def stays(sentence: str, source: str, curve: Curve) -> Claim:
-        return Claim(sentence, source, *_stays_wrong(curve, outcome))
-
-    def order(sentence: str, source: str, *curves: Curve) -> Claim:
-        return Claim(sentence, source, *_order(curves, outcome))
+    def told(sentence: str, source: str, judged: Callable[..., tuple[str, str]], *curves: Curve) -> Claim:
+        return Claim(sentence, source, *judged(outcome, *curves))
 
     return [
         _same_theta("With r = 0 Generic Adam is Adam with theta = 0.99.", zero, "0.99"),
         _same_theta("With r = 1 it is AdaEMA, theta_t = 1 - 1/t.", one, "1 - 1/t"),
         *(
-            goes(f"For {curve.short_label} Generic Adam is convergent.", path, curve)
+            told(f"For {curve.short_label} Generic Adam is convergent.", path, _goes_right, curve)
             for curve in (one, three_quarters, half)
         ),
-        order(
-            "The convergence becomes slower when r decreases (r = 1, 0.75, 0.5).", path, one, three_quarters, half
+        told(
+            "The convergence becomes slower when r decreases (r = 1, 0.75, 0.5).", path, _order,
+            one, three_quarters, half,
         ),
-        *(stays(f"For {curve.short_label} it does not converge.", path, curve) for curve in (zero, quarter)),
-        *_quarter_claims(outcome.turning, quarter),
-        goes("With the numerator fixed at 0.01, r = 0.25 is convergent.", fixed, FIXED[R["0.25"]]),
-        stays("With the numerator fixed at 0.01, r = 0 is not.", fixed, FIXED[R["0"]]),
         *(
-            order(
+            told(f"For {curve.short_label} it does not converge.", path, _stays_wrong, curve)
+            for curve in (zero, quarter)
+        ),
+        *_quarter_claims(outcome.turning, quarter),
+        told("With the numerator fixed at 0.01, r = 0.25 is convergent.", fixed, _goes_right, FIXED[R["0.25"]]),
+        told("With the numerator fixed at 0.01, r = 0 is not.", fixed, _stays_wrong, FIXED[R["0"]]),
+        *(
+            told(
                 f"With r = 0.8 fixed, smaller s is faster ({first.short_label} against {second.short_label}).",
-                by_s, first, second,
+                by_s, _order, first, second,
             )
             for first, second in pairwise(BY_S)
         ),
-        order(
+        told(
             "With s fixed, smaller r is faster (so printed; meant is: r fixed, smaller s).",
-            text, half, three_quarters, one,
+            text, _order, half, three_quarters, one,
         ),
         _rates_claim(
             "That smaller r is slower matches the corollary on the power family.", path,
@@ -367,11 +370,6 @@ def claims(outcome: Outcome) -> list[Claim]:
     ]  # fmt: skip
 
 
-def claims_as_printed(outcome: Outcome) -> list[Claim]:
-    """Return what is left to judge where the misprint itself was run: no other sentence is about it."""
-    return [_misprint(outcome.printed)]
-
-
 def _judge(agree: Lanes, opposite: Lanes) -> str:
     """Three answers: most replicates agree, most do the opposite, or neither."""
     if agree.mean() >= SHARE:
@@ -379,10 +377,9 @@ def _judge(agree: Lanes, opposite: Lanes) -> str:
     return "contradicted" if opposite.mean() >= SHARE else "unclear"
 
 
-def _goes_right(curve: Curve, outcome: Outcome) -> tuple[str, str]:
+def _goes_right(outcome: Outcome, curve: Curve) -> tuple[str, str]:
     """Whether lanes go to -1: nearer to it than to +1 at the last T; how many have arrived is told."""
-    told: list[str] = []
-    x = np.empty(0)
+    told, x = [], np.empty(0)
     for records in outcome.reading(curve):
         x = records.final_x(curve.label)
         told.append(
@@ -392,14 +389,14 @@ def _goes_right(curve: Curve, outcome: Outcome) -> tuple[str, str]:
     return _judge(x < MIDDLE, x >= WRONG_END), "; ".join(told)
 
 
-def _stays_wrong(curve: Curve, outcome: Outcome) -> tuple[str, str]:
+def _stays_wrong(outcome: Outcome, curve: Curve) -> tuple[str, str]:
     """Whether lanes stay at +1 up to T."""
     x = outcome.records.final_x(curve.label)
     told = f"x ≥ {WRONG_END} in {_count(x >= WRONG_END)}, median x {np.median(x):.3f}"
     return _judge(x >= WRONG_END, x < MIDDLE), f"at T = {_steps(outcome.records)}: {told}"
 
 
-def _order(curves: Sequence[Curve], outcome: Outcome) -> tuple[str, str]:
+def _order(outcome: Outcome, *curves: Curve) -> tuple[str, str]:
     """Which is faster, the fastest first: R(T)/T on the same gradients, replicate by replicate, at the last T."""
     told, verdict = [], "unclear"
     for one in outcome.reading(*curves):
@@ -407,9 +404,8 @@ def _order(curves: Sequence[Curve], outcome: Outcome) -> tuple[str, str]:
         steps = np.diff(regrets, axis=0)
         # Equal regrets, as in the first few steps, speak for neither.
         agree, opposite = np.asarray((steps > 0).all(axis=0)), np.asarray((steps < 0).all(axis=0))
-        labels = [curve.short_label for curve in curves]
         medians = ", ".join(
-            f"{name}: {np.median(row):.4f}" for name, row in zip(labels, regrets, strict=True)
+            f"{curve.short_label}: {np.median(row):.4f}" for curve, row in zip(curves, regrets, strict=True)
         )
         told.append(
             f"at T = {_steps(one)}: R(T)/T in this order in {_count(agree)}, reversed in "
