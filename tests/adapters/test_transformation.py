@@ -47,6 +47,12 @@ SOLVERS = {
     "sgd, momentum": optax.sgd(optax.linear_schedule(0.1, 0.0, 100), momentum=0.9),
     "clipped by norm": optax.chain(optax.clip_by_global_norm(0.5), optax.adam(0.05)),
     "clipped by value": optax.chain(optax.clip(0.5), optax.adam(0.05)),
+    "decay inside, after clipping": optax.chain(
+        optax.clip(0.5), optax.add_decayed_weights(0.2), optax.add_decayed_weights(0.1), optax.adam(0.05)
+    ),
+    "decay after momentum": optax.chain(
+        optax.trace(0.9), optax.add_decayed_weights(0.1), optax.scale(2.0), optax.scale(-0.01)
+    ),
     "decay inside": optax.chain(optax.add_decayed_weights(0.2), optax.adam(0.05)),
     "generic_adam": generic_adam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", eps=1e-3),
     "generic_adam, corrected": generic_adam(0.05, 0.9, "1 - 1/(t+1)", initial_v=0.0, bias_correction=True),
@@ -137,35 +143,61 @@ def test_a_mask_on_the_decay_is_a_note():
     assert algorithm.decay(1) == pytest.approx(1e-7)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        optax.lion(1e-3),
-        optax.lamb(1e-3),
-        optax.masked(optax.adam(1e-3), True),
-        optax.adafactor(1e-3),
-        optax.apply_if_finite(optax.adam(1e-3), 3),
-        optax.inject_hyperparams(optax.adam)(learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)),
-        optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
-        optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
-        adashift(1e-3),
-    ],
-    ids=[
-        "lion",
-        "lamb",
-        "masked",
-        "adafactor",
-        "finite",
-        "scheduled b1",
-        "scheduled decay",
-        "a partial function",
-        "adashift",
-    ],
-)
-def test_an_unknown_link_is_named_in_one_line(solver):
+def scale_by_adam(b1, b2, eps, eps_root):
+    """Not Optax's, though it closes over the same names."""
+    given = optax.scale_by_adam(b1, b2, eps, eps_root)
+
+    def update(updates, state, params=None):
+        return jax.tree.map(lambda g: g * (b1 + b2 + eps + eps_root), updates), state
+
+    return optax.GradientTransformation(given.init, update)
+
+
+REFUSED = {
+    "lion": optax.lion(1e-3),
+    "lamb": optax.lamb(1e-3),
+    "masked": optax.masked(optax.adam(1e-3), True),
+    "adafactor": optax.adafactor(1e-3),
+    "finite": optax.apply_if_finite(optax.adam(1e-3), 3),
+    "scheduled b1": optax.inject_hyperparams(optax.adam)(
+        learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)
+    ),
+    "scheduled decay": optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
+    "a partial function": optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
+    "adashift": adashift(1e-3),
+    "not Optax's": optax.chain(scale_by_adam(0.9, 0.999, 1e-8, 0.0), optax.scale(-0.1)),
+    # The same links in another order are another algorithm, which no field says.
+    "momentum, then Adam": optax.chain(optax.trace(0.9), optax.adam(0.1)),
+    "Adam, then momentum": optax.chain(optax.scale_by_adam(), optax.trace(0.9), optax.scale(-0.1)),
+    "momentum twice": optax.chain(optax.trace(0.9), optax.trace(0.9), optax.scale(-0.1)),
+    "a rate on both sides of momentum": optax.chain(optax.scale(-0.1), optax.trace(0.9), optax.scale(0.5)),
+    "decay, then momentum": optax.chain(
+        optax.scale_by_rms(), optax.add_decayed_weights(0.1), optax.trace(0.9), optax.scale(-0.1)
+    ),
+    "decay, then clipping": optax.chain(optax.add_decayed_weights(0.1), optax.clip(1.0), optax.sgd(0.1)),
+    "clipped twice": optax.chain(optax.clip(1.0), optax.clip_by_global_norm(1.0), optax.sgd(0.1)),
+    "clipped at the end": optax.chain(optax.adam(0.1), optax.clip(1.0)),
+    "divided twice": optax.chain(optax.scale_by_rms(), optax.adam(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_link_that_is_unknown_or_elsewhere_is_named_in_one_line(name):
     with pytest.raises(OptimizerError, match=r"ga\.Algorithm") as caught:
-        read(solver)
+        read(REFUSED[name])
     assert "\n" not in str(caught.value)
+
+
+def test_a_chain_without_a_learning_rate_climbs_and_is_refused():
+    for solver in (optax.scale_by_adam(), scale_by_generic_adam()):
+        with pytest.raises(OptimizerError, match="no learning rate"):
+            read(solver)
+    with pytest.raises(OptimizerError, match="alpha: expected a finite number >= 0"):
+        read(optax.chain(optax.scale_by_adam(), optax.scale(0.1)))
+
+
+def test_half_precision_is_a_note():
+    assert "bfloat16" in read(optax.adam(1e-3, mu_dtype=jnp.bfloat16)).notes[0]
 
 
 def test_amsgrad_of_optax_takes_the_maximum_of_corrected_moments():

@@ -11,7 +11,7 @@ import contextlib
 import copy
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ with from_extra("torch"):
     import torch
     from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
 
+_PACKAGES = {"torch", "transformers", "timm", "deepspeed", "generic_adam"}
 COMPARED_STEPS = 500
 """Scheduler steps over which a closed form is compared with the scheduler itself."""
 
@@ -64,8 +65,36 @@ def scheduled_rates(
         return [_on_plateau(scheduler, group) for group in groups]
     if isinstance(getattr(scheduler, "lr_scheduler", None), ReduceLROnPlateau) or _asks_for_data(scheduler):
         raise OptimizerError(f"{type(scheduler).__name__} depends on the data: there is no sequence to read")
+    _check_unpatched(scheduler)
     clock, replay = Clock(_pace(scheduler, every)), Replay(scheduler, optimizer)
     return [_rates_of_group(scheduler, group, clock, replay) for group in groups]
+
+
+def _parts(scheduler: Any) -> Iterator[Any]:
+    """The scheduler and those inside it."""
+    yield scheduler
+    for part in getattr(scheduler, "_schedulers", ()):
+        yield from _parts(part)
+
+
+def _check_unpatched(scheduler: Any) -> None:
+    """A function put in the place of a method may know the user's own objects, which a copy must not move."""
+    for part in _parts(scheduler):
+        for name in vars(part):
+            if callable(getattr(type(part), name, None)):
+                raise OptimizerError(
+                    f"{type(part).__name__}.{name} has been replaced by another function; expected a scheduler "
+                    "as its class makes it, or the sequences as an Algorithm"
+                )
+
+
+def _is_its_packages(scheduler: Any) -> bool:
+    """Whether the methods that set rates are those of the package that the class is of."""
+    package = type(scheduler).__module__.partition(".")[0]
+    methods = (getattr(type(scheduler), name, None) for name in ("step", "get_lr"))
+    return all(
+        method is None or method.__module__.partition(".")[0] in {package, "torch"} for method in methods
+    )
 
 
 def _asks_for_data(scheduler: Any) -> bool:
@@ -101,7 +130,7 @@ def _pace(scheduler: Any, every: int | None) -> int:
     return 1 if every is None else every
 
 
-def _steps_taken(scheduler: Any) -> int:
+def steps_taken(scheduler: Any) -> int:
     """How often `scheduler.step()` has been called."""
     while name_of(type(scheduler)) == "torch.ChainedScheduler":  # keeps no count of its own
         scheduler = scheduler._schedulers[0]
@@ -149,17 +178,17 @@ def _next(scheduler: Any, groups: list[dict[str, Any]]) -> Callable[[int], Any]:
 
 
 def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) -> Rates:
-    kind, name = name_of(type(scheduler)), replay.name
+    kind, name, moves = name_of(type(scheduler)), replay.name, replay.moves_beta(group)
     # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
     replayed = None if replay.taken else tree.Opaque(Called(partial(replay.rates, group), clock), name)
     ends = scheduler.total_steps if kind == "torch.OneCycleLR" else None
     try:
         settings = settings_of(scheduler, group, replayed)
-        rate = closed_form(kind, settings, clock)
+        # Methods that were replaced in the class may do another thing later than can be tried out.
+        rate = closed_form(kind, settings, clock) if all(map(_is_its_packages, _parts(scheduler))) else None
         beta = MOMENTA[kind](settings, clock) if kind in MOMENTA and settings.cycle_momentum else None
-        known = replay.agrees(
-            rate, beta, group, clock, COMPARED_STEPS if ends is None else ends - replay.taken
-        )
+        length = COMPARED_STEPS if ends is None else ends - replay.taken
+        known = rate is not None and replay.agrees(rate, beta, group, clock, length)
     except Exception:  # noqa: BLE001
         # No form of ours (a period that is not whole), a group that was added after the scheduler had been
         # made, a scheduler changed by hand: the copy knows what happens.
@@ -176,15 +205,8 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     else:
         rate = replayed
         said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
-    moves = _cycles_momentum(scheduler) or replay.moves_beta(group)
     beta = tree.Opaque(Called(partial(replay.betas, group), clock), f"{name}, momentum") if moves else None
     return Rates(rate, beta, notes=(said,))
-
-
-def _cycles_momentum(scheduler: Any) -> bool:
-    """Whether the scheduler or a part of it moves the momentum, which it may begin to do late in the run."""
-    parts = getattr(scheduler, "_schedulers", ())
-    return bool(getattr(scheduler, "cycle_momentum", False)) or any(map(_cycles_momentum, parts))
 
 
 def _stepped(name: str, taken: int) -> OptimizerError:
@@ -225,8 +247,13 @@ class Replay:
     """
 
     def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
-        self.name, self.taken = type(scheduler).__name__, _steps_taken(scheduler)
+        self.name, self.taken = type(scheduler).__name__, steps_taken(scheduler)
         self._ended: OptimizerError | None = None
+        self._unknown = any(
+            name_of(type(part)).partition(".")[0] not in _PACKAGES for part in _parts(scheduler)
+        )
+        # It may begin to move the momentum late in the run.
+        self._cycles = any(getattr(part, "cycle_momentum", False) for part in _parts(scheduler))
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
         with told_as(OptimizerError, f"{self.name} cannot be copied to try it out:"):
             stand_in.param_groups = [
@@ -244,6 +271,10 @@ class Replay:
             self._jumps, self._go = jump is not None, jump or _next(copied, self._groups)
             self._rates: list[list[float]] = [[float(group["lr"])] for group in self._groups]
             self._betas = [[float(group["betas"][0])] if "betas" in group else None for group in self._groups]
+            settings = [name for name in optimizer.defaults if name != "lr"]
+            self._first: list[dict[str, Any]] = [
+                {name: group.get(name) for name in settings} for group in self._groups
+            ]
 
     def rates(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """The learning rates after so many further scheduler steps."""
@@ -263,9 +294,9 @@ class Replay:
         return np.array([betas[count] for count in counts.tolist()])
 
     def moves_beta(self, group: int) -> bool:
-        """Whether the next steps show a momentum that changes."""
+        """Whether the momentum changes: by what the scheduler says of itself, or in its next steps."""
         known = self._available(COMPARED_STEPS)
-        return len(set((self._betas[group] or [])[:known])) > 1
+        return self._cycles or len(set((self._betas[group] or [])[:known])) > 1
 
     def agrees(self, rate: Schedule, beta: Schedule | None, group: int, clock: Clock, steps: int) -> bool:
         """Whether closed forms give what the scheduler does over its next steps, up to its last one."""
@@ -296,6 +327,8 @@ class Replay:
                 try:
                     with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
                         self._go(self.taken + step)
+                        if self._unknown:
+                            self._check_rest(step)
                 except OptimizerError as ended:
                     self._ended = ended
                     raise
@@ -303,6 +336,20 @@ class Replay:
                     rates.append(float(group["lr"]))
                     if betas is not None:
                         betas.append(group["betas"][0])
+
+    def _check_rest(self, step: int) -> None:
+        """Raise where a setting moves that is read as constant: a class of one's own may move anything."""
+        for group, first, betas in zip(self._groups, self._first, self._betas, strict=True):
+            moved = {name for name, value in first.items() if group.get(name) is not value != group.get(name)}
+            # A beta that rests for all the steps that are looked at in advance is taken to rest.
+            late = step >= COMPARED_STEPS and len(set(betas or ())) == 1
+            if "betas" in moved and not late and group["betas"][1:] == first["betas"][1:]:
+                moved -= {"betas"}
+            if moved:
+                raise OptimizerError(
+                    f"{self.name} moves {', '.join(sorted(moved))} at its step {step}; expected a scheduler of "
+                    "the rate and the momentum"
+                )
 
 
 def _close(ours: npt.NDArray[np.float64], real: npt.NDArray[np.float64], scale: Any) -> bool:

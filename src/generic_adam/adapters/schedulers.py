@@ -194,8 +194,8 @@ def sequence(
 def _phase(name: str, s: Any, clock: Clock) -> Schedule | None:
     """One part of a sequence, or None where its beginning inside the sequence is another than alone."""
     # Nested compositions count differently from one torch version to the next, SWALR starts from the rate it
-    # finds, and a phase that moves beta leaves it where it was afterwards.
-    other = name in {"torch.SWALR", "torch.SequentialLR", "torch.ChainedScheduler"}
+    # finds, OneCycleLR ends, and a phase that moves beta leaves it where it was afterwards.
+    other = name in {"torch.SWALR", "torch.OneCycleLR", "torch.SequentialLR", "torch.ChainedScheduler"}
     if other or getattr(s, "cycle_momentum", False) or getattr(s, "total_iters", 1) < 1:
         return None
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import getattr_static
 from typing import Any
 
 from generic_adam.adapters import updates
@@ -14,10 +16,12 @@ from generic_adam.schedules import as_schedule
 
 with from_extra("torch"):
     import torch
+    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-    from generic_adam.adapters.rates import Rates, scheduled_rates
+    from generic_adam.adapters.rates import Rates, scheduled_rates, steps_taken
     from generic_adam.torch.scheduled import ScheduledOptimizer
 
+_ZERO = as_schedule(0)
 # The code of the functions that torch wraps around a step: to call hooks, and to count for schedulers.
 _HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
 
@@ -40,8 +44,12 @@ def read(
         _check_belongs(scheduler, optimizer)
         rates = scheduled_rates(scheduler, optimizer, steps_per_scheduler_step)
     source = type(optimizer).__name__ + (f" with {type(scheduler).__name__}" if scheduler is not None else "")
+    notes = () if scheduler is None else _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
     parts = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
+        if rate.rate == _ZERO:
+            notes += (f"group {index} stands still: its learning rate is 0",)
+            continue
         if scheduler is not None:
             _check_drives(scheduler, group, rate)
         try:
@@ -58,32 +66,49 @@ def read(
                 notes=(*found.notes, *rate.notes),
             )
         )
-    return merged(parts)
+    if not parts:
+        raise OptimizerError(f"{source}: every learning rate is 0; expected one that is not")
+    algorithm = merged(parts)
+    return replace(algorithm, notes=(*algorithm.notes, *notes))
+
+
+def _apart(optimizer: torch.optim.Optimizer, scheduler: Any, every: int) -> tuple[str, ...]:
+    """A remark where the optimizer's steps are not those after which its scheduler is where it is."""
+    counts = [int(state["step"]) for state in optimizer.state.values() if "step" in state]
+    steps, taken = max(counts, default=0), steps_taken(scheduler)
+    if not counts or taken in {steps // every, (steps - 1) // every}:
+        return ()
+    said = f"the optimizer has taken {steps} steps and its scheduler {taken}: read as if both began together"
+    return (said,)
 
 
 def _update_of(optimizer: torch.optim.Optimizer) -> tuple[Callable[..., Algorithm], tuple[str, ...]]:
     """The function that reads the optimizer's groups, and what it does beside its class's steps."""
     kind = type(optimizer)
-    if isinstance(optimizer, ScheduledOptimizer):  # ours say themselves what they run
-        return optimizer.algorithm_of, _beside(optimizer, kind)
     for base in kind.__mro__:
         name = updates.name_of(base)
         if name in updates.NOT_READ:
             break
         if name in updates.UPDATES:
             return updates.UPDATES[name], _beside(optimizer, base)
+        if name.startswith("generic_adam.") and isinstance(optimizer, ScheduledOptimizer):
+            return optimizer.algorithm_of, _beside(optimizer, base)  # ours say themselves what they run
     raise updates.not_read(kind)
 
 
 def _beside(optimizer: torch.optim.Optimizer, known: type[torch.optim.Optimizer]) -> tuple[str, ...]:
     """What it does beside the steps of the class that it is read as."""
     kind, outside = type(optimizer), []
-    if _bare(kind.step) is not _bare(known.step):
+    # What a step calls is private: how the state starts, how a group is updated.
+    names = [name for name in dir(known) if name == "step" or re.match("_(?!_)", name)]
+    if any(_bare(getattr_static(kind, name)) is not _bare(getattr_static(known, name)) for name in names):
         outside.append(f"{kind.__name__} takes its own steps, which may be others than {known.__name__}'s")
-    if _bare(optimizer.step) is not _bare(kind.step):
+    replaced = {name for name in names if name in vars(optimizer) and callable(getattr(kind, name))}
+    if _bare(optimizer.step) is not _bare(kind.step) or replaced - {"step"}:
         outside.append("the optimizer's step has been replaced by another function")
     # A hook is the user's own code, free to move the weights or their gradients.
-    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+    own = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+    if own or _global_optimizer_pre_hooks or _global_optimizer_post_hooks:
         outside.append("hooks run at every step")
     return tuple(outside)
 

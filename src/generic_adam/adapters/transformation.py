@@ -37,6 +37,12 @@ class _Chain:
     scale: Schedule | None = None
     decay: float = 0.0
 
+    @property
+    def starts(self) -> bool:
+        """Whether gradients are as they came, but for clipping and decay."""
+        found = self.algorithm
+        return not found.preconditioned and found.heavy_ball is None and self.scale is None
+
     def add(self, **fields: Any) -> None:
         """Set fields of the algorithm; phrases are added to those that are there."""
         for name in ("outside", "notes"):
@@ -52,18 +58,22 @@ class _Chain:
 def read_transformation(transformation: Any) -> Algorithm:
     """The algorithm that a chain of Optax's transformations runs, `optax.adamw(1e-3)` or one of ours.
 
-    A link that is not known is refused: the message names it and says what to hand over instead.
+    A link that is not known, or not at its place, is refused: the message names it and says what to hand over
+    instead.
     """
     chain, names = _Chain(), []
     try:
         for name, settings in _links(transformation.update, transformation.init):
             names.append(name)
             _add(chain, name, settings)
-        rate, method = as_schedule(1) if chain.scale is None else -chain.scale, chain.algorithm.method
+        if chain.scale is None:
+            raise OptimizerError("there is no learning rate; expected one, as optax.scale_by_learning_rate")
+        rate, found = -chain.scale, chain.algorithm
         return replace(
-            chain.algorithm,
-            method=Method(method.alpha * rate, method.beta, method.theta),
+            found,
+            method=Method(found.method.alpha * rate, found.method.beta, found.method.theta),
             decay=rate * as_schedule(chain.decay),
+            label="AdamW" if chain.decay and found.label == "Adam" else found.label,
             source=f"Optax: {', '.join(names)}",
         )
     except GenericAdamError as error:
@@ -78,6 +88,10 @@ def read_transformation(transformation: Any) -> Algorithm:
 def _links(update: Any, init: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name of the function that made the link, what its init and update close over), in order."""
     name, inner = _maker(update), _closure(update)
+    if hasattr(update, "runs"):  # one of `generic_adam.optax`, which says itself what it does
+        yield "generic_adam", {"runs": update.runs}
+        return
+    _check_of_optax(update)
     match name:
         case "chain":
             for pair in zip(inner["update_fns"], _closure(init).get("init_fns", ()), strict=True):
@@ -105,6 +119,11 @@ def _maker(function: Any) -> str:
     return getattr(function, "__qualname__", type(function).__name__).partition(".")[0]
 
 
+def _check_of_optax(function: Any) -> None:
+    if not getattr(function, "__module__", "").startswith("optax."):
+        raise OptimizerError(f"{_maker(function)} is none of Optax's functions; {_INSTEAD}")
+
+
 def _closure(function: Any) -> dict[str, Any]:
     cells = getattr(function, "__closure__", None) or ()
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
@@ -118,48 +137,62 @@ def _closure(function: Any) -> dict[str, Any]:
 
 
 def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
-    """One link more; what is divided, clipped or decayed matters by what came before."""
-    first = not chain.algorithm.preconditioned and chain.scale is None
+    """One link more; what is divided, clipped, averaged or decayed matters by what came before."""
+    found = chain.algorithm
     match name:
         case "identity":
             pass
-        case "scale":
-            chain.times(as_schedule(float(s["step_size"])))
-        case "scale_by_schedule" if _maker(s["step_size_fn"]) == "scale_by_learning_rate":
-            inner = _closure(s["step_size_fn"])
-            chain.times(inner["m"] * _schedule(inner["learning_rate"]))
-        case "scale_by_schedule":
-            chain.times(_schedule(s["step_size_fn"]))
-        case "clip_by_global_norm" if first:
+        # A rate after an average of steps is another than one before it: only one place is a field's.
+        case "scale" | "scale_by_schedule" if found.heavy_ball is None or not found.heavy_ball.rate_inside:
+            chain.times(as_schedule(float(s["step_size"])) if name == "scale" else _scale(s["step_size_fn"]))
+        case "clip_by_global_norm" if chain.starts and found.clipping is None and not found.l2:
             chain.add(clipping=Clipping(float(s["max_norm"]), "norm"))
-        case "clip" if first:
+        case "clip" if chain.starts and found.clipping is None and not found.l2:
             chain.add(clipping=Clipping(float(s["max_delta"]), "value"))
-        case "trace":
+        case "trace" if found.heavy_ball is None and found.method.beta == as_schedule(0) and not chain.decay:
             chain.add(outside=("Nesterov momentum after the division",) if s["nesterov"] else ())
             inside = chain.scale is not None
             chain.add(heavy_ball=HeavyBall(Fraction(str(s["decay"])), rate_inside=inside))
         case "add_decayed_weights":
-            _add_decay(chain, s, first=first)
-        case _ if name in _PRECONDITIONERS and first:
-            before = chain.algorithm
-            chain.algorithm = replace(_PRECONDITIONERS[name](s), clipping=before.clipping, l2=before.l2)
-            if name == "RunningSchedules" and _closure(s["move"])["sign"] < 0:
-                chain.times(as_schedule(-1))  # ours, with its learning rate inside
+            _add_decay(chain, s)
+        case _ if name in _PRECONDITIONERS and chain.starts:
+            _divide(chain, _PRECONDITIONERS[name](s))
+        case "generic_adam" if chain.starts:
+            algorithm, sign = s["runs"]()
+            _divide(chain, algorithm)
+            if sign < 0:
+                chain.times(as_schedule(-1))  # with its learning rate inside
         case _:
-            raise OptimizerError(f"the Optax link {name} cannot be read here; {_INSTEAD}")
+            raise OptimizerError(f"the Optax link {name} cannot be read there; {_INSTEAD}")
+    narrow = [one for key in ("mu_dtype", "accumulator_dtype") if (one := s.get(key)) is not None]
+    chain.add(
+        notes=[f"momentum is kept in {one}, whose rounding does not count" for one in map(np.dtype, narrow)]
+    )
 
 
-def _add_decay(chain: _Chain, s: dict[str, Any], *, first: bool) -> None:
+def _divide(chain: _Chain, by: Algorithm) -> None:
+    chain.algorithm = replace(by, clipping=chain.algorithm.clipping, l2=chain.algorithm.l2)
+
+
+def _add_decay(chain: _Chain, s: dict[str, Any]) -> None:
     if callable(s["weight_decay"]):
         raise OptimizerError(f"a scheduled weight decay cannot be read; {_INSTEAD}")
+    amount = float(s["weight_decay"])
     if "mask" in s:
         chain.add(notes=("weight decay leaves masked parameters alone",))
     if chain.scale is not None:
         chain.add(outside=("weight decay after the learning rate",))
-    elif first:
-        chain.add(l2=float(s["weight_decay"]))
+    elif chain.starts:
+        chain.add(l2=float(chain.algorithm.l2) + amount)
     else:
-        chain.decay += float(s["weight_decay"])
+        chain.decay += amount
+
+
+def _scale(function: Any) -> Schedule:
+    if _maker(function) != "scale_by_learning_rate":
+        return _schedule(function)
+    inner = _closure(function)
+    return inner["m"] * _schedule(inner["learning_rate"])
 
 
 def _schedule(function: Any) -> Schedule:
@@ -180,6 +213,7 @@ def _schedule(function: Any) -> Schedule:
 def _nested(function: Any) -> tuple[str, SimpleNamespace]:
     """A schedule's name in the table of forms, and its settings."""
     settings = plain(_closure(function))
+    _check_of_optax(function)
     if "value" in settings or set(settings) == {"init_value"}:  # constants, and lengths of 0 that end in one
         return "optax.constant", SimpleNamespace(value=next(iter(settings.values())))
     if "schedules" in settings:
@@ -236,26 +270,9 @@ def _rss(s: dict[str, Any]) -> Algorithm:
     return Algorithm(adagrad(lr=1), initial_v=start, eps=eps, eps_under_root=True, label="Adagrad")
 
 
-def _generic_adam(s: dict[str, Any]) -> Algorithm:
-    """A transformation of `generic_adam.optax`, with its learning rate inside or after it."""
-    sequences, made = s["self"].schedules, _closure(s["move"]) | _closure(s["moments"])
-    if "power" not in made:
-        raise OptimizerError(f"a link with {s['State'].__name__} cannot be read here; {_INSTEAD}")
-    padam = made["power"] is not None
-    return Algorithm(
-        Method(sequences["alpha"], sequences["beta"], sequences["theta"]),
-        initial_v=float(made["initial_v"]),
-        eps=sequences["eps"],
-        running_maximum=padam,
-        power=float(made["power"]) if padam else 0.5,
-        label="Padam" if padam else "GenericAdam",
-    )
-
-
 _PRECONDITIONERS = {
     "scale_by_adam": _adam,
     "scale_by_amsgrad": _amsgrad,
     "scale_by_rms": _rms,
     "scale_by_rss": _rss,
-    "RunningSchedules": _generic_adam,
 }

@@ -3,7 +3,8 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -189,4 +190,14 @@ def stepping(
         kept = zip((new_m, new_v, *above), (m, v, *largest), strict=True)
         return leaves.narrowed(moved, gradient.dtype), *(new.astype(old.dtype) for new, old in kept)
 
-    return running.transformation(State, moments, move)
+    def runs() -> tuple[Algorithm, int]:
+        alpha, beta, theta, eps = (running.schedules[name] for name in ("alpha", "beta", "theta", "eps"))
+        start, largest = cast("tuple[Any, Any]", (initial_v, power))
+        found = Algorithm(Method(alpha, beta, theta), initial_v=float(start), eps=eps, label="GenericAdam")
+        if power is not None:
+            found = replace(found, running_maximum=True, power=float(largest), label="Padam")
+        return found, sign
+
+    made = running.transformation(State, moments, move)
+    vars(made.update)["runs"] = runs  # for adapters: chains of Optax's keep the function as it is
+    return made

@@ -1,0 +1,187 @@
+"""Objects that do another thing than their class says: it is told, or they are refused, and stay as they are."""
+
+import types
+
+import pytest
+import torch
+from torch.optim import lr_scheduler as torch_lr
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+import generic_adam as ga
+from generic_adam.adapters.torch import read
+from generic_adam.errors import OptimizerError
+from generic_adam.schedules import has_callable
+from generic_adam.torch import GenericAdam
+
+
+def weights():
+    return [torch.zeros(2, requires_grad=True)]
+
+
+def adam(**settings):
+    return torch.optim.Adam(weights(), lr=0.1, **settings)
+
+
+def floored(scheduler, bound):
+    """Its step with a least rate, far beyond the steps that can be tried out."""
+    plain = scheduler.step
+
+    def step(self=scheduler, epoch=None):
+        type(self).step(self) if bound else plain()
+        for group in scheduler.optimizer.param_groups:
+            group["lr"] = max(group["lr"], 0.01)
+
+    scheduler.step = types.MethodType(step, scheduler) if bound else step
+    return scheduler
+
+
+def higher(scheduler):
+    plain = scheduler.get_lr
+    scheduler.get_lr = lambda: [max(rate, 0.01) for rate in plain()]
+    return scheduler
+
+
+PATCHED = {
+    "step, a closure": lambda o: floored(torch_lr.CosineAnnealingLR(o, 2_000), bound=False),
+    "step, bound": lambda o: floored(torch_lr.CosineAnnealingLR(o, 2_000), bound=True),
+    "get_lr": lambda o: higher(torch_lr.CosineAnnealingLR(o, 2_000)),
+    "get_lr inside a chain": lambda o: torch_lr.ChainedScheduler(
+        [torch_lr.LinearLR(o), higher(torch_lr.CosineAnnealingLR(o, 2_000))]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATCHED)
+def test_a_scheduler_with_a_replaced_function_is_refused_and_left_alone(name):
+    optimizer = adam()
+    scheduler = PATCHED[name](optimizer)
+    before = [dict(group) for group in optimizer.param_groups], scheduler.state_dict()["_last_lr"]
+    with pytest.raises(OptimizerError, match="has been replaced by another function") as caught:
+        ga.certify(optimizer, scheduler)
+    assert "\n" not in str(caught.value)
+    assert before == ([dict(group) for group in optimizer.param_groups], scheduler.state_dict()["_last_lr"])
+
+
+def test_a_class_with_a_replaced_function_is_tried_out(monkeypatch):
+    plain = torch_lr.CosineAnnealingLR.get_lr
+    monkeypatch.setattr(
+        torch_lr.CosineAnnealingLR, "get_lr", lambda self: [max(rate, 0.01) for rate in plain(self)]
+    )
+    optimizer = adam()
+    alpha = read(optimizer, torch_lr.CosineAnnealingLR(optimizer, 2_000)).method.alpha
+    assert has_callable(alpha)
+    assert alpha(2_001) == pytest.approx(0.01 * (1 - 0.999**2_001) ** 0.5)
+
+
+class Moves(torch_lr.LRScheduler):
+    """From a step on it sets something else too."""
+
+    def __init__(self, optimizer, after=0, **settings):
+        self.after, self.settings = after, settings
+        super().__init__(optimizer)
+
+    def get_lr(self):
+        if self.last_epoch > self.after:
+            for group in self.optimizer.param_groups:
+                group.update(self.settings)
+        return list(self.base_lrs)
+
+
+@pytest.mark.parametrize("settings", [{"weight_decay": 0.5}, {"betas": (0.9, 0.5)}, {"eps": 0.1}], ids=str)
+def test_a_scheduler_of_more_than_the_rate_is_refused(settings):
+    optimizer = adam()
+    with pytest.raises(OptimizerError, match=f"Moves moves {next(iter(settings))}") as caught:
+        read(optimizer, Moves(optimizer, **settings))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [{"weight_decay": 0.5}, {"betas": (0.5, 0.999)}], ids=str)
+def test_what_it_moves_late_is_refused_where_it_is_met(settings):
+    optimizer = adam()
+    scheduler = Moves(optimizer, after=700, **settings)
+    assert ga.certify(optimizer, scheduler, horizon=600).horizon.steps == 600
+    alpha = read(optimizer, scheduler).method.alpha
+    with pytest.raises(ga.GenericAdamError, match=f"Moves moves {next(iter(settings))} at its step 701"):
+        alpha.values(1, 1_001)
+    assert alpha.values(1, 702).size == 701
+
+
+def test_a_momentum_that_a_class_of_ones_own_moves_is_read():
+    optimizer = adam()
+    algorithm = read(optimizer, Moves(optimizer, after=50, betas=(0.5, 0.999)))
+    assert [algorithm.method.beta(t) for t in (1, 51, 52, 900)] == [0.9, 0.9, 0.5, 0.5]
+
+
+class Started(torch.optim.Adam):
+    """Its v starts at 1."""
+
+    def _init_group(self, group, params, gradients, means, squares, *rest):
+        found = super()._init_group(group, params, gradients, means, squares, *rest)
+        for square in squares:
+            square.fill_(1.0)
+        return found
+
+
+class Halved(GenericAdam):
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+def test_an_optimizer_whose_class_changes_a_part_of_the_step():
+    assert "Started takes its own steps" in read(Started(weights())).outside[0]
+    assert "Halved takes its own steps" in read(Halved(weights())).outside[0]
+    optimizer = adam()
+    optimizer._init_group = lambda *_: False
+    assert "replaced" in read(optimizer).outside[0]
+
+
+def test_hooks_of_every_optimizer_are_outside():
+    hook = register_optimizer_step_post_hook(lambda *_: None)
+    try:
+        assert read(adam()).outside == ("hooks run at every step",)
+    finally:
+        hook.remove()
+    assert read(adam()).outside == ()
+
+
+def test_a_group_with_no_learning_rate_stands_still():
+    optimizer = torch.optim.Adam([{"params": weights()}, {"params": weights(), "lr": 0.0}], lr=0.1)
+    for scheduler in (None, torch_lr.CosineAnnealingLR(optimizer, 100)):
+        algorithm = read(optimizer, scheduler)
+        assert [part.groups for part in algorithm.parts] == [(0,)]
+        assert "group 1 stands still: its learning rate is 0" in algorithm.notes
+    with pytest.raises(OptimizerError, match="every learning rate is 0"):
+        read(torch.optim.Adam(weights(), lr=0.0))
+
+
+@pytest.mark.parametrize(("steps", "every"), [(1, 1), (7, 1), (7, 3), (9, 3)])
+def test_an_optimizer_and_a_scheduler_at_the_same_place_need_no_remark(steps, every):
+    optimizer = adam()
+    scheduler = torch_lr.LinearLR(optimizer, 1.0, 0.1, 1_000)
+    (parameter,) = optimizer.param_groups[0]["params"]
+    for step in range(1, steps + 1):
+        parameter.grad = torch.ones(2)
+        optimizer.step()
+        assert read(optimizer, scheduler, steps_per_scheduler_step=every).notes == ()
+        if step % every == 0:
+            scheduler.step()
+            assert read(optimizer, scheduler, steps_per_scheduler_step=every).notes == ()
+
+
+def test_a_new_scheduler_for_an_optimizer_that_has_stepped_is_a_remark():
+    optimizer = adam()
+    (parameter,) = optimizer.param_groups[0]["params"]
+    for _ in range(50):
+        parameter.grad = torch.ones(2)
+        optimizer.step()
+    notes = read(optimizer, torch_lr.LinearLR(optimizer, 1.0, 0.1, 1_000)).notes
+    assert notes == ("the optimizer has taken 50 steps and its scheduler 0: read as if both began together",)
+
+
+def test_a_cycle_inside_a_sequence_ends_where_torch_ends_it():
+    optimizer = adam()
+    parts = [torch_lr.LinearLR(optimizer, 0.5, 1.0, 600), torch_lr.OneCycleLR(optimizer, 0.5, 500)]
+    alpha = read(optimizer, torch_lr.SequentialLR(optimizer, parts, [600])).method.alpha
+    assert alpha.values(1, 1_102).size == 1_101
+    with pytest.raises(ga.GenericAdamError, match="Tried to step 501 times"):
+        alpha(1_102)
