@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.decide import Status
@@ -132,6 +133,28 @@ class TestGamma:
             assert gamma(Method(alpha, 0.9, theta), step).witness == found.witness
             assert gamma(Method(alpha, 0.9, theta), step - 1).holds
 
+    @pytest.mark.parametrize(
+        ("method", "step"),
+        [
+            (methods.adam(), 13),
+            (methods.adam(lr="1e-3/sqrt(t)"), 58),
+            (methods.adam(lr="1/t"), 1594),
+            (methods.certified_adam(), 13),
+            (Method("bias_correction(0.9)", 0.9, 0.999), 2),
+            (Method("bias_correction(1 - 0.5/t)/sqrt(t)", 0.9, "1 - 0.5/t"), 2),
+            (methods.adam(lr="0.001 * 0.9^t"), None),
+            (methods.adam(lr="1/sqrt(t)", theta="1 - 1/t"), None),
+            (Method("0.5/sqrt(t)/bias_correction(0.9)", 0.9, "1 - 1/(t + 1)"), None),
+        ],
+    )
+    def test_bias_corrections_are_decided(self, method, step):
+        found = gamma(method)
+        assert (found.holds, found.witness and found.witness.t) == (step is None, step)
+        t = np.arange(2, 2000)
+        alpha, theta = (one.values(1, 2000) for one in (method.alpha, method.theta))
+        fails = alpha[1:] ** 2 > theta[1:] * alpha[:-1] ** 2 * (1 + 1e-12)
+        assert (int(t[fails.argmax()]) if fails.any() else None) == step
+
     def test_a_callable_is_walked(self):
         falls = Method(lambda t: 0.5 / t**0.5, 0.9, 0.999)
         assert gamma(falls).witness.t == 1001
@@ -140,7 +163,10 @@ class TestGamma:
 
     def test_what_cannot_be_told_is_undecided(self):
         assert gamma(Method(lambda t: 0.5 / 2**t, 0.9, 0.999)).status is Status.UNDECIDED
-        assert gamma(Method("bias_correction(0.9)", 0.9, 0.999)).status is Status.UNDECIDED
+        moving = methods.adam(
+            lr="1/t", theta="1 - 0.5/t"
+        )  # it holds, and the product of theta_t has no closed form
+        assert gamma(moving).status is Status.UNDECIDED
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1e-14)")).status is Status.HOLDS
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(max(t, 2) - 1e-14)")).witness.t == 2
         assert gamma(Method("0.99^t", 0.9, "0.999")).status is Status.HOLDS

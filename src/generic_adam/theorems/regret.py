@@ -38,6 +38,7 @@ import numpy as np
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
+    BiasCorrection,
     Constant,
     Join,
     Maximum,
@@ -234,6 +235,7 @@ def gamma(method: Method, horizon: int | None = None) -> Decision:
     :math:`1-(1-1/t)^{2s} \ge 2s/t`), or theta from weights that never rise and :math:`2s \ge 1` (a mean of
     falling weights falls). The rest is the sign of :math:`\theta_t - \alpha_t^2/\alpha_{t-1}^2`, decided in
     exact numbers with the first step at which it is negative; a join of forms piece by piece, and where they meet.
+    A bias correction of a constant has a form one step earlier; of a moving factor only failures are found.
 
     Args:
       method: alpha and theta.
@@ -262,7 +264,7 @@ def _gamma(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> De
     return next((one for one in pieces if not one.holds), pieces[-1])
 
 
-_SHIFTED = (Time, Join, Periodic, Opaque)
+_SHIFTED = (Time, Join, Periodic, BiasCorrection, Opaque)
 
 
 def _compared(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
@@ -285,6 +287,9 @@ def _one_step_earlier(schedule: Schedule) -> Schedule:
         case Periodic(body, period):  # u_period comes before u_1
             ending = substitute(body, {t: as_schedule(period)})
             return Periodic(join(ending, 2, _one_step_earlier(body)), period)
+        case BiasCorrection(factor):  # 1 - prod u_i over i < t
+            powers = factor ** (t - 1) if factor.is_constant else (1 - schedule) / factor
+            return 1 - powers
         case Opaque(function, name):
             return Opaque(lambda times: function(np.maximum(times - 1, 1)), name)
         case _:
