@@ -33,6 +33,25 @@ def torch_amsgrad(steps=1000):
 TEN = Problem(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
 
 
+def test_eps_under_the_root_makes_the_first_divisor_smaller():
+    """D_0 = sqrt(v_0 + e^2), below sqrt(v_0) + e: the jump G^2 max Q / D_0 is larger."""
+    certain = Problem(1, 1, 1, 1, gradient_sup=1)
+    jumps = [
+        amsgrad_bound(
+            Sequences.of(0.1, 0.5, 0.9, eps=0.3, initial_v=0.16, steps=50, under_root=under), certain
+        )
+        for under in (False, True)
+    ]
+    assert jumps[0].jump / jumps[1].jump == pytest.approx(0.5 / 0.7, rel=1e-12)
+    with pytest.raises(TheoremError, match="powers below"):
+        weighted_bound(
+            Sequences.of(0.1, 0.5, 0.9, eps=0.3, steps=50, running_maximum=True, power=0.25), certain
+        )
+    padam = Algorithm(Method("0.1/sqrt(t)", 0.9, 0.99), eps=0.1, running_maximum=True, power=0.25)
+    assert RunningMaximum().examine(padam).covers
+    assert not RunningMaximum().examine(replace(padam, eps_under_root=True)).covers
+
+
 def test_tiny():
     bound = amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY)
     assert (bound.jump, bound.drift, bound.weight) == close((1.625, 0.128411209981, 0.16875), rel=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update, own_equation
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
@@ -30,6 +31,12 @@ def adamw(steps, decay, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
 
 def ten(box=1.0):
     return Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=box)
+
+
+def test_the_box_is_for_momentum_before_the_division():
+    for form in ({"heavy_ball": HeavyBall(Fraction(9, 10))}, {"power": 0.25}):
+        with pytest.raises(TheoremError, match="box lemma"):
+            box_bound(Sequences.of(0.1, 0.0, 0.9, eps=0.1, decay=0.01, steps=10, **form), 1.0)
 
 
 def test_tiny():

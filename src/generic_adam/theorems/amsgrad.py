@@ -114,7 +114,10 @@ def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
     # (G^2 + eps^(1/p))^(1 - 2p), which is 1 for AMSGrad, multiplies the drift as the square of a scale does.
     scales = [(max(part.second_moment, x.initial_v) + floor) ** (0.5 - x.power) for part in parts]
     scaled = [replace(part, scale=scale) for part, scale in zip(parts, scales, strict=True)]
-    squares = sum(part.count * part.gradient**2 for part in parts) / (x.initial_v**x.power + sweep.first_eps)
+    first = x.initial_v**x.power + sweep.first_eps
+    if x.under_root:
+        first = math.hypot(math.sqrt(x.initial_v), sweep.first_eps)
+    squares = sum(part.count * part.gradient**2 for part in parts) / first
     norms = Norms.certain(parts, sweep)
     return concluded("M", sweep, problem, scaled, norms, jump=squares)
 
@@ -166,6 +169,9 @@ class RunningMaximum(Theorem):
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "power"})
     excludes: ClassVar = {
         "v_t is not replaced by its running maximum": lambda x: not x.running_maximum,
+        "eps under the root, and a power other than 1/2": lambda x: (
+            x.eps_under_root and x.power.denominator != 2
+        ),
         **STARTS_FROM_NOTHING,
     }
     needs: ClassVar = ("every stochastic gradient is bounded, |g_t| <= G (A4s)",)

@@ -54,8 +54,10 @@ def box_bound(sequences: Sequences, start: float) -> float:
       start: :math:`|x_1|_\infty`.
 
     Raises:
-      TheoremError: some :math:`\nu_t` is above 1, so that x may overshoot 0.
+      TheoremError: some :math:`\nu_t` is above 1, so that x may overshoot 0; or the step is not W's, E's or N's.
     """
+    if sequences.heavy_ball is not None or sequences.power != 0.5:
+        raise TheoremError("box lemma: expected m_t over the root of v_t, not a heavy ball or another power")
     box, squares = start, 0.0
     for block in sequences.blocks():
         if block.decay.max() > 1:

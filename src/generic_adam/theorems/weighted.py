@@ -388,8 +388,11 @@ def weighted_bound(
       scales: groups of coordinates with proportional learning rates (W.4).
 
     Raises:
-      TheoremError: eps and v_0 are both 0, the hypothesis on e_t fails, or a bound of the problem is missing.
+      TheoremError: eps and v_0 are both 0, the hypothesis on e_t fails, a bound of the problem is missing, or v_t is
+        raised to another power than 1/2.
     """
+    if x.power != 0.5:
+        raise TheoremError(f"power is {x.power:g}: Theorem M is the one for powers below 1/2")
     sweep, parts = Sweep(x), parts_of(problem, scales)
     # For M_E the almost sure bounds are for the divisor alone; the rest of the proof takes second moments.
     norms = (
