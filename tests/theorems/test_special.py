@@ -62,6 +62,23 @@ class TestAveraging:
         known = {"smoothness": 2, "gap": 0.8, "variance": noise**2, "first_gradient": first, "steps": steps}
         assert 0 < total / steps <= Averaged(alpha, beta, lower, upper).bound(**known)
 
+    def test_measured_with_the_largest_rate(self):
+        """theorems.md: 0.0286 <= 1.69, with eps = 0.1, theta = 0.999, d = 5, noise +-1/2 and T = 20,000."""
+        eps, noise, beta, steps = 0.1, 0.5, 0.9, 20_000
+        alpha = largest_averaging_rate(2, beta, 1 / eps)
+        averaged = Averaged(alpha, beta, 1 / (3 * math.sqrt(3) / 8 + noise + eps), 1 / eps)
+        rng = np.random.default_rng(0)
+        x, m, v, total = np.full((40, 5), 2.0), 0.0, 0.0, 0.0
+        for _ in range(steps):
+            exact = slope(x)
+            total += (exact**2).sum(axis=1).mean()
+            g = exact + noise * rng.choice([-1.0, 1.0], size=x.shape)
+            m, v = beta * m + (1 - beta) * g, 0.999 * v + 0.001 * g * g
+            x = x - alpha * m / (np.sqrt(v) + eps)
+        known = {"smoothness": 2, "gap": 4, "variance": 5 * noise**2, "steps": steps}
+        bound = averaged.bound(**known, first_gradient=5 * slope(2.0) ** 2)
+        assert (total / steps, bound) == (close(0.0286, rel=0.02), close(1.69, abs=5e-3))
+
 
 class TestBigBatch:
     def test_check_value(self):

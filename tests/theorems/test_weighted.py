@@ -74,6 +74,7 @@ class TestCheckValuesOfW:
             s=0.5,
             zeta=0,
         )
+        assert 0.5 / math.sqrt(0.9) == close(0.527046276695, rel=1e-9)
         assert by_hand["R"] == close([0.5, 0.763523138347, 0.902412027236], rel=1e-9)
         assert by_hand["M"] == close([2.5, 3.19444444444, 3.38734567901], rel=1e-9)
         assert by_hand["Q"] == close([0.166593516558, 0.126352313835, 0.05], rel=1e-9)
