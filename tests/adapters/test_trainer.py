@@ -160,7 +160,15 @@ def test_trainers_own_adafactor_decays_as_read():
         ({"optim": "rmsprop", "optim_args": "momentum=fast"}, "momentum is 'fast'; expected a number"),
         ({"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "steps"}, "depends on the data"),
         ({"max_steps": -1}, "the number of steps is not known"),
-        ({"lr_scheduler_type": "warmup_stable_decay"}, "do not fit 'warmup_stable_decay'"),
+        ({"lr_scheduler_type": "warmup_stable_decay"}, "'warmup_stable_decay': num_decay_steps is missing"),
+        ({"lr_scheduler_type": "cosine_with_min_lr"}, "expected min_lr or min_lr_rate"),
+        (
+            {
+                "lr_scheduler_type": "cosine_warmup_with_min_lr",
+                "lr_scheduler_kwargs": {"min_lr": 1e-5, "min_lr_rate": 0.1},
+            },
+            "expected min_lr or min_lr_rate",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_line(changes, message, tmp_path):
@@ -198,12 +206,53 @@ class Rows(torch.utils.data.Dataset):
         return {"input_ids": tokens, "labels": tokens}
 
 
-def test_trainer_trains_with_generic_adam(tmp_path):
-    torch.manual_seed(0)
+def small_model():
     config = transformers.GPT2Config(
         vocab_size=16, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0
     )
-    model = transformers.GPT2LMHeadModel(config)
+    return transformers.GPT2LMHeadModel(config)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optim": "adamw_torch", "weight_decay": 0.1, "adam_beta2": 0.95, "adam_epsilon": 1e-6},
+        {"optim": "adafactor"},
+        {"optim": "sgd", "weight_decay": 0.1},
+        {"optim": "adagrad", "weight_decay": 0.1},
+        {"optim": "rmsprop", "optim_args": "alpha=0.9, momentum=0.5, centered=True"},
+    ],
+    ids=lambda changes: changes["optim"],
+)
+@pytest.mark.parametrize("kind", ["linear", "cosine", "inverse_sqrt"])
+def test_arguments_are_read_as_what_trainer_makes_of_them(changes, kind, tmp_path):
+    given = arguments(tmp_path, lr_scheduler_type=kind, **changes)
+    trainer = transformers.Trainer(model=small_model(), args=given, train_dataset=Rows())
+    trainer.create_optimizer_and_scheduler(TOTAL)
+    said, live = read_training_arguments(given), read(trainer.optimizer, trainer.lr_scheduler)
+    for name in ("alpha", "beta", "theta"):
+        ours, real = (getattr(one.method, name).values(1, 2 * TOTAL) for one in (said, live))
+        np.testing.assert_allclose(ours, real, rtol=1e-12)
+    same = (
+        "initial_v",
+        "eps",
+        "l2",
+        "decay",
+        "preconditioned",
+        "heavy_ball",
+        "centered",
+        "factored",
+        "outside",
+    )
+    clipped = ("gradients are clipped to norm 1 before updates are",) if live.clipping else ()
+    for name in same:
+        expected = getattr(live, name)
+        assert getattr(said, name) == ((*expected, *clipped) if name == "outside" else expected), name
+
+
+def test_trainer_trains_with_generic_adam(tmp_path):
+    torch.manual_seed(0)
+    model = small_model()
     method = Method(alpha="0.01 * min(1, sqrt(8/t))", beta=0.9, theta="max(0.99, 1 - 1/t)")
     # Trainer always steps a scheduler, so the learning rate comes from one; theta_t is the optimizer's own.
     optimizer = GenericAdam(

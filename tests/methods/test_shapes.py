@@ -35,8 +35,8 @@ def test_what_cannot_be_is_one_line(decay, told):
 
 
 def test_half_a_cosine_is_exact_at_its_ends():
-    from generic_adam.methods.shapes import cosine_fall
+    from generic_adam.methods.shapes import fall
 
-    curve = cosine_fall(1.0, 0.1, Fraction(0), Fraction(50))
+    curve = fall("cosine", 1.0, 0.1, Fraction(0), Fraction(50))
     assert curve(25) == pytest.approx(0.55)
     assert math.isclose(curve(50), 0.1)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.errors import OptimizerError, ScheduleError, shown
-from generic_adam.methods.shapes import half_cosine
-from generic_adam.schedules import Schedule, as_schedule, join, log, periodic, sqrt, t, tree
+from generic_adam.methods.shapes import Shape, curve
+from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tree
 
 # What cannot be moved to another clock: its value at t rests on other t, or on code.
 _FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
@@ -112,44 +112,11 @@ def _begin(part: Part, clock: Clock) -> Schedule:
     return as_schedule(part) if isinstance(part, Schedule) or not callable(part) else part(clock)
 
 
-Shape = Callable[[Schedule, float], Schedule]
-_DONE: dict[str, Shape] = {
-    "linear": lambda k, length: k / length,
-    "sqrt": lambda k, length: sqrt(k / length),
-    "1-sqrt": lambda k, length: sqrt(k / length),
-    "log": lambda k, length: log(k + 1) / log(as_schedule(length)),
-}
-"""The share of the way that is done after k of `length` counts."""
-_LEFT: dict[str, Shape] = {"cos": half_cosine, "cosine": half_cosine}
-"""The share that is left."""
-
-
-def power(exponent: float) -> Shape:
-    """The share (1 - k / length)^exponent is left."""
-    return lambda k, length: (1 - k / length) ** as_schedule(exponent)
-
-
-def curve(first: float, last: float, k: Schedule, length: float, shape: str | Shape) -> Schedule:
-    """From `first` at k = 0 to `last` at k = length, by a name or by the share that is left."""
-    if not callable(shape) and shape in _DONE:
-        return between(first, last, _DONE[shape](k, length))
-    left = shape if callable(shape) else _LEFT.get(shape)
-    if left is None:
-        raise OptimizerError(f"the shape is {shape!r}; expected one of {', '.join(_DONE | _LEFT)}")
-    return between(last, first, left(k, length))
-
-
 def ramp(
     first: float, last: float, length: float, shape: str | Shape = "linear", ahead: int = 0
 ) -> Callable[[Clock], Schedule]:
     """A part: the curve over its own counts, `ahead` of them on."""
     return lambda clock: curve(first, last, clock.count + ahead, length, shape)
-
-
-def between(start: float, end: float, x: Schedule) -> Schedule:
-    """`start` where x = 0, `end` where x = 1, in a straight line."""
-    first, last = as_schedule(start), as_schedule(end)
-    return first + (last - first) * x if start <= end else first - (first - last) * x
 
 
 def scaled(base: float, factor: Schedule) -> Schedule:

@@ -20,22 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.adapters.clock import (
-    Called,
-    Clock,
-    Part,
-    Shape,
-    between,
-    curve,
-    follow,
-    power,
-    ramp,
-    scaled,
-    stages,
-)
+from generic_adam.adapters.clock import Called, Clock, Part, follow, ramp, scaled, stages
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, ScheduleError, shown
-from generic_adam.methods.shapes import half_cosine
+from generic_adam.methods.shapes import Shape, between, curve, half_cosine, power
 from generic_adam.schedules import Schedule, as_schedule, exp, maximum, minimum, sqrt, tree
 
 Form = Callable[[Any, Clock], Schedule]
@@ -338,11 +326,14 @@ def transformers_rate(kind: str, base: float, given: Mapping[str, Any]) -> Sched
         raise OptimizerError(f"lr_scheduler_type {kind!r} has no known closed form; expected one of {names}")
     settings = {**TRANSFORMERS[kind][1], "base_lrs": base, "lr_init": base, **given}
     try:
-        if "min_lr" in settings:
-            settings["min_lr_rate"] = float(settings["min_lr"]) / base
+        least, share = settings.get("min_lr"), settings.get("min_lr_rate")
+        if kind.endswith("with_min_lr") and (least is None) is (share is None):
+            raise OptimizerError("expected min_lr or min_lr_rate, one of the two")
+        settings["min_lr_rate"] = share if least is None else float(least) / base
         return closed_form(f"transformers.{kind}", SimpleNamespace(**settings), Clock())
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-        raise OptimizerError(f"lr_scheduler_kwargs {shown(given)} do not fit {kind!r}: {error}") from error
+        lacks = f"{error.name} is missing" if isinstance(error, AttributeError) else error
+        raise OptimizerError(f"lr_scheduler_kwargs {shown(given)} do not fit {kind!r}: {lacks}") from error
 
 
 # DeepSpeed, whose count is -1 before the first step of the scheduler: k - 1.

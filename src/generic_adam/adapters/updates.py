@@ -19,6 +19,7 @@ from generic_adam.methods import (
     HeavyBall,
     Method,
     Nesterov,
+    adafactor,
     adagrad_torch,
     adamw,
     adopt,
@@ -193,7 +194,7 @@ def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: t
     """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments."""
     shapes = s.get("params")
     return Algorithm(
-        Method(rate, 0, 1 - t ** as_schedule(s.number(exponent, -0.8))),
+        Method(rate, 0, adafactor(r=-s.number(exponent, -0.8)).method.theta),
         initial_v=0,
         clipping=Clipping(s.number(clip, 1.0), "update"),
         factored=shapes is None or any(parameter.dim() > 1 for parameter in shapes),

@@ -9,12 +9,11 @@ from typing import Final
 from generic_adam.experiments.records import Table
 from generic_adam.experiments.study import Experiment, Line, Options, Study
 from generic_adam.experiments.training import OptimizerSettings
-from generic_adam.methods import Method, certified_adam
+from generic_adam.methods import Method, catalogue, certified_adam
 from generic_adam.methods.algorithm import Algorithm
-from generic_adam.methods.catalogue import corrected_eps
 from generic_adam.methods.method import ScheduleLike
-from generic_adam.methods.shapes import cosine_fall, warm_up
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt
+from generic_adam.methods.shapes import fall, warm_up
+from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 
@@ -39,7 +38,7 @@ def lines(study: Study, _options: Options, steps: int) -> Sequence[Line]:
     """
     decay = DECAYS.get(study.network, 0.01)
     warm = Fraction(max(1, steps // 20))
-    shape = warm_up(RATE, warm, cosine_fall(RATE, LOWEST, warm, Fraction(steps)))
+    shape = warm_up(RATE, warm, fall("cosine", RATE, LOWEST, warm, Fraction(steps)))
     keep = max(20, steps // 2)
     last = Method(shape, 0.9, 0.95)
 
@@ -68,15 +67,10 @@ def lines(study: Study, _options: Options, steps: int) -> Sequence[Line]:
 
 
 def algorithm_of(settings: OptimizerSettings) -> Algorithm:
-    """The algorithm that a line runs, its weight decay left out: theorem E speaks of the rest.
-
-    torch's form: alpha_t carries the correction sqrt(1 - prod theta)/(1 - prod beta), v_0 = 0, and eps is
-    added to the corrected root.
-    """
-    beta, theta = as_schedule(settings.beta), as_schedule(settings.theta)
-    rate = as_schedule(settings.alpha) * sqrt(bias_correction(theta)) / bias_correction(beta)
-    eps = corrected_eps(settings.epsilon, theta)
-    return Algorithm(Method(rate, beta, theta), initial_v=0, eps=eps)
+    """The algorithm that a line runs, its weight decay left out: theorem E speaks of the rest."""
+    return catalogue.adamw(
+        lr=settings.alpha, beta=settings.beta, theta=settings.theta, eps=settings.epsilon, weight_decay=0
+    )
 
 
 def guarantees(study: Study, steps: int) -> dict[str, Table]:

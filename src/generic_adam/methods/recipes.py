@@ -15,7 +15,7 @@ from typing import Any
 from generic_adam.methods.algorithm import Algorithm, Clipping, as_algorithm
 from generic_adam.methods.catalogue import REFUSED, adafactor, adam, adamw, build, names, spelled, unknown
 from generic_adam.methods.method import Method
-from generic_adam.methods.shapes import cosine_fall, linear_fall, warm_up
+from generic_adam.methods.shapes import fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 
 
@@ -61,19 +61,19 @@ def _noam(width: int, warm_up_steps: int) -> Schedule:
 def _warm_cosine(peak: float, lowest: float, start: int, end: int, unit: int = 1) -> Schedule:
     """A warm-up and half a cosine, counted in tokens or samples, of which a step at the full batch has `unit`."""
     first, last = Fraction(start, unit), Fraction(end, unit)
-    return warm_up(peak, first, cosine_fall(peak, lowest, first, last))
+    return warm_up(peak, first, fall("cosine", peak, lowest, first, last))
 
 
 def _deepseek_rate() -> Schedule:
     flat, fallen, last = (Fraction(billion * 10**9, 15_360 * 4_096) for billion in (10_000, 14_300, 14_633))
-    fall = cosine_fall(2.2e-4, 2.2e-5, flat, fallen)
-    return warm_up(2.2e-4, Fraction(2_000), join(2.2e-4, int(flat) + 1, join(fall, int(last) + 1, 7.3e-6)))
+    falling = fall("cosine", 2.2e-4, 2.2e-5, flat, fallen)
+    return warm_up(2.2e-4, Fraction(2_000), join(2.2e-4, int(flat) + 1, join(falling, int(last) + 1, 7.3e-6)))
 
 
 def _nanogpt_rate() -> Schedule:
     # it = t - 1: (it + 1)/2001 of the peak for it < 2,000, then a cosine from it = 2,000 to it = 600,000
-    fall = cosine_fall(6e-4, 6e-5, Fraction(2_001), Fraction(600_001))
-    return join(as_schedule(6e-4) * t / 2_001, 2_001, fall)
+    falling = fall("cosine", 6e-4, 6e-5, Fraction(2_001), Fraction(600_001))
+    return join(as_schedule(6e-4) * t / 2_001, 2_001, falling)
 
 
 def _stable_diffusion_rate() -> Schedule:
@@ -85,8 +85,8 @@ def _stable_diffusion_rate() -> Schedule:
 def _bert() -> Algorithm:
     # global_step = t - 1: 0 at the first step, and a fall that is a line through the peak at global_step = 0
     steps = 1_000_000
-    fall = join(as_schedule(1e-4) * (steps + 1 - t) / steps, steps + 1, 0)
-    lr = join(as_schedule(1e-4) * (t - 1) / 10_000, 10_001, fall)
+    falling = join(as_schedule(1e-4) * (steps + 1 - t) / steps, steps + 1, 0)
+    lr = join(as_schedule(1e-4) * (t - 1) / 10_000, 10_001, falling)
     method = adam(lr=lr, beta=0.9, theta=0.999, bias_correction=False)
     return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
 
@@ -167,7 +167,9 @@ RECIPES: tuple[Recipe, ...] = (
         "vit",
         "ViT-B/16 on JFT-300M",
         517_822,
-        adamw(lr=warm_up(8e-4, Fraction(10_000), linear_fall(8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1),
+        adamw(
+            lr=warm_up(8e-4, Fraction(10_000), fall("linear", 8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1
+        ),
         'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
         "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
         Evidence.KNOWN,

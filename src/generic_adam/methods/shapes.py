@@ -1,12 +1,13 @@
-"""The learning-rate shapes that recipes are made of."""
+"""The learning-rate shapes that recipes and schedulers are made of: warm-ups, and curves from one rate to another."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from generic_adam.errors import MethodError
-from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, join, sqrt, t
+from generic_adam.schedules import Function, Schedule, as_linear, as_schedule, join, log, sqrt, t
 
 
 def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
@@ -14,7 +15,7 @@ def warm_up(peak: float, steps: Fraction, then: Schedule) -> Schedule:
     return join(as_schedule(peak) * t / steps, math.ceil(steps), then)
 
 
-def half_cosine(position: Schedule, length: float) -> Schedule:
+def half_cosine(position: Schedule, length: float | Fraction) -> Schedule:
     """(1 + cos(pi position / length)) / 2: from 1 at the beginning to 0 after `length`."""
     speed, line = math.pi / length, as_linear(position)
     if line is None:
@@ -24,16 +25,42 @@ def half_cosine(position: Schedule, length: float) -> Schedule:
     return (1 + Function("cos", angle)) / 2
 
 
-def cosine_fall(peak: float, lowest: float, start: Fraction, end: Fraction) -> Schedule:
-    """Half a cosine from the peak at t = start to the lowest rate at t = end, which is then held."""
-    curve = as_schedule(lowest) + (as_schedule(peak) - lowest) * half_cosine(t - start, float(end - start))
-    return join(curve, math.ceil(end), lowest)
+Shape = Callable[[Schedule, float | Fraction], Schedule]
+_DONE: dict[str, Shape] = {
+    "linear": lambda k, length: k / length,
+    "sqrt": lambda k, length: sqrt(k / length),
+    "1-sqrt": lambda k, length: sqrt(k / length),
+    "log": lambda k, length: log(k + 1) / log(as_schedule(length)),
+}
+"""The share of the way that is done after k of `length` counts."""
+_LEFT: dict[str, Shape] = {"cos": half_cosine, "cosine": half_cosine}
+"""The share that is left."""
 
 
-def linear_fall(peak: float, lowest: float, start: Fraction | int, end: Fraction | int) -> Schedule:
-    """A line from the peak at t = start to the lowest rate at t = end, which is then held."""
-    line = as_schedule(lowest) + (as_schedule(peak) - lowest) * (end - t) / (end - start)
-    return join(line, math.ceil(end), lowest)
+def power(exponent: float) -> Shape:
+    """The share (1 - k / length)^exponent is left."""
+    return lambda k, length: (1 - k / length) ** as_schedule(exponent)
+
+
+def curve(first: float, last: float, k: Schedule, length: float | Fraction, shape: str | Shape) -> Schedule:
+    """From `first` at k = 0 to `last` at k = length, by a name or by the share that is left."""
+    if not callable(shape) and shape in _DONE:
+        return between(first, last, _DONE[shape](k, length))
+    left = shape if callable(shape) else _LEFT.get(shape)
+    if left is None:
+        raise MethodError(f"the shape is {shape!r}; expected one of {', '.join(_DONE | _LEFT)}")
+    return between(last, first, left(k, length))
+
+
+def between(start: float, end: float, x: Schedule) -> Schedule:
+    """`start` where x = 0, `end` where x = 1, in a straight line."""
+    first, last = as_schedule(start), as_schedule(end)
+    return first + (last - first) * x if start <= end else first - (first - last) * x
+
+
+def fall(shape: str, peak: float, lowest: float, start: Fraction | int, end: Fraction | int) -> Schedule:
+    """From the peak at t = start to the lowest rate at t = end by a curve's shape, and held there."""
+    return join(curve(peak, lowest, t - start, end - start, shape), math.ceil(end), lowest)
 
 
 def training_rate(
@@ -55,8 +82,7 @@ def training_rate(
     if decay in {"cosine", "linear"}:
         if steps is None or steps <= warmup:
             raise MethodError(f"--decay {decay}: expected a number of steps above the warm-up (--steps)")
-        fall = cosine_fall if decay == "cosine" else linear_fall
-        tail = fall(peak, lowest, start, Fraction(steps))
+        tail = fall(decay, peak, lowest, start, steps)
     elif decay == "inverse-sqrt":
         tail = as_schedule(peak) * sqrt(start / t)
     elif decay == "constant":

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError, ScheduleError
+from generic_adam.methods import catalogue
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, theta_from_weights
+from generic_adam.schedules import Schedule, as_schedule, theta_from_weights
 from generic_adam.torch import checkpoint, kernels, rules
 from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
 from generic_adam.torch.rules import Coefficient, Rule, Value
@@ -220,8 +221,7 @@ class GenericAdam(ScheduledOptimizer):
         rate, momentum, theta, eps, decay = map(sequence, self.coefficients)
         alpha, notes = rate, self._rounding(group, theta)
         if group["bias_correction"]:
-            root = sqrt(bias_correction(theta))
-            alpha, eps = rate * root / bias_correction(momentum), eps * root
+            alpha, eps = catalogue.corrected(rate, momentum, theta), catalogue.corrected_eps(eps, theta)
         elif eps.is_constant and eps(1) <= kernels.SPACING * _sqrt(group["initial_v"]) and eps(1):
             notes.append(f"eps = {eps(1):g} is added to sqrt(v_t), at the level of rounding")
             eps = as_schedule(0)
