@@ -429,7 +429,8 @@ def stand_in(kind, optimizer, *, log):
                 kind, self.last_batch_iteration + 2, warm=50, total=300, low=1e-6, high=2e-4, log=log
             )
 
-    Scheduler.__name__, Scheduler.__module__ = kind, "deepspeed.runtime.lr_schedules"
+    Scheduler.__name__ = kind
+    Scheduler.__module__ = Scheduler.step.__module__ = "deepspeed.runtime.lr_schedules"
     return Scheduler()
 
 
