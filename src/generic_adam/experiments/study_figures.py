@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -64,13 +64,17 @@ def _methods(curves: Sequence[Curve]) -> Figure:
         runs = by_method(curves, value)
         adaema = next((found for found in runs.values() if found[0].r == 1), [])
         reference = {curve.seed: curve for curve in adaema}
+        colours = {
+            label: _STYLES.get(label, (GREY,))[0] if found[0].r is None else along_path(float(found[0].r))
+            for label, found in runs.items()
+        }
         start = "" if value is None else f", $v_0 = {_power(value)}$"
-        _draw(row[0], runs, "train_loss", _colour)
+        _draw(row[0], runs, "train_loss", colours)
         _logarithmic(row[0])
         row[0].set_title(f"training loss{start}")
         for panel, measure in zip(row[1:], ("train_loss", "test_error", "test_loss"), strict=True):
             name = MEASURES.get(measure, "test error")
-            _draw(panel, runs, measure, _colour, reference)
+            _draw(panel, runs, measure, colours, reference)
             panel.set_title(f"{name}{' ÷ that of r = 1' if reference else ''}{start}")
     for panel in axes[-1]:
         panel.set_xlabel("epoch")
@@ -87,12 +91,11 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
     adam = {value: [c for c in curves if c.r == 0 and c.initial_v == value] for value in values}
     shades = {f"$v_0 = {_power(v)}$": along_path(n / max(1, len(values) - 1)) for n, v in enumerate(values)}
     named = {label: adam[value] for label, value in zip(shades, values, strict=True)}
-    _draw(over_time, named, "train_loss", lambda label, _: shades[label], adaema)
+    _draw(over_time, named, "train_loss", shades, adaema)
     over_time.set_title("training loss, r = 0 ÷ r = 1")
     over_time.set_xlabel("epoch")
     over_time.axhline(1, color="#4A4A4A", lw=0.8)
-    over_time.set_yscale("log")
-    _plain_ticks(over_time)
+    _logarithmic(over_time)
     for after, dashes in ((1, (0, (1.5, 1.5))), (epoch, "-")):
         ratios = [
             [c.after(after, "train_loss") / adaema[c.seed].after(after, "train_loss") for c in adam[value]]
@@ -103,10 +106,10 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
         low, high = [min(r) for r in ratios], [max(r) for r in ratios]
         over_values.fill_between(values, low, high, color=VERMILION, alpha=0.18, lw=0)
     over_values.axhline(1, color="#4A4A4A", lw=0.8)
-    over_values.set(xscale="log", yscale="log", xlabel="$v_0$")
+    over_values.set(xscale="log", xlabel="$v_0$")
     over_values.set_title("against $v_0$: below 1 Adam is ahead")
     over_values.legend()
-    _plain_ticks(over_values)
+    _logarithmic(over_values)
     _legend(figure, over_time)
     return figure
 
@@ -124,21 +127,17 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     families = {line.label: line.optimizer.family for line in study.lines}
     theirs = [label for label in runs if families[label].startswith("torch")]
     ours = [label for label in runs if label not in theirs]
-    colours = dict(zip(theirs, _THEIRS, strict=False)) | dict(zip(ours, _OURS, strict=False))
-
-    def colour(label: str, _curves: Sequence[Curve]) -> str:
-        return colours.get(label, "#4A4A4A")
-
+    colours = dict(zip((*theirs, *ours), (*_THEIRS[: len(theirs)], *_OURS), strict=False))
     for panel, measure, name in (
         (training, "train_loss", "training loss"),
         (test, "test_loss", f"{kind} loss"),
     ):
-        _draw(panel, runs, measure, colour)
+        _draw(panel, runs, measure, colours)
         _logarithmic(panel)
         panel.set_title(name)
         panel.set_xlabel("epoch of 250 steps" if is_text else "epoch")
     for place, (label, found) in enumerate(reversed(runs.items())):
-        shade = colour(label, found)
+        shade = colours[label]
         for measure, marker, lift, fill in (
             ("train_loss", "s", 0.13, "white"),
             ("test_loss", "o", -0.13, shade),
@@ -153,11 +152,10 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     ends.set_xlabel("loss: median and range over the seeds")
     ends.grid(axis="y", visible=False)
     for text, label in zip(ends.get_yticklabels(), reversed(runs), strict=True):
-        text.set_color(colour(label, ()))
+        text.set_color(colours[label])
     losses = [curve.after(epoch, measure) for curve in curves for measure in ("train_loss", "test_loss")]
     if max(losses) > 4 * min(losses):
-        ends.set_xscale("log")
-        _plain_ticks(ends, of="x")
+        _logarithmic(ends, of="x")
     return figure
 
 
@@ -173,7 +171,7 @@ def _draw(
     panel: Axes,
     runs: Mapping[str, Sequence[Curve]],
     measure: str,
-    colour: Callable[[str, Sequence[Curve]], str],
+    colours: Mapping[str, str],
     reference: Mapping[int, Curve] | None = None,
 ) -> None:
     """Each method's median against epochs, with the range over seeds; as a ratio to the run of the seed."""
@@ -184,7 +182,7 @@ def _draw(
         length = min((len(curve.records) for curve in curves), default=0)
         epochs = range(1, length + 1)
         values = [[_value(curve, measure, epoch, reference) for curve in curves] for epoch in epochs]
-        shade = colour(label, curves)
+        shade = colours[label]
         middle = [median(v) for v in values]
         dashes = _STYLES.get(label, (GREY, "-"))[1]
         # One epoch is a point, and there a ring stands for dashes.
@@ -208,20 +206,11 @@ def _value(curve: Curve, measure: str, epoch: int, reference: Mapping[int, Curve
     return measured(curve) / other if other else math.nan
 
 
-def _colour(label: str, curves: Sequence[Curve]) -> str:
-    r = curves[0].r if curves else None
-    return along_path(float(r)) if r is not None else _STYLES.get(label, (GREY, "-"))[0]
-
-
-def _logarithmic(panel: Axes) -> None:
-    panel.set_yscale("log")
-    _plain_ticks(panel)
-
-
-def _plain_ticks(panel: Axes, of: str = "y") -> None:
-    """0.2, 0.5 and 1 instead of powers of ten."""
+def _logarithmic(panel: Axes, of: str = "y") -> None:
+    """A logarithmic axis with 0.2, 0.5 and 1 instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    panel.set(**{f"{of}scale": "log"})
     axis = panel.yaxis if of == "y" else panel.xaxis
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
