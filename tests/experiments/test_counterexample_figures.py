@@ -34,8 +34,8 @@ def test_the_six_panels_show_median_and_band(
 
     monkeypatch.setattr(counterexample, "save_figure", keep)
     counterexample.plot_counterexample(records, tmp_path / "figure")
-    assert [axes.get_title(loc="left")[:3] for axes in drawn] == ["(a)", "(b)", "(c)", "(d)", "(e)", "(f)"]
-    assert [len(axes.lines) for axes in drawn] == [5, 2, 3, 5, 2, 3]
+    assert [axes.get_title(loc="left")[:3] for axes in drawn] == ["(a)", "(d)", "(b)", "(e)", "(c)", "(f)"]
+    assert [len(axes.lines) for axes in drawn] == [5, 5, 2, 2, 3, 3]
     line, band = drawn[5].lines[1], drawn[5].collections[1]  # (f), s = 0.6
     lanes = records.x[records.index("(c) s = 0.6")]
     shown = records.times >= 100

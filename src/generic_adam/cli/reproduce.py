@@ -269,7 +269,7 @@ def _compute(
 
 _STUDY: Rows = {
     "epochs": (int, "--epochs N", "Length of each run; 100 in the paper."),
-    "seeds": (int, "--seeds N", "Runs of each method (3 for gpt-cost, else 1)."),
+    "seeds": (int, "--seeds N", "Runs of each method (3 for the costs, else 1)."),
     "width": (int, "--width N", "ResNet-18's first width (64), or GPT's."),
     "blocks": (str, "--blocks NAME", "ResNet-18: 'usual' (2, 2, 2, 2), or 'paper' (1, 2, 2, 2)."),
     "epsilon": (list[float], "--epsilon", "v_0 (1e-8 and 1e-4); may be given several times."),

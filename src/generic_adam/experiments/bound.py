@@ -400,19 +400,11 @@ def write_measurements(folder: Path, comparisons: Sequence[Comparison], occasion
     """Write figure, records, tables, claims and manifest."""
     plot_bound(comparisons, folder / "bound")
     at_last = ("measured", "W or E", "the paper's", "trivial", "slope measured", "slope W or E", "rate")
-    values = (
-        "measured_uniform",
-        "low",
-        "high",
-        "measured_weighted",
-        "paper",
-        "sharper",
-        "theorem",
-        "trivial",
-    )
+    found = ("measured_uniform", "low", "high", "measured_weighted")
+    bounds = ("paper", "sharper", "theorem", "trivial")
     shares = ("delta", "level", "promised", "share")
     tables = {
-        "records.csv": (("panel", "method", "T", *values), _records(comparisons)),
+        "records.csv": (("panel", "method", "T", *found, *bounds), _records(comparisons)),
         "theorem-2.csv": (("panel", "method", *shares), _shares(comparisons)),
         "outcomes.md": (("panel", "method", *at_last), rows(comparisons)),
     }
@@ -451,12 +443,16 @@ def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Pat
 
     panels = _panels(comparisons)
     with house_style():
-        figure = Figure(figsize=(3.9 * len(panels), 4.4), layout="constrained")
-        axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)
-        for axis, (panel, members) in zip(axes[0], panels.items(), strict=True):
+        height = 1 + len(panels) // 2
+        figure = Figure(figsize=(7.6, 3.3 * height), layout="constrained")
+        axes = figure.subplots(height, 2, squeeze=False, sharey=True).ravel()
+        for axis, (panel, members) in zip(axes, panels.items(), strict=False):
             axis.set_title(panel)
             _draw_panel(axis, members)
-        axes[0][0].set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
+        for axis in axes[len(panels) :]:
+            axis.axis("off")  # the last has room for the legend
+        for axis in axes[::2]:
+            axis.set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
         kinds: tuple[tuple[str, float, Any, str], ...] = (
             (GREY, 2.0, "-", "measured"), (GREY, 1.6, "--", "Theorem W (with eps: E)"),
             (GREY, 1.6, ":", "the paper's Theorem 1"), ("black", 1.0, "-", "with no theorem"),
@@ -466,7 +462,7 @@ def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Pat
             Line2D([], [], color=colour, linewidth=width, linestyle=dashes, label=label)
             for colour, width, dashes, label in kinds
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9)
+        axes[-1].legend(handles=handles, loc="center")
         return save_figure(figure, stem)
 
 

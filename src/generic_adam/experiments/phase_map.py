@@ -376,7 +376,7 @@ def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
 
 
 def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
-    """Draw the map as SVG and PNG: x_T on the left, R(T)/T on the right."""
+    """Draw the map as SVG and PNG: x_T above, R(T)/T below."""
     with from_extra("experiments"):
         from matplotlib.colors import LinearSegmentedColormap, LogNorm
         from matplotlib.figure import Figure
@@ -384,26 +384,25 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
     measured = outcome.map
     ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
     with house_style():
-        figure = Figure(figsize=(11.4, 5.0), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
+        figure = Figure(figsize=(7.6, 9.4), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
         at = (np.array(measured.grid.r), np.array(measured.grid.s))
         how = {"shading": "nearest", "rasterized": True}
-        where = left.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
-        figure.colorbar(where, ax=left, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
-        pays = right.pcolormesh(*at, measured.average_regret, cmap="viridis_r", norm=LogNorm(), **how)
-        scale = figure.colorbar(pays, ax=right, label="median R(T)/T", format="{x:.2g}")
+        where = above.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
+        figure.colorbar(where, ax=above, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
+        pays = below.pcolormesh(*at, measured.average_regret, cmap="viridis_r", norm=LogNorm(), **how)
+        scale = figure.colorbar(pays, ax=below, label="median R(T)/T", format="{x:.2g}")
         scale.ax.yaxis.set_minor_formatter("{x:.2g}")
-        for axes in (left, right):
+        for axes, title in ((above, "where it ends"), (below, "what it pays")):
             _outline(axes, outcome)
-        left.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
-        left.set_title("where it ends")
-        right.set_title("what it pays")
-        right.text(
+            axes.set_title(title)
+        below.set_xlabel(r"r   in   $\theta_t = 1 - \min(1, 0.01 + 0.99\,r)/\max(t,2)^r$")
+        above.text(
             1.0, 1.02, f"T = {measured.steps:,}, {measured.replicates} seeds a point", ha="right",
-            va="bottom", transform=right.transAxes, fontsize=8, color=GREY,
+            va="bottom", transform=above.transAxes, fontsize=8, color=GREY,
         )  # fmt: skip
-        handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+        handles, labels = above.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
         return save_figure(figure, stem)
 
 
@@ -416,7 +415,7 @@ def _outline(axes: Axes, outcome: MapOutcome) -> None:
     r, s = np.linspace(0.01, 2, 160), np.linspace(0, 1.2, 97)
     axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
     axes.plot([], [], color="#7A1FA2", linewidth=2.0, label=r"x = 0 at T, by the drift at frozen $\theta$")
-    axes.set_xlabel(r"r   in   $\theta_t = 1 - \min(1, 0.01 + 0.99\,r)/\max(t,2)^r$")
+    axes.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
     axes.set_xlim(outcome.map.grid.r[0], outcome.map.grid.r[-1])
     axes.set_ylim(outcome.map.grid.s[0], outcome.map.grid.s[-1])
     axes.grid(visible=False)

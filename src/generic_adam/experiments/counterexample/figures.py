@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARGINS = {"left": 0.06, "right": 0.985, "bottom": 0.115, "top": 0.955, "wspace": 0.09, "hspace": 0.15}
+_MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.08, "top": 0.97, "wspace": 0.23, "hspace": 0.17}
 _FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
 
 
@@ -142,16 +142,16 @@ def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, P
 
     with house_style():
         # Fixed margins: the automatic layout measures every tick, which takes longer than all the lanes.
-        figure = Figure(figsize=(11.4, 6.2))
+        figure = Figure(figsize=(7.6, 8.6))
         figure.set_layout_engine("none")
-        axes = figure.subplots(2, len(PANELS), sharex=True, sharey="row", gridspec_kw=_MARGINS)
-        for column, panel in enumerate(PANELS):
-            _draw_panel(axes[0, column], axes[1, column], records, panel)
+        axes = figure.subplots(len(PANELS), 2, sharex=True, sharey="col", gridspec_kw=_MARGINS)
+        for row, panel in zip(axes, PANELS, strict=True):
+            _draw_panel(row[0], row[1], records, panel)
         _name_axes(axes, records)
         return save_figure(figure, stem)
 
 
-def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) -> None:
+def _draw_panel(pays: Axes, ends: Axes, records: LaneRecords, panel: Panel) -> None:
     shown = records.times >= _first_shown(records)
     times = records.times[shown]
     for place, curve in enumerate(panel.curves):
@@ -160,13 +160,13 @@ def _draw_panel(above: Axes, below: Axes, records: LaneRecords, panel: Panel) ->
         colour = PALETTE[place] if panel.letters == "cf" else along_path(float(curve.r))
         # Two curves that coincide, as r = 0 and 0.25 do, stay visible: the first is wide, the rest lie on it.
         width = 4.2 if place == 0 and panel.letters == "ad" else 1.7
-        for axes, lanes in ((above, records.average_regret[row]), (below, records.x[row])):
+        for axes, lanes in ((pays, records.average_regret[row]), (ends, records.x[row])):
             low, median, high = np.quantile(lanes[shown], QUANTILES, axis=1)
             axes.fill_between(times, low, high, color=colour, alpha=0.16, linewidth=0)
             axes.plot(times, median, color=colour, label=curve.short_label, linewidth=width)
-    above.set_title(f"({panel.letters[0]})  {panel.title}", fontsize=10, y=1.0)
-    below.set_title(f"({panel.letters[1]})", fontsize=10, y=1.0)
-    above.legend(loc="upper right", labelspacing=0.25)
+    pays.set_title(f"({panel.letters[0]})  {panel.title}", fontsize=10, y=1.0)
+    ends.set_title(f"({panel.letters[1]})", fontsize=10, y=1.0)
+    pays.legend(loc="upper right", labelspacing=0.25)
 
 
 def _first_shown(records: LaneRecords) -> int:
@@ -177,23 +177,25 @@ def _first_shown(records: LaneRecords) -> int:
 def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
     from matplotlib.ticker import NullLocator
 
-    above, below = axes
-    above[0].set_ylabel("average regret R(t)/t")
-    below[0].set_ylabel("xₜ   (best: −1)")
-    above[0].set_ylim(0.01, 10)  # before the scale, which would complain of a short run's regret of 0
-    above[0].set_yscale("log")
-    above[0].yaxis.set_minor_locator(NullLocator())
-    below[0].set_ylim(-1.06, 1.06)
-    below[0].set_yticks([-1, -0.5, 0, 0.5, 1])
-    for panel in below:
+    for pays, ends in axes:
+        pays.set_ylabel("average regret R(t)/t")
+        ends.set_ylabel("xₜ   (best: −1)")
+    pays, ends = axes[-1]
+    pays.set_ylim(0.01, 10)  # before the scale, which would complain of a short run's regret of 0
+    for panel in axes[:, 0]:
+        panel.set_yscale("log")
+        panel.yaxis.set_minor_locator(NullLocator())
+    ends.set_ylim(-1.06, 1.06)
+    ends.set_yticks([-1, -0.5, 0, 0.5, 1])
+    for panel in (pays, ends):
         panel.set_xscale("log")
         panel.set_xlim(_first_shown(records), max(records.times[-1], 2))
         panel.set_xlabel("step t")
         panel.xaxis.set_minor_locator(NullLocator())
     seeds = len(records.replicates)
-    below[-1].text(
+    ends.text(
         1.0, -0.24, f"median and 10–90 % band over {seeds} seeds" if seeds > 1 else "one seed",
-        transform=below[-1].transAxes, ha="right", va="top", fontsize=8, color=GREY,
+        transform=ends.transAxes, ha="right", va="top", fontsize=8, color=GREY,
     )  # fmt: skip
 
 
