@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 
 import api_pages
@@ -40,9 +39,7 @@ SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')
 _FIGURE = r'<span class="figure"><a href="\2">\1<span class="larger">Open the large figure</span></a></span>'
-_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
-_HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
-_ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_INLINE_CODE = re.compile(r"(?<=<code>)[^<]+")
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
@@ -75,23 +72,12 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Make figures open alone when they are clicked, which a phone says below them, and label cells."""
-    return _TABLE.sub(_labelled, _IMAGE.sub(_FIGURE, html))
+    """Make figures open alone when they are clicked, which a phone says below them, and keep options whole."""
 
+    def kept_whole(code: re.Match[str]) -> str:  # a browser would break "--steps" after its first hyphen
+        return re.sub(r"-[-\w]{1,28}(?![-\w])", r'<span class="option">\g<0></span>', code[0])
 
-def _labelled(table: re.Match[str]) -> str:
-    """A table whose cells know their heading: a phone stacks the cells of a row, where no heading stands above."""
-    # A formula as plain as "v_0" needs no setting; any other has no place in an attribute.
-    headings = [
-        re.sub(r"<sup id=.*?</sup>|<[^>]+>|\\[()]", "", heading) for heading in _HEADING.findall(table[0])
-    ]
-    labels = ["" if "\\" in heading else escape(heading) for heading in headings]
-
-    def row(cells: re.Match[str]) -> str:
-        label = iter(labels)
-        return re.sub("<td", lambda _: f'<td data-label="{next(label, "")}"', cells[0])
-
-    return _ROW.sub(row, table[0])
+    return _INLINE_CODE.sub(kept_whole, _IMAGE.sub(_FIGURE, html))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -36,12 +36,12 @@ def methods_table() -> str:
         row(*["---"] * 6),
     ]
     for entry in entries():
-        method = as_algorithm(entry.build()).method
-        certificate = ga.certify(entry.build())
+        x, certificate = as_algorithm(entry.build()), ga.certify(entry.build())
+        sequences = [formula(str(one)) for one in (x.method.alpha, x.method.beta, x.method.theta)]
         lines.append(
             row(
                 f"[{entry.name}](#{entry.name})",
-                *(formula(str(sequence)) for sequence in (method.alpha, method.beta, method.theta)),
+                *(sequences if x.preconditioned else (sequences[0], "–", "–")),
                 badge(str(certificate.verdict)),
                 rate(certificate),
             )
@@ -67,7 +67,7 @@ def _section(entry: MethodInfo) -> str:
         [
             f"### {entry.name} {{ #{entry.name} }}",
             "",
-            f"{entry.summary[0].upper()}{entry.summary[1:]}.",
+            f"{_sentence(entry.summary)}.",
             "",
             "```python",
             f"ga.methods.{entry.name}({arguments})",
@@ -79,6 +79,11 @@ def _section(entry: MethodInfo) -> str:
             f"<small>{entry.citation}</small>",
         ]
     )
+
+
+def _sentence(text: str) -> str:
+    """Text with a capital first letter, unless it begins with a letter of the paper such as alpha_t."""
+    return text if "_" in text.split(maxsplit=1)[0] else text[0].upper() + text[1:]
 
 
 def _reasons(certificate: Certificate) -> str:
@@ -135,7 +140,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate) -> str:
         *x.departures,
         "```",
         "",
-        certificate.horizon.statement[0].upper() + certificate.horizon.statement[1:] + ".",
+        f"{_sentence(certificate.horizon.statement.replace('for your', 'for its'))}.",
         "",
         f'??? {BOXES[str(certificate.verdict)]} "{_headline(certificate)}"',
         _reasons(certificate),

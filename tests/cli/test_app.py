@@ -230,12 +230,12 @@ def test_colour_on_a_terminal_and_nowhere_else():
 
 
 IN_A_CALLBACK = """
-import sys, weakref
+import os, signal, sys, weakref
 import generic_adam.cli.app as app
 
 class Dying: pass
 
-def interrupted(_): raise KeyboardInterrupt
+def interrupted(_): os.kill(os.getpid(), signal.SIGINT)
 
 def run(arguments):
     one = Dying()
@@ -244,11 +244,26 @@ def run(arguments):
     print("went on")
 
 app.run = run
-sys.argv = ["generic-adam"]
 sys.exit(__import__("generic_adam.cli").cli.main())
 """
+BEFORE_THE_RUN = "interrupted before the run was open: nothing was begun; start it with: generic-adam"
 
 
-def test_an_interrupt_that_nobody_can_catch_ends_the_command_in_one_line():
-    done = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "generic-adam: interrupted\n")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "adam"], "interrupted"),
+        (["reproduce", "bound", "--out", "a b"], f"{BEFORE_THE_RUN} reproduce bound --out 'a b'"),
+    ],
+)
+def test_an_interrupt_that_nobody_could_catch_ends_the_command_in_one_line(arguments, said):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_CALLBACK, *arguments], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"generic-adam: {said}\n")
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    line = f"trap '' INT; {shlex.join((sys.executable, '-c', IN_A_CALLBACK, 'check', 'adam'))}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("went on\n", "")

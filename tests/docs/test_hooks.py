@@ -120,13 +120,13 @@ def test_every_arrow_of_the_picture_is_one_that_imports_may_take() -> None:
     assert drawn == ALLOWED.keys() - {"errors", "extras"}
 
 
-def test_cells_know_their_heading() -> None:
+def test_an_option_is_never_broken_after_its_hyphen() -> None:
     from build import on_page_content
 
-    head = r"<tr><th>a</th><th><span>\(v_0\)</span></th><th>\(\theta\)</th></tr>"
-    page = f"<table>{head}<tr><td>1</td><td>2</td><td>3</td></tr></table>"
-    labelled = '<td data-label="a">1</td><td data-label="v_0">2</td><td data-label="">3</td>'
-    assert labelled in on_page_content(page, None, None, None)  # type: ignore[arg-type]
+    page = "<p><code>check --min-lr 3e-5 -h</code></p><pre><code><span>--steps</span></code></pre>"
+    shown = on_page_content(page, None, None, None)  # type: ignore[arg-type]
+    options = (f'<span class="option">{one}</span>' for one in ("--min-lr", "-5", "-h"))
+    assert shown == page.replace("--min-lr 3e-5 -h", "{} 3e{} {}".format(*options))
 
 
 def test_a_field_that_is_read_is_shown_as_what_it_takes():

@@ -163,3 +163,30 @@ def test_formulas_fit_a_phone_where_two_thirds_of_their_size_do(site: Path, brow
             )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_phone_stacks_cells_below_one_another_each_with_its_heading_set(
+    site: Path, browser: Chrome
+) -> None:
+    screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    shown = """
+        const labels = [...document.querySelectorAll("td > .heading")].filter((one) => one.offsetParent);
+        return [labels.length, labels.filter((one) => one.querySelector(".katex")).length];
+    """
+    browser.get((site / "theorems/weighted.html").as_uri())
+    WebDriverWait(browser, 60).until(
+        lambda _: browser.execute_script("return document.querySelector('td > .heading')")
+    )
+    assert browser.execute_script(shown) == [0, 0]  # a wide page has its headings above
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        labels, formulas = browser.execute_script(shown)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert labels > formulas > 0
+
+
+def test_no_formula_is_left_between_dollars(site: Path) -> None:
+    code = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
+    left = [path.name for path in pages(site) if "$$" in code.sub("", path.read_text(encoding="utf-8"))]
+    assert left == []

@@ -110,7 +110,9 @@ def test_theta_1_of_0_needs_eps():
 
 def test_momentum_that_outgrows_theta_is_silent_and_not_a_rate_of_zero():
     reading = read_horizon(methods.adamw(theta=0.5, weight_decay=0), 10_000)
-    assert reading.statement.endswith("silent (the noise leaves far more than what holds without a theorem)")
+    assert reading.statement.endswith(
+        "silent, as the noise leaves far more than what holds without a theorem"
+    )
 
 
 def test_a_large_start_is_a_part_of_the_divisor():
@@ -135,7 +137,7 @@ def test_a_running_maximum_has_the_numbers_of_its_own_theorem():
 )
 def test_a_share_is_rounded_up(share, shown):
     steps = HorizonAnswer(10, "W", noise=share, gap=1.0, drift=1.0)
-    assert f" {shown} of what" in steps.statement
+    assert f" {shown} {'of' if share < 1 else 'times'} what" in steps.statement
 
 
 @pytest.mark.parametrize(("beta", "theta"), [(0.7, 0.49), (0.9, 0.81), (0.3, 0.09), ("sqrt(0.5)", 0.5)])
@@ -158,7 +160,7 @@ def test_a_tie_within_rounding_is_not_claimed():
     for noise, told in (
         (1 - 1e-9, "informative"),
         (1 - 1e-13, "within rounding of 1"),
-        (1 + 1e-9, "leaves 1.1 of"),
+        (1 + 1e-9, "leaves 1.1 times"),
     ):
         answer = HorizonAnswer(10**4, "W", noise=noise, gap=1.0, drift=1.0, rounding=1e-11)
         assert answer.informative == (told == "informative")

@@ -8,7 +8,7 @@ algorithm names those that were not.
   "lr_scheduler", "optim" or "optimizer", "max_steps", "warmup_steps", "warmup_ratio", ...;
 - torchtitan: tables "optimizer" (name, lr, beta1, beta2, eps, weight_decay), "lr_scheduler" (warmup_steps,
   decay_ratio, decay_type, min_lr_factor), "training" (steps, max_norm);
-- Hydra, OmegaConf and Lightning's command line: an "optimizer" with "_target_: torch.optim.AdamW" (or
+- Hydra, OmegaConf and Lightning's command line: an "optimizer" with `_target_: torch.optim.AdamW` (or
   "class_path" and "init_args", or a plain "name"), and perhaps a "scheduler" or "lr_scheduler" of torch's or of
   transformers', at the top or inside one table, and a "trainer" with Lightning's max_steps and
   gradient_clip_val; "${name}" is looked up.

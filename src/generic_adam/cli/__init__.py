@@ -1,10 +1,17 @@
-"""The command ``generic-adam``: thin wrappers, one file a subcommand."""
+"""The command ``generic-adam``: thin wrappers, one file a subcommand.
+
+Ctrl-C ends the command at once, in one line: no exception has to find its way through imports and callbacks,
+which Python reports and forgets. Where a run is open the signal pauses it instead (`experiments.run`), and what
+comes before the first line of :func:`main` is Python's own start.
+"""
 
 import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+
+_last_word = "interrupted"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,15 +25,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of the others is an answer: 70 is a defect of this program, 74 an output that cannot be written,
         128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
     """
+    if arguments is None:
+        import signal
+
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup and `&` mean what they say
+            signal.signal(signal.SIGINT, lambda *_: _leave())
+    say_if_interrupted("interrupted")
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-    if arguments is None:
-        sys.unraisablehook = _leave_when_interrupted
-    try:
-        from generic_adam.cli.app import OUTPUT_FAILED, run, tell
-    except KeyboardInterrupt:
-        print("generic-adam: interrupted", file=sys.stderr)
-        return 130
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["reproduce"]:
+        import shlex
+
+        again = shlex.join(("generic-adam", *words))
+        say_if_interrupted(f"interrupted before the run was open: nothing was begun; start it with: {again}")
+    from generic_adam.cli.app import OUTPUT_FAILED, run, tell
+
     if sys.stdout is None:  # closed (>&-)
         tell("cannot write the output: standard output is closed")
         return OUTPUT_FAILED
@@ -34,15 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal without Greek letters, or a name that is no UTF-8, shows "?", not a traceback.
             stream.reconfigure(errors="replace")
-    return run(sys.argv[1:] if arguments is None else list(arguments))
+    return run(words)
 
 
-def _leave_when_interrupted(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Python reports, and then forgets, what is raised where nobody can catch it: in callbacks, as of imports."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
-        return
+def say_if_interrupted(message: str) -> None:
+    """Set what an interruption says from now on."""
+    global _last_word  # noqa: PLW0603 - a signal's handler is one for the process
+    _last_word = message
+
+
+def last_word() -> str:
+    """What an interruption says."""
+    return _last_word
+
+
+def _leave() -> None:
     with suppress(OSError):
-        shown_again = "\x1b[?25h" if os.isatty(2) else ""  # the cursor, which a spinner hides
-        os.write(2, f"{shown_again}generic-adam: interrupted\n".encode())
+        cleared = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the line, and the cursor, of a spinner
+        os.write(2, f"{cleared}generic-adam: {_last_word}\n".encode())
     os._exit(130)

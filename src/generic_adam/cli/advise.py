@@ -60,6 +60,8 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
         )
         if one.after is not None:
             say(f"   {one.after.statement}")
+        if one.price is not None:
+            say(f"   price: {100 * one.price.kept:.3g}% of your summed step size is left")
         say_lines(sequences(one.algorithm, 3))
     if found and found[0].before is not None:
         say("")

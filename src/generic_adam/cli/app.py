@@ -15,6 +15,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from generic_adam.cli import last_word
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import missing_extra
 
@@ -90,8 +91,8 @@ def run(arguments: Sequence[str]) -> int:
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
-        if code == INTERRUPTED:  # what typer makes of Ctrl-C
-            tell("interrupted")
+        if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+            tell(last_word())
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0
@@ -107,7 +108,7 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        tell("interrupted")
+        tell(last_word())
         return INTERRUPTED
     # typer turns a broken pipe into SystemExit(1), which would read as an answer.
     cause = error.__context__ if isinstance(error, SystemExit) else error

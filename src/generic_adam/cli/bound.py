@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
     from generic_adam.theorems.problem import Problem
+    from generic_adam.theorems.theorem import Assumptions
 
 NO_BOUND = 1
 
@@ -60,18 +61,21 @@ def bound(
         say(x.label or "Generic Adam", style="bold")
         if given.clipping is not None and x.clipping is None:
             say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
-        _print(x, problem, result, since)
-        say_lines(f"  {one}" for one in grant(x, subject.assume) if not result.is_valid)
+        _print(x, problem, result, since, subject.assume)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | None) -> None:
+def _print(
+    x: "Algorithm", problem: "Problem", result: "Bound", since: int | None, assume: "Assumptions"
+) -> None:
     """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
     if result.is_valid:
         say_lines(f"  {sentence}" for sentence in result.statement.split("; "))
         chance = f"with probability at least {result.probability:.4g}"
         say(f"  |grad f(x_tau)|^2 <= {result.value:.6g} {chance}")
     else:
+        say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
+        say_lines(f"  {one}" for one in grant(x, assume))
         _print_reasons(result)
     if since is not None:
         say(f"  it says something from about T = {since:,} on")
@@ -96,7 +100,6 @@ def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | Non
 
 def _print_reasons(result: "Bound") -> None:
     """Why no theorem has a bound; what the fewest say first, for that is the nearest."""
-    say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
     reasons: dict[str, list[str]] = {}
     for name, why in result.missing:
         reasons.setdefault(why, []).append(name)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from generic_adam.cli import say_if_interrupted
 from generic_adam.cli.subject import Rows, declared, taking
 from generic_adam.cli.tables import answer, make_console, make_progress, print_table
 
@@ -193,6 +194,8 @@ def _reproduce(
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
     with open_run(out, identity, restart=restart, hold_signals=scheduler is None) as run:
+        lost = "; of a run on a cluster nothing is kept before its end" if scheduler else ""
+        say_if_interrupted(f"interrupted{lost}; {again}")
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
@@ -326,6 +329,9 @@ def _run_study(
     if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)
     command = _repeating(study, options, place)
+    data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
+    again = f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}"
+    say_if_interrupted(f"interrupted; {place.directory} has what was run; {again}")
     console = make_console(stderr=True)
     try:
         with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
@@ -333,8 +339,7 @@ def _run_study(
                 return
     except Paused as paused:
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")
-        data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
-        console.print(f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}")
+        console.print(again)
         raise SystemExit(128 + paused.signal) from paused
     curves = studies.collect(study, place.directory)
     seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))

@@ -162,7 +162,7 @@ class Schedule:
 
     @cached_attribute
     def scalar(self) -> ScalarFunction:
-        """U as a plain function of t, without the checks of a call."""
+        """u_t as a plain function of t, without the checks of a call."""
         return compiled[type(self)](self)
 
     @cached_attribute

@@ -191,19 +191,17 @@ class HorizonAnswer:
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
         run = f"for your {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
-        but = f"; but for that, {self._leaves}"
+        but = "" if self.noise is None else f"; but for that it would be {self._leaves}"
         if self.outside:
-            return (
-                f"{run}: no theorem covers it ({'; '.join(self.outside)}){'' if self.noise is None else but}"
-            )
+            return f"{run}: no theorem covers it ({'; '.join(self.outside)}){but}"
         if self.unknown:
             return f"{run}: undecided, {self.unknown}"
         if self.decay is None:
             return f"{run}: needs a bound on the weights, for their decay{but}"
         if not self.informative:
             close = self.relative is not None and self.relative * (1 - self.rounding) < 1
-            told = "within rounding of 1, which doubles do not tell apart" if close else self._leaves
-            return f"{run}: silent ({told})"
+            told = "silent, within rounding of 1, which doubles do not tell apart" if close else self._leaves
+            return f"{run}: {told}"
         left = f"{_rounded_up(self.relative or 0.0)} of {_TRIVIAL}"
         return f"{run}: guaranteed to within {left} (informative), gap and drift apart"
 
@@ -212,14 +210,16 @@ class HorizonAnswer:
 
     @property
     def _leaves(self) -> str:
-        """What is left of the trivial bound, where it is not certain or no gain."""
+        """What is left of the trivial bound, where that is not certain or no gain, with the word for it."""
         number, causes = (
             (self.relative, "noise and decay leave")
             if self.decay
             else (None if self.noise is None else self.norm * self.noise, "the noise leaves")
         )
-        much = "far more than" if number is None or number >= 100 else f"{_rounded_up(number)} of"
-        return f"{causes} {much} {_TRIVIAL}"
+        if number is None or number >= 100:
+            return f"silent, as {causes} far more than {_TRIVIAL}"
+        word, times = ("informative", "of") if number * (1 + self.rounding) < 1 else ("silent", "times")
+        return f"{word}, as {causes} {_rounded_up(number)} {times} {_TRIVIAL}"
 
     def lines(self) -> list[str]:
         """The answer, and its numbers with the theorem they are of."""
