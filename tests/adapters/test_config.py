@@ -90,6 +90,13 @@ def test_deepspeed_adam_decays_as_adamw_unless_told(tmp_path):
     assert (inside.decay(1), float(inside.l2)) == (0, 0.1)
 
 
+def test_what_trainer_would_fill_in_is_asked_for(tmp_path):
+    data = deepspeed("WarmupLR", warmup_num_steps="auto")
+    with pytest.raises(OptimizerError, match=r"scheduler\.params\.warmup_num_steps is 'auto'") as caught:
+        read_config(written(tmp_path, data))
+    assert "\n" not in str(caught.value)
+
+
 def test_trainer_arguments_and_axolotl(tmp_path):
     common = {"learning_rate": 3e-4, "max_steps": 300, "warmup_steps": 20, "weight_decay": 0.1}
     trainer, used = read_config(

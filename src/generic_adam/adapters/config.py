@@ -64,8 +64,12 @@ class _Keys:
     def get(self, name: str, default: Any = None, depth: int = 8) -> Any:
         """The value of a key, or the default where there is none or it is null; "${a.b}" is looked up."""
         value = self.data.get(name)
-        if value is None or (isinstance(value, str) and value == "auto"):
+        if value is None:
             return default
+        if isinstance(value, str) and value == "auto":
+            raise OptimizerError(
+                f"{self.where}{name} is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
+            )
         if not isinstance(value, Mapping):
             self.used[self.where + name] = None
         elsewhere = re.fullmatch(r"\$\{([\w.]+)\}", value) if isinstance(value, str) and depth else None

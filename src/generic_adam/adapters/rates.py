@@ -88,13 +88,11 @@ def _check_unpatched(scheduler: Any) -> None:
                 )
 
 
-def _is_its_packages(scheduler: Any) -> bool:
-    """Whether the methods that set rates are those of the package that the class is of."""
-    package = type(scheduler).__module__.partition(".")[0]
-    methods = (getattr(type(scheduler), name, None) for name in ("step", "get_lr"))
-    return all(
-        method is None or method.__module__.partition(".")[0] in {package, "torch"} for method in methods
-    )
+def _as_published(scheduler: Any) -> bool:
+    """Whether its class and the methods that set rates are a package's own, and those of its parts."""
+    kinds = list(map(type, _parts(scheduler)))
+    methods = [getattr(kind, name) for kind in kinds for name in ("step", "get_lr") if hasattr(kind, name)]
+    return all(one.__module__.partition(".")[0] in _PACKAGES for one in (*kinds, *methods))
 
 
 def _asks_for_data(scheduler: Any) -> bool:
@@ -185,7 +183,7 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     try:
         settings = settings_of(scheduler, group, replayed)
         # Methods that were replaced in the class may do another thing later than can be tried out.
-        rate = closed_form(kind, settings, clock) if all(map(_is_its_packages, _parts(scheduler))) else None
+        rate = closed_form(kind, settings, clock) if replay.published else None
         beta = MOMENTA[kind](settings, clock) if kind in MOMENTA and settings.cycle_momentum else None
         length = COMPARED_STEPS if ends is None else ends - replay.taken
         known = rate is not None and replay.agrees(rate, beta, group, clock, length)
@@ -244,14 +242,13 @@ class Replay:
     Attributes:
         name: the scheduler's class.
         taken: the steps that it had taken.
+        published: whether it is as its package has it.
     """
 
     def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         self.name, self.taken = type(scheduler).__name__, steps_taken(scheduler)
         self._ended: OptimizerError | None = None
-        self._unknown = any(
-            name_of(type(part)).partition(".")[0] not in _PACKAGES for part in _parts(scheduler)
-        )
+        self.published = _as_published(scheduler)
         # It may begin to move the momentum late in the run.
         self._cycles = any(getattr(part, "cycle_momentum", False) for part in _parts(scheduler))
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
@@ -327,7 +324,7 @@ class Replay:
                 try:
                     with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
                         self._go(self.taken + step)
-                        if self._unknown:
+                        if not self.published:
                             self._check_rest(step)
                 except OptimizerError as ended:
                     self._ended = ended

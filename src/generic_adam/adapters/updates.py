@@ -47,12 +47,7 @@ class Settings(dict[str, Any]):
         value = self.get(name)
         try:
             return float(default if value is None else value)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-            RuntimeError,
-        ):  # torch's, of tensors with several numbers
+        except Exception:  # noqa: BLE001 - tensors and arrays of several numbers have errors of their own
             raise OptimizerError(f"{name} is {shown(value)}; expected a number") from None
 
     def betas(self, theta: float = 0.999) -> tuple[float, float]:
@@ -88,21 +83,20 @@ class Update:
         s = Settings(given)
         decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
-        found = replace(found, outside=(*found.outside, *self.outside))
+        outside, notes = [*found.outside, *self.outside], [*found.notes]
         if s.get("maximize"):
-            found = replace(
-                found,
-                notes=(*found.notes, "maximize=True: what is said is about the negative of the objective"),
-            )
+            notes.append("maximize=True: what is said is about the negative of the objective")
         if s.get("caution"):
-            said = "caution=True: coordinates whose step and gradient disagree stand still"
-            found = replace(found, outside=(*found.outside, said))
-        if decoupled and found.label == "Adam":
-            found = replace(found, label="AdamW")
-        if not amount or not decoupled:
-            return replace(found, l2=amount, decay=0)
+            outside.append("caution=True: coordinates whose step and gradient disagree stand still")
         pace = rate * rate / s.number("largest_lr", 1.0) if s.get("corrected_weight_decay") else rate
-        return replace(found, decay=pace * as_schedule(amount))
+        return replace(
+            found,
+            l2=0 if decoupled else amount,
+            decay=pace * as_schedule(amount) if decoupled and amount else 0,
+            outside=outside,
+            notes=notes,
+            label="AdamW" if decoupled and found.label == "Adam" else found.label,
+        )
 
 
 def _moved(beta: Schedule | None, said: str = "a scheduler moves the momentum") -> tuple[str, ...]:
