@@ -8,7 +8,9 @@ import generic_adam as ga
 from generic_adam.adapters import read
 from generic_adam.errors import OptimizerError
 from generic_adam.schedules import has_callable
-from tests.adapters import steps, timm_package
+from tests import steps
+from tests.adapters import timm_package
+from tests.steps import START, gradient
 
 STEPS = 240
 
@@ -172,7 +174,6 @@ def test_the_record_is_timm_s():
 
 # Optimizers.
 
-START = np.array([0.5, -1.0, 2.0])
 OPTIMIZERS = {
     "adam": {},
     "adamw": {"weight_decay": 0.3},
@@ -187,10 +188,6 @@ OPTIMIZERS = {
 }
 
 
-def gradient(x, t):
-    return 0.3 * x + np.sin(np.array([1.0, 2.0, 3.0]) * t) + 0.05
-
-
 def made(name, **arguments):
     x = torch.nn.Parameter(torch.tensor(START, dtype=torch.float64))
     return x, timm_package.part("optim").create_optimizer_v2([x], opt=name, lr=0.05, **arguments)
@@ -202,12 +199,7 @@ def test_the_algorithm_read_takes_timm_s_steps(name):
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99)
     algorithm = read(optimizer, scheduler)
     assert algorithm.outside == ()
-    points = []
-    for t in range(1, 61):
-        x.grad = torch.tensor(gradient(x.detach().numpy(), t))
-        optimizer.step()
-        scheduler.step()
-        points.append(x.detach().numpy().copy())
+    points = steps.torch_path(x, optimizer, scheduler)
     np.testing.assert_allclose(points, steps.path(algorithm, gradient, START, 60), rtol=1e-7, atol=1e-8)
 
 

@@ -19,29 +19,18 @@ from generic_adam.schedules import parse
 from generic_adam.torch import GenericAdam
 from generic_adam.torch.contrib import AdaUSM, Padam
 from generic_adam.torch.schedule_lr import ScheduleLR
-from tests.adapters import steps
+from tests import steps
+from tests.steps import START, gradient
 
 STEPS = 120
 AS_THE_PAPER = {"initial_v": 1e-8, "eps": 0.0, "bias_correction": False}
 
 
-def gradient(x, t):
-    return 0.3 * x + np.sin(np.array([1.0, 2.0, 3.0]) * t) + 0.05
-
-
-def torch_path(build, schedule=None, steps=STEPS):
-    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+def torch_path(build, schedule=None):
+    x = torch.tensor(START, dtype=torch.float64, requires_grad=True)
     optimizer = build([x])
     scheduler = schedule(optimizer) if schedule is not None else None
-    algorithm = read(optimizer, scheduler)
-    points = []
-    for t in range(1, steps + 1):
-        x.grad = torch.from_numpy(gradient(x.detach().numpy(), t))
-        optimizer.step()
-        if scheduler is not None:
-            scheduler.step()
-        points.append(x.detach().numpy().copy())
-    return algorithm, np.array(points)
+    return read(optimizer, scheduler), steps.torch_path(x, optimizer, scheduler, STEPS)
 
 
 OPTIMIZERS = {
@@ -85,7 +74,7 @@ PAIRS = [
 def test_the_algorithm_read_takes_the_same_steps(name, scheduler):
     algorithm, points = torch_path(OPTIMIZERS[name], SCHEDULERS[scheduler])
     assert algorithm.outside == ()
-    ours = steps.path(algorithm, gradient, np.array([0.5, -1.0, 2.0]), STEPS)
+    ours = steps.path(algorithm, gradient, START, STEPS)
     # torch keeps NAdam's product of momenta in float32.
     np.testing.assert_allclose(points, ours, rtol=1e-5 if "NAdam" in name else 1e-9, atol=1e-11)
 
@@ -94,7 +83,7 @@ def test_the_paper_s_algorithm_is_the_reference():
     build = lambda p: GenericAdam(p, lr="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t", **AS_THE_PAPER)  # noqa: E731
     algorithm, points = torch_path(build)
     assert algorithm.departures == ()
-    expected = generic_adam(algorithm.method, gradient, np.array([0.5, -1.0, 2.0]), STEPS).points[1:]
+    expected = generic_adam(algorithm.method, gradient, START, STEPS).points[1:]
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -105,7 +94,7 @@ def test_maximize_is_about_the_negative_objective(momentum):
 
     algorithm, points = torch_path(lambda p: build(p, -1))
     assert "negative" in algorithm.notes[0]
-    ours = steps.path(algorithm, lambda x, t: -gradient(x, t), np.array([0.5, -1.0, 2.0]), STEPS)
+    ours = steps.path(algorithm, lambda x, t: -gradient(x, t), START, STEPS)
     np.testing.assert_allclose(points, ours, rtol=1e-9)
 
 
@@ -125,7 +114,7 @@ def test_what_no_field_can_say_is_outside():
 
 
 def test_adafactor_on_vectors_is_the_method_times_the_parameter_scale():
-    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor(START, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.Adafactor([x], lr=0.05, d=1e9)  # never clips
     reading = read(optimizer)
     v = np.zeros(3)

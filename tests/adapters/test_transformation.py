@@ -18,14 +18,10 @@ from generic_adam.errors import OptimizerError
 from generic_adam.optax import generic_adam, scale_by_generic_adam
 from generic_adam.optax.contrib import adashift, padam
 from generic_adam.schedules import has_callable
-from tests.adapters import steps
+from tests import steps
+from tests.steps import START, gradient
 
 STEPS = 60
-START = np.array([0.5, -1.0, 2.0])
-
-
-def gradient(x, t):
-    return 0.3 * x + np.sin(np.array([1.0, 2.0, 3.0]) * t) + 0.05
 
 
 SOLVERS = {

@@ -1,22 +1,41 @@
-"""An Algorithm run from its fields alone, in float64 NumPy: what readings are compared with."""
+"""An Algorithm run from its fields alone, in float64 NumPy: what readings and the catalogue are compared with."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from generic_adam.methods import Algorithm
 
+Gradient = Callable[[np.ndarray, int], np.ndarray]
+START = np.array([0.5, -1.0, 2.0])
 
-def path(
-    algorithm: Algorithm, gradient: Callable[[np.ndarray, int], np.ndarray], start: np.ndarray, steps: int
+
+def gradient(x: np.ndarray, t: int) -> np.ndarray:
+    """A gradient that depends on the point and does not settle."""
+    return 0.3 * x + np.sin(np.array([1.0, 2.0, 3.0]) * t) + 0.05
+
+
+def torch_path(
+    x: Any, optimizer: Any, scheduler: Any = None, steps: int = 60, gradient: Gradient = gradient
 ) -> np.ndarray:
+    """What a torch optimizer makes of its parameter x, as `path` has it."""
+    points = []
+    for t in range(1, steps + 1):
+        x.grad = x.new_tensor(gradient(x.detach().numpy(), t))
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        points.append(x.detach().numpy().copy())
+    return np.array(points)
+
+
+def path(algorithm: Algorithm, gradient: Gradient, start: np.ndarray, steps: int) -> np.ndarray:
     """x_2, ..., x_{steps + 1}."""
     return np.array(list(_points(algorithm, gradient, start, steps)))
 
 
-def _points(
-    a: Algorithm, gradient: Callable[[np.ndarray, int], np.ndarray], start: np.ndarray, steps: int
-) -> Iterator[np.ndarray]:
+def _points(a: Algorithm, gradient: Gradient, start: np.ndarray, steps: int) -> Iterator[np.ndarray]:
     assert not a.delayed
     assert not a.factored
     x = np.array(start, dtype=float)
