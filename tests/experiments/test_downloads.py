@@ -3,6 +3,8 @@
 import contextlib
 import hashlib
 import io
+import itertools
+import os
 import resource
 import ssl
 import tarfile
@@ -14,7 +16,7 @@ import pytest
 
 from generic_adam.errors import DataError
 from generic_adam.experiments import downloads
-from generic_adam.experiments.downloads import Member, RemoteFile, Source, fetch, fetch_source, unpack
+from generic_adam.experiments.downloads import RemoteFile, Source, fetch, fetch_source, unpack
 from generic_adam.experiments.records import OutputError
 
 CONTENT = bytes(range(256)) * 1000
@@ -166,7 +168,7 @@ def archive(entries):
     return buffer.getvalue()
 
 
-MEMBERS = (Member("set/train.bin", 3), Member("set/test.bin", 2))
+MEMBERS = {"set/train.bin": 3, "set/test.bin": 2}
 
 
 def test_an_archive_gives_its_expected_members_only(server, tmp_path):
@@ -243,6 +245,35 @@ def test_a_part_that_is_a_link_is_refused(server, tmp_path):
     with pytest.raises(OutputError, match="is a link"):
         fetch_source(source(), tmp_path, mirror=server.address)
     assert target.read_text() == "do not touch"
+
+
+@pytest.mark.timeout(60)
+def test_a_part_that_is_a_pipe_is_refused(server, tmp_path):
+    os.mkfifo(part_of(tmp_path))
+    with pytest.raises(OutputError, match="no file"):  # to open it would wait for a reader
+        fetch_source(source(), tmp_path, mirror=server.address)
+
+
+def test_a_server_that_sends_a_byte_and_hangs_up_is_given_up(server, tmp_path):
+    server.cut_after = 1
+    with pytest.raises(DataError, match="5 of 256,000 bytes are kept"):
+        fetch_source(source(), tmp_path, mirror=server.address)
+    assert len(server.ranges) == downloads.ATTEMPTS
+
+
+def test_a_server_that_goes_to_and_fro_is_given_up(server, tmp_path):
+    """Without ranges, a longer and a shorter piece in turn: nothing is won, as often as one asks."""
+    server.honours_ranges = False
+    lengths = itertools.cycle([150_000, 70_000])
+
+    def script(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 256000\r\n\r\n" + CONTENT[: next(lengths)])
+        handler.close_connection = True
+
+    server.script = script
+    with pytest.raises(DataError, match="are kept"):
+        fetch_source(source(), tmp_path, mirror=server.address)
+    assert len(server.ranges) <= 1 + downloads.ATTEMPTS
 
 
 def drip(handler):

@@ -30,7 +30,7 @@ from generic_adam.schedules import parse
 from tests.soundness import generator, inputs
 
 SLOW, HANGS = 3.0, 60
-"""Seconds of processor time that an answer may take: a certificate's budget and one more; of the clock, to give up."""
+"""Processor seconds: what an answer may take, a certificate's budget and one more; after how many it is given up."""
 
 
 def read_text(source: random.Random) -> str:
@@ -218,7 +218,7 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--only", choices=KINDS, help="leave the other kinds out")
     options = parser.parse_args()
-    signal.signal(signal.SIGALRM, _raise(_Hang))
+    signal.signal(signal.SIGPROF, _raise(_Hang))
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, _raise(_Stopped))
     ended: Counter[tuple[str, str]] = Counter()
@@ -240,9 +240,9 @@ def main() -> int:
             kind = kind_of(number)
             if options.only in {None, kind}:
                 began = time.process_time()
-                signal.alarm(HANGS)
+                signal.setitimer(signal.ITIMER_PROF, HANGS)
                 how, problem = asked(KINDS[kind][1], number)
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 seconds[kind] += time.process_time() - began
                 ended[kind, how] += 1
                 if problem is not None:

@@ -13,13 +13,13 @@ import tarfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage, InvalidURL
 from pathlib import Path
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, Final, NoReturn, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -30,7 +30,7 @@ from generic_adam.experiments.records import OutputError, atomic_write, ensure_o
 
 BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5
-"""Times a connection may break off without any progress before the download is given up."""
+"""Times in a row that a connection may break off before it has brought a block more than all before it."""
 
 HEAD_SECONDS, PACE_SECONDS, TOTAL_SECONDS, SLOWEST = 60.0, 30.0, 6 * 3600.0, 1000
 """How long a server may take to begin; over how long its pace is measured; the longest download; the slowest
@@ -52,29 +52,21 @@ class RemoteFile:
 
 
 @dataclass(frozen=True)
-class Member:
-    """A file inside an archive, and its size."""
-
-    path: str
-    size: int
-
-
-@dataclass(frozen=True)
 class Source:
     """Where a data set comes from: files at an address, for a folder of the data directory.
 
-    If there are members they are unpacked from the (single) file, an archive.
+    If there are members, paths with their sizes, they are unpacked from the (single) file, an archive.
     """
 
     folder: str
     address: str
     files: tuple[RemoteFile, ...]
-    members: tuple[Member, ...] = ()
+    members: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """The files that are there in the end."""
-        return [Path(one.path).name for one in self.members] or [one.name for one in self.files]
+        return [Path(path).name for path in self.members] or [one.name for one in self.files]
 
 
 _MNIST: Final = """
@@ -99,10 +91,7 @@ SOURCES: Final = {
         "cifar-100-binary",
         "https://www.cs.toronto.edu/~kriz/",
         _files(_CIFAR),
-        (
-            Member("cifar-100-binary/train.bin", 50_000 * 3074),
-            Member("cifar-100-binary/test.bin", 10_000 * 3074),
-        ),
+        {"cifar-100-binary/train.bin": 50_000 * 3074, "cifar-100-binary/test.bin": 10_000 * 3074},
     ),
 }
 """The data sets that can be fetched, by name."""
@@ -152,8 +141,8 @@ def fetch_source(
 
 def _download(url: str, file: RemoteFile, destination: Path, report: Report | None) -> None:
     part = destination.with_name(destination.name + ".part")
-    if part.is_symlink():
-        raise OutputError(f"{part} is a link, expected a file of ours or none; remove it")
+    if part.is_symlink() or (part.exists() and not part.is_file()):
+        raise OutputError(f"{part} is a link or no file, expected a file of ours or none; remove it")
     limit = _Limit(url)
     was_there = part.exists()
     while True:
@@ -169,12 +158,16 @@ def _download(url: str, file: RemoteFile, destination: Path, report: Report | No
         was_there = False  # what an earlier command left was bad: that must not cost a good server's answer
 
 
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
 def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Report | None) -> None:
     """Ask until all bytes are there; what was there before is kept unless it is too long."""
-    failures = 0
-    if part.exists() and part.stat().st_size > file.size:
+    if _size(part) > file.size:
         part.unlink()
-    while (have := part.stat().st_size if part.exists() else 0) < file.size:
+    failures, most = 0, _size(part)
+    while (have := _size(part)) < file.size:
         try:
             _receive(url, file, part, have, limit, report)
         except HTTPError as error:
@@ -185,20 +178,20 @@ def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Rep
         except (ValueError, InvalidURL) as error:  # letters that no address has, or a port that is no number
             raise DataError(_printable(f"{url}: not an address that can be asked ({error})")) from error
         except (OSError, HTTPException) as error:  # URLError, timeouts, a corrupt TLS record
-            reason = getattr(error, "reason", error)
-            failures = 0 if part.exists() and part.stat().st_size > have else failures + 1
+            came = _size(part)
+            failures, most = (0, came) if came >= most + BLOCK else (failures + 1, most)
             if failures >= ATTEMPTS:
-                kept = f"{have:,} of {file.size:,} bytes are kept; the same command goes on from there"
+                kept = f"{came:,} of {file.size:,} bytes are kept; the same command goes on from there"
+                reason = getattr(error, "reason", error)
                 raise DataError(_printable(f"{url}: {reason} ({kept})")) from error
 
 
 def _receive(url: str, file: RemoteFile, part: Path, have: int, limit: _Limit, report: Report | None) -> None:
     """Append what the server sends, from byte `have` on; start over if it will not send a range."""
-    headers = {"Range": f"bytes={have}-"} if have else {}
-    with _within(HEAD_SECONDS, lambda: _OPENER.open(Request(url, headers=headers), timeout=30)) as response:  # noqa: S310 - scheme is checked
-        resumed = response.status == 206 and response.headers.get("Content-Range", "").startswith(
-            f"bytes {have}-"
-        )
+    request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 - scheme is checked
+    with _within(HEAD_SECONDS, lambda: _OPENER.open(request, timeout=30)) as response:
+        range_sent = response.headers.get("Content-Range", "")
+        resumed = response.status == 206 and range_sent.startswith(f"bytes {have}-")
         have = have if resumed else 0
         limit.begin()
         with _writable(part, append=resumed) as write:
@@ -233,12 +226,9 @@ def _within(seconds: float, make: Callable[[], T]) -> T:
             answer.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
-    try:
-        return answer.result(timeout=seconds)
-    except TimeoutError:
-        if answer.done():  # it was its own
-            raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
+    if not wait([answer], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return answer.result()
 
 
 class _Limit:
@@ -247,27 +237,27 @@ class _Limit:
     def __init__(self, url: str) -> None:
         self._url = url
         self._end = time.monotonic() + TOTAL_SECONDS
-        self.begin()
 
     def begin(self) -> None:
-        """Measure from here on."""
+        """Measure the pace from here on."""
         self._since, self._bytes = time.monotonic(), 0
 
     def check(self, count: int) -> None:
         """Count bytes that have come."""
         now = time.monotonic()
         self._bytes += count
-        why = None
+        passed = now - self._since
         if now > self._end:
-            why = f"not done within {TOTAL_SECONDS:g} s"
-        elif now - self._since > PACE_SECONDS:
-            if self._bytes < SLOWEST * (now - self._since):
-                why = f"slower than {SLOWEST:,} bytes a second"
+            self._give_up(f"not done within {TOTAL_SECONDS:g} s")
+        if passed > PACE_SECONDS:
+            if self._bytes < SLOWEST * passed:
+                self._give_up(f"slower than {SLOWEST:,} bytes a second")
             self.begin()
-        if why is not None:
-            raise DataError(
-                f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there"
-            )
+
+    def _give_up(self, why: str) -> NoReturn:
+        raise DataError(
+            f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there"
+        )
 
 
 class _SafeRedirects(HTTPRedirectHandler):
@@ -325,7 +315,7 @@ def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]
         yield write
 
 
-def unpack(archive: Path, members: tuple[Member, ...], folder: Path) -> None:
+def unpack(archive: Path, members: Mapping[str, int], folder: Path) -> None:
     """Write the expected members of a tar archive into `folder`, each under the last part of its name.
 
     Raises:
@@ -333,16 +323,16 @@ def unpack(archive: Path, members: tuple[Member, ...], folder: Path) -> None:
     """
     try:
         with tarfile.open(archive, "r:gz") as tar:
-            for member in members:
-                info = tar.getmember(member.path)
+            for path, size in members.items():
+                info = tar.getmember(path)
                 # A link could lead out of the archive; a plain file cannot.
-                content = tar.extractfile(info) if info.isreg() and info.size == member.size else None
+                content = tar.extractfile(info) if info.isreg() and info.size == size else None
                 if content is None:
-                    raise DataError(f"{archive}: {member.path} is not a file of {member.size:,} bytes")
-                with atomic_write(folder / Path(member.path).name, "wb") as out:
+                    raise DataError(f"{archive}: {path} is not a file of {size:,} bytes")
+                with atomic_write(folder / Path(path).name, "wb") as out:
                     shutil.copyfileobj(content, out)
     except KeyError as error:
-        raise DataError(f"{archive}: no {member.path} inside") from error
+        raise DataError(f"{archive}: no {path} inside") from error
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise DataError(f"{archive}: damaged archive ({error})") from error
 
