@@ -123,6 +123,55 @@ def test_a_state_is_taken_whole_or_refused_and_nothing_changes(info: OptimizerIn
     assert CASES / 3 < refused < CASES
 
 
+def _released() -> torch.Tensor:
+    tensor = torch.zeros(64, 64)
+    tensor.untyped_storage().resize_(128)
+    return tensor
+
+
+@pytest.mark.parametrize("info", EVERY)
+def test_a_tensor_whose_memory_is_gone_is_refused(info: OptimizerInfo) -> None:
+    """A kernel would read and write what lies behind it."""
+    for arguments in (one for one in info.valid if not any(map(callable, one.values()))):
+        optimizer = info.constructor([torch.nn.Parameter(torch.ones(64, 64))], **arguments)
+        steps(optimizer, 2)
+        for key, value in optimizer.state_dict()["state"][0].items():
+            if not torch.is_tensor(value) or value.shape != (64, 64):
+                continue
+            saved = copy.deepcopy(optimizer.state_dict())
+            saved["state"][0][key] = _released()
+            with pytest.raises(OptimizerError, match=f"the saved {key} .* has less memory than its shape"):
+                optimizer.load_state_dict(saved)
+            steps(optimizer, 1)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"foreach": True}, {"foreach": False}], ids=str)
+@pytest.mark.parametrize(
+    "strange",
+    [
+        torch._neg_view(-torch.ones(4, 4)),
+        torch.ones(7).as_strided((4, 4), (1, 1)),
+        torch.ones(1).expand(4, 4),
+    ],
+    ids=["negated", "shared", "expanded"],
+)
+def test_a_view_of_other_memory_counts_by_its_values(
+    arguments: dict[str, Any], strange: torch.Tensor
+) -> None:
+    """As others' tensors may be views; the elements of one that share memory cannot be updated in place."""
+    found = []
+    for saved_average in (strange, torch.ones(4, 4)):
+        x = torch.nn.Parameter(torch.zeros(4, 4))
+        optimizer = OPTIMIZERS[0].constructor([x], **arguments)
+        steps(optimizer, 1)
+        saved = optimizer.state_dict()
+        saved["state"][0]["exp_avg"] = saved_average
+        optimizer.load_state_dict(saved)
+        steps(optimizer, 3)
+        found.append(x.detach())
+    assert torch.equal(*found)
+
+
 @pytest.mark.parametrize("info", EVERY)
 @pytest.mark.parametrize(
     ("change", "message"),

@@ -8,13 +8,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
 from generic_adam.torch.rules import Rule
-from generic_adam.torch.tensors import State, is_distributed
+from generic_adam.torch.tensors import State
 
 CORRECTIONS = ("beta_correction", "theta_correction")
 
@@ -85,11 +84,7 @@ def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str)
                 found = rule.check(name, number(moments[key]))
                 moments[key] = int(found) if rule is rules.WHOLE else found
         elif key in moments:
-            tensor = rule.fitted(name, moments[key], parameter)
-            if not is_distributed(tensor) and 0 in tensor.stride():
-                # Elements that share memory cannot be updated one by one.
-                tensor = tensor.clone(memory_format=torch.contiguous_format)
-            moments[key] = tensor
+            moments[key] = rule.fitted(name, moments[key], parameter)
         elif not rule.late:
             raise OptimizerError(f"the saved state of {where} has no {key!r}")
 

@@ -76,7 +76,24 @@ class Moment(NamedTuple):
         mesh = getattr(parameter, "device_mesh", None)
         if is_distributed(found) != is_distributed(parameter) or getattr(found, "device_mesh", None) != mesh:
             raise OptimizerError(f"{name} is not sharded over the processes as its parameter is")
-        return found.to(dtype=self.dtype, device=parameter.device)
+        fitted = found.resolve_conj().resolve_neg()
+        if not (is_distributed(found) or found.is_meta):
+            reach, shares = _reach(found)
+            if (reach + 1) * found.itemsize > found.untyped_storage().nbytes() and found.numel():
+                raise OptimizerError(f"{name} has less memory than its shape {tuple(found.shape)} asks for")
+            if shares:  # which cannot be updated one by one
+                fitted = fitted.clone(memory_format=torch.contiguous_format)
+        return fitted.to(dtype=self.dtype, device=parameter.device)
+
+
+def _reach(tensor: Tensor) -> tuple[int, bool]:
+    """Where in its storage a tensor's last element lies, and whether some may share their memory."""
+    reach, shares = 0, False
+    for stride, length in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if length > 1:
+            shares = shares or stride <= reach
+            reach += (length - 1) * stride
+    return int(tensor.storage_offset()) + reach, shares
 
 
 State = Mapping[str, Moment | Rule]
