@@ -95,8 +95,7 @@ def test_one_seed_in_twenty_may_dissent(printed: LaneRecords, dissenting: int, v
 
 
 def test_the_figure_has_the_papers_ten_curves() -> None:
-    assert [panel.letters for panel in PANELS] == ["ad", "be", "cf"]
-    assert [len(panel.curves) for panel in PANELS] == [5, 2, 3]
+    assert {letters: len(curves) for letters, (_, curves) in PANELS.items()} == {"ad": 5, "be": 2, "cf": 3}
     methods = figure_methods()
     for r in (0, 0.25, 0.5, 0.75, 1):
         method = methods[f"(a) r = {r:g}"]
@@ -156,7 +155,7 @@ def test_the_turn_explains_what_is_not_seen(
     printed: LaneRecords, theta_star: float, step: float, verdicts: list[str]
 ) -> None:
     unseen = Estimate(float("nan"), float("nan"))
-    rows = tuple((curve, Estimate(step, step / 100), unseen) for r, curve in PATH.items() if r)
+    rows = tuple((curve, Estimate(step, step / 100), unseen) for curve in PATH.values() if curve.r)
     turning = Turning(Estimate(theta_star, 1e-6), rows, ())
     found = claims(Outcome(lanes(AS_CLAIMED), printed, turning=turning))
     wanted = [find(found, words) for words in ("not sufficiently close", "no convergent trend")]

@@ -20,7 +20,6 @@ from generic_adam.experiments.counterexample.study import (
     QUANTILES,
     TWO_CURVES,
     Outcome,
-    Panel,
     Study,
     Turning,
     claims,
@@ -145,27 +144,28 @@ def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, P
         figure = Figure(figsize=(7.6, 8.6))
         figure.set_layout_engine("none")
         axes = figure.subplots(len(PANELS), 2, sharex=True, sharey="col", gridspec_kw=_MARGINS)
-        for row, panel in zip(axes, PANELS, strict=True):
-            _draw_panel(row[0], row[1], records, panel)
+        for (pays, ends), letters in zip(axes, PANELS, strict=True):
+            _draw_panel(pays, ends, records, letters)
         _name_axes(axes, records)
         return save_figure(figure, stem)
 
 
-def _draw_panel(pays: Axes, ends: Axes, records: LaneRecords, panel: Panel) -> None:
+def _draw_panel(pays: Axes, ends: Axes, records: LaneRecords, letters: str) -> None:
+    title, curves = PANELS[letters]
     shown = records.times >= _first_shown(records)
     times = records.times[shown]
-    for place, curve in enumerate(panel.curves):
+    for place, curve in enumerate(curves):
         row = records.index(curve.label)
         # The path of colours belongs to r; values of s lie too close on it to be told apart.
-        colour = PALETTE[place] if panel.letters == "cf" else along_path(float(curve.r))
+        colour = PALETTE[place] if letters == "cf" else along_path(float(curve.r))
         # Two curves that coincide, as r = 0 and 0.25 do, stay visible: the first is wide, the rest lie on it.
-        width = 4.2 if place == 0 and panel.letters == "ad" else 1.7
+        width = 4.2 if place == 0 and letters == "ad" else 1.7
         for axes, lanes in ((pays, records.average_regret[row]), (ends, records.x[row])):
             low, median, high = np.quantile(lanes[shown], QUANTILES, axis=1)
             axes.fill_between(times, low, high, color=colour, alpha=0.16, linewidth=0)
             axes.plot(times, median, color=colour, label=curve.short_label, linewidth=width)
-    pays.set_title(f"({panel.letters[0]})  {panel.title}", fontsize=10, y=1.0)
-    ends.set_title(f"({panel.letters[1]})", fontsize=10, y=1.0)
+    pays.set_title(f"({letters[0]})  {title}", fontsize=10, y=1.0)
+    ends.set_title(f"({letters[1]})", fontsize=10, y=1.0)
     pays.legend(loc="upper right", labelspacing=0.25)
 
 

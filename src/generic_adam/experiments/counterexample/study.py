@@ -98,42 +98,19 @@ class Curve:
         return adam_to_adaema(lr=0.5, beta=PAPER_BETA, theta=PAPER_THETA, r=r, s=s)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One column of the figure, average regret above (its first letter) and x below; curves from slow to fast."""
-
-    letters: str
-    title: str
-    curves: tuple[Curve, ...]
-
-
-R = {text: Fraction(text) for text in ("0", "0.25", "0.5", "0.75", "1")}
-
-PANELS = (
-    Panel(
-        "ad",
-        r"$\theta_t = 1 - (0.01 + 0.99\,r)/t^r,\ \alpha_t = 0.5/\sqrt{t}$",
-        tuple(Curve("a", r) for r in R.values()),
-    ),
-    Panel(
-        "be",
-        r"$\theta_t = 1 - 0.01/t^r,\ \alpha_t = 0.5/\sqrt{t}$",
-        (Curve("b", R["0"]), Curve("b", R["0.25"])),
-    ),
-    Panel(
-        "cf",
-        r"$\theta_t = 1 - 0.802/t^{0.8},\ \alpha_t = 0.5/t^s$",
-        tuple(Curve("c", Fraction(4, 5), Fraction(s)) for s in ("0.4", "0.6", "0.8")),
-    ),
-)
-CURVES = tuple(curve for panel in PANELS for curve in panel.curves)
-PATH = {curve.r: curve for curve in PANELS[0].curves}
+PATH = {r: Curve("a", Fraction(r)) for r in ("0", "0.25", "0.5", "0.75", "1")}
 """The curves of panel (a) by r."""
-FIXED = {curve.r: curve for curve in PANELS[1].curves}
+FIXED = {r: Curve("b", Fraction(r)) for r in ("0", "0.25")}
 """The curves of panel (b) by r."""
-BY_S = PANELS[2].curves
+BY_S = tuple(Curve("c", Fraction(4, 5), Fraction(s)) for s in ("0.4", "0.6", "0.8"))
 """The curves of panel (c)."""
-LONGER = (((PATH[R["0.5"]], *BY_S), 10, 1), (BY_S[:2], 100, 5))
+PANELS = {
+    "ad": (r"$\theta_t = 1 - (0.01 + 0.99\,r)/t^r,\ \alpha_t = 0.5/\sqrt{t}$", tuple(PATH.values())),
+    "be": (r"$\theta_t = 1 - 0.01/t^r,\ \alpha_t = 0.5/\sqrt{t}$", tuple(FIXED.values())),
+    "cf": (r"$\theta_t = 1 - 0.802/t^{0.8},\ \alpha_t = 0.5/t^s$", BY_S),
+}
+"""The figure's rows, average regret (the first letter) and x: their title and their curves, from slow to fast."""
+LONGER = (((PATH["0.5"], *BY_S), 10, 1), (BY_S[:2], 100, 5))
 """What T steps leave open: the curves, how many times as long they run, on one of how many of the seeds."""
 
 ADAM = Method(PAPER_ALPHA, PAPER_BETA, PAPER_THETA)
@@ -142,13 +119,13 @@ CERTIFIED = Method(PAPER_ALPHA, PAPER_BETA, "1 - 1/max(t, 2)")
 
 TWO_CURVES = {"Adam": ADAM, "certified Adam": CERTIFIED}
 """What the cover and the demonstration show."""
-SEEN = tuple(PATH[R[text]] for text in ("1", "0.75", "0.5"))
+SEEN = tuple(PATH[r] for r in ("1", "0.75", "0.5"))
 """Whose turn can be seen; that of r = 0.25 is too far."""
 
 
 def figure_methods() -> dict[str, Method]:
     """Return the ten curves of the figure by label."""
-    return {curve.label: curve.method for curve in CURVES}
+    return {curve.label: curve.method for _, curves in PANELS.values() for curve in curves}
 
 
 def peer_methods() -> dict[str, Subject]:
@@ -301,9 +278,7 @@ def run_study(
     turning = None
     if study.longer:
         told = dict(zip(seen, turns.found, strict=True))
-        rows = [
-            (one, curve.turning_step(*one.fall), told.get(one, NOWHERE)) for one in (*SEEN, PATH[R["0.25"]])
-        ]
+        rows = [(one, curve.turning_step(*one.fall), told.get(one, NOWHERE)) for one in (*SEEN, PATH["0.25"])]
         star = Estimate(1 - curve.zero.value, curve.zero.error)
         turning = Turning(star, tuple(rows), tuple(sorted(curve.rows)))
     return Outcome(records[0], simulate(printed), tuple(records[1:]), turning)
@@ -323,7 +298,7 @@ def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
         "section 5.1, Figure 1(a, d)", "section 5.1, Figure 1(b, e)",
         "section 5.1, Figure 1(c, f); printed: (c, e)", "section 5.1, sensitivity of s",
     )  # fmt: skip
-    one, three_quarters, half, quarter, zero = (PATH[R[text]] for text in ("1", "0.75", "0.5", "0.25", "0"))
+    zero, quarter, half, three_quarters, one = PATH.values()
 
     def told(sentence: str, source: str, judged: Callable[..., tuple[str, str]], *curves: Curve) -> Claim:
         return Claim(sentence, source, *judged(outcome, *curves))
@@ -344,8 +319,8 @@ def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
             for curve in (zero, quarter)
         ),
         *_quarter_claims(outcome.turning, quarter),
-        told("With the numerator fixed at 0.01, r = 0.25 is convergent.", fixed, _goes_right, FIXED[R["0.25"]]),
-        told("With the numerator fixed at 0.01, r = 0 is not.", fixed, _stays_wrong, FIXED[R["0"]]),
+        told("With the numerator fixed at 0.01, r = 0.25 is convergent.", fixed, _goes_right, FIXED["0.25"]),
+        told("With the numerator fixed at 0.01, r = 0 is not.", fixed, _stays_wrong, FIXED["0"]),
         *(
             told(
                 f"With r = 0.8 fixed, smaller s is faster ({first.short_label} against {second.short_label}).",
