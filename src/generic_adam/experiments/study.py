@@ -217,7 +217,7 @@ def with_earlier(
         }
         before = settings.get("earlier", [])
         own = {name: manifest.get(name, "") for name in ("command", "finished", "versions", "machine")}
-        own["seconds"] = manifest["seconds"] - sum(one["seconds"] for one in before)
+        own["seconds"] = round(manifest["seconds"] - sum(one["seconds"] for one in before), 3)
         own["runs"] = [name for name in found if not any(name in one["runs"] for one in before)]
         for one in (*before, own):
             if runs := [name for name in found if name in one["runs"] and name not in taken]:
