@@ -62,6 +62,43 @@ def test_a_scheduler_with_a_replaced_function_is_refused_and_left_alone(name):
     assert before == ([dict(group) for group in optimizer.param_groups], scheduler.state_dict()["_last_lr"])
 
 
+class Itself(torch_lr.CosineAnnealingLR):
+    def __deepcopy__(self, _memo):
+        return self
+
+
+def shared(optimizer):
+    """A class that holds the optimizer, not an object of it: copies of objects keep it."""
+
+    class Shared:
+        last_epoch = 0
+
+        def step(self):
+            self.optimizer.param_groups[0]["lr"] *= 0.5
+
+    Shared.optimizer = optimizer
+    return Shared()
+
+
+@pytest.mark.parametrize("build", [lambda o: Itself(o, 100), shared], ids=["itself", "shared"])
+def test_a_scheduler_whose_copy_holds_the_optimizer_is_refused_before_it_is_stepped(build):
+    optimizer = adam()
+    with pytest.raises(OptimizerError, match="its optimizer stays in the copy"):
+        read(optimizer, build(optimizer))
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+@pytest.mark.parametrize(
+    "rate", [None, "fast", float("nan"), -1.0, [0.1], 10**400], ids=lambda rate: str(rate)[:5]
+)
+def test_a_rate_that_is_none_is_refused_in_one_line(rate):
+    optimizer = adam()
+    optimizer.param_groups[0]["lr"] = rate
+    with pytest.raises(ga.GenericAdamError) as caught:
+        ga.certify(optimizer)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_class_with_a_replaced_function_is_tried_out(monkeypatch):
     plain = torch_lr.CosineAnnealingLR.get_lr
     monkeypatch.setattr(

@@ -261,6 +261,10 @@ class Replay:
             stand_in.defaults = dict(optimizer.defaults)
             # Every reference to the user's optimizer, in nested schedulers too, becomes one to the stand-in.
             copied = copy.deepcopy(scheduler, {id(optimizer): stand_in})
+            if any(part.optimizer is not stand_in for part in _parts(copied)):
+                raise OptimizerError(
+                    f"{self.name} cannot be copied to try it out: its optimizer stays in the copy"
+                )
             if _is_timm(scheduler):  # back to where its constructor left it
                 warm = getattr(scheduler, "warmup_t", 0)
                 copied.update_groups(scheduler.warmup_lr_init if warm else scheduler.base_values)

@@ -40,7 +40,7 @@ def read(
     Raises:
         OptimizerError: it is none of these, or cannot be read.
     """
-    with told_as(OptimizerError, f"a {type(subject).__name__} cannot be read:"):
+    with told_as(OptimizerError, f"{type(subject).__name__} cannot be read:"):
         if steps_per_scheduler_step is not None:
             Clock(steps_per_scheduler_step)  # refused where it is no pace, with a scheduler or without
         if isinstance(subject, Method | Algorithm):

@@ -12,6 +12,7 @@ from generic_adam.adapters import updates
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, merged
+from generic_adam.methods.method import read_schedule
 from generic_adam.schedules import as_schedule
 
 with from_extra("torch"):
@@ -123,7 +124,8 @@ def _bare(step: Any) -> Any:
 
 def _unscheduled(group: dict[str, Any]) -> Rates:
     # Adafactor's relative steps have no rate, and ask for none.
-    rate = as_schedule(1 if group["lr"] is None else float(group["lr"]))
+    asks_for_none = group.get("relative_step") and group["lr"] is None
+    rate = read_schedule("lr", 1 if asks_for_none else float(group["lr"]))
     if "initial_lr" not in group:
         return Rates(rate)
     return Rates(
