@@ -1,36 +1,9 @@
 r"""Theorems M, M_E and O: divisors that are known before the gradient they divide.
 
-**AMSGrad and Padam**: :math:`\bar v_t = \max(\bar v_{t-1}, v_t)`, :math:`D_t = \bar v_t^p + e_t` with non-decreasing
-:math:`e_t`, :math:`x_{t+1} = x_t - \alpha_t m_t/D_t`. AMSGrad has p = 1/2, Padam :math:`0 < p \le 1/2`.
-Assumptions (A1) to (A3) and :math:`|g_{t,k}| \le G_k` almost surely (`Problem.gradient_sup`).
-
-**M.** With :math:`Q_i = \alpha_i + \beta_{i+1} Q_{i+1}`, :math:`R_t = \beta_t R_{t-1} + 1-\beta_t`,
-:math:`A_i = L(1-\beta_i) H_i/q_i` and :math:`D_0 = \bar v_0^p + e_1`,
-
-.. math::
-
-    \sum_t \frac{\pi_t}{\Pi}\,\mathbb{E}\sum_k \frac{(\nabla_k f(x_t))^2}{D_{t-1,k}} \le
-    \frac{1}{\Pi}\Big[\text{gap} + \max_i Q_i \sum_k \frac{G_k^2}{D_0} + \sum_{k,t} \hat A_t
-    (S_{t,k}-S_{t-1,k})\Big],
-
-because :math:`u_t - \beta_t u_{t-1} = -(1-\beta_t) g_t/D_{t-1} + m_t (1/D_{t-1} - 1/D_t)` exactly, and the
-jumps telescope. It holds for any theta, and costs 1/eps.
-
-**M_E.** The bound of Theorem E with :math:`\beta_t` for :math:`\rho_t`: no 1/eps, but a floor for constant
-theta.
-
-**O** (ADOPT; AdaShift without momentum): :math:`m_t = \beta_t m_{t-1} + (1-\beta_t)\,g_t/\hat D_t`,
-:math:`\hat D_t = \max(\sqrt{v_{t-1}}, e)`, :math:`x_{t+1} = x_t - \alpha_t m_t`, with :math:`v_0 = g_0^2`
-from a gradient that is spent on it. **Any theta.**
-
-.. math::
-
-    X_w \le \frac{1}{\Pi}\Big[\text{gap} + \frac{L G^2}{e^2} \sum_t R_t^2 \alpha_t (Q_t - \alpha_t/2)\Big],
-    \qquad Q_i = \alpha_i + \beta_{i+1} Q_{i+1}, \quad R_t = \beta_t R_{t-1} + 1-\beta_t,
-
-because :math:`\mathbb{E}_t[g_t/\hat D_t] = \nabla f(x_t)/\hat D_t` exactly and
-:math:`\mathbb{E}\|m_t\|^2 \le R_t^2 G^2/e^2`. The constant is :math:`1/e^2`: true for ever, silent at a
-practical T with ADOPT's :math:`e = 10^{-6}`.
+M is AMSGrad (p = 1/2) and Padam, :math:`D_t = \bar v_t^p + e_t` with the running maximum of v: any theta, at the price
+of 1/eps. M_E is Theorem E's bound with :math:`\beta_t` for :math:`\rho_t`: no 1/eps, but a floor for constant theta.
+O is ADOPT, and AdaShift without momentum, :math:`\hat D_t = \max(\sqrt{v_{t-1}}, e)`: any theta, at :math:`1/e^2`.
+Statements and proofs are on the pages docs/theorems/amsgrad.md and delayed.md.
 """
 
 from __future__ import annotations

@@ -1,26 +1,9 @@
 r"""Theorems C1 to C3 and B: clipped gradients, and full batches.
 
-Clipping replaces :math:`g_t` by :math:`\tilde g_t = g_t \min(1, c/\|g_t\|)` before m and v. (A4) then holds
-with :math:`G = c` for free, but (A3) fails: :math:`\mathbb{E}_t\tilde g_t = \nabla f(x_t) + b_t`.
-
-- **C1.** If :math:`\|g_t\| \le c` always, nothing is clipped and every theorem holds as it is.
-- **C2.** With full batches :math:`\tilde g_t = \kappa_t \nabla f(x_t)`,
-  :math:`\kappa_t \ge \kappa = \min(1, c/\sup\|\nabla f\|)`: :math:`\hat v = v`, the new gradient has no noise,
-  and W and E hold with :math:`\kappa - \zeta` for :math:`1-s-\zeta` and
-  :math:`B_i = Q_i\rho_i\sqrt{M_{i-1}}`. Without clipping and momentum it is **Theorem B**, with no floor for any
-  theta.
-- **C3.** With noise the bias costs a third share phi of the descent: W and E hold with
-  :math:`1-s-\zeta-\phi`, and the numerator is the one of (C3).
-
-.. math::
-
-    \sum_t \alpha_t \|\nabla f(x_t)\|^2_{1/D_t} &\le \text{gap} + \tfrac L2 \sum_{k,t}
-    \widehat{(\alpha_t^2/q_t)}\,(S_{t,k}-S_{t-1,k}) && \text{(B)} \\
-    \Psi &+ \frac{1}{4\phi} \sum_t \pi_t\,\mathbb{E}\sum_k b_{t,k}^2/\hat D_{t,k}, \quad
-    \|b_t\| \le \frac{G^2}{4c} && \text{(C3)}
-
-A fixed threshold that is often active leaves a bias that nothing here removes: that is undecided, not
-certified.
+Clipping replaces :math:`g_t` by :math:`\tilde g_t = g_t \min(1, c/\|g_t\|)` before m and v. C1: where it never acts,
+nothing changes. C2: with full batches it shortens the gradient and leaves no noise of the new one; without momentum and
+clipping that is B. C3: with noise its bias costs a third share phi of the descent. A fixed threshold that is often
+active is undecided. Statements and proofs are on the page docs/theorems/clipping.md.
 """
 
 from __future__ import annotations

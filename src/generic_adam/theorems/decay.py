@@ -1,24 +1,7 @@
-r"""Theorem D: decoupled weight decay (AdamW), the box that its iterates stay in, and what it cannot promise.
+"""Theorem D: decoupled weight decay (AdamW), the box that its iterates stay in, and what it cannot promise.
 
-**Iteration**: :math:`x_{t+1} = (1-\nu_t) x_t - \alpha_t m_t/D_t`; torch's AdamW has
-:math:`\nu_t = \text{lr}_t\lambda`.
-
-**Theorem D.** Under the hypotheses of W or E and :math:`|x_t|_\infty \le X`, for any phi in
-:math:`(0, 1-s-\zeta)`,
-
-.. math::
-
-    X_w \le \frac{\Psi' + L d X^2 \sum_t \big(\nu_t^2 + (Q_t - \alpha_t)\frac{\nu_t^2}{2\alpha_t}\big)
-    + \frac{X^2 s_1}{4\phi} \sum_t \frac{\nu_t^2}{\pi_t}}{(1-s-\zeta-\phi)\,\Pi},
-
-where :math:`\Psi'` has :math:`\tfrac32\alpha_j(Q_j - \alpha_j) + \alpha_j^2` for
-:math:`\alpha_j(Q_j - \alpha_j/2)`.
-
-**Box lemma.** If :math:`0 \le \nu_t \le 1`, then :math:`|x_t|_\infty \le \max(|x_1|_\infty, \sup_t
-(\alpha_t/\nu_t)\sqrt{M_t})` for all t, whatever the gradients are.
-
-**No theorem says** that the gradient of f tends to 0 under a constant decay: AdamW solves its own equation,
-:math:`\nabla f + \lambda D x = 0`, with D the size of the noise (`own_equation`).
+Statements and proofs are on the page docs/theorems/decay.md. No theorem says that the gradient of f tends to 0 under a
+constant decay: AdamW solves its own equation, with the size of the noise in it (`own_equation`).
 """
 
 from __future__ import annotations

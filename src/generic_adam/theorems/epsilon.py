@@ -1,23 +1,8 @@
 r"""Theorems E, N and H: Adam as it is shipped, with eps beside the root, :math:`v_0 = 0`, a bias correction.
 
-**E.** :math:`x_{t+1} = x_t - \alpha_t m_t/D_t` with :math:`D_t = \sqrt{v_t} + e_t`, and for :math:`t \ge 2`
-
-.. math:: \sqrt{\theta_t}\,e_{t-1} \le e_t \le 2\sqrt{\theta_t}\,e_{t-1}.
-
-torch's Adam is :math:`\alpha_t = \text{lr}_t\sqrt{1-\theta^t}/(1-\beta^t)`,
-:math:`e_t = \text{eps}\sqrt{1-\theta^t}`; Keras' and BERT's have constant :math:`e_t`. With
-:math:`D_t = \sqrt{v_t + e_t^2}` only the left inequality is needed. With :math:`e_t = 0` and :math:`v_0 > 0`
-it is Theorem W.
-
-**N.** :math:`x_{t+1} = x_t - \alpha_t (a_t m_t + b_t g_t)/D_t`, the Nesterov step of NAdam.
-
-**H.** :math:`b_t = \mu b_{t-1} + g_t/D_t`, :math:`x_{t+1} = x_t - \alpha_t b_t`, the heavy ball of torch's
-RMSprop, or with the rate inside the buffer, :math:`b_t = \mu b_{t-1} + \alpha_t g_t/D_t`, as in TensorFlow's.
-
-The free number zeta pays for :math:`e_t` growing faster than :math:`\sqrt{\theta_t} e_{t-1}`, by the share
-:math:`s_t = 1 - \sqrt{\theta_t}\,e_{t-1}/e_t` of it:
-
-.. math:: y_{t,k} = \frac{\rho_t^2 s_t^2\,(e_t + G_k\sqrt{q_t})}{2\zeta(1-\beta_t)}.
+E adds :math:`e_t` to the root (torch's Adam has :math:`\text{eps}\sqrt{1-\theta^t}`, Keras' and BERT's a constant), N
+is the Nesterov step of NAdam, H the heavy ball of torch's RMSprop, or with the rate inside the buffer of TensorFlow's.
+Statements and proofs are on the page docs/theorems/epsilon.md.
 """
 
 from __future__ import annotations

@@ -6,18 +6,11 @@ For every problem, with :math:`G_1` the sum over the coordinates of the bounds o
 
     \frac{X_w}{G_1} \le c_{\text{noise}} + c_{\text{gap}} \frac{f(x_1) - f^*}{G_1}
     + c_{\text{drift}} \frac{d L}{G_1}, \qquad
-    \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{\frac{s_1}{G_1} \frac{X_w}{G_1}},
+    \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{\frac{s_1}{G_1} \frac{X_w}{G_1}}.
 
-where :math:`s_1/G_1` is 1 but for v_0 and eps. Without any theorem the root is at most 1: a
-:math:`c_{\text{noise}}\,s_1/G_1 \ge 1` says nothing on any problem (*silent*), one below 1 says something on
-problems with a small enough gap and smoothness (*informative*).
-With constant sequences the noise does not vanish:
-
-.. math::
-
-    \limsup_T X_w \le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q}
-    + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2}, \qquad
-    \ell = \log\frac1\theta, \quad c = \frac{\rho}{\sqrt{1-\rho^2}}, \quad s^* = \frac{\sqrt{1+c}-1}{c}.
+Without any theorem the root is at most 1: a :math:`c_{\text{noise}}\,s_1/G_1 \ge 1` says nothing on any problem
+(*silent*), one below 1 says something on problems with a small enough gap and smoothness (*informative*). With constant
+sequences the noise does not vanish: `constant_floor`.
 """
 
 from __future__ import annotations
@@ -77,9 +70,13 @@ def constant_floor(
 ) -> Floor:
     r"""Return the floor of Theorem W, E, N or H for constant beta and theta.
 
-    With eps beside the root a part for :math:`y_t` is added, 0.35 percent at (0.9, 0.999):
+    .. math::
 
-    .. math:: \frac{1}{\zeta}\,\frac{(s_\infty\rho)^2\,\ell}{2(1-\rho)^2\sqrt q}.
+        \limsup_T X_w \le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q}
+        + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2}, \qquad
+        \ell = \log\frac1\theta, \quad c = \frac{\rho}{\sqrt{1-\rho^2}}, \quad s^* = \frac{\sqrt{1+c}-1}{c},
+
+    is W's, and eps adds the part of :math:`y_t`, 0.35 percent at (0.9, 0.999).
 
     Args:
       beta: in [0, 1).

@@ -1,44 +1,7 @@
-r"""Published theorems that need little, and statements that are cited and never certify.
+"""Published theorems that need little, and statements that are cited and never certify.
 
-**Robbins and Monro** on plain SGD; **Reddi, Kale and Kumar**'s warning; **Mukkamala and Hein** on RMSProp for
-convex problems: with :math:`\beta_t = 0`, :math:`\alpha_t = \eta/\sqrt t`, :math:`\epsilon_t = \delta/\sqrt t`
-added to the root and :math:`1 - 1/t \le \theta_t \le 1 - c/t` for some :math:`0 < c \le 1`, the regret in online
-convex optimisation (bounded domain, bounded gradients) is :math:`O(\sqrt T)`, so that the average regret is
-:math:`O(1/\sqrt T)`.
-
-**Reddi, Kale and Kumar**'s Theorems 4 (AMSGrad) and 5 (AdamNC), as corrected in their formalisation: with
-:math:`\alpha_t = \alpha/\sqrt t`, :math:`\beta_t \le \beta_1`, a domain of diameter :math:`D` and
-:math:`|g_{t,k}| \le G`, the regret has three terms, and the middle one,
-
-.. math::
-
-    \frac{D^2}{(1-\beta_1)^2}\sum_{t\le T}\sum_k \frac{\beta_t\sqrt{v_{t,k}}}{\alpha_t},
-
-is :math:`O(T^{3/2})` for constant beta: useless there, where Theorem R speaks. With
-:math:`\beta_t = \beta_1\lambda^{t-1}` it is at most
-:math:`d\beta_1 D^2 G/(\alpha(1-\beta_1)^2(1-\lambda)^2)` (Corollaries 1 and 2, which print no
-:math:`d/\alpha`).
-
-**Defossez, Bottou, Bach and Usunier** (their Theorem 4) bound Adam with constants on a finite horizon. Their Adam
-has :math:`m_n = \beta m_{n-1} + g_n`, :math:`v_n = \theta v_{n-1} + g_n^2` and
-:math:`x_n = x_{n-1} - \alpha_n m_n/\sqrt{\epsilon + v_n}`, with
-:math:`\alpha_n = \alpha(1-\beta)\sqrt{(1-\theta^n)/(1-\theta)}`; in the averages of Generic Adam that is
-:math:`\alpha_t = \alpha\sqrt{1-\theta^t}`: the correction of the second moment, and none of the first. (They
-add :math:`\epsilon` to :math:`v_n` at every step, :math:`(1-\theta)\epsilon` on the scale of an average;
-Generic Adam starts from it.) With
-:math:`\|g\|_\infty \le R - \sqrt\epsilon`, :math:`\tilde N = N - \beta/(1-\beta) > 0` and :math:`\tau = j`
-with probability proportional to :math:`1-\beta^{N-j}`,
-
-.. math::
-
-    \mathbb{E}\|\nabla F(x_\tau)\|^2 \le \frac{2R\,(F(x_0)-F^*)}{\alpha\tilde N}
-    + \frac{E}{\tilde N}\Big(\log\Big(1+\frac{R^2}{(1-\theta)\epsilon}\Big) - N\log\theta\Big),
-
-.. math::
-
-    E = \frac{\alpha d R L(1-\beta)}{(1-\beta/\theta)(1-\theta)}
-    + \frac{12 d R^2\sqrt{1-\beta}}{(1-\beta/\theta)^{3/2}\sqrt{1-\theta}}
-    + \frac{2\alpha^2 d L^2\beta}{(1-\beta/\theta)(1-\theta)^{3/2}}.
+Robbins and Monro on plain SGD; Mukkamala and Hein, and Reddi, Kale and Kumar, on regret; the latter's warning; Defossez
+et al.'s bound on Adam with constants. They are stated on the page docs/theorems/published.md.
 """
 
 from __future__ import annotations

@@ -1,30 +1,8 @@
 r"""Theorem R: regret with constant beta, and the condition on :math:`\Gamma_t` decided exactly.
 
-**Setting**: convex :math:`f_t` on a domain with :math:`|x-y|_\infty \le D`, :math:`|g_{t,k}| \le G_k`,
-:math:`D'_t = D_t/\alpha_t` non-decreasing in every coordinate, and a projection in the :math:`D'_t`-norm.
-Then
-
-.. math::
-
-    R_T \le \frac{D^2}{2(1-\beta)} \sum_k D'_{T,k} + \frac{1+\beta}{2(1-\beta)} \sum_{t,k}
-    \frac{m_{t,k}^2}{D'_{t,k}}.
-
-**R-AMS** (AMSGrad, constant theta, :math:`\gamma = \beta^2/\theta < 1`, alpha non-increasing):
-
-.. math::
-
-    R_T \le \frac{D^2}{2(1-\beta)\alpha_T} \sum_k \sqrt{\bar v_{T,k}}
-    + \frac{1+\beta}{2\sqrt{(1-\theta)(1-\gamma)}} \sum_{t,k} \alpha_t |g_{t,k}|.
-
-**R-NC** (AdamNC, NosAdam): if (a) :math:`\alpha_t^2 \le \theta_t\alpha_{t-1}^2` for all t >= 2, which is
-necessary and sufficient for :math:`\Gamma_t \ge 0` under every sequence of gradients (the worst case is
-:math:`g_t = 0`), and (b) :math:`\zeta = \sup_t \max_{j\le t} \alpha_t\sqrt{W_t/w_j} < \infty` with
-:math:`w_j = q_j W_j`, then
-
-.. math::
-
-    R_T \le \frac{D^2}{2(1-\beta)\alpha_T} \sum_k \sqrt{v_{T,k}} + \frac{1+\beta}{1-\beta}\,\zeta \sum_k
-    |g_{1:T,k}|_2.
+R-AMS is AMSGrad with constant theta. R-NC is AdamNC and NosAdam: (a) :math:`\alpha_t^2 \le \theta_t\alpha_{t-1}^2` for
+all t >= 2, necessary and sufficient for :math:`\Gamma_t \ge 0`, and (b) a finite
+:math:`\zeta = \sup_t \max_{j\le t} \alpha_t\sqrt{W_t/w_j}`. The proofs are on the page docs/theorems/regret.md.
 """
 
 from __future__ import annotations

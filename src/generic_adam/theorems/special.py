@@ -1,18 +1,8 @@
-r"""Theorems G, Z and S: three settings with bounds of their own, in closed form.
+"""Theorems G, Z and S: three settings with bounds of their own, in closed form.
 
-**G** (momentum that averages the noise away, after Guo, Xu, Yin, Jin, Yang 2021):
-:math:`x_{t+1} = x_t - \alpha\,s_t m_t` with :math:`0 < c_l \le s_{t,k} \le c_u` for whatever reason and
-constant beta.
-
-**Z** (big batches, after Zaheer, Reddi, Sachan, Kale, Kumar 2018): RMSProp with
-:math:`D = \sqrt v + \text{eps}`.
-
-**S** (signSGD, after Bernstein, Wang, Azizzadenesheli, Anandkumar 2018): Adam with both betas 0 and no eps.
-
-All three bound a plain average over the steps 1..T; the proofs are on the theorems' page. For ever they say
-something with exact gradients alone: noise leaves :math:`(1-\beta)\sigma^2`, :math:`\sigma^2/b` or
-:math:`2\|\sigma\|_1`. G and Z ask for steps that are small beside L and eps, so L and a bound on every gradient
-have to be asserted.
+G is momentum that averages the noise away, Z RMSProp with big batches, S signSGD: plain averages over the steps. For
+ever they say something with exact gradients alone, and G and Z ask for L and a bound on every gradient. Statements and
+proofs are on the page docs/theorems/special.md.
 """
 
 from __future__ import annotations

@@ -1,23 +1,7 @@
-r"""Theorem W: a bound for any finite sequences, at an iterate drawn by the steps' weights; and its kin.
+"""Theorem W: a bound for any finite sequences, at an iterate drawn by the steps' weights; and its kin.
 
-**Iteration**: :math:`v_t = \theta_t v_{t-1} + q_t g_t^2`, :math:`m_t = \beta_t m_{t-1} + (1-\beta_t) g_t`,
-:math:`x_{t+1} = x_t - \alpha_t m_t/\sqrt{v_t}`, from :math:`v_0 = \epsilon > 0` and :math:`m_0 = 0`.
-
-**Hypotheses**: :math:`\alpha_t \ge 0`, not all 0; :math:`0 \le \beta_t < 1`; :math:`0 < \theta_t < 1`.
-Nothing else: warm-up from 0, cosine to 0, restarts and moving betas are inside. Of the problem (A1) to (A4),
-conditional second moments.
-
-**Conclusion**, with :math:`P(\tau = t) = \pi_t/\Pi` and any s in (0, 1):
-
-.. math::
-
-    X_w := \sum_t \frac{\pi_t}{\Pi}\,\mathbb{E}\sum_k \frac{(\nabla_k f(x_t))^2}{\hat D_{t,k}}
-    \le \frac{\Psi}{(1-s)\,\Pi}, \qquad
-    \big(\mathbb{E}\|\nabla f(x_\tau)\|_2^{4/3}\big)^{3/2} \le s_2 X_w, \qquad
-    \mathbb{E}\|\nabla f(x_\tau)\|_1 \le \sqrt{s_1 X_w}.
-
-E, N, H, D and :math:`M_E` are the same recursion with other coefficients (`sweep.ADAM`), so
-`weighted_bound` evaluates all six, by what the sequences carry.
+Statement and proof are on the page docs/theorems/weighted.md. E, N, H, D and :math:`M_E` are the same recursion with
+other coefficients (`sweep.ADAM`), so `weighted_bound` evaluates all six, by what the sequences carry.
 """
 
 from __future__ import annotations
@@ -34,6 +18,8 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
 from generic_adam.theorems.theorem import Answers, Assumptions, Offer, Theorem
+
+_TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
 
 
 @dataclass(frozen=True)
@@ -114,21 +100,7 @@ class WeightedBound:
         """
         if self.divisor <= 0:
             raise TheoremError("every learning rate up to the horizon is 0")
-        names = [
-            "gap",
-            "noise",
-            "drift",
-            "decay",
-            "jump",
-            "weight",
-            "divisor",
-            "s",
-            "zeta",
-            "phi",
-            "s1",
-            "s2",
-        ]
-        numbers = {name: float(getattr(self, name)) for name in names}
+        numbers = {name: float(getattr(self, name)) for name in _TOLD}
         up = 1 + self.rounding
         return Offer(up * self.l2, up * self.l1, {**numbers, "X_w": self.value})
 
