@@ -46,6 +46,18 @@ def torch_adam(steps, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
     return Sequences.of(rate, beta, theta, eps=eps * correction)
 
 
+@pytest.mark.parametrize("share", ["s", "zeta", "phi"])
+def test_no_share_of_the_descent_is_no_bound_for_free(share):
+    """With a share of 0 what it pays for would have gone without being paid."""
+    decaying = Sequences.of(0.1, 0.5, 0.9, eps=0.1, steps=50, decay=0.01)
+    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
+    for size in (0.0, 1.0, -0.1):
+        with pytest.raises(TheoremError, match=f"{share} is"):
+            weighted_bound(decaying, problem, **{share: size})
+    values = [weighted_bound(decaying, problem, **{share: size}).value for size in (1e-3, 1e-6)]
+    assert values[0] < values[1]
+
+
 class TestCheckValuesOfW:
     def test_tiny_step_by_step(self):
         problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, epsilon=0.01)

@@ -428,8 +428,8 @@ def adafactor(*, beta: ScheduleLike = 0, r: float = 0.8, K: float = 10_000, eps:
     r"""Adafactor's sequences: not factored, clipped or scaled.
 
     .. math::
-        \alpha_t = 1 / \sqrt{\max(t, K)}, \qquad \beta_t = \beta, \qquad \theta_t = 1 - t^{-r}, \qquad
-        D_t = \sqrt{v_t + \mathrm{eps}^2}
+        \alpha_t &= 1 / \sqrt{\max(t, K)}, \qquad \beta_t = \beta \\
+        \theta_t &= 1 - t^{-r}, \qquad D_t = \sqrt{v_t + \mathrm{eps}^2}
 
     beta = 0 is T5's, 0.9 PaLM's. What they ran besides, steps scaled by the parameters, factored moments, clipping, no
     theorem covers: those are the recipes t5 and palm. The square of eps is Adafactor's epsilon_1, which is added to

@@ -263,13 +263,14 @@ def concluded(
       further: a part of the numerator that is (fixed + paid/phi).
 
     Raises:
-      TheoremError: a share is outside [0, 1).
+      TheoremError: a share is outside (0, 1).
     """
-    for name, given in (("s", s), ("zeta", zeta), ("phi", phi)):
-        if given is not None and not 0 <= given < 1:
+    has = {"s": sweep.form.noisy, "zeta": sweep.has_share, "phi": further is not None}
+    fixed = [given if there else 0.0 for given, there in zip((s, zeta, phi), has.values(), strict=True)]
+    for name, given in zip(has, fixed, strict=True):
+        # A share of 0 pays for nothing: it is for theorems without that part.
+        if given is not None and not (0 < given < 1 or (given == 0 and not has[name])):
             raise TheoremError(f"{name} is {given!r}, expected a number between 0 and 1")
-    has = (sweep.form.noisy, sweep.has_share, further is not None)
-    fixed = [given if there else 0.0 for given, there in zip((s, zeta, phi), has, strict=True)]
 
     def best(done: Sweep, totals: Sequence[float]) -> list[float]:
         first, second, lengths, growth = totals
