@@ -124,8 +124,7 @@ def _bare(step: Any) -> Any:
 
 def _unscheduled(group: dict[str, Any]) -> Rates:
     # Adafactor's relative steps have no rate, and ask for none.
-    asks_for_none = group.get("relative_step") and group["lr"] is None
-    rate = read_schedule("lr", 1 if asks_for_none else float(group["lr"]))
+    rate = read_schedule("lr", 1 if group.get("relative_step") else float(group["lr"]))
     if "initial_lr" not in group:
         return Rates(rate)
     return Rates(
