@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -111,7 +112,7 @@ CASES = [
     _fails(2, "a fall of 1e-10 at 10^17", theta="1-(t^-0.3/1000 if t<1e17 else 1.0000000001*t^-0.3/1000)"),
     # Irrational constants.
     Named("theta_1 = 0 by irrational numbers", theta="1-sqrt(3)^2/(3*t)", allowed={2: NOT_HOLDS}),
-    Named("beta = 1 by irrational numbers", beta="0.5+0.5*(sin(3)^2+cos(3)^2)", allowed={1: NOT_HOLDS}),
+    _holds(3, "a floor that is 0 by irrational numbers", alpha="max(t^-0.5, sqrt(2)/2-sqrt(0.5))"),
     _holds(4, "exponents that are an ulp off in floats", alpha="t^0.1*t^0.2/t^0.3/t^0.5"),
     # Cancellation.
     _fails(2, "a fall that floats cancel", theta=f"0.5-{_CANCELLING} if t<10 else {ADAGRAD}"),
@@ -128,6 +129,7 @@ CASES = [
     Named("a double exponential", alpha="exp(-exp(t^t))"),
     Named("an overflow inside abs", alpha="abs(0.5^(-t)-log(t+10))"),
     _holds(1, "a square that starts below 0", theta="1-(1-1.5/t)^2"),
+    _holds(1, "a ninth power that starts below 0", alpha="1-(1-1.5/t)^9"),
     Named("heavy weights", theta="theta_from_weights(1e308)"),
     Named("a steep exponential", alpha="7^(t/6e-8)"),
     Named("a power of an underflow", alpha="(4e-11^t)^0.8"),
@@ -182,10 +184,38 @@ def test_a_period_past_2_to_the_53_has_the_right_witness():
     assert answer.witnesses[1] == 9007199254740995
 
 
-def test_a_share_that_is_tiny_is_not_taken_for_zero():
+# What has no admissible value at some step: the method, and what the refusal names.
+REFUSED = {
     # Sums scaled by 2^t left the range of floats at t = 865, and w_t/W_t was 0: alpha_870 is -1.3e8.
-    with pytest.raises(GenericAdamError, match="at t = 870"):
-        ga.Method("0.5 if t<870 else 0.5-1e270*(1-theta_from_weights(1e150*0.5^t))", 0.9, 0.9)
+    "a tiny share taken for 0": (
+        {"alpha": "0.5 if t<870 else 0.5-1e270*(1-theta_from_weights(1e150*0.5^t))", "theta": "0.9"},
+        "at t = 870",
+    ),
+    # w_2 = 1.6e-321 has three digits as a float: alpha_2 is -2.4e-4.
+    "a share of weights that underflow at once": (
+        {"alpha": "(1-theta_from_weights(4e-161^t, 1e-200))/4e-161-1.00024 if t<3 else 1/sqrt(t)"},
+        "got -0.00024 at t = 2",
+    ),
+    "a product of factors within 1e-308 of 1": (
+        {"alpha": "bias_correction(1-4e-322)*1e161*1e161/4-1.0002 if t<2 else 1/sqrt(t)"},
+        "got -0.0002 at t = 1",
+    ),
+    "beta = 1 by irrational numbers": ({"beta": "sin(3)^2+cos(3)^2"}, "got 1 at t = 1"),
+    "beta = 1 by a mean of them": ({"beta": "0.5+0.5*(sin(3)^2+cos(3)^2)"}, "got 1 at t = 1"),
+    # What has no value was folded away.
+    "0 times a root of a negative number": ({"alpha": "1/sqrt(t)+0*sqrt(t-5)"}, "got nan at t = 1"),
+    "0 times a pole": ({"alpha": "1/sqrt(t)+0*(1/(t-5))"}, "got nan at t = 5"),
+    "a root to the power 0": ({"alpha": "1/sqrt(t)+sqrt(t-5)^0-1"}, "got nan at t = 1"),
+    "1 to the power of a pole": ({"alpha": "1/sqrt(t)+1^(1/(t-5))-1"}, "got nan at t = 5"),
+    "undefined less undefined": ({"alpha": "1/sqrt(t)+(sqrt(5-t)-sqrt(5-t))"}, "got nan at t = 6"),
+    "weights of 0/0": ({"theta": "theta_from_weights(0.5^t*(t-5)/(t-5))"}, "at t = 5"),
+}
+
+
+@pytest.mark.parametrize(("texts", "named"), REFUSED.values(), ids=REFUSED)
+def test_a_method_without_a_value_at_some_step_is_refused(texts, named):
+    with pytest.raises(GenericAdamError, match=re.escape(named)):
+        ga.Method(**{"alpha": ROOT, "beta": "0.9", "theta": ADAGRAD, **texts})
 
 
 def test_steps_past_2_to_the_53_are_walked_one_by_one():
@@ -193,11 +223,6 @@ def test_steps_past_2_to_the_53_are_walked_one_by_one():
     falling = "1000-2*(t-1e17)+(t-1e17)*(1+1e-9*sin(t))"
     with pytest.raises(GenericAdamError, match="at t = 100000000000001000"):
         ga.Method(f"1/t if t<1e17 else ({falling} if t<1e17+2000 else 1/t)", 0.9, ADAGRAD)
-
-
-def test_a_value_that_is_no_number_is_not_cancelled():
-    with pytest.raises(GenericAdamError, match="got nan at t = 6"):
-        ga.Method("1/sqrt(t)+(sqrt(5-t)-sqrt(5-t))", 0.9, ADAGRAD)
 
 
 @pytest.mark.parametrize("alpha", list(_marked(EASY_STEPS)))

@@ -21,6 +21,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from generic_adam.schedules import tree
+from generic_adam.schedules.identities import Form, exact_form
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.tree import Schedule, Table
 
@@ -176,11 +177,19 @@ def _constant(node: tree.Constant, _t: int) -> Number:
     return known if known is not None else node.known_facts.setdefault("number", number(node.value))
 
 
-def _difference(node: tree.Subtract, t: int) -> Number:
-    left, right = value(node.left, t), value(node.right, t)
-    if isinstance(left, arb) and isinstance(right, arb) and left.is_finite() and left.overlaps(right):
-        return fmpq(0) if _key(node.left, t) == _key(node.right, t) else left - right
-    return left - right
+def _sum(node: tree.Add | tree.Subtract, t: int) -> Number:
+    add = operator.add if isinstance(node, tree.Add) else operator.sub
+    total = add(value(node.left, t), value(node.right, t))
+    # Where digits cancel, the form may tell that it is 0.
+    return fmpq(0) if _may_be_zero(total) and not _form(node, t) else total
+
+
+def _may_be_zero(total: Number) -> bool:
+    return isinstance(total, arb) and total.is_finite() and total.contains(0)
+
+
+def _form(node: Schedule, t: int) -> Form:
+    return exact_form(node, t, lambda left, right: sign_of(value(left, t) - value(right, t)))
 
 
 def larger(a: Number, b: Number) -> Number:
@@ -261,7 +270,10 @@ def closed_sum(weights: Schedule, t: int) -> Number | None:
 
 def _correction(node: tree.BiasCorrection, t: int) -> Number:
     if node.factor.is_constant:
-        return 1 - power(value(node.factor, 1), fmpq(t))
+        product = power(value(node.factor, 1), fmpq(t))
+        if isinstance(product, fmpq):
+            return 1 - product
+        return -apply("expm1", t * apply("log1p", -value(node.factor.complement, 1)))
     return 1 - _running(node, t, fmpq(1), lambda product, i: product * value(node.factor, i))
 
 
@@ -269,8 +281,7 @@ value_of.declare(
     {
         tree.Constant: _constant,
         tree.Time: lambda _node, t: fmpq(t),
-        tree.Add: _of_two(operator.add),
-        tree.Subtract: _difference,
+        **dict.fromkeys((tree.Add, tree.Subtract), _sum),
         tree.Multiply: _of_two(operator.mul),
         tree.Divide: _of_two(quotient),
         tree.Power: _of_two(power),
@@ -303,28 +314,6 @@ def decided(question: Callable[[], Number]) -> tuple[int | None, Number]:
     return None, result
 
 
-def _key(node: Schedule, t: int) -> object:
-    """What u_t is made of, down to exact numbers: equal keys are equal numbers, whatever their digits."""
-    found = value(node, t)
-    if isinstance(found, fmpq):
-        return int(found.p), int(found.q)
-    match node:
-        case tree.Join(threshold, before, after):
-            return _key(before if t < threshold else after, t)
-        case tree.Periodic(body, period):
-            return _key(body, (t - 1) % period + 1)
-        case tree.Maximum(left, right) | tree.Minimum(left, right):
-            order = sign_of(value(left, t) - value(right, t))
-            if order:
-                return _key(left if (order > 0) == isinstance(node, tree.Maximum) else right, t)
-        case _:
-            pass
-    if not node.pointwise:
-        return node, t
-    name = node.name if isinstance(node, tree.Function) else None
-    return type(node), name, tuple(_key(child, t) for child in node.children)
-
-
 def sign(schedule: Schedule, t: int) -> int | None:
     """The sign of u_t, or None where no precision tells."""
     return decided(lambda: value(schedule, t))[0]
@@ -333,9 +322,7 @@ def sign(schedule: Schedule, t: int) -> int | None:
 def sign_of_step(schedule: Schedule, t: int) -> int | None:
     """The sign of u_t - u_{t-1}."""
     with Precision():
-        found = sign_of(value(schedule, t) - value(schedule, t - 1))
-        if found is not None:
-            return found
-        if _key(schedule, t) == _key(schedule, t - 1):
+        step = value(schedule, t) - value(schedule, t - 1)
+        if _may_be_zero(step) and _form(schedule, t) == _form(schedule, t - 1):
             return 0
     return decided(lambda: value(schedule, t) - value(schedule, t - 1))[0]

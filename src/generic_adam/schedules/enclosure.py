@@ -36,7 +36,7 @@ from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
-from generic_adam.schedules.tree import Schedule, Table, rebuild
+from generic_adam.schedules.tree import Schedule, Table, exact, rebuild
 
 # The direction of a running sum needs its value where a stretch begins.
 _FARTHEST_BEGINNING = 1 << 16
@@ -384,7 +384,13 @@ enclosure_of.declare(
         tree.Function: lambda node, start, stop: applied(node.name, enclose(node.argument, start, stop)),
         tree.Join: _join,
         tree.Periodic: _periodic,
-        tree.Bounded: lambda node, _start, _stop: Enclosure(Range(arb(node.low), arb(node.high))),
+        # A bound 0.1 is 1/10 where it was written, and the float where it was computed: the wider of the two.
+        tree.Bounded: lambda node, _start, _stop: Enclosure(
+            Range(
+                number(min(exact(node.low), Fraction(node.low))),
+                number(max(exact(node.high), Fraction(node.high))),
+            )
+        ),
         tree.WeightShare: _share,
         tree.WeightedTheta: _theta,
         tree.BiasCorrection: _correction,
@@ -514,8 +520,9 @@ def _is_log_concave(node: Schedule) -> bool:
 
 
 def factors(schedule: Schedule) -> dict[Schedule, Fraction]:
-    """u = prod base_i ^ exponent_i, equal bases collected."""
-    return factored(schedule, lambda part: enclose(part, 1).positive)
+    """u = prod base_i ^ exponent_i of a sequence that has a value at every step, equal bases collected."""
+    found = factored(schedule, lambda part: enclose(part, 1).positive)
+    return {base: exponent for base, exponent in found.items() if exponent}
 
 
 def collected(schedule: Schedule) -> Schedule:

@@ -292,7 +292,10 @@ def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
     rho, rest = GeometricBase(), tree.operand(1)
-    for base, exponent in factored(weights).items():
+    parts = factored(weights)
+    if not all(parts.values()):  # x/x, which may be 0/0 at some step
+        return 0.0, weights
+    for base, exponent in parts.items():
         form = as_exponential(base)
         if form is None:
             rest = rest * base ** tree.Constant(exponent)
@@ -321,24 +324,31 @@ def _share(node: tree.OfWeights) -> Recursion:
         return node.known_facts["share"]
     log_rho, rest = geometric_parts(node)
     size = _RECURSION_BLOCK if log_rho <= 0 else max(1, min(_RECURSION_BLOCK, int(300 / log_rho)))
-    # A share does not change with the unit of the weights: with this one W_t >= 1/2 neither over- nor underflows.
-    largest = max(rest(1), float(node.initial))
-    unit = 2.0 ** -max(min(math.frexp(largest)[1], 1000), -1000) if largest < math.inf else 1.0
+    # A share does not change with the unit of the weights. It is about the larger of w_1 and W_0, so that W_t >= 1/2
+    # does not underflow; for rho > 1, where W_0 is soon forgotten, it is w_1, times rho^s in the block starting at s.
+    initial_bits = node.initial.numerator.bit_length() - node.initial.denominator.bit_length()
+    bits_of_rho, bits = log_rho / math.log(2), math.frexp(rest(1))[1]
+    if log_rho <= 0:
+        bits = max(bits, math.floor(initial_bits - bits_of_rho))
+    initial = float(node.initial / Fraction(2) ** initial_bits) * float(
+        np.exp2(initial_bits - bits_of_rho - bits)
+    )
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
-        # For rho > 1 state = W_{s-1} rho^{-(s-1)} for the block starting at s; weights are scaled likewise.
-        powers = np.exp(log_rho * (times - (times[0] - 1 if log_rho > 0 else 0)))
+        powers = np.exp(log_rho * (times - (times[0] if log_rho > 0 else 1)))
         unscaled = np.broadcast_to(rest.block(times), times.shape)
         if not bool(np.all(unscaled > 0)):
             first = int(times[np.argmin(unscaled > 0)])
             raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
-        weights = powers * (unscaled * unit)
+        weights = powers * np.ldexp(unscaled, -bits)
         sums, total = _running(state, weights)
-        if math.isinf(total) and math.isfinite(state):
-            raise ScheduleError(f"the sum of {node.weights} overflows by t = {times[-1]:.0f}")
-        return weights / sums, total / float(powers[-1]) if log_rho > 0 else total
+        if not (sums[0] > 1e-290 and total < math.inf):
+            raise ScheduleError(
+                f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}"
+            )
+        return weights / sums, total * math.exp(-log_rho * size) if log_rho > 0 else total
 
-    return node.known_facts.setdefault("share", Recursion(float(node.initial) * unit, size, advance))
+    return node.known_facts.setdefault("share", Recursion(initial, size, advance))
 
 
 def decay_of(node: tree.BiasCorrection) -> float | None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
+from generic_adam.schedules.identities import exact_form, fraction_of
 from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form
 
 # Up to this whole exponent 1 - (1 - c)^p is multiplied out.
@@ -74,6 +76,18 @@ def _positive(node: Schedule) -> bool:
     return as_exponential(node) is not None
 
 
+def _has_values(node: Schedule) -> bool:
+    """Whether u_t is a number for every t >= 1, by a look at its form: what is folded away must be one."""
+    match node:
+        case tree.Divide(_, part) | tree.Power(part, _) | tree.Function("sqrt" | "log", part):
+            safe = _positive(part)
+        case tree.Function(name):
+            safe = name != "log1p"
+        case _:
+            safe = not isinstance(node, tree.Bounded | tree.OfWeights | tree.BiasCorrection | tree.Opaque)
+    return safe and all(map(_has_values, node.children))
+
+
 def factored(
     schedule: Schedule, positive: Callable[[Schedule], bool] = _positive
 ) -> dict[Schedule, Fraction]:
@@ -109,7 +123,7 @@ def factored(
             case _:
                 pass
         total = found.pop(node, Fraction(0)) + exponent
-        if total:
+        if total or not positive(node):  # (t - 5)/(t - 5) is no number at t = 5
             found[node] = total
         return None
 
@@ -151,15 +165,15 @@ def _times_t(slope: Fraction) -> Schedule:
     return tree.Multiply(tree.Constant(slope), tree.Time())
 
 
-def _linear_or(node: Schedule, other: Schedule) -> Schedule:
-    """The normal form of a node that is a t + b; any other is `other`."""
+def _linear_or(node: Schedule, other: Schedule | None = None) -> Schedule:
+    """The normal form of a node that is a t + b; any other is `other`, or the number that it is."""
     line = as_linear(node)
-    return other if line is None else linear(*line)
+    return linear(*line) if line is not None else _folded(node) if other is None else other
 
 
 def _add(left: Schedule, right: Schedule) -> Schedule:
     node = tree.Add(left, right)
-    return _linear_or(node, right if left == ZERO else left if right == ZERO else node)
+    return _linear_or(node, right if left == ZERO else left if right == ZERO else None)
 
 
 def _subtract(left: Schedule, right: Schedule) -> Schedule:
@@ -169,12 +183,12 @@ def _subtract(left: Schedule, right: Schedule) -> Schedule:
         return linear(*line)
     if left == ONE:
         return right.complement
-    return -right if left == ZERO else left if right == ZERO else node
+    return -right if left == ZERO else left if right == ZERO else _folded(node)
 
 
 def _multiply(left: Schedule, right: Schedule) -> Schedule:
     for one, other in ((left, right), (right, left)):
-        if one == ONE or (one == ZERO and other.order is not None):
+        if one == ONE or (one == ZERO and _has_values(other)):
             return other if one == ONE else one
     match left, right:  # powers of one number: floats would round apart what is a single number
         case tree.Power(tree.Constant(base), tree.Constant(p)), tree.Power(other, tree.Constant(q)) if (
@@ -184,22 +198,21 @@ def _multiply(left: Schedule, right: Schedule) -> Schedule:
         case tree.Function("exp", tree.Constant(p)), tree.Function("exp", tree.Constant(q)):
             return ONE if p + q == 0 else function("exp", tree.Constant(p + q))
         case _:
-            node = tree.Multiply(left, right)
-            return _linear_or(node, node)
+            return _linear_or(tree.Multiply(left, right))
 
 
 def _divide(left: Schedule, right: Schedule) -> Schedule:
     if right == ZERO:
         raise ScheduleError("division by zero in a schedule: the divisor is the constant 0")
     node = tree.Divide(left, right)
-    return _linear_or(node, left if right == ONE else node)
+    return _linear_or(node, left if right == ONE else None)
 
 
 def _power(base: Schedule, exponent: Schedule) -> Schedule:
-    if exponent in (ONE, ZERO):
-        return base if exponent == ONE else ONE
-    if base == ONE and exponent.order is not None:
-        return ONE
+    if exponent == ONE:
+        return base
+    if exponent == ZERO or base == ONE:
+        return ONE + ZERO * (base if exponent == ZERO else exponent)
     match base, exponent:
         case tree.Constant(value), tree.Constant(p) if _folds_exactly(value, p):
             if value == 0 and p < 0:
@@ -215,7 +228,13 @@ def _defined(node: Schedule) -> Schedule:
     """A node that is a number: what overflows or is not real is an error now, not at step 1."""
     if all(part.is_constant for part in node.children):
         node(1)
-    return node
+    return _folded(node)
+
+
+def _folded(node: Schedule) -> Schedule:
+    """The fraction that a node of constant parts is, such as sqrt(2)*sqrt(8); else the node."""
+    exact = fraction_of(exact_form(node)) if all(part.is_constant for part in node.children) else None
+    return node if exact is None else tree.Constant(exact)
 
 
 def _folds_exactly(base: Fraction, exponent: Fraction) -> bool:
@@ -283,7 +302,7 @@ normal_form.declare(
 
 
 def _plain(node: Schedule) -> Schedule:
-    return tree.Subtract(ONE, node)
+    return _folded(tree.Subtract(ONE, node))
 
 
 def _from_quotient(node: tree.Divide) -> Schedule:
@@ -309,11 +328,21 @@ def _from_negative(node: tree.Negate) -> Schedule:
             return _plain(node)
 
 
+def _at_most_one(node: Schedule) -> bool:
+    """Whether u_t <= 1 for every t >= 1, by a look at its form: a product of falling (a t + b)^p and rho^t."""
+    for base, exponent in factored(node).items():
+        form = as_exponential(base)
+        rises = form is None or (form[0] is None or form[0] > 1) == (form[1] > 0)
+        if not isinstance(base, tree.Constant) and (not _positive(base) or rises == (exponent > 0)):
+            return False
+    return node(1) <= 1
+
+
 def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
     """1 - (1 - c)^p, accurate however small c is; None for a base that is no 1 - c.
 
-    -expm1(p log1p(-c)) in general. For p = 2, 3, ... it is c (1 + (1 - c) (1 + (1 - c) (...))), which has a
-    value where 1 - c is negative, too: 1 - (1 - 1.5/t)^2 at t = 1.
+    -expm1(p log1p(-c)) where 1 - c is not negative. For whole p it may be, as in 1 - (1 - 1.5/t)^2 at t = 1: up
+    to p = 8 it is c (1 + (1 - c) (1 + (1 - c) (...))), and no rule is known for others.
     """
     if isinstance(base, tree.Subtract) and base.left == ONE:
         missing = base.right
@@ -326,6 +355,8 @@ def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
         for _ in range(int(exponent.value) - 1):
             inner = 1 + base * inner
         return missing * inner
+    if isinstance(exponent, tree.Constant) and exponent.value.denominator == 1 and not _at_most_one(missing):
+        return None
     return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
 
 
@@ -362,25 +393,26 @@ _OUTER: dict[str, Callable[[Schedule], Schedule]] = {
 def derivative(node: Schedule) -> Schedule:
     """u'(t) of a schedule without joins, kinks, running sums and callables; a ScheduleError for those."""
     match node:
-        case tree.Constant():
-            return tree.Constant(Fraction(0))
+        case _ if node.is_constant:
+            return ZERO
         case tree.Time():
-            return tree.Constant(Fraction(1))
+            return ONE
         case tree.Add(left, right):
             return derivative(left) + derivative(right)
         case tree.Subtract(left, right):
             return derivative(left) - derivative(right)
         case tree.Multiply(left, right):
-            return derivative(left) * right + left * derivative(right)
+            sides = (left, right), (right, left)
+            return reduce(operator.add, [derivative(a) * b for a, b in sides if not a.is_constant])
         case tree.Divide(left, right):
-            return (derivative(left) * right - left * derivative(right)) / right**2
+            rate = -left * derivative(right)
+            return (rate if left.is_constant else derivative(left) * right + rate) / right**2
         case tree.Negate(operand):
             return -derivative(operand)
         case tree.Power(base, tree.Constant(exponent)):
             return tree.Constant(exponent) * base ** tree.Constant(exponent - 1) * derivative(base)
         case tree.Power(base, exponent):
-            inside = derivative(exponent) * function("log", base)
-            return node * (inside if base.is_constant else inside + exponent * derivative(base) / base)
+            return node * derivative(exponent * function("log", base))
         case tree.Function(name, argument) if name in _OUTER:
             return _OUTER[name](argument) * derivative(argument)
         case tree.BiasCorrection(factor) if factor.is_constant:

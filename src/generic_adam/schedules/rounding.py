@@ -131,7 +131,7 @@ def _function(node: tree.Function, times: FloatArray) -> Pair:
     a, da = _pair(node.argument, times)
     result: Any = getattr(np, node.name)(a)
     size: Any = np.abs(result)
-    low: Any = a - da
+    low: Any = np.subtract(a, da + np.where(np.asarray(da) == 0, 0.0, ULP * np.abs(a)))
     match node.name:
         case "abs":
             return result, da
@@ -184,7 +184,8 @@ def _running(node: Schedule, part: Schedule, times: FloatArray) -> Pair:
 def _correction(node: tree.BiasCorrection, times: FloatArray) -> Pair:
     if decay_of(node) is not None:
         result = node.block(times)
-        return result, np.abs(result) * 1e-13
+        # 1e-13 of it, and what a rate such as 1e-320 loses as a float.
+        return result, np.abs(result) * 1e-13 + times * _TINY
     return _running(node, node.factor.complement, times)
 
 
