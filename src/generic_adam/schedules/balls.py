@@ -23,7 +23,7 @@ from flint import arb, ctx, fmpq
 from generic_adam.schedules import tree
 from generic_adam.schedules.identities import Form, exact_form
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
-from generic_adam.schedules.tree import Schedule, Table
+from generic_adam.schedules.tree import Schedule, Table, remembered
 
 Number = fmpq | arb
 
@@ -168,13 +168,13 @@ def value(schedule: Schedule, t: int) -> Number:
     return _shortened(value_of[type(schedule)](schedule, t))
 
 
+@remembered
+def _exact(node: tree.Constant) -> fmpq:
+    return number(node.value)
+
+
 def _of_two(operation: Callable[..., Number]) -> Callable[[tree.Binary, int], Number]:
     return lambda node, t: operation(value(node.left, t), value(node.right, t))
-
-
-def _constant(node: tree.Constant, _t: int) -> Number:
-    known = node.known_facts.get("number")
-    return known if known is not None else node.known_facts.setdefault("number", number(node.value))
 
 
 def _sum(node: tree.Add | tree.Subtract, t: int) -> Number:
@@ -279,7 +279,7 @@ def _correction(node: tree.BiasCorrection, t: int) -> Number:
 
 value_of.declare(
     {
-        tree.Constant: _constant,
+        tree.Constant: lambda node, _t: _exact(node),
         tree.Time: lambda _node, t: fmpq(t),
         **dict.fromkeys((tree.Add, tree.Subtract), _sum),
         tree.Multiply: _of_two(operator.mul),

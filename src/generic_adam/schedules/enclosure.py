@@ -36,7 +36,7 @@ from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
-from generic_adam.schedules.tree import Schedule, Table, exact, rebuild
+from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered
 
 # The direction of a running sum needs its value where a stretch begins.
 _FARTHEST_BEGINNING = 1 << 16
@@ -164,14 +164,10 @@ def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Range | None:
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
     """Facts that hold for u_t at every t with start <= t <= stop."""
-    stretch = (start, stop)
-    known = schedule.known_facts
-    if stretch not in known:
-        with Precision():
-            known[stretch] = _found(schedule, start, stop)
-    return known[stretch]
+    return _found(schedule, start, stop)
 
 
+@remembered
 def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     if start == stop:
         here = point(value(schedule, start))
@@ -399,18 +395,12 @@ enclosure_of.declare(
 )
 
 
+@remembered
 def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
     """Whether the form tells that u_t is a number at every t with start <= t <= stop.
 
     A range does not tell: sin(1/(t - 7)) lies in [-1, 1], and has no value at t = 7.
     """
-    key = ("defined", start, stop)
-    if key not in node.known_facts:
-        node.known_facts[key] = _is_defined(node, start, stop)
-    return node.known_facts[key]
-
-
-def _is_defined(node: Schedule, start: int, stop: float) -> bool:
     if isinstance(node, tree.Periodic | tree.Bounded | tree.Opaque):  # looked at, vouched for, called
         return True
     if isinstance(node, tree.OfWeights | tree.BiasCorrection):

@@ -18,7 +18,7 @@ from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, a
 from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
-from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled
+from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
 
 Values = FloatArray | np.float64 | float
 
@@ -289,6 +289,7 @@ def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
     return (starts[:-1, None] + np.cumsum(rows, axis=1)).ravel(), float(starts[-1])
 
 
+@remembered
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
     rho, rest = GeometricBase(), tree.operand(1)
@@ -308,31 +309,21 @@ def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     return (rho.log, rest) if rho.sign_of_log else (0.0, weights)
 
 
-def geometric_parts(node: tree.OfWeights) -> tuple[float, Schedule]:
-    """As `split_geometric` of the weights, kept."""
-    known = node.known_facts
-    return (
-        known["geometric"]
-        if "geometric" in known
-        else known.setdefault("geometric", split_geometric(node.weights))
-    )
-
-
+@remembered
 def _share(node: tree.OfWeights) -> Recursion:
     """w_t / W_t, from sums scaled by rho^t where w_t would overflow."""
-    if "share" in node.known_facts:
-        return node.known_facts["share"]
-    log_rho, rest = geometric_parts(node)
+    log_rho, rest = split_geometric(node.weights)
     size = _RECURSION_BLOCK if log_rho <= 0 else max(1, min(_RECURSION_BLOCK, int(300 / log_rho)))
     # A share does not change with the unit of the weights. It is about the larger of w_1 and W_0, so that W_t >= 1/2
     # does not underflow; for rho > 1, where W_0 is soon forgotten, it is w_1, times rho^s in the block starting at s.
     initial_bits = node.initial.numerator.bit_length() - node.initial.denominator.bit_length()
     bits_of_rho, bits = log_rho / math.log(2), math.frexp(rest(1))[1]
-    if log_rho <= 0:
-        bits = max(bits, math.floor(initial_bits - bits_of_rho))
-    initial = float(node.initial / Fraction(2) ** initial_bits) * float(
-        np.exp2(initial_bits - bits_of_rho - bits)
-    )
+    if log_rho <= 0:  # beyond 2^10000 there is nothing left of the weights
+        bits = max(bits, math.floor(min(initial_bits - bits_of_rho, 10_000)))
+    lift = initial_bits - bits_of_rho - bits
+    if log_rho > 0 and lift > 1000:
+        raise ScheduleError(f"W_0 = {node.initial} is too large beside the weights {node.weights}")
+    initial = float(node.initial / Fraction(2) ** initial_bits) * 2.0 ** min(lift, 1000)
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
         powers = np.exp(log_rho * (times - (times[0] if log_rho > 0 else 1)))
@@ -348,29 +339,26 @@ def _share(node: tree.OfWeights) -> Recursion:
             )
         return weights / sums, total * math.exp(-log_rho * size) if log_rho > 0 else total
 
-    return node.known_facts.setdefault("share", Recursion(initial, size, advance))
+    return Recursion(initial, size, advance)
 
 
+@remembered
 def decay_of(node: tree.BiasCorrection) -> float | None:
     """-log of a constant factor, right to an ulp (nan where no precision tells it); None for one that moves."""
     if not node.factor.is_constant:
         return None
-    known = node.known_facts
-    if "decay" not in known:
-        rate = NAN
-        for bits in PRECISIONS:
-            with Precision(bits):
-                rate = -ball(apply("log1p", -value(node.factor.complement, 1)))
-            if rate.rel_accuracy_bits() >= 60:
-                break
-        known["decay"] = nearest(rate) if rate.rel_accuracy_bits() >= 60 or rate == INFINITY else math.nan
-    return known["decay"]
+    rate = NAN
+    for bits in PRECISIONS:
+        with Precision(bits):
+            rate = -ball(apply("log1p", -value(node.factor.complement, 1)))
+        if rate.rel_accuracy_bits() >= 60:
+            break
+    return nearest(rate) if rate.rel_accuracy_bits() >= 60 or rate == INFINITY else math.nan
 
 
+@remembered
 def _log_product(node: tree.BiasCorrection) -> Recursion:
     """Log prod factor_i, from the exact complements of the factors."""
-    if "product" in node.known_facts:
-        return node.known_facts["product"]
     complement = node.factor.complement
 
     def advance(state: float, times: FloatArray) -> tuple[FloatArray, float]:
@@ -385,7 +373,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
             logs = np.log1p(-missing)
         return _running(state, logs)
 
-    return node.known_facts.setdefault("product", Recursion(0.0, _RECURSION_BLOCK, advance))
+    return Recursion(0.0, _RECURSION_BLOCK, advance)
 
 
 def _correction(node: tree.BiasCorrection) -> ScalarFunction:

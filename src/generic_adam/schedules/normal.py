@@ -14,7 +14,7 @@ from functools import reduce
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.identities import exact_form, fraction_of
-from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form
+from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered
 
 # Up to this whole exponent 1 - (1 - c)^p is multiplied out.
 _LARGEST_HORNER = 8
@@ -24,15 +24,9 @@ _LARGEST_FOLDED_BITS = 2048
 ZERO, ONE = tree.Constant(Fraction(0)), tree.Constant(Fraction(1))
 
 
+@remembered
 def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
     """(a, b) where the expression is a t + b with exact a and b, else None."""
-    known = node.known_facts
-    if "line" not in known:
-        known["line"] = _line(node)
-    return known["line"]
-
-
-def _line(node: Schedule) -> tuple[Fraction, Fraction] | None:
     match node:
         case tree.Constant(value):
             return Fraction(0), value

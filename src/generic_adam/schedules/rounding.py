@@ -18,9 +18,9 @@ from generic_adam.schedules.evaluate import (
     OF_TWO,
     called_on_block,
     decay_of,
-    geometric_parts,
     in_period,
     joined,
+    split_geometric,
 )
 from generic_adam.schedules.tree import FloatArray, Schedule, Table
 
@@ -204,7 +204,7 @@ filtered_of.declare(
         tree.Join: lambda node, times: joined(node, times, _pair),
         tree.Periodic: lambda node, times: _pair(node.body, in_period(node, times)),
         tree.Bounded: lambda node, times: _pair(node.operand, times),
-        tree.WeightShare: lambda node, times: _running(node, geometric_parts(node)[1], times),
+        tree.WeightShare: lambda node, times: _running(node, split_geometric(node.weights)[1], times),
         tree.WeightedTheta: lambda node, times: _pair(tree.Subtract(tree.operand(1), node.complement), times),
         tree.BiasCorrection: _correction,
         tree.Opaque: _opaque,

@@ -156,6 +156,7 @@ class SmoothShare(Schedule):
 
     weights: Schedule
     initial: Fraction
+    pointwise = False
 
     @staticmethod
     def serves(weights: Schedule) -> bool:

@@ -13,12 +13,13 @@ To add a node: declare it here, and `Table.missing` says what is left to write.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,17 @@ class cached_attribute(Generic[Value]):  # noqa: N801  (it stands where `propert
             return self  # type: ignore[return-value]  (seen by documentation tools only)
         # Without __set__, an entry of the instance's dictionary is found before this is called again.
         return instance.__dict__.setdefault(self._name, self._compute(instance))
+
+
+def remembered(find: Rule) -> Rule:
+    """A function of a node (and of plain values) whose answers are kept with the node."""
+
+    @functools.wraps(find)
+    def answer(node: Schedule, *others: Any) -> Any:
+        known, key = node.known_facts, (find, *others)
+        return known[key] if key in known else known.setdefault(key, find(node, *others))
+
+    return cast("Rule", answer)
 
 
 class Table(dict[type["Schedule"], Rule]):
