@@ -107,6 +107,7 @@ def test_no_table_is_overlooked():
         "enclosures",
         "expansions at infinity",
         "values with error bounds",
+        "exact forms",
         *(("JAX",) if HAS_OPTAX else ()),
     }
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from generic_adam.errors import MethodError
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
-from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules import Multiply, Schedule, as_schedule
 from generic_adam.schedules.sums import SumError, whole_steps
 
 PAPERS_INITIAL_V = 1e-8
@@ -56,6 +56,8 @@ def _method(name: str, value: Method) -> Method:
 
 def _not_negative(name: str, value: ScheduleLike) -> Schedule:
     schedule = read_schedule(name, value)
+    if isinstance(schedule, Multiply) and _ZERO in schedule.children:
+        return _ZERO  # lambda = 0 times a rate: whether the rate has values is asked of alpha
     first = schedule(1)
     if not first >= 0:
         raise MethodError(f"{name}: expected a number >= 0 at every t, got {first:g} at t = 1")

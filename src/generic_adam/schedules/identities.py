@@ -17,7 +17,7 @@ from typing import Any
 from flint import fmpz
 
 from generic_adam.schedules import tree
-from generic_adam.schedules.tree import Schedule, Table
+from generic_adam.schedules.tree import Schedule, Table, remembered
 
 Product = frozenset[tuple[Any, Fraction]]
 Form = dict[Product, Fraction]
@@ -27,12 +27,20 @@ Parts = Callable[..., Form]
 _UNIT, _ONE = Product(), Fraction(1)
 _I = Product({("i", _ONE)})
 # What would be longer is left as it is: the terms of a form, the bits of its numbers, of a number to be factored.
-_MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 64, 2048, 64
+_MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 32, 2048, 64
 
 
 def exact_form(node: Schedule, t: int = 1, order: Order = lambda _left, _right: None) -> Form:
     """What u_t is made of; `order` may tell 1 or -1 where one part is above or below the other at t."""
+    return _constant_form(node) if node.is_constant else _found(node, t, order)
 
+
+@remembered
+def _constant_form(node: Schedule) -> Form:
+    return _found(node, 1, lambda _left, _right: None)
+
+
+def _found(node: Schedule, t: int, order: Order) -> Form:
     def form(part: Schedule, at: int = t) -> Form:
         return exact_form(part, at, order)
 

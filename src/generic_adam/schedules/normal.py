@@ -63,23 +63,34 @@ def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction]
 
 
 def _positive(node: Schedule) -> bool:
-    """Whether u_t > 0 for every t >= 1, by a look at its form."""
+    """Whether u_t is a number above 0 for every t >= 1, by a look at its form."""
     line = as_linear(node)
     if line is not None:
         return line[0] >= 0 and line[0] + line[1] > 0
-    return as_exponential(node) is not None
+    match node:
+        case tree.Power(base, exponent):
+            return _positive(base) and _has_values(exponent)
+        case tree.Function(name, argument):
+            return _has_values(argument) if name == "exp" else name == "sqrt" and _positive(argument)
+        case tree.BiasCorrection(factor):
+            return isinstance(factor, tree.Constant)
+        case tree.Subtract() | tree.Negate() | tree.Bounded() | tree.Opaque():
+            return False
+        case _:
+            return all(map(_positive, node.children))
 
 
 def _has_values(node: Schedule) -> bool:
     """Whether u_t is a number for every t >= 1, by a look at its form: what is folded away must be one."""
     match node:
-        case tree.Divide(_, part) | tree.Power(part, _) | tree.Function("sqrt" | "log", part):
-            safe = _positive(part)
-        case tree.Function(name):
-            safe = name != "log1p"
+        case tree.Divide(top, bottom):
+            return _has_values(top) and _positive(bottom)
+        case tree.Function("sqrt" | "log" | "log1p", argument):
+            return _positive(argument)
+        case tree.Power() | tree.OfWeights() | tree.BiasCorrection() | tree.Bounded() | tree.Opaque():
+            return _positive(node)
         case _:
-            safe = not isinstance(node, tree.Bounded | tree.OfWeights | tree.BiasCorrection | tree.Opaque)
-    return safe and all(map(_has_values, node.children))
+            return all(map(_has_values, node.children))
 
 
 def factored(
@@ -325,9 +336,10 @@ def _from_negative(node: tree.Negate) -> Schedule:
 def _at_most_one(node: Schedule) -> bool:
     """Whether u_t <= 1 for every t >= 1, by a look at its form: a product of falling (a t + b)^p and rho^t."""
     for base, exponent in factored(node).items():
-        form = as_exponential(base)
+        form, line = as_exponential(base), as_linear(base)
         rises = form is None or (form[0] is None or form[0] > 1) == (form[1] > 0)
-        if not isinstance(base, tree.Constant) and (not _positive(base) or rises == (exponent > 0)):
+        known = (form or line) is not None and _positive(base)
+        if not isinstance(base, tree.Constant) and (not known or rises == (exponent > 0)):
             return False
     return node(1) <= 1
 
