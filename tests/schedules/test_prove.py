@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from generic_adam.schedules import as_schedule, parse
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import Budget
-from generic_adam.schedules.prove import Claim, blocks, every, first_violation, stretches
+from generic_adam.schedules.enclosure import stretches
+from generic_adam.schedules.prove import Claim, blocks, every, first_violation
 from tests.schedules.expressions import positive_schedules
 
 
@@ -52,8 +53,8 @@ def test_a_budget_leaves_it_open_and_nothing_is_kept():
 
 def test_stretches_end_at_joins_and_at_the_last_step():
     joined = parse("1 if t < 10 else (2 if t < 30 else 3)")
-    assert list(stretches(joined, 100)) == [(1, 9), (10, 29), (30, 100)]
-    assert list(stretches(joined, 20)) == [(1, 9), (10, 20)]
+    assert list(stretches(1, 100, joined.joins)) == [(1, 9), (10, 29), (30, 100)]
+    assert list(stretches(1, 20, joined.joins)) == [(1, 9), (10, 20)]
 
 
 @given(

@@ -303,6 +303,10 @@ def _ending(generator: random.Random) -> str:
             f"max(1, min(2, 1/(t-{step}+0.5)))",
             f"(2+sin((t-{step}+0.5)^-1.5))",
             f"(2+sin(1/(t-{step}+0.5)))",
+            f"(1+0*sqrt(t-{step}))",
+            f"(1+0*(1/(t-{step})))",
+            f"(2-sqrt(t-{step})^0)",
+            f"(2-1^(1/(t-{step})))",
         )
     )
 
@@ -566,6 +570,9 @@ def _weights(generator: random.Random) -> str:
             "2^t",
             "0.5^t",
             "1.01^t*t",
+            "4e-161^t",
+            "1e-300^t*t",
+            "1e200^t",
             "(t+5)^2",
             "1+0.5*sin(t)",
             "exp(sqrt(2)/t)",

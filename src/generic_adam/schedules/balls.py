@@ -135,13 +135,8 @@ def power(base: Number, exponent: Number) -> Number:
 def _exact_root(base: fmpq, degree: int) -> fmpq | None:
     if degree > 64:
         return None
-    parts = [_integer_root(int(part), degree) for part in (base.p, base.q)]
-    return fmpq(*parts) if None not in parts else None  # type: ignore[arg-type]
-
-
-def _integer_root(value: int, degree: int) -> int | None:
-    guess = math.isqrt(value) if degree == 2 else round(math.exp(math.log(value) / degree))
-    return guess if guess**degree == value else None
+    root = fmpq(base.p.root(degree), base.q.root(degree))
+    return root if root**degree == base else None
 
 
 def apply(name: str, x: Number) -> Number:

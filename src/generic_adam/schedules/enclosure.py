@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from flint import arb, fmpq
@@ -37,6 +37,8 @@ from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
 from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered
+
+Last = TypeVar("Last", bound=float)
 
 # The direction of a running sum needs its value where a stretch begins.
 _FARTHEST_BEGINNING = 1 << 16
@@ -160,6 +162,12 @@ def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Range | None:
                 share = ONE / ratio
                 return main.times_elasticity(share.meet(_SHARE) if together else share)
     return left.elasticity.hull(right.elasticity) if together else None
+
+
+def stretches(first: int, last: Last, cuts: Iterable[int]) -> list[tuple[int, int | Last]]:
+    """The steps first..last parted at cuts; a cut is the first step of a new stretch."""
+    inner = sorted({cut for cut in cuts if first < cut <= last})
+    return list(zip([first, *inner], [*(cut - 1 for cut in inner), last], strict=True))
 
 
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:

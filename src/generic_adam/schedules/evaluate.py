@@ -333,7 +333,7 @@ def _share(node: tree.OfWeights) -> Recursion:
             raise ScheduleError(f"weights must be positive, got w_t = {node.weights(first)} at t = {first}")
         weights = powers * np.ldexp(unscaled, -bits)
         sums, total = _running(state, weights)
-        if not (sums[0] > 1e-290 and total < math.inf):
+        if total == math.inf or (log_rho > 0 and weights.min() < 1e-290):
             raise ScheduleError(
                 f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}"
             )

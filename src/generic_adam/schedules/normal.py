@@ -361,7 +361,8 @@ def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
         for _ in range(int(exponent.value) - 1):
             inner = 1 + base * inner
         return missing * inner
-    if isinstance(exponent, tree.Constant) and exponent.value.denominator == 1 and not _at_most_one(missing):
+    fractional = isinstance(exponent, tree.Constant) and exponent.value.denominator > 1
+    if not fractional and not _at_most_one(missing):
         return None
     return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
 

@@ -18,7 +18,7 @@ from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import FOR_EVER, SECONDS, Budget, Undecided
-from generic_adam.schedules.enclosure import enclose, is_defined, resolved
+from generic_adam.schedules.enclosure import enclose, is_defined, resolved, stretches
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
@@ -81,7 +81,7 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budg
 
 def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> Proof:
     by_form_from = 1
-    for start, stop in stretches(schedule, last):
+    for start, stop in stretches(1, last, schedule.joins):
         piece = resolved(schedule, start, stop)
         try:
             proof = _on_stretch(schedule, piece, claim, start, stop, budget)
@@ -92,12 +92,6 @@ def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> P
         if proof.by_form_from != start or start > 1:
             by_form_from = proof.by_form_from
     return Proof(True, by_form_from=by_form_from)
-
-
-def stretches(schedule: Schedule, last: float) -> Iterator[tuple[int, float]]:
-    """The steps 1..last cut at the joins of a schedule."""
-    starts = [1, *(cut for cut in schedule.joins if 1 < cut <= last)]
-    return zip(starts, [*(start - 1 for start in starts[1:]), last], strict=True)
 
 
 def _on_stretch(

@@ -25,9 +25,10 @@ from generic_adam.schedules.enclosure import (
     resolved,
     settled,
     share_times_t,
+    stretches,
 )
 from generic_adam.schedules.expansion import tail_direction
-from generic_adam.schedules.prove import BEGINNINGS, blocks, stretches
+from generic_adam.schedules.prove import BEGINNINGS, blocks
 from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import Schedule, contains, walk
@@ -104,23 +105,12 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
     try:
         with Precision(), budget:
             chi = collected(schedule)
-            for start, stop in _cut(chi, last):
-                _follow(running, chi, start, stop, budget)
+            for start, stop in stretches(1, last, chi.joins):
+                for first, end in stretches(start, stop, kinks(resolved(chi, start, stop), start, stop)):
+                    _follow(running, chi, first, end, budget)
     except ScheduleError:
         return UNBOUNDED
     return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
-
-
-def _cut(schedule: Schedule, last: float) -> list[tuple[int, float]]:
-    """Stretches between joins, cut further where a maximum or minimum seems to change sides."""
-    result: list[tuple[int, float]] = []
-    for start, stop in stretches(schedule, last):
-        cuts = sorted(
-            {cut for cut in kinks(resolved(schedule, start, stop), start, stop) if start < cut <= stop}
-        )
-        starts = [start, *cuts]
-        result += zip(starts, [*(cut - 1 for cut in cuts), stop], strict=True)
-    return result
 
 
 def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:

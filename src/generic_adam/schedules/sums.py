@@ -18,7 +18,6 @@ are always added term by term.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -32,7 +31,7 @@ import numpy.typing as npt
 
 from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
-from generic_adam.schedules.enclosure import enclose, resolved
+from generic_adam.schedules.enclosure import enclose, resolved, stretches
 from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
 
 DIRECT_LIMIT = 100_000_000
@@ -219,7 +218,7 @@ def whole_steps(steps: float, name: str = "horizon") -> int:
     Raises:
         SumError: it is no whole number from 1 to 10^15.
     """
-    with contextlib.suppress(TypeError, ValueError, OverflowError, RuntimeError):  # the last is torch's
+    with suppress(TypeError, ValueError, OverflowError, RuntimeError):  # the last is torch's
         if not isinstance(steps, bool) and int(steps) == steps and 1 <= steps <= LONGEST_HORIZON:
             return int(steps)
     raise SumError(f"{name}: expected a whole number of steps from 1 to 10^15, got {shown(steps)}")
@@ -300,7 +299,7 @@ def smooth_sums(schedule: Schedule, ends: Sequence[int]) -> list[float]:
     for piece in (
         Piece(*part, whole.expression)
         for whole in pieces
-        for part in _intervals(whole.first, whole.last, cuts)
+        for part in stretches(whole.first, whole.last, cuts)
     ):
         total, neglected = _piece_sum(piece)
         parts.append(total)
@@ -393,21 +392,15 @@ def smooth_pieces(schedule: Schedule, first: int, last: int) -> list[Piece]:
       QuadratureError: the form of the schedule does not show where its kinks are, or that it bends slowly.
     """
     pieces: list[Piece] = []
-    for start, stop in _intervals(first, last, _cuts(schedule, first, last)):
+    for start, stop in stretches(first, last, _cuts(schedule, first, last)):
         expression = _resolved(schedule, start, stop)
         smooth = _with_smooth_shares(expression)
         fast: set[int] = set()
         if stop - start > _SHORT_PIECE:
             for a, b, proved in _proved_stretches(partial(_bends_slowly, expression), start, stop):
                 fast.update(() if proved else (a, b + 1))
-        pieces += [Piece(a, b, smooth) for a, b in _intervals(start, stop, fast)]
+        pieces += [Piece(a, b, smooth) for a, b in stretches(start, stop, fast)]
     return pieces
-
-
-def _intervals(first: int, last: int, cuts: set[int]) -> list[tuple[int, int]]:
-    """The stretches of first..last between cuts; a cut is the first step of a new stretch."""
-    inner = sorted(cut for cut in cuts if first < cut <= last)
-    return list(zip([first, *inner], [*(cut - 1 for cut in inner), last], strict=True))
 
 
 def late_value(schedule: Schedule, t: int) -> float:
@@ -436,7 +429,7 @@ def _cuts(node: Schedule, first: int, last: int) -> set[int]:
     cuts = {cut for child in node.children for cut in _cuts(child, first, last)}
     sides = _sides(node)
     if sides is not None:
-        for start, stop in _intervals(first, last, cuts):
+        for start, stop in stretches(first, last, cuts):
             left, right = (_resolved(side, start, stop) for side in sides)
             cuts = cuts | _crossings(left, right, start, stop)
     return cuts
