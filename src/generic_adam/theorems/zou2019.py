@@ -341,7 +341,7 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
         if one.status is Status.UNDECIDED:
             raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
     facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
-    if facts.beta >= 1:
+    if facts.beta >= 1 and found[0].status is Status.HOLDS:
         raise SumError(
             "beta_t comes closer to 1 than a float tells: the constants, over 1 - beta, are not finite"
         )
