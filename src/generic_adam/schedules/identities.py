@@ -32,17 +32,9 @@ _MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 32, 2048, 64
 
 def exact_form(node: Schedule, t: int = 1, order: Order = lambda _left, _right: None) -> Form:
     """What u_t is made of; `order` may tell 1 or -1 where one part is above or below the other at t."""
-    return _constant_form(node) if node.is_constant else _found(node, t, order)
 
-
-@remembered
-def _constant_form(node: Schedule) -> Form:
-    return _found(node, 1, lambda _left, _right: None)
-
-
-def _found(node: Schedule, t: int, order: Order) -> Form:
     def form(part: Schedule, at: int = t) -> Form:
-        return exact_form(part, at, order)
+        return _constant_form(part) if part.is_constant else exact_form(part, at, order)
 
     if isinstance(node, tree.Maximum | tree.Minimum) and (ahead := order(node.left, node.right)):
         return form(node.left if (ahead > 0) == isinstance(node, tree.Maximum) else node.right)
@@ -51,6 +43,9 @@ def _found(node: Schedule, t: int, order: Order) -> Form:
         return found
     name = node.name if isinstance(node, tree.Function) else ""
     return _atom((type(node), name, *(frozenset(form(child).items()) for child in node.children)))
+
+
+_constant_form = remembered(exact_form)
 
 
 def fraction_of(form: Form) -> Fraction | None:
