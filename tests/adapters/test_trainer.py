@@ -153,6 +153,17 @@ def test_trainers_own_adafactor_decays_as_read():
         np.testing.assert_allclose(x.detach().numpy(), before - 0.01 * g / np.sqrt(v), rtol=1e-4, atol=1e-6)
 
 
+def test_relative_steps_decay_at_their_own_rate():
+    x = torch.nn.Parameter(torch.ones(3))
+    optimizer = transformers.Adafactor([x], scale_parameter=False, relative_step=True, weight_decay=0.1)
+    algorithm = read(optimizer)
+    for t in range(1, 5):
+        before = x.detach().clone()
+        x.grad = torch.zeros(3)  # nothing but the decay moves it
+        optimizer.step()
+        assert algorithm.decay(t) == pytest.approx(1 - (x / before)[0].item(), rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -88,7 +88,9 @@ class Update:
             notes.append("maximize=True: what is said is about the negative of the objective")
         if s.get("caution"):
             outside.append("caution=True: coordinates whose step and gradient disagree stand still")
-        pace = rate * rate / s.number("largest_lr", 1.0) if s.get("corrected_weight_decay") else rate
+        pace = found.method.alpha if s.get("relative_step") else rate
+        if s.get("corrected_weight_decay"):
+            pace = pace * pace / s.number("largest_lr", 1.0)
         return replace(
             found,
             l2=0 if decoupled else amount,
