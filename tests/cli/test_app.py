@@ -246,7 +246,9 @@ def run(arguments):
 app.run = run
 sys.exit(__import__("generic_adam.cli").cli.main())
 """
-BEFORE_THE_RUN = "interrupted before the run was open: nothing was begun; start it with: generic-adam"
+BEFORE_THE_RUN = (
+    "interrupted before the run was open: nothing was begun or changed; start it with: generic-adam"
+)
 
 
 @pytest.mark.parametrize(

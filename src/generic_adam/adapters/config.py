@@ -177,7 +177,7 @@ def _load(file: Path) -> Mapping[Any, Any]:
             raise OptimizerError(f"{file.name} has more than {LARGEST} bytes; expected a configuration")
         text = raw.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise OptimizerError(f"{file} cannot be read: {error}") from error
+        raise OptimizerError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         data = _PARSERS[suffix](text)
     except (ValueError, RecursionError) as error:

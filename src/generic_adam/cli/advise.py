@@ -2,14 +2,22 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Plot, Subject, with_subject
-from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, sequences
+from generic_adam.cli.tables import (
+    answer,
+    make_console,
+    print_json,
+    print_table,
+    say,
+    say_lines,
+    sequences,
+    write_plot,
+)
 
 if TYPE_CHECKING:
     from generic_adam.theorems.advice import Advice
@@ -37,7 +45,10 @@ def advise(
         certificate = certify_algorithm(x, assume=subject.assume)
         found = advise_algorithm(x, x.horizon, kept)
     if plot is not None:
-        _draw(subject, found, plot)
+        from generic_adam.report.plots import draw_sequences
+
+        methods = {"yours": x.method} | {f"proposal {n}": one.method for n, one in enumerate(found, 1)}
+        write_plot(plot, lambda: draw_sequences(methods, x.horizon or 10**6))
     if as_json:
         print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
     else:
@@ -87,14 +98,3 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
 def _numbers(reading: "HorizonAnswer") -> list[str]:
     numbers = (reading.noise, reading.gap, reading.drift)
     return ["none" if number is None else f"{number:.3g}" for number in numbers]
-
-
-def _draw(subject: Subject, found: "Sequence[Advice]", path: Path) -> None:
-    """Draw your learning rate and theta beside each proposal's."""
-    from generic_adam.experiments.figures import check_figure_path, write_figure
-    from generic_adam.report.plots import draw_sequences
-
-    check_figure_path(path)
-    methods = {"yours": subject.algorithm.method} | {str(n): one.method for n, one in enumerate(found, 1)}
-    write_figure(draw_sequences(methods, subject.algorithm.horizon or 10**6), path)
-    typer.echo(f"wrote {path}", err=True)

@@ -99,12 +99,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def report_error(error: BaseException) -> int:
-    """Print what went wrong and return the exit code, which is never one that means an answer.
-
-    Returns:
-        2 for bad input, 130 when interrupted, 141 when the reader of a pipe has left, 74 when the output
-        cannot be written, and 70, after a traceback, for a defect of this program.
-    """
+    """Print what went wrong and return the exit code (see `main`), which is never one that means an answer."""
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):

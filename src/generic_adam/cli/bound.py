@@ -76,7 +76,12 @@ def _print(
     else:
         say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
         say_lines(f"  {one}" for one in grant(x, assume))
-        _print_reasons(result)
+        reasons: dict[str, list[str]] = {}
+        for name, why in result.missing:
+            reasons.setdefault(why, []).append(name)
+        # What the fewest say comes first, for that is the nearest.
+        for why, theorems in sorted(reasons.items(), key=lambda item: len(item[1])):
+            say(f"    {', '.join(theorems)}: {why}")
     if since is not None:
         say(f"  it says something from about T = {since:,} on")
     constants = {
@@ -96,15 +101,6 @@ def _print(
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
     if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))
-
-
-def _print_reasons(result: "Bound") -> None:
-    """Why no theorem has a bound; what the fewest say first, for that is the nearest."""
-    reasons: dict[str, list[str]] = {}
-    for name, why in result.missing:
-        reasons.setdefault(why, []).append(name)
-    for why, theorems in sorted(reasons.items(), key=lambda item: len(item[1])):
-        say(f"    {', '.join(theorems)}: {why}")
 
 
 _MEANINGS = {

@@ -8,7 +8,16 @@ import typer
 from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences
+from generic_adam.cli.tables import (
+    answer,
+    hung,
+    make_console,
+    print_json,
+    say,
+    say_lines,
+    sequences,
+    write_plot,
+)
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
@@ -126,13 +135,9 @@ def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:
         if against:
             raise MethodError("--against goes with --plot FILE")
         return
-    from generic_adam.experiments.figures import check_figure_path, write_figure
     from generic_adam.methods import as_algorithm, build
     from generic_adam.report.plots import LONGEST, draw_check
 
-    check_figure_path(path)
     methods = {part.label or "the method": part.method for part in subject.algorithm.parts}
     methods |= {name: as_algorithm(build(name)).method for name in against}
-    with make_console(stderr=True).status("drawing"):
-        write_figure(draw_check(methods, min(subject.algorithm.horizon or 10**6, LONGEST)), path)
-    typer.echo(f"wrote {path}", err=True)
+    write_plot(path, lambda: draw_check(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))

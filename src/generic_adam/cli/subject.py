@@ -9,7 +9,8 @@ import functools
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,27 +28,18 @@ _SHAPES = ("constant", "cosine", "linear", "inverse-sqrt")
 
 def method_names() -> list[str]:
     """The names of the catalogue, for the shell's completion."""
-    from generic_adam.methods import names
-
-    return list(names())
+    return list(import_module("generic_adam.methods").names())
 
 
 def recipe_names() -> list[str]:
     """The names of the recipes, for the shell's completion."""
-    from generic_adam.methods import recipes
-
-    return list(recipes.recipe_names())
-
-
-def _all_names() -> list[str]:
-    return [*method_names(), *recipe_names()]
+    return list(import_module("generic_adam.methods.recipes").recipe_names())
 
 
 def theorem_names() -> list[str]:
     """The names of the theorems and of what is only cited, for the shell's completion."""
-    from generic_adam.theorems import REPORTED, THEOREMS
-
-    return [one.name for one in (*THEOREMS, *REPORTED)]
+    theorems = import_module("generic_adam.theorems")
+    return [one.name for one in (*theorems.THEOREMS, *theorems.REPORTED)]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -114,7 +106,7 @@ _ROWS = {name: row for rows in _PANELS.values() for name, row in rows.items()}
 _NAME = typer.Argument(
     metavar="METHOD",
     help="A method or a recipe by name (see `generic-adam methods`, `recipes`).",
-    autocompletion=_all_names,
+    autocompletion=lambda: [*method_names(), *recipe_names()],
 )
 _COMPLETIONS = {"recipe": recipe_names, "decay": lambda: list(_SHAPES)}
 
@@ -181,8 +173,6 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     Raises:
         GenericAdamError: no subject, options that contradict each other, or a value that is refused.
     """
-    from dataclasses import replace
-
     from generic_adam.methods.catalogue import REFUSED, names, spelled
     from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.theorem import Assumptions
@@ -248,8 +238,6 @@ def _written(given: Mapping[str, Any], steps: int | None) -> "Algorithm":
 
 def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) -> "Algorithm":
     """A method of the catalogue; --lr alone means torch's Adam, or AdamW with --weight-decay."""
-    from dataclasses import replace
-
     from generic_adam.methods import Method, as_algorithm, build, info
     from generic_adam.methods.method import read_schedule
 
@@ -308,8 +296,6 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
 
 def _beside(found: "Algorithm", given: Mapping[str, Any], pace: "Schedule") -> "Algorithm":
     """What stands beside the sequences: eps, decoupled decay at a pace, clipping, factored moments."""
-    from dataclasses import replace
-
     from generic_adam.methods import Clipping
     from generic_adam.methods.method import exact_number
     from generic_adam.schedules import as_schedule

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -12,6 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
     from rich.progress import Progress, ProgressColumn
 
     from generic_adam.methods import Algorithm
@@ -177,6 +180,16 @@ def shortened(expression: object, longest: int = 60) -> str:
     end = text[-(longest // 3) :].partition(" ")[2]  # whole words alone
     start = text[: longest - len(end) - 3]
     return f"{start.rpartition(' ')[0] or start} … {end}".rstrip()
+
+
+def write_plot(path: "Path", draw: Callable[[], "Figure"]) -> None:
+    """Draw a figure and write it, in the format that the file's name says; a bad name is told before."""
+    from generic_adam.experiments.figures import check_figure_path, write_figure
+
+    check_figure_path(path)
+    with make_console(stderr=True).status("drawing"):
+        write_figure(draw(), path)
+    print(f"wrote {path}", file=sys.stderr)
 
 
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -59,33 +60,31 @@ _WATCH_PANELS: Final = {
 }
 
 
-def draw_check(
-    methods: Mapping[str, Method],
-    steps: int = 10**6,
-    problem: Problem = DEFAULT_PROBLEM,
-    *,
-    is_tall: bool = False,
-) -> Figure:
+@contextmanager
+def _drawing(width: float, height: float) -> Iterator[Figure]:
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    with house_style():
+        yield Figure(figsize=(width, height))
+
+
+def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bool = False) -> Figure:
     """Draw chi_t, the ratio of condition 4 and the bound against t.
 
     Args:
         methods: The methods by the label that the legend shows.
         steps: The last t.
-        problem: Constants of the problem for the bound.
         is_tall: One panel below the other, for a narrow page.
 
     Raises:
         SumError: the number of steps is not a whole number.
     """
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
     last = whole_steps(steps, "the last t of the plot")
-    with house_style():
-        figure = Figure(figsize=(4.6, 9.6) if is_tall else (9.4, 3.8))
+    with _drawing(*((4.6, 9.6) if is_tall else (9.4, 3.8))) as figure:
         panels = figure.subplots(*((3, 1) if is_tall else (1, 3)))
         for index, (label, method) in enumerate(methods.items()):
-            _draw_method(panels, label, method, PALETTE[index % len(PALETTE)], last, problem)
+            _draw_method(panels, label, method, PALETTE[index % len(PALETTE)], last)
         for axes, (title, variable, label) in zip(panels, _CHECK_PANELS, strict=True):
             values = np.concatenate([line.get_ydata() for line in axes.get_lines()] or [[]])
             if len(values) and values.max() < 1.01 * values.min():  # one constant: room above and below
@@ -101,26 +100,21 @@ def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
 
     Each line is thinner than the one before it, so that lines which lie on one another are all seen.
     """
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
     times = np.unique(np.linspace(1, steps, _POINTS).round())
-    with house_style():
-        figure = Figure(figsize=(9.0, 3.9))
+    with _drawing(9.0, 3.9) as figure:
         panels = figure.subplots(1, 2)
         for index, (label, method) in enumerate(methods.items()):
             colour, width = PALETTE[index % len(PALETTE)], 6 * 0.65**index
             for axes, sequence in zip(panels, (method.alpha, 1 - method.theta), strict=True):
                 axes.plot(times, sequence.at(times), color=colour, lw=width, label=label)
+                axes.locator_params(axis="x", nbins=5)  # six digits each
         panels[0].set(xlabel="$t$", ylabel=r"$\alpha_t$")
         panels[1].set(xlabel="$t$", ylabel=r"$1 - \theta_t$", yscale="log")
-        _legend(figure, panels[0])
+        _legend(figure, panels[0], 4)
     return figure
 
 
-def _draw_method(
-    panels: Sequence[Axes], label: str, method: Method, colour: str, last: int, problem: Problem
-) -> None:
+def _draw_method(panels: Sequence[Axes], label: str, method: Method, colour: str, last: int) -> None:
     certificate, sizes = examine_method(method), chi_of(method)
     legend = f"{label}: {certificate.verdict}"
     if certificate.rate is not None:  # T^(-1/2) log T with a raised exponent
@@ -131,7 +125,7 @@ def _draw_method(
     panels[1].plot(times, running_ratio(method, times), color=colour)
     _draw_order(panels[1], times, ratio_growth(method), colour)
 
-    bounds = [bound(method, problem, int(steps)) for steps in horizons]
+    bounds = [bound(method, DEFAULT_PROBLEM, int(steps)) for steps in horizons]
     values = np.array([one.expectation for one in bounds])
     if np.isfinite(values).any():
         finite = np.where(np.isfinite(values), values, np.nan)
@@ -188,12 +182,8 @@ def draw_watch(path: str | Path, text: str | None = None) -> Figure:
     Raises:
         DataError: the file cannot be read, or holds no record.
     """
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
     records = _read_watch(Path(path), text)
-    with house_style():
-        figure = Figure(figsize=(9.6, 5.4))
+    with _drawing(9.6, 5.4) as figure:
         panels = figure.subplots(2, 3, sharex=True)
         for axes, (column, title) in zip(panels.flat, _WATCH_PANELS.items(), strict=True):
             if column in (records.dtype.names or ()):
