@@ -227,6 +227,18 @@ def test_hydra(tmp_path):
             "optimizer: {_target_: torch.optim.Adam, lr: 0.1}\nscheduler: {_target_: x.MyLR}",
             "'MyLR'",
         ),
+        (
+            "a.yaml",
+            "optimizer: {lr: 0.1}\nscheduler: {_target_: x.MultiStepLR, milestones: [50.5, 80]}",
+            "milestones is (50.5, 80); expected whole numbers",
+        ),
+        (
+            "a.yaml",
+            "optimizer: {lr: 0.1}\nscheduler: {_target_: x.SequentialLR, milestones: [9, 6], schedulers: "
+            + str([{"_target_": "x.LinearLR"}] * 3)
+            + "}",
+            "the milestones [9, 6] do not rise",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_line(name, text, message, tmp_path):
@@ -278,6 +290,7 @@ VARIANTS = [
     ("CyclicLR", {"base_lr": 1e-3, "max_lr": 0.1, "step_size_up": 20, "mode": "triangular2"}),
     ("CyclicLR", {"base_lr": 1e-3, "max_lr": 0.1, "step_size_up": 20, "mode": "exp_range", "gamma": 0.99}),
     ("CosineAnnealingWarmRestarts", {"T_0": 30, "T_mult": 2}),
+    ("MultiStepLR", {"milestones": [-3, 0, 80]}),
 ]
 PARTS = st.sampled_from([*TORCH.items(), *VARIANTS])
 

@@ -175,6 +175,11 @@ OPAQUE = {
     "a sequence that ends in a class of one's own": lambda o: torch_lr.SequentialLR(
         o, [torch_lr.ConstantLR(o, 0.5, 90), Zigzag(o)], [50]
     ),
+    "milestones that fall": lambda o: torch_lr.SequentialLR(
+        o,
+        [torch_lr.LinearLR(o, 0.1, 1, 700), torch_lr.ConstantLR(o), torch_lr.ExponentialLR(o, 0.99)],
+        [900, 600],
+    ),
     "a momentum that moves late": lambda o: torch_lr.SequentialLR(
         o, [torch_lr.ConstantLR(o, 0.5, 90), torch_lr.CyclicLR(o, 0.01, 0.1, 20)], [700]
     ),

@@ -431,7 +431,7 @@ def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
     s.base_lrs, s.replayed = base, None
     match kind:
         case "MultiStepLR":
-            s.milestones = Counter(map(int, _numeric(table.get("milestones", []))))
+            s.milestones = Counter(_milestones(table))
         case "OneCycleLR":
             _one_cycle(s, table)
         case "CyclicLR":
@@ -459,9 +459,16 @@ def _one_cycle(s: SimpleNamespace, table: _Keys) -> None:
     s._schedule_phases = [{"end_step": end} for end in ends]
 
 
+def _milestones(table: _Keys) -> list[int]:
+    found = _numeric(table.get("milestones", []))
+    if not isinstance(found, tuple) or any(type(one) not in {int, float} or one % 1 for one in found):
+        raise OptimizerError(f"milestones is {shown(found)}; expected whole numbers")
+    return list(map(int, found))
+
+
 def _compose(kind: str, s: SimpleNamespace, table: _Keys) -> None:
     parts, s._schedulers = table.table("schedulers"), []
-    s._milestones = list(map(int, _numeric(table.get("milestones", []))))
+    s._milestones = _milestones(table)
     between = len(s._milestones) if kind == "SequentialLR" else len(parts.data) - 1
     if not 1 <= len(parts.data) <= 64 or between != len(parts.data) - 1:
         raise OptimizerError(

@@ -172,6 +172,8 @@ def sequence(
 ) -> Schedule:
     """Each scheduler from the end of the one before on, counting from 0 again whatever came before."""
     starts = [0, *ends]
+    if list(ends) != sorted(ends):
+        raise ScheduleError(f"the milestones {list(ends)} do not rise")
     *forms, tail = [_phase(*part, clock.later(start)) for part, start in zip(parts, starts, strict=True)]
     known = [replayed if form is None else form for form in forms]
     if tail is None or None in known:
@@ -447,7 +449,9 @@ FACTORS: dict[str, Form] = {
     ),
     "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
     "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
-    "torch.MultiStepLR": lambda s, c: drops(c, 1, [(k, s.gamma) for k in sorted(s.milestones.elements())]),
+    "torch.MultiStepLR": lambda s, c: drops(
+        c, 1, [(k, s.gamma) for k in sorted(s.milestones.elements()) if k >= 0]
+    ),
     "torch.PolynomialLR": lambda s, c: stages(
         c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0
     ),
