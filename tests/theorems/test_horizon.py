@@ -1,6 +1,7 @@
 """The three numbers from an Algorithm: the values of the theorems' page, silence said, nothing claimed uncovered."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -357,6 +358,23 @@ def test_the_three_numbers_of_recipes(recipe):
     divisor = (1 - sum(at)) * sweep.weight
     noise = first / at[0] + second + (growth / at[1] if at[1] else 0.0)
     assert (noise / G / divisor, 1 / divisor, lengths / divisor) == pytest.approx(listed, rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "told"),
+    [
+        (methods.adopt(), "Theorem O bounds it given the problem's constants"),
+        (methods.sgd(lr="1/t"), "Robbins-Monro speaks of no number of steps"),
+        (replace(methods.amsgrad(), eps=1e-3, power=0.25), "Theorem M bounds it"),
+    ],
+)
+def test_what_a_theorem_covers_is_not_called_uncovered(algorithm, told):
+    reading = read_horizon(algorithm, 1000)
+    assert (reading.outside, reading.noise, reading.informative) == ((), None, False)
+    assert told in reading.statement
+    assert "no theorem covers" not in reading.statement
+    clipped = replace(algorithm, clipping=Clipping(1.0))
+    assert "no theorem covers it" in read_horizon(clipped, 1000).statement
 
 
 def test_no_step_at_all():

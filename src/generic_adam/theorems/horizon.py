@@ -25,11 +25,11 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.budget import Undecided
 from generic_adam.schedules.sums import whole_steps
-from generic_adam.theorems import decide
+from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, Assumptions, beyond, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Assumptions, Theorem, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -292,10 +292,20 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
         return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
+    assumed = assume or Assumptions()
     if beyond(bare, allowed):
-        return HorizonAnswer(last, outside=outside)
+        covering = [one for one in THEOREMS if one.about is About.GRADIENT and not one.outside(x, assumed)]
+        if not covering:
+            return HorizonAnswer(last, outside=outside)
+        bounded = [one.title for one in covering if type(one).bound is not Theorem.bound]
+        told = f"{covering[0].title} speaks of no number of steps"
+        if bounded:
+            told = (
+                f"{bounded[0]} bounds it given the problem's constants (`bound`), not by the sequences alone"
+            )
+        return HorizonAnswer(last, unknown=told)
     try:
-        return replace(_numbers(bare, last, assume or Assumptions()), outside=outside)
+        return replace(_numbers(bare, last, assumed), outside=outside)
     except Undecided as spent:
         return HorizonAnswer(last, outside=outside, unknown=str(spent))
     except TheoremError as error:
