@@ -3,14 +3,20 @@
 pytest tests/soundness/test_raw_exceptions.py -m exhaustive          (FUZZ_INPUTS=1000000, FUZZ_START=0)
 """
 
+import contextlib
 import importlib.util
+import inspect
 import itertools
+import math
 import os
 import subprocess
 import sys
 
 import pytest
 
+import generic_adam as ga
+from generic_adam.cli import main
+from generic_adam.errors import GenericAdamError
 from tests.soundness.raw import KINDS, found_in, kind_of
 
 SAMPLES = {"texts": 1500, "methods": 100, "command lines": 60, "configurations": 40, "state dicts": 100}
@@ -23,6 +29,24 @@ def test_a_sample_is_answered_or_refused_in_one_line(kind):
     numbers = (number for number in itertools.count() if kind_of(number) == kind)
     found = found_in(kind, itertools.islice(numbers, SAMPLES[kind]))
     assert not found, found[:10]
+
+
+STRANGE = ("x", None, True, math.nan, math.inf, -1, 0, 10**400, 5e-324, 1e308, [], 1j)
+
+
+@pytest.mark.parametrize("name", ga.methods.names())
+def test_every_argument_of_the_catalogue_may_be_strange(name):
+    """Each in turn: a method that is certified or not, or one line."""
+    make = getattr(ga.methods, name)
+    for argument, value in itertools.product(inspect.signature(make).parameters, STRANGE):
+        with contextlib.suppress(GenericAdamError):
+            ga.certify(make(**{argument: value}))
+
+
+@pytest.mark.parametrize("words", ["nosadam --initial x", "adamw --eps 5e-324", "nosadam --initial 1e400"])
+def test_an_option_may_be_strange(words, capsys):
+    assert main(["check", *words.split()]) in {1, 2}
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_part_tells_what_it_covered():

@@ -430,6 +430,7 @@ class OfWeights(Schedule):
     def __post_init__(self) -> None:
         if self.initial <= 0:
             raise ScheduleError(f"the initial weight sum W_0 must be positive, got {self.initial}")
+        Constant(self.initial)  # which refuses what is too large
 
 
 @final
@@ -490,10 +491,10 @@ def exact(value: Real | float) -> Fraction:
         return Fraction(value)
     if isinstance(value, Rational):  # numpy.int64, say, whose parts python-flint would not take
         return Fraction(int(value.numerator), int(value.denominator))
-    number = float(value)
-    if not math.isfinite(number):
-        raise ScheduleError(f"expected a finite number, got {number}")
-    return Fraction(repr(number))
+    try:
+        return Fraction(repr(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        raise ScheduleError(f"expected a finite number, got {shown(value)}") from None
 
 
 def operand(value: object) -> Schedule:

@@ -72,7 +72,8 @@ class Averaged:
         eps = collected(x.eps / correction).constant_value
         if rate is None or not eps or x.eps_under_root or x.initial_v or x.running_maximum:
             return None
-        return cls(rate, beta, 1 / (gradient + eps), 1 / ((1 - beta) * eps))
+        divisor = (1 - beta) * eps
+        return cls(rate, beta, 1 / (gradient + eps), 1 / divisor if divisor else math.inf)
 
     def bound(
         self, *, smoothness: float, gap: float, variance: float, first_gradient: float, steps: int
