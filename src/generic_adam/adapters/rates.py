@@ -88,11 +88,12 @@ def _check_unpatched(scheduler: Any) -> None:
                 )
 
 
-def _as_published(scheduler: Any) -> bool:
-    """Whether its class and the methods that set rates are a package's own, and those of its parts."""
-    kinds = list(map(type, _parts(scheduler)))
-    methods = [getattr(kind, name) for kind in kinds for name in ("step", "get_lr") if hasattr(kind, name)]
-    return all(one.__module__.partition(".")[0] in _PACKAGES for one in (*kinds, *methods))
+def _homes(scheduler: Any) -> Iterator[tuple[bool, bool]]:
+    """Whether the class is one of the packages', and whether the methods that set rates are, of it and its parts."""
+    for kind in map(type, _parts(scheduler)):
+        methods = [getattr(kind, name) for name in ("step", "get_lr") if hasattr(kind, name)]
+        own = [one.__module__.partition(".")[0] in _PACKAGES for one in (kind, *methods)]
+        yield own[0], all(own[1:])
 
 
 def _asks_for_data(scheduler: Any) -> bool:
@@ -183,7 +184,7 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     try:
         settings = settings_of(scheduler, group, replayed)
         # Methods that were replaced in the class may do another thing later than can be tried out.
-        rate = closed_form(kind, settings, clock) if replay.published else None
+        rate = closed_form(kind, settings, clock) if not replay.patched else None
         beta = MOMENTA[kind](settings, clock) if kind in MOMENTA and settings.cycle_momentum else None
         length = COMPARED_STEPS if ends is None else ends - replay.taken
         known = rate is not None and replay.agrees(rate, beta, group, clock, length)
@@ -242,13 +243,15 @@ class Replay:
     Attributes:
         name: the scheduler's class.
         taken: the steps that it had taken.
-        published: whether it is as its package has it.
+        patched: whether a class of a package has methods that are not the package's.
     """
 
     def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         self.name, self.taken = type(scheduler).__name__, steps_taken(scheduler)
         self._ended: OptimizerError | None = None
-        self.published = _as_published(scheduler)
+        homes = list(_homes(scheduler))
+        self.patched = any(known and not own for known, own in homes)
+        self._watched = not all(known and own for known, own in homes)
         # It may begin to move the momentum late in the run.
         self._cycles = any(getattr(part, "cycle_momentum", False) for part in _parts(scheduler))
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
@@ -328,7 +331,7 @@ class Replay:
                 try:
                     with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
                         self._go(self.taken + step)
-                        if not self.published:
+                        if self._watched:
                             self._check_rest(step)
                 except OptimizerError as ended:
                     self._ended = ended

@@ -88,6 +88,13 @@ def _averaging(s: Any, clock: Clock) -> Schedule:
     return stages(clock, [(s.anneal_epochs, ramped)], s.swa_lr)
 
 
+def _multi_step(s: Any, clock: Clock) -> Schedule:
+    counts = sorted(s.milestones.elements())
+    if counts and counts[0] < 0:  # never met alone, and counted where a sequence enters it
+        raise ScheduleError("milestones below 0 have no closed form")
+    return drops(clock, 1, [(count, s.gamma) for count in counts])
+
+
 def _warm_restarts(s: Any, clock: Clock) -> Schedule:
     """Cosine from the base rate to eta_min, in cycles of T_0, T_0 T_mult, ..."""
     if s.T_mult == 1:
@@ -449,9 +456,7 @@ FACTORS: dict[str, Form] = {
     ),
     "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
     "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
-    "torch.MultiStepLR": lambda s, c: drops(
-        c, 1, [(k, s.gamma) for k in sorted(s.milestones.elements()) if k >= 0]
-    ),
+    "torch.MultiStepLR": _multi_step,
     "torch.PolynomialLR": lambda s, c: stages(
         c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0
     ),
