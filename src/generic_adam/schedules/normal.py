@@ -70,8 +70,12 @@ def _positive(node: Schedule) -> bool:
     match node:
         case tree.Power(base, exponent):
             return _positive(base) and _has_values(exponent)
+        case tree.Function("exp", argument):
+            return _has_values(argument)
+        case tree.Function("log", argument):
+            return _positive(argument - 1)
         case tree.Function(name, argument):
-            return _has_values(argument) if name == "exp" else name == "sqrt" and _positive(argument)
+            return name in {"sqrt", "log1p"} and _positive(argument)
         case tree.BiasCorrection(factor):
             return isinstance(factor, tree.Constant)
         case tree.Subtract() | tree.Negate() | tree.Bounded() | tree.Opaque():
