@@ -22,6 +22,8 @@ from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, 
 
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
+# What is added to this is rounded to a multiple of 2^-24, the spacing of doubles there.
+_ROUNDING = 1.5 * 2.0**52 * SPACING
 # A number that is positive in every type that a state can have.
 _SMALLEST = kernels.smallest(torch.float32)
 
@@ -345,7 +347,7 @@ class GenericAdam(ScheduledOptimizer):
                     # As float32 can hold both; what rounding leaves is carried to the next step. Rounded apart, the
                     # two would not add up to 1, and v would drift by a factor at every step.
                     wanted = one_minus_theta + group["theta_carry"]
-                    rounded = round(wanted / SPACING) * SPACING
+                    rounded = wanted + _ROUNDING - _ROUNDING
                     group["theta_carry"] = wanted - rounded
                 held, one_minus_held = 1.0 - rounded, rounded
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
@@ -353,8 +355,18 @@ class GenericAdam(ScheduledOptimizer):
                 own_eps = max(own_eps, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
                 kernels.revive(*bucket.lists[2:4])
-            numbers = (own_alpha, beta, held, one_minus_beta, one_minus_held, lr * weight_decay, own_eps)
-            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.__dict__.get("grad_scale"))
+            bucket.kernel(
+                bucket.lists,
+                own_alpha,
+                beta,
+                held,
+                one_minus_beta,
+                one_minus_held,
+                lr * weight_decay,
+                own_eps,
+                group["maximize"],
+                self.__dict__.get("grad_scale"),
+            )
             bucket.count()
 
     def state_dict(self) -> dict[str, Any]:

@@ -79,14 +79,24 @@ def smallest(dtype: torch.dtype) -> float:
     return torch.finfo(torch.float64 if dtype is torch.float64 else torch.float32).tiny
 
 
-def fused(lists: Lists, *numbers: Any) -> None:
+def fused(
+    lists: Lists,
+    alpha: float,
+    beta: float,
+    theta: float,
+    _one_minus_beta: float,
+    _one_minus_theta: float,
+    decay: float,
+    eps: float,
+    maximize: bool,
+    grad_scale: Tensor | None,
+) -> None:
     """One call of the kernel that ships with torch, which takes this step's numbers as they are.
 
     The kernel forms 1 - theta by itself from the double theta. That is exact to rounding in v, whose error is
     2^-53 (g^2 - v) at most, however close theta is to 1; theta = 1 itself would make its bias correction 0/0.
     """
     params, grads, momenta, second_moments, maxima = lists
-    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale = numbers
     if theta == 0.0:
         # 0 * inf would be nan where v has overflowed.
         torch._foreach_zero_(second_moments)

@@ -159,24 +159,24 @@ class Bucket:
                 return False
             if not (params == self._params if self._are_large else all(map(is_, params, self._params))):
                 return False
-            moments = self._held or self._find(params, state)
+            m, v, maxima = self._held or self._find(params, state)
         except (TypeError, KeyError, RuntimeError):
-            # There are more or fewer parameters, or others, or no state any more.
+            # There are more or fewer parameters, or others, or no state any more, or another one.
             return False
-        if moments is None:
-            return False
-        self.lists = (params, grads, *moments)
+        self.lists = (params, grads, m, v, maxima)
         return True
 
     def _find(
         self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]
-    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]] | None:
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         # With one group, the states are in the order of the parameters.
         alone = len(state) == len(params) and all(map(is_, state, params))
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
         m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
-        return (m, v, maxima) if self._same_moments(*m, *v, *maxima) else None
+        if not self._same_moments(*m, *v, *maxima):
+            raise TypeError
+        return m, v, maxima
 
     def run_with(self, kernel: Kernel) -> None:
         """Take a kernel, which is run in float32 where the parameters are of half precision."""
