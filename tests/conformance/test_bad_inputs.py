@@ -90,3 +90,36 @@ def test_a_schedule_that_leaves_its_range_changes_nothing(info: OptimizerInfo) -
     assert torch.equal(x, before)
     assert optimizer.param_groups[0]["step"] == 2
     torch.testing.assert_close(optimizer.state_dict()["state"], state["state"], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("info", EVERY)
+@pytest.mark.parametrize("key", ["lr", "lr_schedule", "step", "betas"])
+@pytest.mark.parametrize("value", ["x", [], -1.5], ids=str)
+def test_what_somebody_wrote_into_a_group_is_named(info: OptimizerInfo, key: str, value: object) -> None:
+    x = parameter()
+    optimizer = info.constructor([x])
+    key = key if key in optimizer.param_groups[0] else "lr"  # some have no betas
+    x.grad = torch.ones(3)
+    optimizer.step()
+    before = x.detach().clone()
+    optimizer.param_groups[0][key] = value
+    with pytest.raises(OptimizerError):
+        optimizer.step()
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("info", EVERY)
+@pytest.mark.parametrize("value", ["x", None, -1.5], ids=str)
+def test_a_count_that_somebody_wrote_into_the_state_is_named(info: OptimizerInfo, value: object) -> None:
+    x = parameter()
+    optimizer = info.constructor([x])
+    x.grad = torch.ones(3)
+    optimizer.step()
+    key = "step" if "step" in optimizer.state[x] else "count"
+    optimizer.state[x][key] = value
+    before = x.detach().clone()
+    with pytest.raises(
+        OptimizerError, match=rf"the {key} of parameter 0 of its group is .*; expected a whole"
+    ):
+        optimizer.step()
+    assert torch.equal(x, before)

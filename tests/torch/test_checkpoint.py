@@ -125,7 +125,15 @@ def test_l2_weight_decay_is_refused() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.5
 
 
-def testone_minus_power_does_not_cancel() -> None:
+def test_a_damaged_mark_of_decoupled_decay_is_refused() -> None:
+    params = parameters()
+    state = torch.optim.AdamW(params).state_dict()
+    state["param_groups"][0]["decoupled_weight_decay"] = torch.zeros(3)
+    with pytest.raises(OptimizerError, match="only decoupled weight decay can be continued"):
+        GenericAdam(params).load_state_dict(state)
+
+
+def test_one_minus_power_does_not_cancel() -> None:
     assert one_minus_power(0.0, 0) == 0.0
     assert one_minus_power(0.0, 3) == 1.0
     assert one_minus_power(0.5, 2) == 0.75

@@ -368,7 +368,7 @@ def test_a_misspelt_option_of_from_method_is_an_error() -> None:
 
 def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    bucket = Bucket(parameter(2), aligned=True)
+    bucket = Bucket(parameter(2), aligned=True, count=0)
     bucket.device_type = "cuda"
     bucket.run_with(foreach)
     with pytest.raises(OptimizerError, match="capturing is not supported"):

@@ -22,8 +22,7 @@ def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name
     """
     dtype = real_dtype(mean.dtype)
     factor, weight = (jnp.asarray(numbers[key], dtype) for key in (name, f"one_minus_{name}"))
-    slow = factor >= 0.5
-    return jnp.where(slow, 1, factor) * mean + weight * (value - slow.astype(dtype) * mean)
+    return jnp.where(factor >= 0.5, mean + weight * (value - mean), factor * mean + weight * value)
 
 
 def next_moments(

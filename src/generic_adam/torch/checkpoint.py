@@ -114,7 +114,7 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
         numbers = {one.name: one.number(saved.get(one.name)) for one in rules.OF_ADAM}
         # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not
         # saved.
-        if numbers["weight_decay"] and not saved.get("decoupled_weight_decay", False):
+        if numbers["weight_decay"] and saved.get("decoupled_weight_decay") is not True:
             raise OptimizerError(
                 f"the saved weight_decay {rules.shown(saved['weight_decay'])} was added to the gradient (L2), or "
                 "is of a torch that did not save which; only decoupled weight decay can be continued"

@@ -280,6 +280,8 @@ class GenericAdam(ScheduledOptimizer):
     def _read(self, group: dict[str, Any], plan: Plan) -> None:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
         betas, apart = group["betas"], (group["beta"], group["theta"])
+        if not _is_pair(betas):
+            raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
         if tuple(betas) != apart:
             last = dict(zip(group, plan.shown, strict=False))
             before = (last.get("beta"), last.get("theta"))
@@ -297,7 +299,11 @@ class GenericAdam(ScheduledOptimizer):
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         moment = Moment(parameter.shape, state_dtype(parameter))
         maximum = {"max_exp_avg_sq": moment._replace(late=True)} if group["amsgrad"] else {}
-        moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=group["initial_v"]), **maximum}
+        moments = {
+            "exp_avg": moment,
+            "exp_avg_sq": moment._replace(start=float(group["initial_v"])),
+            **maximum,
+        }
         return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
 
     def _gather(self, group: dict[str, Any], plan: Plan) -> None:

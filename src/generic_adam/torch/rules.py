@@ -85,17 +85,20 @@ class Coefficient:
         return self.check(first, t=1), None if schedule.is_constant else schedule
 
     def number(self, value: Any) -> Number:
-        """A plain number, or a tensor of one element as it is; an OptimizerError for what is neither."""
+        """A plain number in range, or a tensor of one element as it is."""
+        number = self.check(self.plain(value))
+        return value if isinstance(value, Tensor) else number
+
+    def plain(self, value: Any) -> float:
+        """A number, or that in a tensor of one element; an OptimizerError for what is neither."""
         if isinstance(value, Tensor):
             if not is_one_number(value):
                 raise OptimizerError(
                     f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
                 )
-            self.check(float(value))
-            return value
-        if not is_number(value):
+        elif not is_number(value):
             raise OptimizerError(f"{self.name} is {shown(value)}; expected a number")
-        return self.check(float(value))
+        return float(value)
 
     def check(self, value: float, t: int | None = None) -> float:
         """The value as it is, or an OptimizerError that names it."""

@@ -216,16 +216,18 @@ class ScheduledOptimizer(Optimizer):
                 scalars = (below, schedule.scalar, place, complement.scalar)
                 followed.append((index, coefficient.name, *scalars))
             at += coefficient.below_one
-        plan.step, plan.followed, plan.frozen = group["step"], followed, None
+        plan.step, plan.followed, plan.frozen = rules.WHOLE.check("step", group["step"]), followed, None
         plan.values = [group[one.name] for one in self.coefficients] + [0.0] * (at - len(self.coefficients))
         self._show(group, plan)
         plan.ready, plan.shown = False, tuple(group.values())
         return plan
 
-    def _schedule(self, source: str | Schedule, name: str) -> Schedule:
+    def _schedule(self, source: Any, name: str) -> Schedule:
         """The schedule of a coefficient from what its group has: a text, or the schedule of a callable."""
-        if not isinstance(source, str):
+        if isinstance(source, Schedule):
             return source
+        if not isinstance(source, str):
+            raise OptimizerError(f"the saved {name}_schedule is {rules.shown(source)}; expected a text")
         if source not in self._schedules:
             if source.startswith(_CALLABLE):
                 raise OptimizerError(
@@ -268,7 +270,7 @@ class ScheduledOptimizer(Optimizer):
             plan.forget()
         t, values, complements, frozen = plan.step + 1, [], [], None
         for index, (coefficient, source) in enumerate(zip(self.coefficients, plan.sources, strict=True)):
-            name, value, exact = coefficient.name, float(group[coefficient.name]), None
+            name, value, exact = coefficient.name, coefficient.plain(group[coefficient.name]), None
             if source is None:
                 value = value if index else self._without_rounding(value, group)
             else:
@@ -481,7 +483,5 @@ class ScheduledOptimizer(Optimizer):
                 group[name] = coefficient.number(value)
             except OptimizerError as error:
                 raise OptimizerError(f"the saved {error}") from None
-        elif isinstance(source, (str, Schedule)):
-            self._schedule(source, name)
         else:
-            raise OptimizerError(f"the saved {key} is {rules.shown(source)}; expected a text")
+            self._schedule(source, name)

@@ -118,10 +118,10 @@ class Bucket:
         is_fused: whether that is torch's fused kernel.
     """
 
-    def __init__(self, first: Tensor, aligned: bool) -> None:
+    def __init__(self, first: Tensor, aligned: bool, count: int) -> None:
         self.lists: Lists = ([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
-        self.aligned = aligned
+        self.aligned, self._count = aligned, count
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self.run_with(foreach)
@@ -143,7 +143,7 @@ class Bucket:
         self._are_large = all(tensor.numel() != 1 for tensor in x)
         self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
         if hold:
-            self._held, self._count = self.lists[2:], self.states[0].get("step", 0)
+            self._held = self.lists[2:]
         return True
 
     def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
@@ -174,7 +174,8 @@ class Bucket:
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
         m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
-        if not self._same_moments(*m, *v, *maxima):
+        self._count = states[0].get("step", 0)
+        if not self._same_moments(*m, *v, *maxima) or type(self._count) is not int:
             raise TypeError
         return m, v, maxima
 
@@ -189,23 +190,22 @@ class Bucket:
     def count(self) -> None:
         """Count a step, and let go of the tensors that are not held."""
         self.lists = _NOTHING
-        if self._held is not None:
-            self._count += 1
-        else:
-            self._write(self.states[0].get("step", 0) + 1)
+        self._count += 1
+        if self._held is None:
+            self._write()
             self.states = []
 
     def release(self) -> None:
         """Hold nothing of the state beyond the present step; its counts are then up to date."""
         if self._held is not None:
             self._held = None
-            self._write(self._count)
+            self._write()
             if self.lists is _NOTHING:
                 self.states = []
 
-    def _write(self, count: int) -> None:
+    def _write(self) -> None:
         for moments in self.states:
-            moments["step"] = count
+            moments["step"] = self._count
 
 
 def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
@@ -237,25 +237,26 @@ def gather(
                 f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
                 f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
             )
-        moments, declared = state[parameter], state_of(parameter)
-        wanted = {key: one for key, one in declared.items() if isinstance(one, Moment)}
-        for key, moment in wanted.items():
-            if key not in moments:
-                moments[key] = moment.make(parameter)
-        like = Moment(parameter.shape, parameter.dtype)
-        asked = [("gradient", like, gradient), *((key, one, moments[key]) for key, one in wanted.items())]
-        for key, moment, tensor in asked:
+        moments, row, numbers = state[parameter], [parameter], {}
+        for key, one in {"gradient": Moment(parameter.shape, parameter.dtype), **state_of(parameter)}.items():
             name = f"the {key} of parameter {index} of its group"
-            if moment.fitted(name, tensor, parameter) is not tensor:
+            if isinstance(one, Rule):
+                numbers[key] = one.check(name, moments[key]) if key in moments else None
+                continue
+            if key not in moments and key != "gradient":
+                moments[key] = one.make(parameter)
+            tensor = gradient if key == "gradient" else moments[key]
+            if one.fitted(name, tensor, parameter) is not tensor:
                 raise OptimizerError(
-                    f"{name} is {tensor.dtype} on {tensor.device}; "
-                    f"expected {moment.dtype} on {parameter.device}"
+                    f"{name} is {tensor.dtype} on {tensor.device}; expected {one.dtype} on {parameter.device}"
                 )
-        row = _local_and_real([parameter, *(tensor for _, _, tensor in asked)])
+            row.append(tensor)
+        row = _local_and_real(row)
         aligned = _are_aligned(row)
-        numbers = (moments.get(key) for key in declared if key not in wanted)
-        kind = (row[0].device, row[0].dtype, aligned, *numbers)
-        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned))
+        kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
+        bucket = buckets.get(kind) or buckets.setdefault(
+            kind, Bucket(row[0], aligned, count=numbers.get("step") or 0)
+        )
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for part, tensor in zip(bucket.lists, row, strict=False):
