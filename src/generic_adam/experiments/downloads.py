@@ -26,7 +26,13 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from generic_adam.errors import DataError, GenericAdamError
 from generic_adam.experiments.datasets import cache_directory, is_as_fetched, remember
-from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory, sha256_of
+from generic_adam.experiments.records import (
+    OutputError,
+    atomic_write,
+    ensure_output_directory,
+    sha256_of,
+    writing,
+)
 
 BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5
@@ -300,17 +306,13 @@ def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]
     """A function that writes to the file at once, so that a full disk is told apart from a bad connection."""
 
     def write(block: bytes) -> None:
-        try:
+        with writing(part):
             while block:  # without a buffer a write may take only a part
                 block = block[out.write(block) :]
-        except OSError as error:
-            raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
 
     flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
-    try:
+    with writing(part):
         descriptor = os.open(part, flags, 0o666)
-    except OSError as error:
-        raise OutputError(f"cannot write {part}: {error.strerror or error}") from error
     with os.fdopen(descriptor, "wb", buffering=0) as out:
         yield write
 

@@ -68,6 +68,15 @@ class Claim:
 
 
 @contextmanager
+def writing(what: object) -> Iterator[None]:
+    """What the system refuses in the block is an `OutputError` that names what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {what}: {error.strerror or error}") from error
+
+
+@contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file ("w", UTF-8, or "wb") that appears at `path` only when the block ends without an error.
 
@@ -81,27 +90,19 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         # The renaming below would put a plain file in the place of a device such as /dev/null.
         raise OutputError(f"cannot write {destination}: it is there and is no plain file")
     encoding, newline = (None, None) if mode == "wb" else ("utf-8", "")
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
-    except OSError as error:
-        raise _output_error(destination, error) from error
-    try:
-        with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes private files; a result is as readable as any file its owner creates.
-        Path(temporary).chmod(0o666 & ~_file_mask())
-        Path(temporary).replace(destination)
-    except OSError as error:
-        raise _output_error(destination, error) from error
-    finally:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
-
-
-def _output_error(destination: Path, error: OSError) -> OutputError:
-    return OutputError(f"cannot write {destination}: {error.strerror or error}")
+    with writing(destination):
+        descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            # mkstemp makes private files; a result is as readable as any file its owner creates.
+            temporary.chmod(0o666 & ~_file_mask())
+            temporary.replace(destination)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def _file_mask() -> int:
@@ -120,15 +121,13 @@ def ensure_output_directory(path: str | os.PathLike[str]) -> Path:
       OutputError: the path is a file, or cannot be created or written.
     """
     directory = Path(path)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    with writing(f"to {directory}"):
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OutputError(f"cannot write to {directory}: it is a file, expected a directory") from error
         with tempfile.TemporaryFile(dir=directory):
-            pass
-    except FileExistsError as error:
-        raise OutputError(f"cannot write to {directory}: it is a file, expected a directory") from error
-    except OSError as error:
-        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
-    return directory
+            return directory
 
 
 def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:

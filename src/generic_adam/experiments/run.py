@@ -34,6 +34,7 @@ from generic_adam.experiments.records import (
     damaged_files,
     ensure_output_directory,
     read_manifest,
+    writing,
 )
 from generic_adam.extras import from_extra
 
@@ -349,23 +350,19 @@ def published(directory: Path) -> Iterator[Path]:
     Raises:
       OutputError: the files cannot be written or put in place.
     """
-    try:
+    with writing(f"to {directory}"):
         folder = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=directory))
-    except OSError as error:
-        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
-    try:
-        yield folder
-        last = "manifest.json"
-        names = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == last, name))
-        if last in names:
-            (directory / last).unlink(missing_ok=True)
-        for name in names:
-            (folder / name).replace(directory / name)
-        _flush(directory)
-    except OSError as error:
-        raise OutputError(f"cannot write to {directory}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield folder
+            last = "manifest.json"
+            names = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == last, name))
+            if last in names:
+                (directory / last).unlink(missing_ok=True)
+            for name in names:
+                (folder / name).replace(directory / name)
+            _flush(directory)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _flush(directory: Path) -> None:
