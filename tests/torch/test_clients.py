@@ -1,8 +1,6 @@
 """Programs that save and load optimizers, with every optimizer: each run goes on without a changed bit."""
 
 import copy
-import importlib
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
-import yaml
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
 from generic_adam.torch import GenericAdam
@@ -180,13 +177,3 @@ def test_trainer_builds_it_by_name_and_its_scheduler_drives_the_rate(tmp_path: P
     assert optimizer.param_groups[0]["step"] == STEPS
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-12)  # where the linear decay ends
     assert optimizer.used(optimizer.param_groups[0])[2] == 0.999
-
-
-def test_the_configuration_for_lightnings_command_line_builds_it() -> None:
-    page = Path(__file__).parents[2].joinpath("docs", "torch.md").read_text(encoding="utf-8")
-    settings = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])["optimizer"]
-    module, _, name = settings["class_path"].rpartition(".")
-    made = getattr(importlib.import_module(module), name)
-    optimizer = made([torch.nn.Parameter(torch.ones(2))], **settings["init_args"])
-    assert type(optimizer) is GenericAdam
-    assert optimizer.param_groups[0]["betas"] == (0.9, 0.999)
