@@ -188,7 +188,7 @@ class HorizonAnswer:
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
         run = f"for your {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
-        but = "" if self.noise is None else f"; but for that {self._leaves}"
+        but = "" if self.noise is None else f"; but for that, {self._leaves}"
         if self.outside:
             return f"{run}: no theorem covers it ({'; '.join(self.outside)}){but}"
         if self.unknown:
@@ -214,9 +214,9 @@ class HorizonAnswer:
             else (None if self.noise is None else self.norm * self.noise, "the noise leaves")
         )
         if number is None or number >= 100:
-            return f"silent, as {causes} far more than {_TRIVIAL}"
+            return f"silent: {causes} far more than {_TRIVIAL}"
         word, times = ("informative", "of") if number * (1 + self.rounding) < 1 else ("silent", "times")
-        return f"{word}, as {causes} {_rounded_up(number)} {times} {_TRIVIAL}"
+        return f"{word}: {causes} {_rounded_up(number)} {times} {_TRIVIAL}"
 
     def lines(self) -> list[str]:
         """The answer, and its numbers with the theorem they are of."""
