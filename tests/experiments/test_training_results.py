@@ -140,6 +140,14 @@ def test_the_head_start_on_resnet(name: str, epoch: int, said: str):
     assert said in PAGE
 
 
+def test_constant_theta_without_its_start_on_resnet():
+    found = losses("resnet18")
+    assert (abs(found["Adam, corrected"] / found["r = 1"] - 1) < 0.006).all()
+    assert "it lies within 0.6 % of r = 1 after every epoch" in PAGE
+    last = sorted(found, key=lambda label: found[label][-1])
+    assert 0 < last.index("Adam, corrected") < len(last) - 1
+
+
 def test_resnet_with_the_large_v0():
     large, small = losses("resnet18-v0", 1e-4), losses("resnet18-v0")
     over = {label: 100 * (large[label] / large["r = 1"] - 1) for label in ("r = 0", "AMSGrad")}
