@@ -111,9 +111,7 @@ def test_theta_1_of_0_needs_eps():
 
 def test_momentum_that_outgrows_theta_is_silent_and_not_a_rate_of_zero():
     reading = read_horizon(methods.adamw(theta=0.5, weight_decay=0), 10_000)
-    assert reading.statement.endswith(
-        "silent: the noise leaves far more than what holds without a theorem"
-    )
+    assert reading.statement.endswith("silent: the noise leaves far more than what holds without a theorem")
 
 
 def test_a_large_start_is_a_part_of_the_divisor():
