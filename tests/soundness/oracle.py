@@ -343,12 +343,13 @@ class Sequence:
         if t < 2 or before < 1:
             return False
         try:
-            late, early = self.near(t, missing=True), self.near(before, missing=True)
-            if late is not None and early is not None:
-                with mp.workdps(50):
-                    difference = _difference(late, early)
-                if is_definite(difference):
-                    return difference[0] > 0
+            for missing in (True, False):  # near 1 its complement tells more, near 0 the number itself
+                late, early = self.near(t, missing=missing), self.near(before, missing=missing)
+                if late is not None and early is not None:
+                    with mp.workdps(50):
+                        difference = _difference(late, early) if missing else _difference(early, late)
+                    if is_definite(difference):
+                        return difference[0] > 0
             of = functools.partial(complement, self.node)
             sign, _ = settled(lambda: _difference(of(t), of(before)), (200, 1200))
         except UndefinedError:

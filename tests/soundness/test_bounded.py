@@ -16,6 +16,7 @@ import pytest
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from generic_adam.schedules import ScheduleError, parse
+from generic_adam.schedules.budget import SECONDS
 from tests.soundness import generator
 
 
@@ -180,3 +181,12 @@ def test_sixteen_threads_find_the_growths_of_3_000_methods():
 def test_sixteen_threads_answer_50_000_methods():
     start, count = int(os.environ.get("FUZZ_START", "0")), int(os.environ.get("FUZZ_METHODS", "50000"))
     _in_threads(range(start, start + count))
+
+
+def test_advice_that_finds_nothing_gives_up():
+    # Forty candidates, each hard to decide: ten seconds before the search had a budget.
+    theta = "1/(1 + abs(exp(1/t) - (1.5 + sin(t)*cos(t))))"
+    method = ga.Method("log(1e300*t + 1)/t^1.2", "abs(sin(t))*0.9", theta)
+    began = time.process_time()
+    assert ga.advise(method) == ()
+    assert time.process_time() - began < 2 * SECONDS + 1

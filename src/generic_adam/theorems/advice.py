@@ -11,6 +11,7 @@ import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
+from generic_adam.schedules.budget import SECONDS, Budget
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
@@ -130,7 +131,8 @@ def advise_algorithm(
         keep: K, up to which step it stays as it is; None takes three quarters of the run, or 1/(1 - theta).
 
     Returns:
-        The advice; empty if it is certified already (and no horizon is given), or if nothing helps.
+        The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help
+        in two seconds of the processor.
 
     Raises:
         SumError: the horizon or K is no whole number of steps.
@@ -144,7 +146,7 @@ def advise_algorithm(
     assume = _assumed(x)
     found: dict[Algorithm, Advice] = {}  # nearest first, each algorithm once
     if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
-        for one in sorted(_mended(_covered(x, kept), 0, assume), key=_distance):
+        for one in sorted(_mended(_covered(x, kept), 0, assume, Budget(SECONDS)), key=_distance):
             found.setdefault(one.algorithm, one)
     chosen = list(found.values())[:_MOST_ADVICE]
     if x.preconditioned:  # plain SGD has no theta to change
@@ -218,11 +220,14 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     return Price(steps, rates, kept)
 
 
-def _mended(candidate: Candidate, stage: int, assume: Assumptions) -> Iterator[Advice]:
+def _mended(candidate: Candidate, stage: int, assume: Assumptions, budget: Budget) -> Iterator[Advice]:
     """Certified candidates that need every one of their changes.
 
-    What is certified is changed no further, so no advice holds another one and more.
+    What is certified is changed no further, so no advice holds another one and more. Once the budget is used up
+    nothing further is tried.
     """
+    if budget.left < 0:
+        return
     x, changes = candidate.algorithm, candidate.changes
     certificate = certify_algorithm(replace(x, horizon=None), assume=assume)
     if certificate.verdict is Verdict.CERTIFIED:
@@ -236,7 +241,7 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions) -> Iterator[A
     for later in range(stage, len(STAGES)):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
             for changed in applied(repair, candidate):
-                found = list(_mended(changed, later + 1, assume))
+                found = list(_mended(changed, later + 1, assume, budget))
                 yield from found
                 if found:
                     break  # a longer hold or a later start would only be further away
