@@ -143,10 +143,10 @@ def advise_algorithm(
     kept = None if keep is None else whole_steps(keep)
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
-    assume = _assumed(x)
+    assume, budget = _assumed(x), Budget(SECONDS)
     found: dict[Algorithm, Advice] = {}  # nearest first, each algorithm once
     if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
-        for one in sorted(_mended(_covered(x, kept), 0, assume, Budget(SECONDS)), key=_distance):
+        for one in sorted(_mended(_covered(x, kept), 0, assume, budget), key=_distance):
             found.setdefault(one.algorithm, one)
     chosen = list(found.values())[:_MOST_ADVICE]
     if x.preconditioned:  # plain SGD has no theta to change
