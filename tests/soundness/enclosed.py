@@ -237,7 +237,8 @@ def complement(node: Node, t: int) -> Enclosed:
 def _larger(x: Enclosed, y: Enclosed) -> Enclosed:
     low, high = (x, y) if x[0] <= y[0] else (y, x)
     # The smaller one's error counts only where it may be the larger one after all.
-    return high if low[0] + low[1] < high[0] - high[1] else (high[0], max(x[1], y[1]))
+    error = max(x[1], y[1]) + 1
+    return high if _mag(high[0] - low[0]) - 1 > error else (high[0], error)
 
 
 def _smaller(x: Enclosed, y: Enclosed) -> Enclosed:
