@@ -42,8 +42,6 @@ def absolute(text: str, home: str, tag: str) -> str:
     """Return a README whose relative links and pictures lead to the files of a tag."""
     text = _SOURCE.sub(lambda m: f'{m["name"]}="{home}/raw/{tag}/{m["target"]}"', text)
     return _LINK.sub(
-        lambda m: (
-            f"{m['picture']}{m['text']}({home}/{'raw' if m['picture'] else 'blob'}/{tag}/{m['target']})"
-        ),
+        lambda m: f"{m['picture']}{m['text']}({home}/{'raw' if m['picture'] else 'blob'}/{tag}/{m['target']})",
         text,
     )

@@ -15,9 +15,7 @@ from generic_adam.theorems.weighted import weighted_bound
 PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 COSINE = "1e-3 * (1 + cos(pi * (t - 1) / 1e7)) / 2"
 RUNS = {
-    "W: AdaEMA, 1e-3/√t, 0.9, 1 − 1/max(t, 2)": ga.Algorithm(
-        ga.Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")
-    ),
+    "W: AdaEMA, 1e-3/√t, 0.9, 1 − 1/max(t, 2)": ga.Algorithm(ga.Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")),
     "W: cosine, 0.9, 0.999": ga.Algorithm(ga.Method(COSINE, 0.9, 0.999)),
     "E: torch's Adam, constant": ga.methods.adamw(weight_decay=0),
     "E: torch's Adam, cosine": ga.methods.adamw(lr=COSINE, weight_decay=0),

@@ -22,13 +22,10 @@ def main() -> None:
         candidates[name, "anew"] = lambda name=name: ga.certify(ga.methods.build(name))
     opaque = ga.Method(lambda t: 0.5 / np.sqrt(t), 0.9, "1 - 1/max(t, 2)")
     seconds = best_seconds(candidates, rounds=8, clock=time.process_time)
-    walked = best_seconds(
-        {"callable": lambda: ga.certify(opaque, horizon=10**7)}, rounds=3, clock=time.process_time
-    )["callable"]
-    rows = [
-        (name, *(f"{1e3 * seconds[name, kind]:.2f}" for kind in ("again", "anew")))
-        for name in ga.methods.names()
+    walked = best_seconds({"callable": lambda: ga.certify(opaque, horizon=10**7)}, rounds=3, clock=time.process_time)[
+        "callable"
     ]
+    rows = [(name, *(f"{1e3 * seconds[name, kind]:.2f}" for kind in ("again", "anew"))) for name in ga.methods.names()]
     rows.append(("a callable, T = 10^7", f"{1e3 * walked:.0f}", "–"))
     publish(
         "certificate",

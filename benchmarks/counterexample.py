@@ -178,9 +178,7 @@ def jax_scan(gradients: np.ndarray) -> Candidate:
     coefficients = tuple(map(jnp.asarray, values(gradients.shape[0])[:5]))
 
     def lane(stream: jax.Array) -> jax.Array:
-        def step(
-            state: tuple[jax.Array, ...], inputs: tuple[jax.Array, ...]
-        ) -> tuple[tuple[jax.Array, ...], None]:
+        def step(state: tuple[jax.Array, ...], inputs: tuple[jax.Array, ...]) -> tuple[tuple[jax.Array, ...], None]:
             x, m, v = state
             g, alpha, beta, beta_rest, theta, theta_rest = inputs
             v = theta * v + theta_rest * (g * g)

@@ -99,9 +99,7 @@ def cell(seconds: float, peer: float) -> str:
 
 def main() -> None:
     """Measure, print and keep the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="threads that torch uses")
     threads = parser.parse_args().threads
     torch.set_num_threads(threads)
@@ -120,9 +118,7 @@ def main() -> None:
         seconds=time.perf_counter() - begin,
         settings={
             "threads": threads,
-            "parameters": {
-                problem: sum(map(torch.Size.numel, sizes[0])) for problem, sizes in chosen.items()
-            },
+            "parameters": {problem: sum(map(torch.Size.numel, sizes[0])) for problem, sizes in chosen.items()},
             "timings": {problem: sizes[2] for problem, sizes in chosen.items()},
             "in brackets": f"against {PEER}",
             "clock": "processor" if threads == 1 else "wall",

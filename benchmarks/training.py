@@ -106,9 +106,7 @@ def first_images(dataset: Dataset, count: int) -> Dataset:
 def main() -> None:
     """Run the benchmark and print its table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, help="directory of the data sets (default: as the product looks)"
-    )
+    parser.add_argument("--data", type=Path, help="directory of the data sets (default: as the product looks)")
     parser.add_argument("--images", type=int, default=12_800)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 2], help="of the DataLoader")

@@ -65,9 +65,7 @@ def main() -> None:
         updates = best_seconds(
             {key: run.update for key, run in runs.items()}, rounds=60, calls=20, clock=time.process_time
         )
-        step = best_seconds({"step": Run(name, None).train}, rounds=40, calls=3, clock=time.process_time)[
-            "step"
-        ]
+        step = best_seconds({"step": Run(name, None).train}, rounds=40, calls=3, clock=time.process_time)["step"]
         idle, record = updates["idle"] - updates["plain"], updates["record"] - updates["plain"]
         mean = ((EVERY - 1) * idle + record) / EVERY
         rows.append(

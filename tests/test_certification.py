@@ -194,9 +194,7 @@ def test_whatever_is_handed_over_is_answered_or_refused_in_one_line(strange):
             assert "\n" not in str(refusal)  # noqa: PT017 - it may be answered as well
 
 
-@pytest.mark.parametrize(
-    "data", [{}, {"algorithm": 3}, {"parts": [3]}, {"parts": [{}], "horizon": {}}, {"horizon": 1}]
-)
+@pytest.mark.parametrize("data", [{}, {"algorithm": 3}, {"parts": [3]}, {"parts": [{}], "horizon": {}}, {"horizon": 1}])
 def test_a_damaged_certificate_is_refused_in_one_line(data):
     with pytest.raises(GenericAdamError):
         Certificate.from_dict(data)

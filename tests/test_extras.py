@@ -140,9 +140,7 @@ def test_every_module_imports_with_numpy_alone_or_names_its_extra():
         "generic_adam.experiments.training",
         "generic_adam.experiments.counterexample",
     }
-    assert all(
-        outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theorems")
-    )
+    assert all(outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theorems"))
 
 
 def third_party_imports():
@@ -156,9 +154,7 @@ def third_party_imports():
 
 
 def test_every_import_is_brought_by_an_extra_that_lists_it():
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     listed = {
         extra: {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
         for extra, requirements in project["optional-dependencies"].items()

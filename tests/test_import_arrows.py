@@ -158,9 +158,7 @@ def test_the_library_part_needs_numpy_alone(statement):
     assert not loaded_by(statement) & (HEAVY | {"typer", "rich"})
 
 
-@pytest.mark.parametrize(
-    "command", [["--version"], ["methods"], ["check", "adam"], ["check", "certified_adam"]]
-)
+@pytest.mark.parametrize("command", [["--version"], ["methods"], ["check", "adam"], ["check", "certified_adam"]])
 def test_a_command_that_needs_nothing_heavy_loads_nothing_heavy(command):
     quiet = "import contextlib, io\nfrom generic_adam.cli import main\n"
     call = f"with contextlib.redirect_stdout(io.StringIO()): assert main({command!r}) in (0, 1)"

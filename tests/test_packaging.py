@@ -83,9 +83,7 @@ def test_every_job_ends_and_every_extra_and_target_exists():
 
 
 def test_the_versions_that_are_promised_are_tested():
-    promised = {
-        found[1] for line in PROJECT["classifiers"] if (found := re.fullmatch(r".*Python :: (3\.\d+)", line))
-    }
+    promised = {found[1] for line in PROJECT["classifiers"] if (found := re.fullmatch(r".*Python :: (3\.\d+)", line))}
     matrix = jobs("tests.yml")["test"]["strategy"]["matrix"]
     assert set(matrix["python"]) == promised
     assert f">={min(promised, key=lambda v: int(v[2:]))}" == PROJECT["requires-python"]
@@ -131,9 +129,7 @@ def test_the_package_has_what_it_needs(built):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = message_from_bytes(archive.read(next(n for n in names if n.endswith("METADATA"))))
-    assert {"generic_adam/report/page.html", "generic_adam/report/page.css", "generic_adam/py.typed"} <= {
-        *names
-    }
+    assert {"generic_adam/report/page.html", "generic_adam/report/page.css", "generic_adam/py.typed"} <= {*names}
     assert not [name for name in names if name.startswith(("tests", "docs"))]
     assert "Source, https://github.com/someone/generic-adam" in metadata.get_all("Project-URL")
     assert "](docs/" not in metadata.get_payload()

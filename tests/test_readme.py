@@ -51,9 +51,7 @@ def test_make_targets_exist():
 
 def test_named_subcommands_exist():
     app = build_app()
-    known = {command.name for command in app.registered_commands} | {
-        group.name for group in app.registered_groups
-    }
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     named = set(re.findall(r"`generic-adam ([a-z]+)", README))
     assert named
     assert named <= known

@@ -47,9 +47,7 @@ class DocstringMath(griffe.Extension):
         """Show a field that is read as what is given for it."""
         match attr.annotation, attr.value:
             case (
-                griffe.ExprSubscript(
-                    left=griffe.ExprName(name="Read"), slice=griffe.ExprTuple(elements=kinds)
-                ),
+                griffe.ExprSubscript(left=griffe.ExprName(name="Read"), slice=griffe.ExprTuple(elements=kinds)),
                 griffe.ExprCall(arguments=[_reader, *default]),
             ):
                 attr.annotation, attr.value = kinds[0], default[0] if default else None

@@ -82,9 +82,7 @@ def sign_in_the_last_display() -> None:
     chi = alpha / np.sqrt(1 - theta)
     left = np.sum(chi * (1 - theta) / v)
     first, second = chi[0] * math.log1p(G**2 / epsilon), np.sum(alpha * np.sqrt(1 - theta)) / theta[0]
-    print(
-        f"left side {left:.4f}; with the printed minus {first - second:.4f}; with plus {first + second:.4f}"
-    )
+    print(f"left side {left:.4f}; with the printed minus {first - second:.4f}; with plus {first + second:.4f}")
     assert first - second < left <= first + second
 
 

@@ -84,9 +84,7 @@ def certify(
     return replace(found, horizon=replace(found.horizon, bound=guaranteed))
 
 
-def bound(
-    subject: Any, problem: Problem, steps: int, delta: float = 0.1, theorem: str | None = None
-) -> Bound:
+def bound(subject: Any, problem: Problem, steps: int, delta: float = 0.1, theorem: str | None = None) -> Bound:
     """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
     Args:
@@ -106,9 +104,7 @@ def bound(
     """
     _check("problem", problem, Problem)
     _check("theorem", "" if theorem is None else theorem, str)
-    return bound_algorithm(
-        subject if isinstance(subject, Method) else read(subject), problem, steps, delta, theorem
-    )
+    return bound_algorithm(subject if isinstance(subject, Method) else read(subject), problem, steps, delta, theorem)
 
 
 def advise(

@@ -143,9 +143,7 @@ def _quotient(m: Array, v: Array, t: int) -> Array:
     """m_t / sqrt(v_t), and 0 where both are 0."""
     zero = v == 0
     if np.any(zero & (m != 0)):
-        raise ZeroDivisionError(
-            f"v_t = 0 but m_t is not 0 at t = {t}: the update m_t / sqrt(v_t) is undefined"
-        )
+        raise ZeroDivisionError(f"v_t = 0 but m_t is not 0 at t = {t}: the update m_t / sqrt(v_t) is undefined")
     return np.where(zero, 0.0, m) / np.sqrt(np.where(zero, 1.0, v))
 
 

@@ -70,9 +70,7 @@ def test_deepspeed(kind, log, tmp_path):
     params |= {"total_num_steps": 300} if kind != "WarmupLR" else {}
     params |= {"warmup_min_lr": 1e-6, "warmup_max_lr": 2e-4} if kind != "WarmupCosineLR" else {}
     algorithm, used = read_config(written(tmp_path, deepspeed(kind, **params)))
-    expected = [
-        deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)
-    ]
+    expected = [deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)]
     np.testing.assert_allclose(rates(algorithm), expected, rtol=1e-9, atol=1e-15)
     assert algorithm.clipping == Clipping(0.5)
     assert (algorithm.method.beta(1), algorithm.method.theta(1)) == (0.8, 0.95)
@@ -104,9 +102,7 @@ def test_trainer_arguments_and_axolotl(tmp_path):
     )
     names = common | {"lr_scheduler": "cosine", "optimizer": "adamw_torch_fused", "learning_rate": "3e-4"}
     axolotl, _ = read_config(written(tmp_path, names, "run.yaml"))
-    expected = [
-        3e-4 * (k / 20 if k < 20 else (1 + math.cos(math.pi * (k - 20) / 280)) / 2) for k in range(301)
-    ]
+    expected = [3e-4 * (k / 20 if k < 20 else (1 + math.cos(math.pi * (k - 20) / 280)) / 2) for k in range(301)]
     for algorithm in (trainer, axolotl):
         np.testing.assert_allclose(rates(algorithm, 301), expected, atol=1e-15)
         assert algorithm.horizon == 300
@@ -347,9 +343,7 @@ def test_sequences_and_chains(name, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    kind=st.sampled_from(["SequentialLR", "ChainedScheduler"]), parts=st.lists(PARTS, min_size=1, max_size=3)
-)
+@given(kind=st.sampled_from(["SequentialLR", "ChainedScheduler"]), parts=st.lists(PARTS, min_size=1, max_size=3))
 def test_a_stack_in_a_file_is_read_as_torch_runs_it_or_refused(kind, parts, tmp_path):
     arguments = {"milestones": [30 * n for n in range(1, len(parts))]} if kind == "SequentialLR" else {}
     compared_with_torch(kind, arguments, parts, tmp_path)
@@ -468,9 +462,7 @@ def test_deepspeeds_live_schedulers(kind, log, stepped):
     for _ in range(stepped):
         scheduler.step()
     algorithm = read(optimizer, scheduler)
-    expected = [
-        deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)
-    ]
+    expected = [deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)]
     np.testing.assert_allclose(rates(algorithm), expected, rtol=1e-9, atol=1e-15)
     assert not has_callable(algorithm.method.alpha)
 
@@ -492,9 +484,7 @@ def test_a_version_of_deepspeed_whose_cosine_rises_again_is_replayed():
 
 
 def test_the_command_line_says_what_was_used_and_what_was_not(tmp_path, capsys):
-    file = written(
-        tmp_path, {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {}}
-    )
+    file = written(tmp_path, {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {}})
     main(["check", "--config", str(file)])
     text = " ".join(capsys.readouterr().out.split())
     assert "read from the file: optimizer.type, optimizer.params.lr" in text

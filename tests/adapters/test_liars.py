@@ -88,9 +88,7 @@ def test_a_scheduler_whose_copy_holds_the_optimizer_is_refused_before_it_is_step
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
-@pytest.mark.parametrize(
-    "rate", [None, "fast", float("nan"), -1.0, [0.1], 10**400], ids=lambda rate: str(rate)[:5]
-)
+@pytest.mark.parametrize("rate", [None, "fast", float("nan"), -1.0, [0.1], 10**400], ids=lambda rate: str(rate)[:5])
 def test_a_rate_that_is_none_is_refused_in_one_line(rate):
     optimizer = adam()
     optimizer.param_groups[0]["lr"] = rate
@@ -101,9 +99,7 @@ def test_a_rate_that_is_none_is_refused_in_one_line(rate):
 
 def test_a_class_with_a_replaced_function_is_tried_out(monkeypatch):
     plain = torch_lr.CosineAnnealingLR.get_lr
-    monkeypatch.setattr(
-        torch_lr.CosineAnnealingLR, "get_lr", lambda self: [max(rate, 0.01) for rate in plain(self)]
-    )
+    monkeypatch.setattr(torch_lr.CosineAnnealingLR, "get_lr", lambda self: [max(rate, 0.01) for rate in plain(self)])
     optimizer = adam()
     alpha = read(optimizer, torch_lr.CosineAnnealingLR(optimizer, 2_000)).method.alpha
     assert has_callable(alpha)

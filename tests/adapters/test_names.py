@@ -39,16 +39,12 @@ def test_timm_s_registry(monkeypatch):
         known = {}
 
         def create_optimizer_v2(model, opt, **arguments):
-            module, _, name = known[opt.split("_")[-1]].rpartition(
-                "."
-            )  # timm's prefixes end in an underscore
+            module, _, name = known[opt.split("_")[-1]].rpartition(".")  # timm's prefixes end in an underscore
             return getattr(importlib.import_module(module), name)(model.parameters(), **arguments)
 
         registry = types.SimpleNamespace(register=lambda info: known.update({info[0]: info[1]}))
         make = {"OptimInfo": lambda *info, has_betas: info, "create_optimizer_v2": create_optimizer_v2}
-        stand_in(
-            monkeypatch, timm={}, timm__optim=make, timm__optim___optim_factory={"default_registry": registry}
-        )
+        stand_in(monkeypatch, timm={}, timm__optim=make, timm__optim___optim_factory={"default_registry": registry})
     optimizer = run("timm")
     assert type(optimizer) is GenericAdam
     assert str(optimizer.param_groups[0]["theta_schedule"]) == "1 - 1 / max(t, 1000)"
@@ -87,6 +83,4 @@ def test_lightning_s_command_line(tmp_path):
     )
     optimizer = made.model.configure_optimizers()
     assert type(optimizer) is GenericAdam
-    assert (
-        list(optimizer.param_groups[0]["betas"]) == yaml.safe_load(block)["optimizer"]["init_args"]["betas"]
-    )
+    assert list(optimizer.param_groups[0]["betas"]) == yaml.safe_load(block)["optimizer"]["init_args"]["betas"]

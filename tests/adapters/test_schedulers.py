@@ -213,9 +213,7 @@ REPLAYED_BEGINNING = {
     "nested sequence": lambda o: torch_lr.SequentialLR(
         o,
         [
-            torch_lr.SequentialLR(
-                o, [torch_lr.ConstantLR(o, 0.5, 90), torch_lr.ExponentialLR(o, 0.99)], [50]
-            ),
+            torch_lr.SequentialLR(o, [torch_lr.ConstantLR(o, 0.5, 90), torch_lr.ExponentialLR(o, 0.99)], [50]),
             torch_lr.ExponentialLR(o, 0.9),
         ],
         [600],

@@ -31,17 +31,13 @@ length = st.one_of(whole, whole, whole, st.floats(0.5, 1_300).map(lambda x: roun
 share = st.floats(0.01, 1.0)
 SIMPLE = st.one_of(
     st.builds(lambda f, n: lambda o: torch_lr.ConstantLR(o, f, n), share, st.just(0) | length),
-    st.builds(
-        lambda a, b, n: lambda o: torch_lr.LinearLR(o, a, b, n), share, st.floats(0, 1), st.just(0) | length
-    ),
+    st.builds(lambda a, b, n: lambda o: torch_lr.LinearLR(o, a, b, n), share, st.floats(0, 1), st.just(0) | length),
     st.builds(lambda g: lambda o: torch_lr.ExponentialLR(o, g), st.floats(0.9, 1.01)),
     st.builds(lambda n, g: lambda o: torch_lr.StepLR(o, n, g), length, st.floats(0.1, 1.0)),
     st.builds(lambda m, g: lambda o: torch_lr.MultiStepLR(o, m, g), st.lists(length, max_size=3), share),
     st.builds(lambda n, p: lambda o: torch_lr.PolynomialLR(o, n, p), length, st.floats(0.5, 3)),
     st.builds(lambda n, e: lambda o: torch_lr.CosineAnnealingLR(o, n, e), length, st.sampled_from([0, 1e-3])),
-    st.builds(
-        lambda n, m: lambda o: torch_lr.CosineAnnealingWarmRestarts(o, n, m, 1e-3), whole, st.integers(1, 3)
-    ),
+    st.builds(lambda n, m: lambda o: torch_lr.CosineAnnealingWarmRestarts(o, n, m, 1e-3), whole, st.integers(1, 3)),
     st.builds(
         lambda n, share, s, three, c: (
             lambda o: torch_lr.OneCycleLR(
@@ -55,9 +51,7 @@ SIMPLE = st.one_of(
         st.booleans(),
     ),
     st.builds(
-        lambda n, down, m, c: (
-            lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, n, down, mode=m, gamma=0.99, cycle_momentum=c)
-        ),
+        lambda n, down, m, c: lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, n, down, mode=m, gamma=0.99, cycle_momentum=c),
         whole,
         st.one_of(st.none(), whole),
         st.sampled_from(["triangular", "triangular2", "exp_range"]),

@@ -76,9 +76,7 @@ def test_the_rates_are_those_of_timm(name, every):
     kind, arguments, closed = SCHEDULERS[name]
     optimizer = sgd(groups=2)
     optimizer.param_groups[1]["lr_scale"] = 0.5
-    scheduler = getattr(timm_package.part("scheduler"), kind)(
-        optimizer, **arguments, t_in_epochs=every is not None
-    )
+    scheduler = getattr(timm_package.part("scheduler"), kind)(optimizer, **arguments, t_in_epochs=every is not None)
     before = [dict(group) for group in optimizer.param_groups]
     algorithm = read(optimizer, scheduler, steps_per_scheduler_step=every)
     assert [dict(group) for group in optimizer.param_groups] == before
@@ -86,9 +84,7 @@ def test_the_rates_are_those_of_timm(name, every):
     for part in algorithm.parts:
         assert has_callable(part.method.alpha) is not closed
         for group in part.groups:
-            np.testing.assert_allclose(
-                part.method.alpha.values(1, STEPS + 1), real[:, group], rtol=1e-9, atol=1e-12
-            )
+            np.testing.assert_allclose(part.method.alpha.values(1, STEPS + 1), real[:, group], rtol=1e-9, atol=1e-12)
     # A scheduler that has run is read from the beginning of the run.
     again = read(optimizer, scheduler, steps_per_scheduler_step=every)
     assert again.method.alpha(3) == pytest.approx(algorithm.method.alpha(3), rel=1e-12)

@@ -39,9 +39,7 @@ OPTIMIZERS = {
     "AdamW": lambda p: torch.optim.AdamW(p, lr=0.05, eps=1e-2, weight_decay=0.3),
     "AMSGrad": lambda p: torch.optim.Adam(p, lr=0.05, betas=(0.8, 0.6), amsgrad=True),
     "NAdam": lambda p: torch.optim.NAdam(p, lr=0.05, weight_decay=0.1),
-    "NAdam, decoupled": lambda p: torch.optim.NAdam(
-        p, lr=0.05, weight_decay=0.1, decoupled_weight_decay=True
-    ),
+    "NAdam, decoupled": lambda p: torch.optim.NAdam(p, lr=0.05, weight_decay=0.1, decoupled_weight_decay=True),
     "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, weight_decay=0.2),
     "RMSprop, momentum": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, momentum=0.7),
     "RMSprop, centred": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, centered=True, eps=0.1),

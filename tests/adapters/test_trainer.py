@@ -75,9 +75,7 @@ def corrected(rates, beta=0.9, theta=0.999):
 def test_every_shape_is_what_transformers_does(kind, tmp_path):
     settings = SHAPES[kind]
     rates, live = real_rates(kind, settings, 2 * TOTAL)
-    reading = read_training_arguments(
-        arguments(tmp_path, lr_scheduler_type=kind, lr_scheduler_kwargs=settings)
-    )
+    reading = read_training_arguments(arguments(tmp_path, lr_scheduler_type=kind, lr_scheduler_kwargs=settings))
     assert reading.horizon == TOTAL
     expected = corrected(rates)
     alpha = reading.method.alpha
@@ -140,9 +138,7 @@ def test_weight_decay_is_said_of_optimizers_that_add_it_to_the_gradient(optimize
 
 def test_trainers_own_adafactor_decays_as_read():
     x = torch.nn.Parameter(torch.ones(3))
-    optimizer = transformers.Adafactor(
-        [x], lr=0.01, scale_parameter=False, relative_step=False, clip_threshold=1e9
-    )
+    optimizer = transformers.Adafactor([x], lr=0.01, scale_parameter=False, relative_step=False, clip_threshold=1e9)
     v = np.zeros(3)
     for t in range(1, 30):
         g = np.sin(np.arange(1.0, 4.0) * t)
@@ -275,21 +271,15 @@ def test_trainer_trains_with_generic_adam(tmp_path):
         bias_correction=False,
     )
     scheduler = ScheduleLR(optimizer, method.alpha)
-    given = arguments(
-        tmp_path, max_steps=12, warmup_steps=0, per_device_train_batch_size=8, disable_tqdm=True
-    )
-    trainer = transformers.Trainer(
-        model=model, args=given, train_dataset=Rows(), optimizers=(optimizer, scheduler)
-    )
+    given = arguments(tmp_path, max_steps=12, warmup_steps=0, per_device_train_batch_size=8, disable_tqdm=True)
+    trainer = transformers.Trainer(model=model, args=given, train_dataset=Rows(), optimizers=(optimizer, scheduler))
     before = [p.detach().clone() for p in model.parameters()]
     with Watch(optimizer, every=4) as watch:
         result = trainer.train()
     assert result.global_step == 12
     assert optimizer.param_groups[0]["step"] == 12
     assert optimizer.param_groups[0]["lr"] == method.alpha(13)  # set for the next step
-    assert [(record.step, record.alpha) for record in watch.records] == [
-        (t, method.alpha(t)) for t in (4, 8, 12)
-    ]
+    assert [(record.step, record.alpha) for record in watch.records] == [(t, method.alpha(t)) for t in (4, 8, 12)]
     assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     certificate = certify(optimizer, scheduler)
     assert certificate.verdict == "certified"

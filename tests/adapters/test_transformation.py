@@ -155,9 +155,7 @@ REFUSED = {
     "masked": optax.masked(optax.adam(1e-3), True),
     "adafactor": optax.adafactor(1e-3),
     "finite": optax.apply_if_finite(optax.adam(1e-3), 3),
-    "scheduled b1": optax.inject_hyperparams(optax.adam)(
-        learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)
-    ),
+    "scheduled b1": optax.inject_hyperparams(optax.adam)(learning_rate=1e-3, b1=optax.linear_schedule(0.8, 0.9, 10)),
     "scheduled decay": optax.adamw(1e-3, weight_decay=optax.constant_schedule(0.1)),
     "a partial function": optax.GradientTransformation(lambda _: None, functools.partial(max, 1)),
     "adashift": adashift(1e-3),

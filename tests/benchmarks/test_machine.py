@@ -9,9 +9,7 @@ from benchmarks import machine
 
 def test_candidates_are_timed_in_turn_after_a_warm_up():
     order = []
-    best = machine.best_seconds(
-        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=3, calls=2
-    )
+    best = machine.best_seconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=3, calls=2)
     assert order == ["a", "b"] + ["a", "a", "b", "b"] * 3
     assert set(best) == {"a", "b"}
     assert all(seconds >= 0 for seconds in best.values())

@@ -94,9 +94,7 @@ def test_an_interrupt_is_130_and_one_line(failing, capsys):
     assert only_line(capsys.readouterr()) == "generic-adam: interrupted"
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("a defect"), ModuleNotFoundError("no", name="nonsense"), KeyError("x")]
-)
+@pytest.mark.parametrize("error", [ValueError("a defect"), ModuleNotFoundError("no", name="nonsense"), KeyError("x")])
 def test_a_defect_keeps_its_traceback_and_is_no_answer(error, failing, capsys):
     assert failing(error) == 70
     told = capsys.readouterr()
@@ -152,9 +150,7 @@ def test_the_installed_script_is_this_program():
 @pytest.mark.parametrize("arguments", [["--version"], ["methods", "--json"]])
 def test_a_reader_that_leaves_early_is_met_with_silence(arguments):
     # `generic-adam methods --json | head -1`
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
@@ -246,9 +242,7 @@ def run(arguments):
 app.run = run
 sys.exit(__import__("generic_adam.cli").cli.main())
 """
-BEFORE_THE_RUN = (
-    "interrupted before the run was open: nothing was begun or changed; start it with: generic-adam"
-)
+BEFORE_THE_RUN = "interrupted before the run was open: nothing was begun or changed; start it with: generic-adam"
 
 
 @pytest.mark.parametrize(

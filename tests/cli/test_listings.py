@@ -53,9 +53,7 @@ def test_the_gallery_is_plain_and_complete(gallery):
 
 
 # The three numbers of the theorems' page, for the recipes whose sequences are those of its table.
-@pytest.mark.parametrize(
-    ("name", "noise"), [("transformer", 1.32294), ("t5", 0.134497), ("nanogpt", 2.33962)]
-)
+@pytest.mark.parametrize(("name", "noise"), [("transformer", 1.32294), ("t5", 0.134497), ("nanogpt", 2.33962)])
 def test_the_noise_of_the_page(gallery, name, noise):
     entry = next(one for one in gallery if one["name"] == name)
     assert entry["horizon"]["noise"] == pytest.approx(noise, rel=2e-3)

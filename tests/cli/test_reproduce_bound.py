@@ -29,12 +29,8 @@ def test_the_command_writes_everything(tmp_path: Path, capsys: pytest.CaptureFix
     assert "Outcomes of generic-adam reproduce bound --seeds 3 --steps 220" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--steps", "3"], ["--seeds", "0"], ["--seed", "-1"], ["--steps", "many"]]
-)
-def test_bad_input_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+@pytest.mark.parametrize("arguments", [["--steps", "3"], ["--seeds", "0"], ["--seed", "-1"], ["--steps", "many"]])
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     code = main(["reproduce", "bound", "--quick", "--out", str(tmp_path / "x"), *arguments])
     assert code == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -59,10 +59,7 @@ def test_everything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_quick_yields_to_what_is_said(tmp_path: Path) -> None:
-    assert (
-        reproduce("phase-map", "--quick", "--steps", "50", "--rows", "2", "--seeds", "1", "--out", tmp_path)
-        == 0
-    )
+    assert reproduce("phase-map", "--quick", "--steps", "50", "--rows", "2", "--seeds", "1", "--out", tmp_path) == 0
     settings = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["settings"]
     assert settings["steps"] == 50
     assert settings["s"] == [0.0, 1.2]
@@ -131,9 +128,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert visible(tmp_path) == set()
 
 
-def test_an_unwritable_directory_is_one_line_before_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unwritable_directory_is_one_line_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert reproduce("counterexample", "--steps", "1e12", "--out", tmp_path / "file") == 2
     assert "expected a directory" in capsys.readouterr().err

@@ -147,9 +147,7 @@ def test_a_signal_says_the_command_that_goes_on(tmp_path, data, monkeypatch, cap
     assert run(["reproduce", "lenet", "--epochs", "2", "--data", data, "--out", str(out)]) == 128 + number
     said = capfd.readouterr().err
     assert f"at the last checkpoints in {out}" in said
-    assert (
-        "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
-    )
+    assert "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
     assert "Traceback" not in said
 
 

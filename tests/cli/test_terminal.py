@@ -141,9 +141,7 @@ def test_a_column_holds_its_longest_word_and_columns_fill_the_terminal_at_most(r
     columns = list(zip(*rows, strict=True))
     if widths is None:
         least = [min(max(map(len, column)), _PROSE) for column in columns]
-        words = [
-            max((len(word) for cell in column for word in cell.split()), default=0) for column in columns
-        ]
+        words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
         named = max(map(len, columns[0]))
         needed = named + sum(max(pair) for pair in zip(least[1:], words[1:], strict=True))
         assert needed + 3 * 2 + 2 > room

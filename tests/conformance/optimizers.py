@@ -70,9 +70,7 @@ _BAD_SEQUENCES = (
 _BAD_BETA = _bad("beta is 1.0; expected 0 <= beta < 1", beta=1.0)
 _BAD_THETA = _bad("theta at t = 1 is 2.0; expected 0 <= theta < 1", theta="1 + 1/t")
 _BAD_INITIAL_V = _bad("initial_v is inf; expected a finite number >= 0", initial_v=float("inf"))
-_CONTRADICTION = _bad(
-    "foreach=True and fused=True contradict each other: choose one", foreach=True, fused=True
-)
+_CONTRADICTION = _bad("foreach=True and fused=True contradict each other: choose one", foreach=True, fused=True)
 _BETAS_TWICE = _bad(
     "betas and beta or theta are given; expected betas=(beta, theta), or the two by name",
     betas=(0.9, 0.99),
@@ -105,16 +103,13 @@ _GENERIC_ADAM = OptimizerInfo(
         _BETAS_TWICE,
         _bad("betas is 0.9; expected a pair (beta, theta)", betas=0.9),
         _bad(
-            "weight decay inside the gradient (L2) is not supported; expected decoupled_weight_decay=True, "
-            "as in AdamW",
+            "weight decay inside the gradient (L2) is not supported; expected decoupled_weight_decay=True, as in AdamW",
             weight_decay=0.1,
             decoupled_weight_decay=False,
         ),
         _bad("lr is a tensor of shape (2,); expected one real number", lr=torch.ones(2)),
         _bad("capturable=True is not supported: each step's numbers come from Python", capturable=True),
-        _bad(
-            "differentiable=True is not supported: each step's numbers come from Python", differentiable=True
-        ),
+        _bad("differentiable=True is not supported: each step's numbers come from Python", differentiable=True),
     ),
 )
 _WEIGHTED_ADAEMA = OptimizerInfo(

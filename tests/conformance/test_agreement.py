@@ -70,8 +70,7 @@ def methods_of_the_catalogue() -> dict[str, Method]:
 def catalogue_iterates() -> np.ndarray:
     """x_1, ..., x_{T+1} of every method by the reference: (T + 1, method, coordinate)."""
     trajectories = [
-        reference.generic_adam(method, noisy_quadratic, START, STEPS)
-        for method in methods_of_the_catalogue().values()
+        reference.generic_adam(method, noisy_quadratic, START, STEPS) for method in methods_of_the_catalogue().values()
     ]
     return np.stack([trajectory.points for trajectory in trajectories], axis=1)
 
@@ -144,12 +143,8 @@ def test_padam_with_a_half_is_amsgrad() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("amsgrad", [False, True])
-@pytest.mark.parametrize(
-    ("torch_class", "weight_decay"), [(torch.optim.Adam, 0.0), (torch.optim.AdamW, 0.05)]
-)
-def test_with_constants_it_is_torchs_adam(
-    path: str, *, amsgrad: bool, torch_class: type, weight_decay: float
-) -> None:
+@pytest.mark.parametrize(("torch_class", "weight_decay"), [(torch.optim.Adam, 0.0), (torch.optim.AdamW, 0.05)])
+def test_with_constants_it_is_torchs_adam(path: str, *, amsgrad: bool, torch_class: type, weight_decay: float) -> None:
     ours, theirs = parameter(), parameter()
     optimizer = GenericAdam(
         [ours],

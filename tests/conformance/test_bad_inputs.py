@@ -118,8 +118,6 @@ def test_a_count_that_somebody_wrote_into_the_state_is_named(info: OptimizerInfo
     key = "step" if "step" in optimizer.state[x] else "count"
     optimizer.state[x][key] = value
     before = x.detach().clone()
-    with pytest.raises(
-        OptimizerError, match=rf"the {key} of parameter 0 of its group is .*; expected a whole"
-    ):
+    with pytest.raises(OptimizerError, match=rf"the {key} of parameter 0 of its group is .*; expected a whole"):
         optimizer.step()
     assert torch.equal(x, before)

@@ -155,9 +155,7 @@ def test_a_tensor_whose_memory_is_gone_is_refused(info: OptimizerInfo) -> None:
     ],
     ids=["negated", "shared", "expanded"],
 )
-def test_a_view_of_other_memory_counts_by_its_values(
-    arguments: dict[str, Any], strange: torch.Tensor
-) -> None:
+def test_a_view_of_other_memory_counts_by_its_values(arguments: dict[str, Any], strange: torch.Tensor) -> None:
     """As others' tensors may be views; the elements of one that share memory cannot be updated in place."""
     found = []
     for saved_average in (strange, torch.ones(4, 4)):

@@ -25,9 +25,7 @@ GRADIENTS = torch.tensor([1.0, 0.0, 1e-25, 1e19, 1e30, 1e-45, 0.0])
 START = torch.tensor([1.0, -2.0, 0.5, 3.0, 1.0, 1.0, 1.0])
 
 
-def steps(
-    optimizer: ScheduledOptimizer, x: torch.nn.Parameter, gradients: list[torch.Tensor], repeat: int = 1
-) -> None:
+def steps(optimizer: ScheduledOptimizer, x: torch.nn.Parameter, gradients: list[torch.Tensor], repeat: int = 1) -> None:
     for _ in range(repeat):
         for g in gradients:
             x.grad = g.to(x.dtype).clone()
@@ -61,9 +59,7 @@ FINITE = st.floats(width=32, allow_nan=False, min_value=-(2.0**127), max_value=2
 @pytest.mark.parametrize(("info", "arguments"), CASES)
 @settings(max_examples=25)
 @given(gradients=st.lists(st.lists(FINITE, min_size=3, max_size=3), min_size=1, max_size=15))
-def test_any_finite_gradients(
-    info: OptimizerInfo, arguments: Mapping[str, Any], gradients: list[list[float]]
-) -> None:
+def test_any_finite_gradients(info: OptimizerInfo, arguments: Mapping[str, Any], gradients: list[list[float]]) -> None:
     x = torch.nn.Parameter(torch.tensor([1.0, -2.0, 0.0]))
     optimizer = info.constructor([x], **arguments)
     steps(optimizer, x, [torch.tensor(g) for g in gradients])
@@ -72,9 +68,7 @@ def test_any_finite_gradients(
 
 @pytest.mark.parametrize(("info", "arguments"), CASES)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_half_precision_parameters(
-    info: OptimizerInfo, arguments: Mapping[str, Any], dtype: torch.dtype
-) -> None:
+def test_half_precision_parameters(info: OptimizerInfo, arguments: Mapping[str, Any], dtype: torch.dtype) -> None:
     x = torch.nn.Parameter(START.clone().to(dtype))
     optimizer = info.constructor([x], **arguments)
     gradients = torch.tensor([1.0, 0.0, 1e-7, 6e4, -6e4, 1e-3, 0.0])
@@ -103,9 +97,7 @@ def test_half_precision_is_float32_rounded_once(path: str, dtype: torch.dtype) -
 def test_a_tensor_larger_than_one_piece_is_widened_whole(path: str) -> None:
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(3, 100_000, generator=generator).bfloat16()
-    narrow, small, wide = (
-        torch.nn.Parameter(x) for x in (start.clone(), start[0, :5].clone(), start.float())
-    )
+    narrow, small, wide = (torch.nn.Parameter(x) for x in (start.clone(), start[0, :5].clone(), start.float()))
     narrow.grad, small.grad, wide.grad = start.clone(), start[0, :5].clone(), start.float()
     GenericAdam([small, narrow], lr=0.1, **PATHS[path]).step()
     GenericAdam([wide], lr=0.1, **PATHS[path]).step()

@@ -24,9 +24,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.complex64]
 
 def parameters(dtype: torch.dtype = torch.float32) -> list[torch.nn.Parameter]:
     generator = torch.Generator().manual_seed(0)
-    return [
-        torch.nn.Parameter(torch.randn(*shape, generator=generator).to(dtype)) for shape in ((3, 4), (5,))
-    ]
+    return [torch.nn.Parameter(torch.randn(*shape, generator=generator).to(dtype)) for shape in ((3, 4), (5,))]
 
 
 def steps(optimizer: ScheduledOptimizer, params: list[torch.nn.Parameter], first: int, count: int) -> None:
@@ -102,9 +100,7 @@ def test_copies_go_on_by_themselves(info: OptimizerInfo, arguments: Mapping[str,
 
 @pytest.mark.parametrize(("info", "arguments"), CASES)
 @pytest.mark.parametrize("how", ["itself", "deepcopy", "pickle"])
-def test_a_state_loads_as_often_as_one_likes(
-    info: OptimizerInfo, arguments: Mapping[str, Any], how: str
-) -> None:
+def test_a_state_loads_as_often_as_one_likes(info: OptimizerInfo, arguments: Mapping[str, Any], how: str) -> None:
     if how == "pickle":
         arguments = {key: value for key, value in arguments.items() if not callable(value)}
     straight, params = parameters(), parameters()
@@ -228,9 +224,7 @@ def test_elements_that_share_memory_are_parted() -> None:
 
 
 @pytest.mark.parametrize(("info", "arguments"), CASES)
-def test_options_younger_than_the_state_have_their_defaults(
-    info: OptimizerInfo, arguments: Mapping[str, Any]
-) -> None:
+def test_options_younger_than_the_state_have_their_defaults(info: OptimizerInfo, arguments: Mapping[str, Any]) -> None:
     optimizer = info.constructor(parameters())
     for key in ("maximize", "foreach", "fused"):
         saved = optimizer.state_dict()

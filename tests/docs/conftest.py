@@ -41,9 +41,7 @@ def site_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subproce
     with FileLock(shared / "site.lock"):
         if not log.exists():
             environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
             log.write_text(f"{done.returncode}\n{done.stdout}{done.stderr}", encoding="utf-8")
     code, _, output = log.read_text(encoding="utf-8").partition("\n")
     if missing := re.search(r"npm (was not found|could not fetch).*", output):

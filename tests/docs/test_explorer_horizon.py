@@ -45,9 +45,7 @@ def sequences(choice: dict) -> Sequences:
     lr = choice["lr"] * np.where(t <= choice["warmup"], rising, shape)
     root = np.sqrt(-np.expm1(t * np.log(choice["theta"])))
     correction = 1 - choice["beta"] ** t.astype(float)
-    return Sequences.of(
-        lr * root / correction, choice["beta"], choice["theta"], eps=choice["eps"] * root, steps=len(t)
-    )
+    return Sequences.of(lr * root / correction, choice["beta"], choice["theta"], eps=choice["eps"] * root, steps=len(t))
 
 
 def test_the_three_numbers_are_the_librarys(page: Chrome) -> None:
@@ -60,9 +58,7 @@ def test_the_three_numbers_are_the_librarys(page: Chrome) -> None:
 
 def test_the_floor_is_the_librarys(page: Chrome) -> None:
     pairs = [(0.9, 0.999), (0.9, 0.95), (0, 0.99), (0.95, 0.9999)]
-    found = page.execute_script(
-        "return arguments[0].map(([beta, theta]) => Horizon.floor({ beta, theta }))", pairs
-    )
+    found = page.execute_script("return arguments[0].map(([beta, theta]) => Horizon.floor({ beta, theta }))", pairs)
     for (beta, theta), floor in zip(pairs, found, strict=True):
         assert floor == pytest.approx(constant_floor(beta, theta, share=1 - theta**0.5).noise, rel=1e-8)
 

@@ -38,9 +38,7 @@ def wait_for_run(page: Chrome) -> None:
 
 
 def statuses(page: Chrome) -> list[str | None]:
-    return [
-        page.find_element(By.ID, f"explorer-condition-{n}").get_attribute("data-status") for n in range(1, 5)
-    ]
+    return [page.find_element(By.ID, f"explorer-condition-{n}").get_attribute("data-status") for n in range(1, 5)]
 
 
 def type_into(page: Chrome, name: str, value: str) -> None:
@@ -100,9 +98,7 @@ def test_a_screen_reader_finds_a_name_for_everything(page: Chrome) -> None:
     assert page.find_element(By.ID, "explorer-verdict").get_attribute("aria-live") == "polite"
 
 
-def test_the_copied_lines_give_the_verdict_on_the_page(
-    page: Chrome, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_copied_lines_give_the_verdict_on_the_page(page: Chrome, capsys: pytest.CaptureFixture[str]) -> None:
     for preset in page.find_elements(By.CSS_SELECTOR, "#explorer-presets button"):
         preset.click()
         shown = page.find_element(By.ID, "explorer-verdict").get_attribute("data-verdict")

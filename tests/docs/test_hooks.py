@@ -69,9 +69,7 @@ def package(folder: Path, content: bytes) -> Path:
     return archive
 
 
-def test_a_package_is_unpacked_only_if_its_checksum_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_is_unpacked_only_if_its_checksum_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import npm_packages
 
     archive = package(tmp_path, b"var katex;")

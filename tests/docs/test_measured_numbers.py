@@ -59,9 +59,7 @@ def test_the_sentences_on_the_counterexample(lanes):
 
 
 def test_the_claims_on_the_phase_map():
-    points = [
-        {name: float(value) for name, value in one.items()} for one in records("phase-map/phase-map.csv")
-    ]
+    points = [{name: float(value) for name, value in one.items()} for one in records("phase-map/phase-map.csv")]
     claims = (RESULTS / "phase-map" / "claims.md").read_text(encoding="utf-8")
     paper = [one for one in points if one["paper"]]
     further = [one for one in points if one["theorem_w"] and not one["paper"]]
@@ -73,16 +71,13 @@ def test_the_claims_on_the_phase_map():
 
     for some, words in ((paper, "certified by the paper"), (further, "certified by Theorem W alone")):
         most, total, few = shares(some)
-        said = (
-            f"{most} of {total} points {words} have x < 0 in at least 75% of the seeds, {few} in at most 25%"
-        )
+        said = f"{most} of {total} points {words} have x < 0 in at least 75% of the seeds, {few} in at most 25%"
         assert said in claims
     arrived = [one for one in outside if one["share_arrived"] >= 0.75]
     assert f"{len(arrived)} points outside both" in claims
     rows = {(float(r), float(s)): rest for r, s, *rest in table("phase-map/outside.md")}
     assert rows == {
-        (one["r"], one["s"]): [f"{one['share_arrived']:.0%}", f"{one['regret_median']:.4f}"]
-        for one in arrived
+        (one["r"], one["s"]): [f"{one['share_arrived']:.0%}", f"{one['regret_median']:.4f}"] for one in arrived
     }
 
 

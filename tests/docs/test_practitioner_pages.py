@@ -10,9 +10,7 @@ PRINTED = re.compile(r"^print\(.*\)\s+# (.+)$", re.MULTILINE)
 
 
 def blocks(page):
-    return re.findall(
-        r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", ["check-your-optimizer.md", "torch.md", "watch.md"])

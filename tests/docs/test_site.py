@@ -40,12 +40,8 @@ def pages(site: Path) -> list[Path]:
 
 
 def test_nothing_on_a_page_comes_from_a_network(site: Path) -> None:
-    loads = re.compile(
-        r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(https?:|//)[^\"'\s>]*"
-    )
-    found = {
-        path.name: hit[0] for path in pages(site) if (hit := loads.search(path.read_text(encoding="utf-8")))
-    }
+    loads = re.compile(r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(https?:|//)[^\"'\s>]*")
+    found = {path.name: hit[0] for path in pages(site) if (hit := loads.search(path.read_text(encoding="utf-8")))}
     assert found == {}
     for style in site.rglob("*.css"):
         assert not re.search(r"url\([\"']?(https?:)?//", style.read_text(encoding="utf-8")), style
@@ -66,9 +62,7 @@ def test_the_methods_page_lists_the_catalogue_and_the_gallery_the_recipes(site: 
     from generic_adam.methods import entries
     from generic_adam.methods.recipes import RECIPES
 
-    methods, recipes = (
-        (site / f"{name}.html").read_text(encoding="utf-8") for name in ("methods", "recipes")
-    )
+    methods, recipes = ((site / f"{name}.html").read_text(encoding="utf-8") for name in ("methods", "recipes"))
     assert all(f'id="{entry.name}"' in methods for entry in entries())
     assert all(f'id="{recipe.name}"' in recipes for recipe in RECIPES)
     assert methods.count('class="badge') == len(entries())
@@ -139,9 +133,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways_and_links_large_fig
             for figure in browser.find_elements("css selector", ".figure a"):
                 image = figure.find_element("css selector", "img")
                 wide[name] = max(wide[name], image.rect["width"])
-                if image.get_attribute("class") != "whole" and "pictures/" not in str(
-                    image.get_attribute("src")
-                ):
+                if image.get_attribute("class") != "whole" and "pictures/" not in str(image.get_attribute("src")):
                     unlinked += [] if "Open the large figure" in figure.text else [name]
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -165,18 +157,14 @@ def test_formulas_fit_a_phone_where_two_thirds_of_their_size_do(site: Path, brow
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_a_phone_stacks_cells_below_one_another_each_with_its_heading_set(
-    site: Path, browser: Chrome
-) -> None:
+def test_a_phone_stacks_cells_below_one_another_each_with_its_heading_set(site: Path, browser: Chrome) -> None:
     screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     shown = """
         const labels = [...document.querySelectorAll("td > .heading")].filter((one) => one.offsetParent);
         return [labels.length, labels.filter((one) => one.querySelector(".katex")).length];
     """
     browser.get((site / "theorems/weighted.html").as_uri())
-    WebDriverWait(browser, 60).until(
-        lambda _: browser.execute_script("return document.querySelector('td > .heading')")
-    )
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script("return document.querySelector('td > .heading')"))
     assert browser.execute_script(shown) == [0, 0]  # a wide page has its headings above
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     try:

@@ -80,9 +80,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
 def test_what_is_no_address_never_makes_a_client(address, monkeypatch):
     """One that is made for it waits 20 s when it is thrown away, and prints a traceback."""
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(
-        distributed.Client, "__init__", lambda *_args, **_options: pytest.fail("a client was made")
-    )
+    monkeypatch.setattr(distributed.Client, "__init__", lambda *_args, **_options: pytest.fail("a client was made"))
     with pytest.raises(RunError, match="no Dask scheduler answers at"), dask_pool(address):
         pass
 

@@ -58,9 +58,7 @@ def signs(seed: int, seeds: int, steps: int, dimension: int) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize(
-    "member", [Member("p", 0.5, 0.9), Member("p", 1, 0.0), Member("p", 1, 0.9, eps=1e-3)]
-)
+@pytest.mark.parametrize("member", [Member("p", 0.5, 0.9), Member("p", 1, 0.0), Member("p", 1, 0.9, eps=1e-3)])
 def test_a_run_is_the_reference_run(member: Member) -> None:
     steps, seeds = 60, 2
     measuring = Measuring(member, WELL, steps, seeds, seed=4)
@@ -162,9 +160,7 @@ def test_claims_follow_the_numbers() -> None:
 def test_the_paper_s_side_is_theorem_1() -> None:
     member = Member("p", 1, 0.9)
     found = run_measurements(WELL, 100, 2, members=[member])[0]
-    expected = [
-        bound(member.algorithm.method, WELL.problem, int(T)).expectation for T in found.measured.steps
-    ]
+    expected = [bound(member.algorithm.method, WELL.problem, int(T)).expectation for T in found.measured.steps]
     assert found.paper == pytest.approx(expected)
     assert found.holds
     assert found.trivial >= found.measured.uniform.max()

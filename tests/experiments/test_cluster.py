@@ -18,14 +18,10 @@ from generic_adam.methods import Algorithm, Method
 distributed = pytest.importorskip("distributed")
 
 ADAM = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
-PLAN = Plan(
-    {"Adam": ADAM, "AMSGrad": Algorithm(ADAM, running_maximum=True)}, steps=20_000, replicates=24, seed=1
-)
+PLAN = Plan({"Adam": ADAM, "AMSGrad": Algorithm(ADAM, running_maximum=True)}, steps=20_000, replicates=24, seed=1)
 
 # Workers that are ended on purpose leave sockets to the collector; nothing else is let through.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(scope="module")

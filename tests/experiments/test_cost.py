@@ -55,9 +55,7 @@ def test_gpt_warms_up_and_falls_to_a_tenth_and_keeps_what_is_said():
     assert parse(advised.alpha).values(1, 2001) == pytest.approx(kept.values(1, 2001))
     assert [parse(advised.theta)(t) for t in (1, 1000, 2000)] == pytest.approx([0.95, 0.95, 0.975])
     assert parse(found["theta rising"].alpha).values(1, 2001) == pytest.approx(shape.values(1, 2001))
-    assert parse(found["theta rising"].theta).values(1, 2001)[[0, 19, 1999]] == pytest.approx(
-        [0.95, 0.95, 0.9995]
-    )
+    assert parse(found["theta rising"].theta).values(1, 2001)[[0, 19, 1999]] == pytest.approx([0.95, 0.95, 0.9995])
     assert {one.decay for one in found.values()} == {0.1}
 
 
@@ -65,9 +63,7 @@ def test_the_three_numbers_are_those_of_the_sequences_that_run():
     """Written out here: Adam's correction in alpha_t, eps on the corrected root, v_0 = 0."""
     experiment = EXPERIMENTS["gpt-cost"]
     chosen = experiment.lines(experiment.study, Options(), 300)[:1]
-    ((name, (headings, rows)),) = experiment.notes(
-        replace(experiment.study, lines=tuple(chosen)), 300
-    ).items()
+    ((name, (headings, rows)),) = experiment.notes(replace(experiment.study, lines=tuple(chosen)), 300).items()
     t = np.arange(1, 301)
     correction = np.sqrt(1 - 0.999**t)
     sequences = Sequences.of(0.001 * correction / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * correction)

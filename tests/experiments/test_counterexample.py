@@ -73,9 +73,7 @@ def test_lanes_follow_the_reference_for_fractional_powers(r: float) -> None:
     np.testing.assert_allclose(records.x[0, :, 0], path.points[records.times - 1], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "theta", ["1 - 0.2575/t^0.25", "0.99", "1 - (1 - 0.5/t^0.5)", "theta_from_weights(t)"]
-)
+@pytest.mark.parametrize("theta", ["1 - 0.2575/t^0.25", "0.99", "1 - (1 - 0.5/t^0.5)", "theta_from_weights(t)"])
 def test_shared_schedules_have_the_bits_of_their_values(theta: str) -> None:
     method = Method(alpha="0.5/t^0.3", beta="1 - 0.5/t^0.1", theta=theta)
     twin = Method(alpha="1 - 1/(t + 1)", beta="0.5/t^0.1", theta="1 - 1/(t + 2)")
@@ -140,9 +138,7 @@ def test_padam_with_a_power_near_one_half_is_near_amsgrad() -> None:
     ],
 )
 def test_what_the_lanes_cannot_run_is_one_line(algorithm: Algorithm) -> None:
-    with pytest.raises(
-        RunError, match="lanes run Generic Adam, AMSGrad, Padam, NAdam, SGD and AdaShift, not"
-    ):
+    with pytest.raises(RunError, match="lanes run Generic Adam, AMSGrad, Padam, NAdam, SGD and AdaShift, not"):
         Plan({"m": algorithm}, 10).settings()
 
 

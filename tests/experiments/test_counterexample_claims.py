@@ -133,9 +133,7 @@ def test_a_run_of_the_misprint_is_judged_on_the_misprint_alone(printed: LaneReco
 def test_a_longer_run_decides_what_is_open(printed: LaneRecords) -> None:
     short = lanes(AS_CLAIMED | {"(a) r = 0.5": (0.5, 0.2), "(c) s = 0.4": (-0.9, 0.2)})
     run_longer = [curve.label for curves, _, _ in LONGER for curve in curves]
-    found = claims(
-        Outcome(short, printed, longer=(lanes({label: AS_CLAIMED[label] for label in run_longer}),))
-    )
+    found = claims(Outcome(short, printed, longer=(lanes({label: AS_CLAIMED[label] for label in run_longer}),)))
     for words in ("For r = 0.5 ", "smaller s is faster (s = 0.4"):
         claim = find(found, words)
         assert claim.verdict == "supported"

@@ -112,9 +112,7 @@ def test_a_run_paused_twice_goes_on_to_the_same_bits(tmp_path: Path) -> None:
         assert same_bits(simulate(PLAN, run=run), simulate(PLAN))
 
 
-def test_checkpoints_come_by_themselves_and_two_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkpoints_come_by_themselves_and_two_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "CHECKPOINT_SECONDS", 0.0)
 
     def fail_at_the_end(done: int, total: int) -> None:
@@ -232,9 +230,7 @@ def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> 
 
     with running(tmp_path) as run:
         steps: list[int] = []
-        assert same_bits(
-            simulate(PLAN, run=run, progress=lambda done, _total: steps.append(done)), simulate(PLAN)
-        )
+        assert same_bits(simulate(PLAN, run=run, progress=lambda done, _total: steps.append(done)), simulate(PLAN))
         assert steps == []  # nothing is computed a second time
         with run.publish() as folder:
             write(folder)

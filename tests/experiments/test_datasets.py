@@ -217,9 +217,7 @@ def test_a_folder_from_elsewhere_is_known_as_it_was_when_first_used(tmp_path, mo
     labels = bytearray((folder / "train.bin").read_bytes())
     labels[1] = 8  # as large as it was, and a label that could be
     (folder / "train.bin").write_bytes(bytes(labels))
-    with pytest.raises(
-        DataError, match=r"train\.bin: not as it was when first used .* remove .*first-seen\.json"
-    ):
+    with pytest.raises(DataError, match=r"train\.bin: not as it was when first used .* remove .*first-seen\.json"):
         load("cifar100", tmp_path)
 
 

@@ -55,9 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         body = server.content[start:]
         self.send_response(206 if start else 200)
         if start:
-            self.send_header(
-                "Content-Range", f"bytes {start}-{len(server.content) - 1}/{len(server.content)}"
-            )
+            self.send_header("Content-Range", f"bytes {start}-{len(server.content) - 1}/{len(server.content)}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body if server.cut_after is None else body[: server.cut_after])

@@ -50,9 +50,7 @@ def lab(colour: str, seen_through: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
 def test_palette_colours_differ_under_every_deficiency(deficiency: str) -> None:
     matrix = DEFICIENCIES[deficiency]
-    distances = {
-        pair: np.linalg.norm(lab(pair[0], matrix) - lab(pair[1], matrix)) for pair in combinations(PALETTE, 2)
-    }
+    distances = {pair: np.linalg.norm(lab(pair[0], matrix) - lab(pair[1], matrix)) for pair in combinations(PALETTE, 2)}
     closest = min(distances, key=distances.__getitem__)
     assert distances[closest] > 9, (closest, distances[closest])  # 2.3 is the just noticeable difference
 

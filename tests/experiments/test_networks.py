@@ -53,9 +53,7 @@ def test_resnet18_reduces_an_image_to_an_eighth(name):
 
 def test_the_seed_alone_decides_the_weights():
     before = torch.random.get_rng_state()
-    first, second, other = (
-        networks.build("lenet", channels=1, classes=10, width=1, seed=s) for s in (3, 3, 4)
-    )
+    first, second, other = (networks.build("lenet", channels=1, classes=10, width=1, seed=s) for s in (3, 3, 4))
     assert torch.equal(torch.random.get_rng_state(), before)
     for a, b, c in zip(first.parameters(), second.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)

@@ -141,9 +141,7 @@ def test_of_some_methods_only_what_can_be_said_is_said():
     assert only.sentence.startswith("Larger r trains faster")
 
 
-@pytest.mark.parametrize(
-    ("largest", "verdict"), [(0.24, "supported"), (0.16, "unclear"), (0.12, "contradicted")]
-)
+@pytest.mark.parametrize(("largest", "verdict"), [(0.24, "supported"), (0.16, "unclear"), (0.12, "contradicted")])
 def test_sensitivity_is_a_matter_of_the_spread(largest, verdict):
     path = dict(zip(LABELS, (largest, 0.11, 0.109, 0.105, 0.1), strict=True))
     assert verdicts(study(path | {"RMSProp": 0.1, "AMSGrad": 0.2}))[4] == verdict

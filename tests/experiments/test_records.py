@@ -64,9 +64,7 @@ def test_a_destination_below_a_device_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_failed_flush_is_one_line_and_keeps_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_flush_is_one_line_and_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "record.csv"
     path.write_text("old")
 

@@ -136,8 +136,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
     )
     known = {"steps": 9, "data_sha256": "abc"}
     curves = [
-        curve(line.label, [1.0 + n, 0.5], r=line.r, initial_v=line.initial_v)
-        for n, line in enumerate(study.lines)
+        curve(line.label, [1.0 + n, 0.5], r=line.r, initial_v=line.initial_v) for n, line in enumerate(study.lines)
     ]
     published = replace(study, seeds=1)
     publish(published, tmp_path, curves, Occasion("", known, 3), claims=[], draw=lambda *_: None)
@@ -152,9 +151,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
     assert to_run == [(other.label, 0), *((line.label, 1) for line in asked.lines)]
     again, _ = with_earlier(published, known, [tmp_path])
     assert collect(again, tmp_path) == curves
-    assert with_earlier(replace(published, epochs=3), known, [tmp_path])[0].earlier == (), (
-        "they are too short"
-    )
+    assert with_earlier(replace(published, epochs=3), known, [tmp_path])[0].earlier == (), "they are too short"
     with pytest.raises(RunError, match="data_sha256 is abc, expected xyz"):
         with_earlier(study, known | {"data_sha256": "xyz"}, [tmp_path])
     (tmp_path / "records.csv").write_text("changed")

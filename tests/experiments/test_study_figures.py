@@ -84,9 +84,7 @@ def test_without_r_1_there_is_no_ratio(monkeypatch, tmp_path):
 
 
 def test_a_single_epoch_is_a_point_and_a_ring_stands_for_dashes(monkeypatch, tmp_path):
-    curves = [
-        replace(one, records=one.records[:1]) for one in CURVES if one.seed == 0 and one.initial_v != 1e-4
-    ]
+    curves = [replace(one, records=one.records[:1]) for one in CURVES if one.seed == 0 and one.initial_v != 1e-4]
     panel = drawn(monkeypatch, tmp_path, replace(LENET, epochs=1, seeds=1), curves).axes[0]
     fills = {line.get_label(): line.get_markerfacecolor() for line in panel.lines}
     assert (fills["r = 0"], fills["Adam, corrected"]) == (panel.lines[0].get_color(), "white")
@@ -109,9 +107,7 @@ def test_a_study_of_costs_shows_where_each_method_ends(monkeypatch, tmp_path):
     assert titles(found) == ["training loss", "validation loss", "at the end: □ training, ● validation loss"]
     ends = found.axes[2]
     assert [label.get_text() for label in ends.get_yticklabels()] == ["certified", "AdamW"]
-    middles = sorted(
-        {round(float(line.get_xdata()[0]), 6) for line in ends.lines if line.get_marker() in "so"}
-    )
+    middles = sorted({round(float(line.get_xdata()[0]), 6) for line in ends.lines if line.get_marker() in "so"})
     assert middles == [pytest.approx(2 / 3, abs=1e-6), pytest.approx(4 / 3, abs=1e-6)], "medians of the seeds"
 
 

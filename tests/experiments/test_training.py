@@ -85,9 +85,7 @@ def test_it_is_the_ordinary_loop(few, tmp_path):
         logits = network(test_images)
         assert record.train_loss == pytest.approx(np.mean(losses), rel=1e-4)
         assert record.test_loss == pytest.approx(F.cross_entropy(logits, test_labels).item(), rel=1e-3)
-        assert record.test_accuracy == pytest.approx(
-            (logits.argmax(1) == test_labels).float().mean().item(), abs=0.02
-        )
+        assert record.test_accuracy == pytest.approx((logits.argmax(1) == test_labels).float().mean().item(), abs=0.02)
     for mine, theirs in zip(weights(tmp_path).values(), network.parameters(), strict=True):
         torch.testing.assert_close(mine, theirs.detach(), rtol=1e-3, atol=1e-5)
 

@@ -54,9 +54,7 @@ def test_the_committed_verdicts_are_those_of_the_committed_records(name: str):
     settings = (read_manifest(folder) or {})["settings"]
     experiment = EXPERIMENTS[settings["name"]]
     lines = [Line(one["label"], OptimizerSettings(**one["optimizer"])) for one in settings["lines"]]
-    judged = experiment.claims(
-        replace(experiment.study, lines=tuple(lines)), read_curves(folder / "records.csv")
-    )
+    judged = experiment.claims(replace(experiment.study, lines=tuple(lines)), read_curves(folder / "records.csv"))
     assert judged
     assert read_claims(folder)[: len(judged)] == judged
 
@@ -201,9 +199,7 @@ def test_what_the_guarantee_costs_on_lenet():
 
 
 def test_what_the_guarantee_costs_on_resnet():
-    train, test, right = (
-        ends("resnet18-cost", name) for name in ("train_loss", "test_loss", "test_accuracy")
-    )
+    train, test, right = (ends("resnet18-cost", name) for name in ("train_loss", "test_loss", "test_accuracy"))
     cosine, ruined = "AdamW cosine, 0.95", "advice, 0.95"
     others = [label for label in train if label != ruined]
     assert {len(values) for values in train.values()} == {3}

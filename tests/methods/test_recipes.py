@@ -51,9 +51,7 @@ PLAIN = {
     "bert": (bert, 0.9, 0.999, False),
     "gpt3": (
         lambda t: (
-            6e-5 * min(1, t * 3.2e6 / 375e6)
-            if t * 3.2e6 < 375e6
-            else cosine(6e-5, 6e-6, 375e6, 260e9, t * 3.2e6)
+            6e-5 * min(1, t * 3.2e6 / 375e6) if t * 3.2e6 < 375e6 else cosine(6e-5, 6e-6, 375e6, 260e9, t * 3.2e6)
         ),
         0.9,
         0.95,
@@ -80,9 +78,7 @@ PLAIN = {
         True,
     ),
     "bloom": (
-        lambda t: (
-            6e-5 * t * 2048 / 183_105 if t * 2048 < 183_105 else cosine(6e-5, 6e-6, 183_105, 2e8, t * 2048)
-        ),
+        lambda t: 6e-5 * t * 2048 / 183_105 if t * 2048 < 183_105 else cosine(6e-5, 6e-6, 183_105, 2e8, t * 2048),
         0.9,
         0.95,
         True,
@@ -187,9 +183,7 @@ def test_a_name_means_one_thing():
     for name in methods.names():
         built = methods.build(name)
         assert named(name) == (built if isinstance(built, Algorithm) else Algorithm(built, label=name))
-    with pytest.raises(
-        MethodError, match=r"^no method or recipe is called 'nanogtp'; did you mean 'nanogpt'\?$"
-    ):
+    with pytest.raises(MethodError, match=r"^no method or recipe is called 'nanogtp'; did you mean 'nanogpt'\?$"):
         named("nanogtp")
     with pytest.raises(MethodError, match=r"^radam is not in the catalogue"):
         named("radam")

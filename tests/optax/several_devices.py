@@ -34,12 +34,8 @@ def on_one_device() -> np.ndarray:
 
 def by_pmap() -> np.ndarray:
     """Each device has its rows; the gradients are averaged."""
-    copies = jax.tree.map(
-        lambda a: jnp.stack([a] * DEVICES), (jnp.asarray(START), SOLVER.init(jnp.asarray(START)))
-    )
-    one = jax.pmap(
-        lambda x, state, rows: step(x, state, jax.lax.pmean(gradient(x, rows), "devices")), "devices"
-    )
+    copies = jax.tree.map(lambda a: jnp.stack([a] * DEVICES), (jnp.asarray(START), SOLVER.init(jnp.asarray(START))))
+    one = jax.pmap(lambda x, state, rows: step(x, state, jax.lax.pmean(gradient(x, rows), "devices")), "devices")
     rows = DATA.reshape(DEVICES, 2, 8)
     for _ in range(STEPS):
         copies = one(*copies, rows)
@@ -57,9 +53,7 @@ def by_shard_map() -> np.ndarray:
         return step(x, state, local)
 
     mapped = jax.jit(
-        jax.shard_map(
-            one, mesh=mesh, in_specs=(everywhere, everywhere, shared), out_specs=(everywhere, everywhere)
-        )
+        jax.shard_map(one, mesh=mesh, in_specs=(everywhere, everywhere, shared), out_specs=(everywhere, everywhere))
     )
     x, state = jnp.asarray(START), SOLVER.init(jnp.asarray(START))
     for _ in range(STEPS):

@@ -22,9 +22,7 @@ def loss(params: Any) -> jax.Array:
     return jnp.sum((params["weight"] @ jnp.array([1.0, 2.0]) + params["bias"]) ** 2)
 
 
-def run(
-    solver: optax.GradientTransformation, steps: int, params: Any = PARAMS, state: Any = None
-) -> tuple[Any, Any]:
+def run(solver: optax.GradientTransformation, steps: int, params: Any = PARAMS, state: Any = None) -> tuple[Any, Any]:
     state = solver.init(params) if state is None else state
 
     @jax.jit
@@ -144,9 +142,7 @@ def test_inject_hyperparams_takes_numbers_text_and_schedules() -> None:
     params, state = run(as_functions, 4)
     assert_same(params, expected)
     assert float(state.hyperparams["theta"]) == pytest.approx(1 - 1 / 5)
-    as_text = optax.inject_hyperparams(generic_adam)(
-        "0.1/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)", bias_correction=True
-    )
+    as_text = optax.inject_hyperparams(generic_adam)("0.1/sqrt(t)", beta=0.9, theta="1 - 1/(t+1)", bias_correction=True)
     assert_same(run(as_text, 4)[0], expected)
 
 

@@ -53,13 +53,9 @@ def test_shapes_dtypes_and_structure_are_kept(make: Any) -> None:
     state = solver.init(params)
     updates, after = jax.jit(solver.update)(params, state, params)
     assert jax.tree.structure(updates) == jax.tree.structure(params)
-    assert jax.tree.map(lambda u: (u.shape, u.dtype), updates) == jax.tree.map(
-        lambda p: (p.shape, p.dtype), params
-    )
+    assert jax.tree.map(lambda u: (u.shape, u.dtype), updates) == jax.tree.map(lambda p: (p.shape, p.dtype), params)
     assert jax.tree.structure(after) == jax.tree.structure(state)
-    assert jax.tree.map(lambda s: (s.shape, s.dtype), after) == jax.tree.map(
-        lambda s: (s.shape, s.dtype), state
-    )
+    assert jax.tree.map(lambda s: (s.shape, s.dtype), after) == jax.tree.map(lambda s: (s.shape, s.dtype), state)
 
 
 @every_solver
@@ -136,9 +132,7 @@ def test_moments_are_found_as_parameters_are(make: Any) -> None:
     """`optax.tree.map_params` tells m and v from the rest: how people shard or cast an optimizer's state."""
     solver = make()
     ones = optax.tree.map_params(solver, jnp.ones_like, solver.init(PARAMS))
-    assert (
-        int(jax.tree.leaves(optax.tree.get(ones, "count", filtering=lambda path, _: len(path) < 3))[0]) == 0
-    )
+    assert int(jax.tree.leaves(optax.tree.get(ones, "count", filtering=lambda path, _: len(path) < 3))[0]) == 0
     assert all(bool((leaf == 1).all()) for leaf in jax.tree.leaves(optax.tree.get(ones, "nu")))
 
 

@@ -34,9 +34,7 @@ def points(solver: optax.GradientTransformation, steps: int = STEPS) -> np.ndarr
         return (x, state), x
 
     x = jnp.asarray(START)
-    _, path = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.asarray(NOISE[:steps])))(
-        (x, solver.init(x))
-    )
+    _, path = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.asarray(NOISE[:steps])))((x, solver.init(x)))
     return np.concatenate([START[None], np.asarray(path)])
 
 
@@ -157,9 +155,7 @@ def test_a_method_is_the_papers_algorithm_and_an_algorithm_is_itself() -> None:
     method = Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)")
     expected = points(generic_adam(method), 300)
     assert distance(expected, on_paper(method, 300)) < 1e-12
-    spelled_out = generic_adam(
-        "0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", initial_v=1e-8, eps=1e-16, bias_correction=False
-    )
+    spelled_out = generic_adam("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)", initial_v=1e-8, eps=1e-16, bias_correction=False)
     assert distance(points(spelled_out, 300), expected) < 1e-14
     as_optax = Algorithm(methods.adam(lr=1e-2), initial_v=0, eps=corrected_eps(1e-8, 0.999))
     assert distance(points(generic_adam(as_optax), 300), points(optax.adam(1e-2), 300)) < 1e-12

@@ -24,9 +24,7 @@ def path(solver: optax.GradientTransformation) -> np.ndarray:
         return (x + updates, state), x + updates
 
     x = jnp.zeros((2, 3))
-    return np.asarray(
-        jax.jit(lambda c: jax.lax.scan(step, c, jnp.asarray(GRADIENTS)))((x, solver.init(x)))[1]
-    )
+    return np.asarray(jax.jit(lambda c: jax.lax.scan(step, c, jnp.asarray(GRADIENTS)))((x, solver.init(x)))[1])
 
 
 def padam_on_paper(power: float) -> Iterator[np.ndarray]:

@@ -58,9 +58,7 @@ def test_extreme_but_finite_gradients(name: str, dtype: Any) -> None:
     updates, state = trajectory(SOLVERS[name], jnp.concatenate([steady, turning], axis=1))
     assert updates.dtype == dtype
     assert all_finite((updates, state))
-    assert not np.asarray(
-        updates[:, 0], np.float32
-    ).any()  # a coordinate that never has a gradient does not move
+    assert not np.asarray(updates[:, 0], np.float32).any()  # a coordinate that never has a gradient does not move
 
 
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e19, 1e30])

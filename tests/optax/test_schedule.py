@@ -58,9 +58,7 @@ def errors(schedules: dict[str, Schedule], floor: float) -> dict[str, float]:
     """The largest relative error over t = 1, ..., STEPS; what is below the floor counts as the floor."""
     functions = {name: as_optax_schedule(schedule) for name, schedule in schedules.items()}
     # One compilation for all of them: it is what takes the time.
-    ours = jax.jit(lambda count: {name: function(count) for name, function in functions.items()})(
-        jnp.arange(STEPS)
-    )
+    ours = jax.jit(lambda count: {name: function(count) for name, function in functions.items()})(jnp.arange(STEPS))
     worst = {}
     for name, schedule in schedules.items():
         exact = schedule.values(1, STEPS + 1)
@@ -69,9 +67,7 @@ def errors(schedules: dict[str, Schedule], floor: float) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize(
-    "schedules", [{text: parse(text) for text in TEXTS}, CATALOGUE, COMPLEMENTS], ids=len
-)
+@pytest.mark.parametrize("schedules", [{text: parse(text) for text in TEXTS}, CATALOGUE, COMPLEMENTS], ids=len)
 def test_equals_values_in_double_precision(schedules: dict[str, Schedule]) -> None:
     assert {name: error for name, error in errors(schedules, 1e-290).items() if not error < 1e-12} == {}
 

@@ -148,9 +148,7 @@ def test_the_page_is_self_contained(experiment: Path) -> None:
     style = page.split("<style>")[1].split("</style>")[0]
     assert not re.search(r"@import|url\(", style)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     assert f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">' in page
 
 
@@ -278,9 +276,7 @@ def test_columns_lie_as_the_table_says(experiment: Path) -> None:
 def test_a_symbolic_link_is_listed_and_not_followed(experiment: Path, tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "secret.svg").write_text(
-        "<svg xmlns='http://www.w3.org/2000/svg' id='sesame'/>", encoding="utf-8"
-    )
+    (outside / "secret.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' id='sesame'/>", encoding="utf-8")
     (outside / "secret.md").write_text("| sesame |\n|---|\n| sesame |\n", encoding="utf-8")
     write_json(outside / "secret.json", {"sesame": 1} | ga.certify(CERTIFIED).to_dict())
     target = {"folder": outside, "dangling": outside / "missing"}.get(kind, outside / f"secret.{kind}")
@@ -360,9 +356,7 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
         case 1:
             return content[:position] + bytes([rng.randrange(256)]) + content[position + 1 :]
         case 2:
-            return (
-                content[:position] + content[min(position, other) : max(position, other)] + content[position:]
-            )
+            return content[:position] + content[min(position, other) : max(position, other)] + content[position:]
     pieces = re.split(rb"(\"[^\"]*\"|-?\d[\d.e+-]*|[,|])", content)
     odd = (
         b"null",

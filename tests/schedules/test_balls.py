@@ -54,9 +54,7 @@ def test_what_is_a_fraction_is_one(text, t, exact):
     assert as_fraction(found) == exact
 
 
-@pytest.mark.parametrize(
-    "text", ["t^0.8", "exp(-1/t)", "log(t + 1)*sin(t)", "0.999^t", "bias_correction(0.999)"]
-)
+@pytest.mark.parametrize("text", ["t^0.8", "exp(-1/t)", "log(t + 1)*sin(t)", "0.999^t", "bias_correction(0.999)"])
 @pytest.mark.parametrize("t", [3, 10**6, 10**15])
 def test_a_ball_holds_the_value_at_sixty_digits(text, t):
     truth = {

@@ -45,9 +45,7 @@ def _value(schedule, t):
 def test_blocks_join_without_a_seam(length):
     times = np.arange(5, 5 + length, dtype=np.float64)
     expected = np.where(times < 9000, 0.001, 0.01 / np.sqrt(times))
-    np.testing.assert_array_equal(
-        parse("0.001 if t < 9000 else 0.01/sqrt(t)").values(5, 5 + length), expected
-    )
+    np.testing.assert_array_equal(parse("0.001 if t < 9000 else 0.01/sqrt(t)").values(5, 5 + length), expected)
 
 
 def test_at_takes_any_order_and_real_times():

@@ -136,9 +136,7 @@ def test_coefficients_are_enclosed():
 
 def test_the_base_of_a_geometric_factor_is_exact():
     half = GeometricBase.from_rational(Fraction(1, 2))
-    assert (
-        half ** Fraction(1, 3) * GeometricBase.from_rational(Fraction(8)) ** Fraction(1, 9)
-    ).sign_of_log == 0
+    assert (half ** Fraction(1, 3) * GeometricBase.from_rational(Fraction(8)) ** Fraction(1, 9)).sign_of_log == 0
     near_one = GeometricBase.from_rational(Fraction(10**20 + 1, 10**20))
     assert near_one.sign_of_log == 1
     assert (near_one ** Fraction(-1)).sign_of_log == -1
@@ -149,9 +147,7 @@ def test_the_base_of_a_geometric_factor_is_exact():
 
 
 def test_the_logarithm_of_a_base_close_to_one_keeps_its_digits():
-    assert GeometricBase.from_rational(1 - Fraction(1, 10**9)).log == pytest.approx(
-        -1.0000000005e-9, rel=1e-15
-    )
+    assert GeometricBase.from_rational(1 - Fraction(1, 10**9)).log == pytest.approx(-1.0000000005e-9, rel=1e-15)
     assert GeometricBase.from_rational(1 + Fraction(1, 10**20)).log == pytest.approx(1e-20, rel=1e-15)
 
 

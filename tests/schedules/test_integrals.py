@@ -60,6 +60,4 @@ def test_a_share_at_real_times_is_the_running_sum_s_at_whole_ones(weights):
     share = 1 - parse(f"theta_from_weights({weights})")
     assert isinstance(share, WeightShare)
     times = np.array([1024.0, 1500.0, 20_000.0, 99_999.0])
-    np.testing.assert_allclose(
-        SmoothShare(share.weights, share.initial).at(times), share.at(times), rtol=1e-11
-    )
+    np.testing.assert_allclose(SmoothShare(share.weights, share.initial).at(times), share.at(times), rtol=1e-11)

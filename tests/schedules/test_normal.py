@@ -78,9 +78,7 @@ def test_the_derivative_is_that_of_differences(text):
         assert derivative(schedule).at([at])[0] == pytest.approx(slope, rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "text", ["max(t, 3)", "1 if t < 4 else t", "theta_from_weights(t)", "periodic(t, 3)"]
-)
+@pytest.mark.parametrize("text", ["max(t, 3)", "1 if t < 4 else t", "theta_from_weights(t)", "periodic(t, 3)"])
 def test_what_bends_has_no_derivative(text):
     with pytest.raises(ScheduleError, match="no derivative"):
         derivative(parse(text))

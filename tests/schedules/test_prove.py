@@ -57,9 +57,7 @@ def test_stretches_end_at_joins_and_at_the_last_step():
     assert list(stretches(1, 20, joined.joins)) == [(1, 9), (10, 20)]
 
 
-@given(
-    positive_schedules(), positive_schedules(), st.sampled_from(list(Claim)), st.sampled_from([50, np.inf])
-)
+@given(positive_schedules(), positive_schedules(), st.sampled_from(list(Claim)), st.sampled_from([50, np.inf]))
 @settings(max_examples=80, deadline=None)
 def test_an_answer_is_true_at_every_step_looked_at(one, other, claim, last):
     schedule = one - other

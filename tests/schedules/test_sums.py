@@ -115,9 +115,7 @@ def test_a_bump_is_summed_far_beyond_it():
         ends = [mpmath.digamma(mpmath.mpc(end, -1)) for end in (1 - 10**6, FAR - 10**6 + 1)]
         exact = (ends[1] - ends[0]).imag
     assert sums.partial_sum(parse("1/(1 + (t - 1000000)^2)"), FAR) == pytest.approx(float(exact), rel=1e-13)
-    with pytest.raises(
-        sums.SumError, match="term by term"
-    ):  # a sum of two that move apart: not proved smooth
+    with pytest.raises(sums.SumError, match="term by term"):  # a sum of two that move apart: not proved smooth
         sums.partial_sum(parse("1e-9/t + 1/(1 + (t - 1e6)^4)"), FAR)
 
 
@@ -266,9 +264,7 @@ def test_constants_and_recursions_sum_exactly():
 @pytest.mark.parametrize("text", ["1 + 1/(1 + exp(100*(t - 100000.3)))", "1 + 1/(1 + exp(3*(t - 100000.3)))"])
 def test_a_step_inside_a_smooth_piece_is_added_directly(text):
     schedule = parse(text)
-    assert sums.partial_sum(schedule, 150_000) == pytest.approx(
-        sums.direct_sum(schedule, 1, 150_000), rel=1e-12
-    )
+    assert sums.partial_sum(schedule, 150_000) == pytest.approx(sums.direct_sum(schedule, 1, 150_000), rel=1e-12)
 
 
 def test_steep_weights_are_followed():

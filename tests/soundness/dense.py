@@ -192,9 +192,7 @@ def _low_constant(alpha: Values, theta: Values, constant: float) -> Iterator[Fin
         yield "C0 too low", f"{constant!r} is below {rise.str(20, radius=False)}"
 
 
-def _wrong_witness(
-    theta: Values, statuses: tuple[str, ...], witnesses: tuple[int | None, ...]
-) -> Iterator[Finding]:
+def _wrong_witness(theta: Values, statuses: tuple[str, ...], witnesses: tuple[int | None, ...]) -> Iterator[Finding]:
     """A step that is said to refute (R2): theta is inside (0, 1) there, and above the step before."""
     t = witnesses[1]
     if statuses[1] == "fails" and t is not None and 0 < theta[t] < 1 and (t == 1 or theta[t] > theta[t - 1]):

@@ -249,9 +249,7 @@ def _smaller(x: Enclosed, y: Enclosed) -> Enclosed:
 _running: dict[tuple, list[Enclosed]] = {}
 
 
-def _accumulated(
-    node: Node, t: int, start: Enclosed, combine: Callable[[Enclosed, Enclosed], Enclosed]
-) -> Enclosed:
+def _accumulated(node: Node, t: int, start: Enclosed, combine: Callable[[Enclosed, Enclosed], Enclosed]) -> Enclosed:
     if t > LONGEST_SUM:
         raise UnknownError("a sum out of reach")
     if len(_running) > 400:

@@ -201,11 +201,7 @@ def _normal(terms: list[tuple[Key, Coefficient]], rests: list[Key | None], oscil
             merged[-1] = key, _sum(merged[-1][1], coefficient)
         else:
             merged.append((key, coefficient))
-    kept = [
-        (key, c)
-        for key, c in merged
-        if not (c[0] == 0 and c[1] == 0) and (rest is None or compare(key, rest) > 0)
-    ]
+    kept = [(key, c) for key, c in merged if not (c[0] == 0 and c[1] == 0) and (rest is None or compare(key, rest) > 0)]
     if len(kept) > TERMS:
         rest, kept = kept[TERMS][0], kept[:TERMS]
     return Series(tuple(kept), rest, oscillates)
@@ -279,9 +275,7 @@ def power(series: Series, exponent: Number) -> Series:
     for j in range(TERMS):
         binomial.append(_product(binomial[-1], _product(_plus(exponent, Fraction(-j)), Fraction(1, j + 1))))
     ends = sorted((_power(c, exponent) for c in coefficient), key=number)
-    scale = Series(
-        ((times(CONSTANT, key, as_fraction(exponent)), (ends[0], ends[-1])),), None, series.oscillates
-    )
+    scale = Series(((times(CONSTANT, key, as_fraction(exponent)), (ends[0], ends[-1])),), None, series.oscillates)
     return multiply(scale, _of_small(small, binomial))
 
 

@@ -212,9 +212,7 @@ def weighed(case: generator.Case) -> Outcome:
     if verdict == "certified" and finding.rate is not None and order is not None and order[0] == 0:
         found = (finding.rate.power, finding.rate.log, finding.rate.loglog)
         if any(abs(a - b) > Fraction(1, 10**50) for a, b in zip(found, order[1:], strict=True)):
-            outcome.add(
-                "wrong rate", f"Theorem W: {[str(x) for x in found]}, not {[str(x) for x in order[1:]]}"
-            )
+            outcome.add("wrong rate", f"Theorem W: {[str(x) for x in found]}, not {[str(x) for x in order[1:]]}")
     return outcome
 
 
@@ -235,9 +233,7 @@ def witnessed(subject: Subject, condition: int, t: int) -> bool | None:
     return theta.falls(t + 1) or any(theta.falls(t, since=s) for s in earlier)
 
 
-def _either(
-    one: int | None, violating: tuple[int, ...], other: int | None, also: tuple[int, ...]
-) -> bool | None:
+def _either(one: int | None, violating: tuple[int, ...], other: int | None, also: tuple[int, ...]) -> bool | None:
     if one in violating or other in also:
         return True
     return None if one is None or other is None else False
@@ -285,11 +281,7 @@ def differs_before(given: str, advised_text: str, first: int) -> bool:
             a, b = one.near(t, missing=True), other.near(t, missing=True)
         except UndefinedError:
             continue
-        if (
-            a is not None
-            and b is not None
-            and abs(a[0] - b[0]) > abs(a[0]) * mpf(10) ** -9 + mpf(2) ** max(a[1], b[1])
-        ):
+        if a is not None and b is not None and abs(a[0] - b[0]) > abs(a[0]) * mpf(10) ** -9 + mpf(2) ** max(a[1], b[1]):
             return True
     return False
 

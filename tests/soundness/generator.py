@@ -94,9 +94,7 @@ def _join_step(generator: random.Random) -> str:
 
 def _fraction(generator: random.Random) -> str:
     """A number in (0, 1)."""
-    return generator.choice(
-        ("0.5", "0.9", "0.99", "0.999", "0.1", "0.3", "1/3", "0.7", "1e-3", "0.001", "1e-20")
-    )
+    return generator.choice(("0.5", "0.9", "0.99", "0.999", "0.1", "0.3", "1/3", "0.7", "1e-3", "0.001", "1e-20"))
 
 
 def _irrational_one(generator: random.Random) -> str:

@@ -95,9 +95,7 @@ _TEXTS = ("--alpha", "--beta", "--theta", "--weights", "--lr")
 _FLAGS = _words("--json --explain --factored --full-batch --convex --no-bias-correction")
 _OPTIONS = (
     *(*_TEXTS, *_FLAGS),
-    *_words(
-        "--horizon --initial --steps --recipe --delta --smoothness --nosuch --config --from --betas --eps"
-    ),
+    *_words("--horizon --initial --steps --recipe --delta --smoothness --nosuch --config --from --betas --eps"),
     *_words("--weight-decay --clip --warmup --decay --min-lr --r --s --c --K --momentum --theorem --keep"),
     *_words("--dimension --weights-bound --gradient-norm --gap"),
 )
@@ -141,9 +139,7 @@ def arguments(source: random.Random) -> list[str]:
             words[source.randrange(1, len(words))] = source.choice(_VALUES)
             continue
         option = source.choice(_OPTIONS)
-        words += (
-            [option] if option in _FLAGS or source.random() < 0.05 else [option, _argument(source, option)]
-        )
+        words += [option] if option in _FLAGS or source.random() < 0.05 else [option, _argument(source, option)]
     return words
 
 
@@ -175,9 +171,7 @@ def configuration(source: random.Random) -> str:
     settings = json.loads(json.dumps(_SETTINGS))
     for _ in range(source.randint(1, 3)):
         place = settings
-        while source.random() < 0.6 and (
-            inner := [one for one in place.values() if isinstance(one, dict) and one]
-        ):
+        while source.random() < 0.6 and (inner := [one for one in place.values() if isinstance(one, dict) and one]):
             place = source.choice(inner)
         key = source.choice([*place, "lr", "unknown"])
         if source.random() < 0.2:

@@ -49,9 +49,7 @@ _WELL_BELOW_ONE = mpf("0.99")
 @functools.lru_cache(maxsize=2048)
 def read(text: str) -> Node:
     """The tree of a text."""
-    return _read(
-        ast.parse(text.strip().replace("^", "**"), mode="eval").body, text.strip().replace("^", "**")
-    )
+    return _read(ast.parse(text.strip().replace("^", "**"), mode="eval").body, text.strip().replace("^", "**"))
 
 
 def _read(node: ast.expr, source: str) -> Node:
@@ -138,9 +136,7 @@ def _complement_of(series: Series) -> Series:
 
 
 def _expanded_smaller(left: Node, right: Node) -> Series:
-    return expansion.negate(
-        expansion.largest(expansion.negate(expand(left)), expansion.negate(expand(right)))
-    )
+    return expansion.negate(expansion.largest(expansion.negate(expand(left)), expansion.negate(expand(right))))
 
 
 def _expanded_power(base: Node, exponent: Node) -> Series:
@@ -244,8 +240,7 @@ class Sequence:
     def runs(self) -> bool:
         """Whether a running sum or product is inside, so that far values cannot be had."""
         return any(
-            part[0] == "weights" or (part[0] == "correction" and not part[1].is_constant)
-            for part in self.node.parts()
+            part[0] == "weights" or (part[0] == "correction" and not part[1].is_constant) for part in self.node.parts()
         )
 
     @functools.cached_property

@@ -127,9 +127,7 @@ def _answer(seed: int, read=parse) -> object:
         method = ga.Method(read(case.alpha), read(case.beta), read(case.theta))
         advice = ga.advise(method) if seed % 64 == 9 else ()
         found = ga.certify(method).findings
-        statuses = [
-            (one.theorem, str(one.rate), *(str(each.status) for each in one.conditions)) for one in found
-        ]
+        statuses = [(one.theorem, str(one.rate), *(str(each.status) for each in one.conditions)) for one in found]
         return statuses, [str(piece.method) for piece in advice]
     except GenericAdamError as error:
         return str(error)

@@ -67,9 +67,7 @@ def test_leading_terms_agree_with_values_far_out(text):
             found = value(read(text), t)[0]
         log = mp.log(t)
         exponents = [mpf(x.numerator) / x.denominator for x in (rate, p, q, w)]
-        scale = (
-            mp.exp(exponents[0] * t + exponents[1] * log) * log ** exponents[2] * mp.log(log) ** exponents[3]
-        )
+        scale = mp.exp(exponents[0] * t + exponents[1] * log) * log ** exponents[2] * mp.log(log) ** exponents[3]
         assert abs(found / (scale * coefficient) - 1) < 1e-2
 
 

@@ -91,28 +91,20 @@ def theorem(
     else:
         zeta = 0
     rest = [Q[t] - alpha[t] * a[t] for t in steps]
-    up = [
-        L * (alpha[t] * rest[t] * (a[t] + b[t] / 2) + alpha[t] ** 2 * (a[t] + b[t]) * a[t] / 2) for t in steps
-    ]
+    up = [L * (alpha[t] * rest[t] * (a[t] + b[t] / 2) + alpha[t] ** 2 * (a[t] + b[t]) * a[t] / 2) for t in steps]
     if nu is not None:
         up = [L * (3 * alpha[t] * rest[t] / 2 + alpha[t] ** 2) for t in steps]
     own = [L * (alpha[t] * rest[t] * b[t] / 2 + alpha[t] ** 2 * (a[t] + b[t]) * b[t] / 2) for t in steps]
     noise = drift = 0
     for count, G, G_squared in parts:
         y = [
-            rho[t] ** 2 * share[t] ** 2 * (e[t] + G * sqrt(q[t])) / (2 * zeta * (1 - beta[t]))
-            if share[t]
-            else 0
+            rho[t] ** 2 * share[t] ** 2 * (e[t] + G * sqrt(q[t])) / (2 * zeta * (1 - beta[t])) if share[t] else 0
             for t in steps
         ]
         later = [Q[t + 1] * y[t + 1] if t + 1 < len(alpha) else 0 for t in steps]
         H = backward([R[t] * (up[t] + later[t]) for t in steps], rho)
         A = majorant([((1 - beta[t]) * H[t] + own[t]) / q[t] for t in steps])
-        ratio = (
-            G_squared / eps
-            if e is None
-            else G_squared / (eps + (e[0] ** 2 / theta[0] if theta[0] else e[0] ** 2))
-        )
+        ratio = G_squared / eps if e is None else G_squared / (eps + (e[0] ** 2 / theta[0] if theta[0] else e[0] ** 2))
         dS = growth(theta, ratio, log)
         noise += count * sum(G * B[t] * dS[t] for t in steps)
         drift += count * sum(A[t] * dS[t] for t in steps)

@@ -184,8 +184,7 @@ def test_the_tuned_bound_falls_as_one_over_root_T():
 
 def test_the_bias_correction_does_not_move_the_tuned_constants():
     plain, corrected = (
-        advise(methods.adam(bias_correction=which), horizon=10**5)[-1].method.alpha(1)
-        for which in (False, True)
+        advise(methods.adam(bias_correction=which), horizon=10**5)[-1].method.alpha(1) for which in (False, True)
     )
     assert corrected == pytest.approx(plain, rel=1e-3)
 
@@ -219,9 +218,7 @@ def test_advice_prints_as_what_to_change_and_its_price():
     assert lines[3] == f"  price: {first.price.kept:.0%} of the summed step size is left"
 
 
-@pytest.mark.parametrize(
-    ("build", "factor", "theorem"), [("amsgrad", 0.5, "M"), ("sgd", 0.75, "robbins_monro")]
-)
+@pytest.mark.parametrize(("build", "factor", "theorem"), [("amsgrad", 0.5, "M"), ("sgd", 0.75, "robbins_monro")])
 @pytest.mark.parametrize("keep", [None, 5000])
 def test_where_theta_is_not_in_the_way_the_rate_alone_falls(build, factor, theorem, keep):
     x = as_algorithm(methods.build(build))

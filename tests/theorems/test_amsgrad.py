@@ -25,9 +25,7 @@ TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, gradient_sup=
 def torch_amsgrad(steps=1000):
     t = np.arange(1.0, steps + 1)
     root = np.sqrt(1 - 0.999**t)
-    return Sequences.of(
-        1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root, running_maximum=True
-    )
+    return Sequences.of(1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root, running_maximum=True)
 
 
 TEN = Problem(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
@@ -37,16 +35,12 @@ def test_eps_under_the_root_makes_the_first_divisor_smaller():
     """D_0 = sqrt(v_0 + e^2), below sqrt(v_0) + e: the jump G^2 max Q / D_0 is larger."""
     certain = Problem(1, 1, 1, 1, gradient_sup=1)
     jumps = [
-        amsgrad_bound(
-            Sequences.of(0.1, 0.5, 0.9, eps=0.3, initial_v=0.16, steps=50, under_root=under), certain
-        )
+        amsgrad_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.3, initial_v=0.16, steps=50, under_root=under), certain)
         for under in (False, True)
     ]
     assert jumps[0].jump / jumps[1].jump == pytest.approx(0.5 / 0.7, rel=1e-12)
     with pytest.raises(TheoremError, match="powers below"):
-        weighted_bound(
-            Sequences.of(0.1, 0.5, 0.9, eps=0.3, steps=50, running_maximum=True, power=0.25), certain
-        )
+        weighted_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.3, steps=50, running_maximum=True, power=0.25), certain)
     padam = Algorithm(Method("0.1/sqrt(t)", 0.9, 0.99), eps=0.1, running_maximum=True, power=0.25)
     assert RunningMaximum().examine(padam).covers
     assert not RunningMaximum().examine(replace(padam, eps_under_root=True)).covers
@@ -70,8 +64,7 @@ def test_torch_amsgrad():
 
 def test_padam_at_one_half_is_amsgrad():
     values = [
-        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, power=p), TINY).value
-        for p in (0.5, 0.5 - 1e-9)
+        amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, power=p), TINY).value for p in (0.5, 0.5 - 1e-9)
     ]
     assert values[0] == close(values[1], rel=1e-6)
 
@@ -87,9 +80,7 @@ def test_what_is_missing_is_said():
     with pytest.raises(TheoremError, match="one of them positive"):
         amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
     with pytest.raises(TheoremError, match="fails at t = 2"):
-        weighted_bound(
-            Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3]), running_maximum=True), TINY
-        )
+        weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3]), running_maximum=True), TINY)
 
 
 def test_padam_asks_for_a_constant_eps():
@@ -105,9 +96,7 @@ def test_padam_asks_for_a_constant_eps():
 def test_without_momentum_the_running_maximum_costs_nothing():
     """With beta = 0 nothing is inherited: M_E is E."""
     values = [
-        weighted_bound(
-            Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1, running_maximum=maximum), TINY, s=0.4
-        ).value
+        weighted_bound(Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1, running_maximum=maximum), TINY, s=0.4).value
         for maximum in (False, True)
     ]
     assert values[0] == close(values[1])
@@ -181,8 +170,7 @@ class TestDelayed:
         t = np.arange(1.0, 1001)
         ten = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
         values = [
-            delayed_bound(Sequences.of(1e-3 / np.sqrt(t), 0.9, 0.999, eps=eps), ten).value
-            for eps in (1e-6, 1e-2)
+            delayed_bound(Sequences.of(1e-3 / np.sqrt(t), 0.9, 0.999, eps=eps), ten).value for eps in (1e-6, 1e-2)
         ]
         assert values == close([688621180.322, 24.1935203466], rel=1e-9)
         with pytest.raises(TheoremError, match="one of them positive"):
@@ -208,8 +196,4 @@ class TestDelayed:
             v = theta * v + (1 - theta) * g * g
             x = x - alpha[i] * m
         problem = Problem(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
-        assert (
-            0
-            < total / weights.sum()
-            <= delayed_bound(Sequences.of(alpha, beta, theta, eps=eps), problem).value
-        )
+        assert 0 < total / weights.sum() <= delayed_bound(Sequences.of(alpha, beta, theta, eps=eps), problem).value

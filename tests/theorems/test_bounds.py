@@ -161,6 +161,4 @@ class TestOtherTheorems:
         algorithm = Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=0.1, clipping=Clipping(1.0))
         found = bound_algorithm(algorithm, PROBLEM, 1000)
         assert found.theorem == "C"
-        assert (
-            found.expectation > bound_algorithm(replace(algorithm, clipping=None), PROBLEM, 1000).expectation
-        )
+        assert found.expectation > bound_algorithm(replace(algorithm, clipping=None), PROBLEM, 1000).expectation

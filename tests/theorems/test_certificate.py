@@ -160,9 +160,7 @@ def test_explain_names_every_theorem_and_never_diverges():
 def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     """W.4's bound for every way in which two groups may share the coordinates is within the joint number."""
     one, other = (methods.adamw(lr=lr, weight_decay=0) for lr in (1e-3, 1e-3 * scale))
-    answer = certify_algorithm(
-        merged([replace(one, groups=(0,)), replace(other, groups=(1,))]), 20_000
-    ).horizon
+    answer = certify_algorithm(merged([replace(one, groups=(0,)), replace(other, groups=(1,))]), 20_000).horizon
     sequences, shares = Sequences.of_algorithm(one, 20_000), []
     for count in range(1, 24):
         problem = Problem(1e-30, [1e-3] * 24, 24, 0.0)
@@ -215,9 +213,7 @@ def test_a_certificate_prints_as_its_answer():
         "  for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem "
         "(informative), gap and drift apart"
     )
-    assert lines[3].startswith(
-        "  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999"
-    )
+    assert lines[3].startswith("  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999")
 
 
 FADING = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"), **EPS, decay="0.05/t")
@@ -272,9 +268,7 @@ def test_a_warning_is_told_as_one_where_it_applies_and_only_there():
 def test_one_theorem_asked_alone_speaks_for_itself():
     found = certify_algorithm(methods.adamw(weight_decay=0), theorem="zou2019")
     assert found.reason.startswith("Zou et al. 2019 does not cover it: v_0 = 0")
-    assert certify_algorithm(Algorithm(methods.adam(), centered=True)).reason.startswith(
-        "no theorem covers it: "
-    )
+    assert certify_algorithm(Algorithm(methods.adam(), centered=True)).reason.startswith("no theorem covers it: ")
 
 
 @pytest.mark.parametrize("name", ["adam", "adaema", "certified_adam", "nosadam"])

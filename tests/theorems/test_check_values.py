@@ -160,9 +160,7 @@ class TestRegret:
         size, last = math.sqrt((costs**2).sum()), 20 * divisor
         slope = 28 * 0.5
         if theta is not None:
-            slope = (
-                1.4 / math.sqrt((1 - theta) * (1 - beta**2 / theta)) * 0.5 * math.sqrt(1 + math.log(steps))
-            )
+            slope = 1.4 / math.sqrt((1 - theta) * (1 - beta**2 / theta)) * 0.5 * math.sqrt(1 + math.log(steps))
         assert regret / steps == pytest.approx(average, abs=1.5e-3)
         assert weaker / steps == pytest.approx(displayed, rel=2e-3)
         assert (last + slope * size) / steps == pytest.approx(closed, rel=2e-3)

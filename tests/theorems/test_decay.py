@@ -40,9 +40,7 @@ def test_the_box_is_for_momentum_before_the_division():
 
 
 def test_tiny():
-    sequences = Sequences.of(
-        np.array([0.1, 0.1, 0.05]), 0.5, 0.9, eps=0.1, decay=np.array([0.01, 0.01, 0.005])
-    )
+    sequences = Sequences.of(np.array([0.1, 0.1, 0.05]), 0.5, 0.9, eps=0.1, decay=np.array([0.01, 0.01, 0.005]))
     problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
     bound = weighted_bound(sequences, problem, s=0.5, zeta=0.1, phi=0.1)
     assert (bound.drift, bound.decay) == close((0.24445233314, 0.0106758299414), rel=1e-9)
@@ -51,9 +49,7 @@ def test_tiny():
 
 def test_torch_adamw():
     bound = weighted_bound(adamw(1000, 0.1), ten(), s=0.5, zeta=0.02, phi=0.2)
-    assert (bound.decay, bound.psi, bound.value) == close(
-        (0.0788217071647, 55.8734260665, 342.23467747), rel=1e-9
-    )
+    assert (bound.decay, bound.psi, bound.value) == close((0.0788217071647, 55.8734260665, 342.23467747), rel=1e-9)
     bound = weighted_bound(adamw(1000, 0.01), ten(), s=0.3, zeta=0.05, phi=0.2)
     assert (bound.decay, bound.value) == close((0.000788217071647, 238.772910135), rel=1e-9)
 

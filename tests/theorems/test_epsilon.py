@@ -45,9 +45,7 @@ class TestHeavyBall:
     )
     def test_torch_rmsprop(self, momentum, drift, noise, weight, value):
         bound = weighted_bound(ball(0.01, 0.99, 1e-8, momentum, steps=1000), TEN, s=0.5)
-        assert (bound.drift, bound.noise, bound.weight, bound.value) == close(
-            (drift, noise, weight, value), rel=1e-9
-        )
+        assert (bound.drift, bound.noise, bound.weight, bound.value) == close((drift, noise, weight, value), rel=1e-9)
 
     def test_a_falling_eps_is_not_forgotten(self):
         """The example of the page: with e_1 in the logarithm the bound would be 6.3e-5, and X_w is 0.649."""
@@ -84,9 +82,7 @@ class TestForEver:
     def test_the_bounds_fall_at_the_certified_rate(self, alpha, theta, power):
         plain = Algorithm(Method(alpha, 0.9, theta), initial_v=0, eps=1e-6)
         ahead = replace(plain, nesterov=Nesterov(as_schedule("0.9 - 0.1/t"), as_schedule("0.1 + 0.5/t")))
-        ball = Algorithm(
-            Method(alpha, 0, theta), initial_v=0, eps=1e-6, heavy_ball=HeavyBall(Fraction(9, 10))
-        )
+        ball = Algorithm(Method(alpha, 0, theta), initial_v=0, eps=1e-6, heavy_ball=HeavyBall(Fraction(9, 10)))
         for x in (plain, ahead, ball, replace(ball, heavy_ball=HeavyBall(Fraction(9, 10), True))):
             found = certify_algorithm(x)
             assert found.rate is not None
@@ -103,9 +99,7 @@ class TestForEver:
         assert (share <= (1 - theta[1:]) / (1 - theta[0]) * (1 + 1e-12)).all()
         assert (share >= 0).all()
 
-    @pytest.mark.parametrize(
-        ("a", "b", "told"), [("-0.1", "1", "a_t"), ("1/t", "1/t", "open"), ("t", "1", "open")]
-    )
+    @pytest.mark.parametrize(("a", "b", "told"), [("-0.1", "1", "a_t"), ("1/t", "1/t", "open"), ("t", "1", "open")])
     def test_weights_that_are_negative_vanish_or_grow_are_not_certified(self, a, b, told):
         weights = Nesterov(as_schedule(a), as_schedule(b))
         x = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"), initial_v=0, eps=1e-6, nesterov=weights)

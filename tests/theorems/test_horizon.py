@@ -50,9 +50,7 @@ def test_the_numbers_of_the_page(algorithm, steps, noise, letter):
 def test_a_floor_above_one_is_silent():
     reading = read_horizon(methods.adamw(theta=0.95, weight_decay=0), 10_000)
     # Theorem E's own: Theorem W's floor is 1.85716.
-    assert reading.floor == pytest.approx(
-        constant_floor(0.9, 0.95, share=1 - math.sqrt(0.95)).noise, rel=1e-9
-    )
+    assert reading.floor == pytest.approx(constant_floor(0.9, 0.95, share=1 - math.sqrt(0.95)).noise, rel=1e-9)
     assert reading.floor > 1.85716221988
     assert read_horizon(Algorithm(Method(1e-3, 0.9, 0.95)), 10_000).floor == pytest.approx(1.85716221988)
     assert not reading.informative
@@ -131,9 +129,7 @@ def test_a_running_maximum_has_the_numbers_of_its_own_theorem():
     assert "provided every gradient is bounded" in reading.statement
 
 
-@pytest.mark.parametrize(
-    ("share", "shown"), [(0.9966, "0.9966"), (0.331, "0.34"), (1.002, "1.1"), (0.34, "0.34")]
-)
+@pytest.mark.parametrize(("share", "shown"), [(0.9966, "0.9966"), (0.331, "0.34"), (1.002, "1.1"), (0.34, "0.34")])
 def test_a_share_is_rounded_up(share, shown):
     steps = HorizonAnswer(10, "W", noise=share, gap=1.0, drift=1.0)
     assert f" {shown} {'of' if share < 1 else 'times'} what" in steps.statement
@@ -168,10 +164,7 @@ def test_a_tie_within_rounding_is_not_claimed():
 
 def test_what_was_not_computed_is_undecided_and_not_uncovered():
     far = read_horizon(methods.adamw(weight_decay=0), 10**9)
-    assert (
-        far.statement
-        == "for your 1,000,000,000 steps: undecided, the recursions are run up to 100,000,000 steps"
-    )
+    assert far.statement == "for your 1,000,000,000 steps: undecided, the recursions are run up to 100,000,000 steps"
     with Budget(1e-6):
         spent = read_horizon(Algorithm(Method(lambda t: 1e-3 / t, 0.9, 0.999)), 10**7)
     assert spent.outside == ()

@@ -107,9 +107,7 @@ def test_summation_by_parts(pairs):
     factors, terms = np.array(pairs).T
     statement = lemmas.summation_by_parts(factors, terms)
     size = np.abs(factors).sum() * np.abs(terms).sum()
-    assert (
-        abs(statement.left - statement.right) <= 1e-12 * size + np.finfo(float).tiny
-    )  # products below it underflow
+    assert abs(statement.left - statement.right) <= 1e-12 * size + np.finfo(float).tiny  # products below it underflow
 
 
 @given(ensembles())

@@ -250,10 +250,7 @@ def test_defossez_by_name_is_their_bound_on_their_algorithm():
         (replace(x, initial_v=1e-8), "v_0 = 0"),
         (replace(x, method=Method(0.01, 0.9, 0.99)), "correction"),
     ):
-        assert (
-            told
-            in dict(bound_algorithm(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
-        )
+        assert told in dict(bound_algorithm(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
     assert not bound_algorithm(x, problem, 9, theorem="defossez2020").is_valid
     assert not bound_algorithm(x, PROBLEM, 1000, theorem="defossez2020").is_valid
 

@@ -41,9 +41,7 @@ FUNCTIONS = {
     "cosines": Smooth(lambda x: (1 - np.cos(x)).sum(-1), np.sin, 1.0),
     "log cosh": Smooth(lambda x: np.log(np.cosh(x)).sum(-1), np.tanh, 1.0),
     # Not a sum over coordinates: the Hessian of log(1 + |x|^2) has norm at most 2.
-    "logarithm": Smooth(
-        lambda x: np.log1p((x**2).sum(-1)), lambda x: 2 * x / (1 + (x**2).sum(-1, keepdims=True)), 2.0
-    ),
+    "logarithm": Smooth(lambda x: np.log1p((x**2).sum(-1)), lambda x: 2 * x / (1 + (x**2).sum(-1, keepdims=True)), 2.0),
 }
 
 
@@ -406,9 +404,7 @@ def test_the_gradients_and_the_smoothness_are_right(name):
         nudge[k] = 1e-6
         slope = (function.value(x + nudge) - function.value(x - nudge)) / 2e-6
         assert slope == pytest.approx(function.gradient(x)[:, k], abs=1e-8)
-    apart = np.linalg.norm(function.gradient(x) - function.gradient(y), axis=1) / np.linalg.norm(
-        x - y, axis=1
-    )
+    apart = np.linalg.norm(function.gradient(x) - function.gradient(y), axis=1) / np.linalg.norm(x - y, axis=1)
     assert 0.5 * function.smoothness < apart.max() <= function.smoothness * (1 + 1e-9)
     assert function.value(np.zeros(2)) == 0
     assert math.isclose(float(function.value(x).min()), 0, abs_tol=0.1)

@@ -50,9 +50,7 @@ def make_walk(variant: str, seed: int, steps: int, first_theta_zero: bool) -> Pa
     return walk_of(beta, theta, eps, gradients, exact, sigma, initial_v, **form)
 
 
-walks = st.builds(
-    make_walk, st.sampled_from(VARIANTS), st.integers(0, 2**32 - 1), st.integers(1, 25), st.booleans()
-)
+walks = st.builds(make_walk, st.sampled_from(VARIANTS), st.integers(0, 2**32 - 1), st.integers(1, 25), st.booleans())
 
 
 def exactly(walk: Paths) -> Paths:

@@ -51,8 +51,7 @@ def test_zeta():
 def test_what_is_added_to_the_root_is_in_the_last_divisor():
     alpha, problem = 0.5 / np.sqrt(T[:100]), Problem(1, [1.0] * 3, 3, 1, gradient_sup=1)
     plain, added = (
-        amsgrad_regret(Sequences.of(alpha, 0.9, 0.999, eps=eps, initial_v=4.0), problem, 2.0)
-        for eps in (0.0, 0.5)
+        amsgrad_regret(Sequences.of(alpha, 0.9, 0.999, eps=eps, initial_v=4.0), problem, 2.0) for eps in (0.0, 0.5)
     )
     small = amsgrad_regret(Sequences.of(alpha, 0.9, 0.999), problem, 2.0)
     start = 3 * 4 / (0.2 * alpha[-1])  # D^2/(2 (1 - beta) alpha_T) for each of three coordinates
@@ -163,9 +162,7 @@ class TestGamma:
 
     def test_what_cannot_be_told_is_undecided(self):
         assert gamma(Method(lambda t: 0.5 / 2**t, 0.9, 0.999)).status is Status.UNDECIDED
-        moving = methods.adam(
-            lr="1/t", theta="1 - 0.5/t"
-        )  # it holds, and the product of theta_t has no closed form
+        moving = methods.adam(lr="1/t", theta="1 - 0.5/t")  # it holds, and the product of theta_t has no closed form
         assert gamma(moving).status is Status.UNDECIDED
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1e-14)")).status is Status.HOLDS
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(max(t, 2) - 1e-14)")).witness.t == 2

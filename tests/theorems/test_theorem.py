@@ -135,9 +135,7 @@ def test_of_a_callable_nothing_is_known():
     assert rate_of_sums(x) is None
 
 
-@pytest.mark.parametrize(
-    "bad", [{"weights_bound": -1}, {"gradient_norm": float("nan")}, {"smoothness": float("inf")}]
-)
+@pytest.mark.parametrize("bad", [{"weights_bound": -1}, {"gradient_norm": float("nan")}, {"smoothness": float("inf")}])
 def test_assumptions_are_finite_and_not_negative(bad):
     with pytest.raises(TheoremError, match=rf"^{next(iter(bad))}: expected a finite number >= 0, got "):
         Assumptions(**bad)

@@ -120,9 +120,7 @@ class TestCheckValuesOfW:
         alpha = 1e-3 * np.where(T <= 100, (T - 1) / 100, (1 + np.cos(np.pi * (T - 101) / 900)) / 2)
         bound = weighted(TEN, alpha, 0.9, 0.999, s=0.5)
         assert (bound.drift, bound.noise) == close((1.48050661772, 20.3038935618), rel=1e-9)
-        assert (bound.weight, bound.value, bound.l1) == close(
-            (0.501440033688, 90.8758720838, 16.9521312674), rel=1e-9
-        )
+        assert (bound.weight, bound.value, bound.l1) == close((0.501440033688, 90.8758720838, 16.9521312674), rel=1e-9)
 
     def test_a_bound_for_each_coordinate(self):
         bound = weighted(TEN_BY_COORDINATE, *ADAEMA, s=0.5)
@@ -168,9 +166,7 @@ class TestCheckValuesOfE:
         bound = weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY, s=0.5, zeta=0.1)
         assert bound.theorem == "E"
         assert (bound.drift, bound.noise) == close((0.138864215249, 1.70676701764), rel=1e-9)
-        assert (bound.value, bound.l2, bound.l1) == close(
-            (41.4880570151, 45.6368627166, 6.75550610366), rel=1e-9
-        )
+        assert (bound.value, bound.l2, bound.l1) == close((41.4880570151, 45.6368627166, 6.75550610366), rel=1e-9)
 
     @pytest.mark.parametrize(
         ("s", "zeta", "drift", "noise", "value"),
@@ -188,9 +184,7 @@ class TestCheckValuesOfE:
         t = np.arange(1.0, 1001)
         rate = 1e-3 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
         bound = weighted_bound(Sequences.of(rate, 0.9, 0.999, eps=1e-7), TEN, s=0.5, zeta=0.02)
-        assert (bound.drift, bound.noise, bound.value) == close(
-            (1.78709495012, 30.796856631, 119.996146539), rel=1e-9
-        )
+        assert (bound.drift, bound.noise, bound.value) == close((1.78709495012, 30.796856631, 119.996146539), rel=1e-9)
 
     def test_a_hundred_thousand_steps_say_something(self):
         bound = weighted_bound(torch_adam(100_000), TEN_BY_COORDINATE)
@@ -237,9 +231,7 @@ def cases(draw, longest=60):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     alpha = rng.random(steps) * (rng.random(steps) < 0.8)
     alpha[rng.integers(steps)] = 0.5
-    beta = np.full(steps, draw(st.sampled_from([0.0, 0.5, 0.9]))) * (
-        rng.random(steps) if rng.random() < 0.5 else 1.0
-    )
+    beta = np.full(steps, draw(st.sampled_from([0.0, 0.5, 0.9]))) * (rng.random(steps) if rng.random() < 0.5 else 1.0)
     q = np.exp(-rng.random(steps) * 5) * 0.7
     if rng.random() < 0.3:
         q[:] = q[0]
@@ -335,8 +327,7 @@ class TestLaws:
         alpha, beta, theta, e = case
         short = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
         longer = [
-            np.concatenate([x, np.full(more, last)])
-            for x, last in ((alpha, 0), (beta, 0), (theta, 0.9), (e, e[-1]))
+            np.concatenate([x, np.full(more, last)]) for x, last in ((alpha, 0), (beta, 0), (theta, 0.9), (e, e[-1]))
         ]
         after = weighted_bound(Sequences.of(*longer[:3], eps=longer[3]), TEN, s=0.4, zeta=0.1)
         assert after.value == close(short.value, rel=1e-12)
@@ -354,8 +345,7 @@ class TestLaws:
 
     def test_a_smaller_start_costs_more(self):
         values = [
-            weighted(Problem(1, 1, 10, 1, epsilon=eps), *ADAEMA, s=0.5).value
-            for eps in (1e-2, 1e-4, 1e-8, 1e-12)
+            weighted(Problem(1, 1, 10, 1, epsilon=eps), *ADAEMA, s=0.5).value for eps in (1e-2, 1e-4, 1e-8, 1e-12)
         ]
         assert values == sorted(values)
 
@@ -455,15 +445,11 @@ class TestAlgorithms:
         sequences = Sequences.of_algorithm(algorithm, 200_000)
         assert len(sequences.block(131_073, 196_609).alpha) == 1
         t = np.arange(1.0, 200_001)
-        spelled = Sequences.of(
-            1e-3 / (1 - 0.9**t), 0.9, 1 - 1 / np.maximum(t, 2), q=1 / np.maximum(t, 2), eps=1e-8
-        )
+        spelled = Sequences.of(1e-3 / (1 - 0.9**t), 0.9, 1 - 1 / np.maximum(t, 2), q=1 / np.maximum(t, 2), eps=1e-8)
         assert weighted_bound(sequences, TEN).value == close(weighted_bound(spelled, TEN).value, rel=1e-11)
 
     def test_nesterov_and_the_start_of_v(self):
         nesterov = Nesterov(as_schedule(0.5), as_schedule(0.5))
-        algorithm = Algorithm(
-            Method("0.1 if t < 3 else 0.05", 0.5, 0.9), initial_v=0, eps=0.1, nesterov=nesterov
-        )
+        algorithm = Algorithm(Method("0.1 if t < 3 else 0.05", 0.5, 0.9), initial_v=0, eps=0.1, nesterov=nesterov)
         bound = weighted_bound(Sequences.of_algorithm(algorithm, 3), TINY, s=0.5, zeta=0.1)
         assert bound.value == close(31.6856905455, rel=1e-9)

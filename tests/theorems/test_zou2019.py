@@ -108,9 +108,7 @@ NOT_CERTIFIED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("alpha", "beta", "theta", "number", "witness"), NOT_CERTIFIED.values(), ids=NOT_CERTIFIED
-)
+@pytest.mark.parametrize(("alpha", "beta", "theta", "number", "witness"), NOT_CERTIFIED.values(), ids=NOT_CERTIFIED)
 def test_not_certified_with_a_witness(alpha, beta, theta, number, witness):
     certificate = examine_method(Method(alpha, beta, theta))
     assert certificate.verdict == "not certified"
@@ -150,9 +148,7 @@ def test_the_constant_of_warm_up_is_the_rise_of_chi():
     assert pytest.approx(brute_force, rel=1e-12) == examine_method(method).C0
 
 
-@pytest.mark.parametrize(
-    "theta", ["theta_from_weights(t)", "theta_from_weights(t^0.3)", "theta_from_weights(t^-0.4)"]
-)
+@pytest.mark.parametrize("theta", ["theta_from_weights(t)", "theta_from_weights(t^0.3)", "theta_from_weights(t^-0.4)"])
 def test_the_constant_for_weights_bounds_what_is_seen(theta):
     method = Method("1/sqrt(t)", 0.9, theta)
     chi = method.alpha.values(1, 200_000) / np.sqrt((1 - method.theta).values(1, 200_000))
@@ -205,9 +201,7 @@ class TestHorizon:
         assert before.holds
         assert str(after.witness) == "t = 5000"
 
-    @pytest.mark.parametrize(
-        "alpha", ["1/t^0.25", "1/sqrt(t)", "min(t/50, 1)/sqrt(t)", "(1 + 0.5*sin(t))/sqrt(t)"]
-    )
+    @pytest.mark.parametrize("alpha", ["1/t^0.25", "1/sqrt(t)", "min(t/50, 1)/sqrt(t)", "(1 + 0.5*sin(t))/sqrt(t)"])
     def test_the_constant_on_a_horizon_is_brute_force(self, alpha):
         method = Method(alpha, 0.9, "1 - 1/(t+1)")
         chi = method.alpha.values(1, 20_001) / np.sqrt((1 - method.theta).values(1, 20_001))
@@ -217,9 +211,7 @@ class TestHorizon:
 
     def test_ten_million_steps_of_a_callable_agree_with_the_same_expression(self):
         steps = 10**7
-        opaque, known = (
-            Method(alpha, 0.9, "1 - 1/max(t, 2)") for alpha in (lambda t: 0.5 / np.sqrt(t), "0.5/sqrt(t)")
-        )
+        opaque, known = (Method(alpha, 0.9, "1 - 1/max(t, 2)") for alpha in (lambda t: 0.5 / np.sqrt(t), "0.5/sqrt(t)"))
         found = hypotheses(opaque, steps)
         assert all(one.holds for one in found)
         assert found[2].constant == pytest.approx(hypotheses(known, steps)[2].constant, rel=1e-12)

@@ -121,10 +121,7 @@ def test_the_logarithm_of_C3_is_convex_in_log_theta_prime(beta, c, r):
     theta = 1 - c / t**r
     facts = Facts(beta, float(theta[0]), 0.1, 1.0)
     grid = np.linspace(math.log(beta**2) * 0.999, -1e-3, 60)
-    logs = [
-        math.log(constants(PROBLEM, facts, x, lemmas.log_product_below(theta, x)).C3)
-        for x in map(math.exp, grid)
-    ]
+    logs = [math.log(constants(PROBLEM, facts, x, lemmas.log_product_below(theta, x)).C3) for x in map(math.exp, grid)]
     second = np.diff(logs, 2)
     assert np.all(second >= -1e-9 * np.abs(logs).max())
 

@@ -132,9 +132,7 @@ def test_distributed_checkpoints_load_twice(info: OptimizerInfo, tmp_path: Path)
             model_state, optimizer_state = get_state_dict(model, optimizer)
             state = {"model": model_state, "optimizer": optimizer_state}
             dcp.load(state, checkpoint_id=tmp_path / "three")
-            set_state_dict(
-                model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
-            )
+            set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
     train(model, optimizer, 4, STEPS - 3)
     assert torch.equal(weights(model), straight(info))
 
@@ -166,9 +164,7 @@ def test_trainer_builds_it_by_name_and_its_scheduler_drives_the_rate(tmp_path: P
         save_strategy="no",
     )
     by_name = (GenericAdam, {"lr": 1e-2, "theta": "1 - 1/max(t, 1000)"})
-    runner = InOrder(
-        model=Regression(), args=arguments, train_dataset=Data(), optimizer_cls_and_kwargs=by_name
-    )
+    runner = InOrder(model=Regression(), args=arguments, train_dataset=Data(), optimizer_cls_and_kwargs=by_name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runner.train()

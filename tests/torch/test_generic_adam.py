@@ -33,9 +33,7 @@ def steps(optimizer: torch.optim.Optimizer, params: list[torch.nn.Parameter], fi
         optimizer.step()
 
 
-def expected(
-    start: torch.Tensor, method: Method, count: int, initial_v: float = 1e-8, first: int = 1
-) -> np.ndarray:
+def expected(start: torch.Tensor, method: Method, count: int, initial_v: float = 1e-8, first: int = 1) -> np.ndarray:
     """The reference on the same gradients; `first` is the t of its first step."""
 
     def gradient(x: np.ndarray, t: int) -> np.ndarray:
@@ -76,9 +74,7 @@ def test_text_schedule_callable_and_method_are_the_same() -> None:
     for make in makers:
         x = parameter(5)
         steps(make(x), [x], 1, 60)
-        np.testing.assert_allclose(
-            x.detach().numpy(), expected(parameter(5), method, 60), rtol=1e-11, atol=1e-13
-        )
+        np.testing.assert_allclose(x.detach().numpy(), expected(parameter(5), method, 60), rtol=1e-11, atol=1e-13)
 
 
 def test_groups_have_their_own_schedules() -> None:
@@ -110,9 +106,7 @@ def test_a_group_added_later_starts_at_the_present_t() -> None:
     optimizer.add_param_group({"params": late})
     steps(optimizer, [early, late], 11, 10)
     shifted = Method(alpha="0.1/(t+10)", beta=0.9, theta="1 - 1/(t+11)")
-    np.testing.assert_allclose(
-        late.detach().numpy(), expected(parameter(4), shifted, 10, first=11), rtol=1e-11
-    )
+    np.testing.assert_allclose(late.detach().numpy(), expected(parameter(4), shifted, 10, first=11), rtol=1e-11)
     assert [group["step"] for group in optimizer.param_groups] == [20, 20]
 
 
@@ -237,9 +231,7 @@ def test_a_scheduled_lr_and_a_scheduler_are_an_error() -> None:
     steps(optimizer, [x], 1, 1)
     scheduler.step()
     before = x.detach().clone()
-    with pytest.raises(
-        OptimizerError, match=r"lr follows the schedule .*, but something else set it to 0.0353"
-    ):
+    with pytest.raises(OptimizerError, match=r"lr follows the schedule .*, but something else set it to 0.0353"):
         steps(optimizer, [x], 2, 1)
     assert torch.equal(x, before)
     optimizer = GenericAdam([x], lr="0.1/sqrt(t)")
@@ -292,9 +284,7 @@ def test_hooks_run_in_torchs_order_and_can_be_removed() -> None:
     handles = [
         register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append(("global pre", args))),
         optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", o is optimizer))),
-        optimizer.register_step_post_hook(
-            lambda o, args, kwargs: seen.append(("post", o.param_groups[0]["step"]))
-        ),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("post", o.param_groups[0]["step"]))),
         register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append(("global post", args))),
     ]
     steps(optimizer, [x], 1, 1)
@@ -377,9 +367,7 @@ def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_weighted_groups() -> None:
     x, y = parameter(4), parameter(4)
-    optimizer = WeightedAdaEMA(
-        [{"params": [x]}, {"params": [y], "weights": "t", "initial_weight": 3}], lr=0.1
-    )
+    optimizer = WeightedAdaEMA([{"params": [x]}, {"params": [y], "weights": "t", "initial_weight": 3}], lr=0.1)
     steps(optimizer, [x, y], 1, 20)
     trajectory = reference.weighted_adaema(
         0.1, 0.9, "t", lambda z, t: np.cos(z * t), parameter(4).detach().numpy(), 20, initial=3.0
@@ -428,9 +416,7 @@ def test_the_certified_repair_starts_as_torchs_adam_does() -> None:
         for x, optimizer in optimizers:
             x.grad = g.clone()
             optimizer.step()
-        adams, same, close = (
-            (x.detach() - old).norm().item() for (x, _), old in zip(optimizers, before, strict=True)
-        )
+        adams, same, close = ((x.detach() - old).norm().item() for (x, _), old in zip(optimizers, before, strict=True))
         assert same == pytest.approx(adams, rel=1e-9)  # to t = 1000, where the repair begins
         assert close == pytest.approx(adams, rel=1e-2)  # v_0 = 1e-8 in place of 0
 

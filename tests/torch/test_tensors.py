@@ -42,11 +42,7 @@ def test_a_gradient_laid_out_differently(path: str, straight: torch.Tensor) -> N
     optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
     for t in range(1, 21):
         g = gradient(x, t)
-        x.grad = (
-            g.to(memory_format=torch.channels_last)
-            if t % 2
-            else g.transpose(0, 3).contiguous().transpose(0, 3)
-        )
+        x.grad = g.to(memory_format=torch.channels_last) if t % 2 else g.transpose(0, 3).contiguous().transpose(0, 3)
         optimizer.step()
     torch.testing.assert_close(x.detach(), straight, rtol=1e-12, atol=0)
 
@@ -176,9 +172,7 @@ def test_a_replaced_parameter_is_the_one_that_moves() -> None:
 
 
 def test_groups_of_mixed_dtypes() -> None:
-    params = [
-        torch.nn.Parameter(tensor(4).to(dtype)) for dtype in (torch.float32, torch.float64, torch.bfloat16)
-    ]
+    params = [torch.nn.Parameter(tensor(4).to(dtype)) for dtype in (torch.float32, torch.float64, torch.bfloat16)]
     optimizer = GenericAdam(params, lr=0.1)
     alone = [torch.nn.Parameter(x.detach().clone()) for x in params]
     optimizers = [GenericAdam([x], lr=0.1) for x in alone]
@@ -199,14 +193,10 @@ def test_no_large_temporary_on_the_fused_path(dtype: torch.dtype) -> None:
     optimizer.step()
     # With the look for overflowed second moments among the steps.
     optimizer.param_groups[0]["step"] = 1022
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         optimizer.step()
         optimizer.step()
-    allocations = [
-        event.self_cpu_memory_usage for event in profile.events() if event.name.startswith("aten::")
-    ]
+    allocations = [event.self_cpu_memory_usage for event in profile.events() if event.name.startswith("aten::")]
     assert max(allocations) <= 2**20
 
 

@@ -22,9 +22,7 @@ OPTIMIZERS = {
     "AdamW, amsgrad": lambda p: torch.optim.AdamW(p, lr=0.03, betas=(0.8, 0.97), amsgrad=True),
     "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9),
     "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.02),
-    "GenericAdam": lambda p: GenericAdam.from_method(
-        p, Method(alpha="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t^0.7")
-    ),
+    "GenericAdam": lambda p: GenericAdam.from_method(p, Method(alpha="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t^0.7")),
     "GenericAdam, corrected": lambda p: GenericAdam(p, lr=0.05, theta="1 - 0.9/(t + 1)"),
     "GenericAdam, amsgrad": lambda p: GenericAdam(p, lr=0.05, amsgrad=True, bias_correction=False),
 }
@@ -263,9 +261,7 @@ def test_every_must_be_a_positive_whole_number(every):
 
 
 def test_what_cannot_be_watched_is_refused():
-    with pytest.raises(
-        OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, AdaShift, Adam"
-    ):
+    with pytest.raises(OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, AdaShift, Adam"):
         Watch(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1))
 
 

@@ -401,9 +401,7 @@ def _hydra_rate(
     getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
     if kind in getters:
         given = {"num_warmup_steps": 0, "num_training_steps": steps} | table.settings()
-        given |= {
-            name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))
-        }
+        given |= {name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))}
         total = given["num_training_steps"] if steps is None else steps
         return transformers_rate(getters[kind], base, {**given, "num_training_steps": total}), None, total
     name, settings = _torch_settings(kind, table, base)

@@ -52,9 +52,7 @@ class Rates:
     notes: tuple[str, ...] = ()
 
 
-def scheduled_rates(
-    scheduler: Any, optimizer: torch.optim.Optimizer, every: int | None = None
-) -> list[Rates]:
+def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, every: int | None = None) -> list[Rates]:
     """lr_t (and beta_t) of every parameter group under a scheduler that has `step()` and a count.
 
     `every` is the number of optimizer steps for each of its steps; None means 1, but is refused where it counts
@@ -139,9 +137,7 @@ def steps_taken(scheduler: Any) -> int:
     if taken is None and _is_timm(scheduler):
         taken = 0  # whatever it was told last, it can be told 0
     if not isinstance(taken, int):
-        raise OptimizerError(
-            f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler"
-        )
+        raise OptimizerError(f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler")
     return taken
 
 
@@ -257,17 +253,14 @@ class Replay:
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
         with told_as(OptimizerError, f"{self.name} cannot be copied to try it out:"):
             stand_in.param_groups = [
-                copy.deepcopy({key: value for key, value in group.items() if key != "params"})
-                | {"params": []}
+                copy.deepcopy({key: value for key, value in group.items() if key != "params"}) | {"params": []}
                 for group in optimizer.param_groups
             ]
             stand_in.defaults = dict(optimizer.defaults)
             # Every reference to the user's optimizer, in nested schedulers too, becomes one to the stand-in.
             copied = copy.deepcopy(scheduler, {id(optimizer): stand_in})
             if any(part.optimizer is not stand_in for part in _parts(copied)):
-                raise OptimizerError(
-                    f"{self.name} cannot be copied to try it out: its optimizer stays in the copy"
-                )
+                raise OptimizerError(f"{self.name} cannot be copied to try it out: its optimizer stays in the copy")
             if _is_timm(scheduler):  # back to where its constructor left it
                 warm = getattr(scheduler, "warmup_t", 0)
                 copied.update_groups(scheduler.warmup_lr_init if warm else scheduler.base_values)
@@ -276,9 +269,7 @@ class Replay:
             self._rates: list[list[float]] = [[float(group["lr"])] for group in self._groups]
             self._betas = [[float(group["betas"][0])] if "betas" in group else None for group in self._groups]
             settings = [name for name in optimizer.defaults if name != "lr"]
-            self._first: list[dict[str, Any]] = [
-                {name: group.get(name) for name in settings} for group in self._groups
-            ]
+            self._first: list[dict[str, Any]] = [{name: group.get(name) for name in settings} for group in self._groups]
 
     def rates(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """The learning rates after so many further scheduler steps."""

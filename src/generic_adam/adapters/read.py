@@ -50,18 +50,12 @@ def read(
 
             return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
         if scheduler is not None:
-            raise OptimizerError(
-                f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}"
-            )
+            raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
         if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
             return read_training_arguments(subject, steps=steps)
         if _is_of("optax", "GradientTransformation", subject):
             return read_transformation(subject)
-        if (
-            isinstance(subject, tuple)
-            and len(subject) == 2
-            and _is_of("torch", "optim.Optimizer", subject[0])
-        ):
+        if isinstance(subject, tuple) and len(subject) == 2 and _is_of("torch", "optim.Optimizer", subject[0]):
             optimizer, partner = subject
             if not _is_of("torch", "optim.Optimizer", partner):
                 return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
@@ -98,8 +92,7 @@ def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None
 def _known_keys(what: str, given: Mapping[Any, Any], known: set[str], needed: str) -> None:
     if set(given) - known or given.get(needed) is None:
         raise OptimizerError(
-            f"a Lightning {what} has the keys {', '.join(sorted(known))}; got "
-            f"{', '.join(map(str, given)) or 'none'}"
+            f"a Lightning {what} has the keys {', '.join(sorted(known))}; got {', '.join(map(str, given)) or 'none'}"
         )
 
 
@@ -122,9 +115,7 @@ def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, An
         inner = one.get("scheduler") if isinstance(one, Mapping) else one
         owners = [n for n, made in enumerate(optimizers) if made is getattr(inner, "optimizer", None)]
         if not owners:
-            raise OptimizerError(
-                f"a {type(inner).__name__} drives none of the optimizers; expected one made for them"
-            )
+            raise OptimizerError(f"a {type(inner).__name__} drives none of the optimizers; expected one made for them")
         own[owners[0]].append(one)
     for optimizer, several in zip(optimizers, own, strict=True):
         if len(several) > 1:
@@ -181,14 +172,10 @@ def load(reference: str) -> Any:
     function: Any = _import(module_name)
     for name in path.split("."):
         if not hasattr(function, name):
-            raise OptimizerError(
-                f"{module_name} has no {path!r}; expected a function that returns an optimizer"
-            )
+            raise OptimizerError(f"{module_name} has no {path!r}; expected a function that returns an optimizer")
         function = getattr(function, name)
     if not callable(function):
-        raise OptimizerError(
-            f"{reference} is a {type(function).__name__}; expected a function without arguments"
-        )
+        raise OptimizerError(f"{reference} is a {type(function).__name__}; expected a function without arguments")
     with told_as(OptimizerError, f"{reference} raised"):
         return function()
 

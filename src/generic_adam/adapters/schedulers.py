@@ -45,9 +45,7 @@ def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) ->
     found = {**scheduler.optimizer.param_groups[group], **vars(scheduler), "replayed": replayed}
     found |= {name: found[name][group] for name in _OF_GROUP if name in found}
     if "_schedulers" in found:
-        found["_schedulers"] = [
-            (name_of(type(one)), settings_of(one, group)) for one in scheduler._schedulers
-        ]
+        found["_schedulers"] = [(name_of(type(one)), settings_of(one, group)) for one in scheduler._schedulers]
     return SimpleNamespace(**plain(found))
 
 
@@ -116,9 +114,7 @@ def _one_cycle(what: str) -> Form:
     def form(s: Any, clock: Clock) -> Schedule:
         ends = [0.0, *(float(phase["end_step"]) for phase in s._schedule_phases)]
         low, high, last = (
-            (s.initial_lr, s.max_lr, s.min_lr)
-            if what == "lr"
-            else (s.max_momentum, s.base_momentum, s.max_momentum)
+            (s.initial_lr, s.max_lr, s.min_lr) if what == "lr" else (s.max_momentum, s.base_momentum, s.max_momentum)
         )
         levels = [low, high, last] if len(ends) == 3 else [low, high, low, last]
         # A phase may begin between two counts; one of no length is never entered.
@@ -174,9 +170,7 @@ def _lambda(s: Any, clock: Clock) -> Schedule:
     return tree.Opaque(Called(_Factor(function, s.base_lrs), clock), label)
 
 
-def sequence(
-    parts: Sequence[Nested], ends: Sequence[int], clock: Clock, replayed: Schedule | None = None
-) -> Schedule:
+def sequence(parts: Sequence[Nested], ends: Sequence[int], clock: Clock, replayed: Schedule | None = None) -> Schedule:
     """Each scheduler from the end of the one before on, counting from 0 again whatever came before."""
     starts = [0, *ends]
     if list(ends) != sorted(ends):
@@ -446,9 +440,7 @@ def _optax_exponential(s: Any, clock: Clock) -> Schedule:
 
 FACTORS: dict[str, Form] = {
     # The step that would end a ConstantLR or a LinearLR of no length is never met.
-    "torch.ConstantLR": lambda s, c: stages(
-        c, [(s.total_iters, s.factor)], 1 if s.total_iters > 0 else s.factor
-    ),
+    "torch.ConstantLR": lambda s, c: stages(c, [(s.total_iters, s.factor)], 1 if s.total_iters > 0 else s.factor),
     "torch.LinearLR": lambda s, c: stages(
         c,
         [(s.total_iters, ramp(s.start_factor, s.end_factor, s.total_iters))],
@@ -457,14 +449,10 @@ FACTORS: dict[str, Form] = {
     "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
     "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
     "torch.MultiStepLR": _multi_step,
-    "torch.PolynomialLR": lambda s, c: stages(
-        c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0
-    ),
+    "torch.PolynomialLR": lambda s, c: stages(c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0),
     "transformers.constant": lambda _s, _c: as_schedule(1),
     "transformers.constant_with_warmup": lambda s, c: stages(c, [_rise(s)], 1),
-    "transformers.linear": lambda s, c: stages(
-        c, [_rise(s), (s.num_training_steps, ramp(1, 0, _length(s)))], 0
-    ),
+    "transformers.linear": lambda s, c: stages(c, [_rise(s), (s.num_training_steps, ramp(1, 0, _length(s)))], 0),
     "transformers.cosine": lambda s, c: stages(c, [_rise(s)], _wave(s)),
     "transformers.cosine_with_restarts": _restarts,
     "transformers.cosine_with_min_lr": lambda s, c: stages(c, [_rise(s)], _wave(s)),

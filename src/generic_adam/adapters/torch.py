@@ -127,9 +127,7 @@ def _unscheduled(group: dict[str, Any]) -> Rates:
     rate = read_schedule("lr", 1 if group.get("relative_step") else float(group["lr"]))
     if "initial_lr" not in group:
         return Rates(rate)
-    return Rates(
-        rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",)
-    )
+    return Rates(rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",))
 
 
 def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:

@@ -165,9 +165,7 @@ def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
         case _:
             raise OptimizerError(f"the Optax link {name} cannot be read there; {_INSTEAD}")
     narrow = [one for key in ("mu_dtype", "accumulator_dtype") if (one := s.get(key)) is not None]
-    chain.add(
-        notes=[f"momentum is kept in {one}, whose rounding does not count" for one in map(np.dtype, narrow)]
-    )
+    chain.add(notes=[f"momentum is kept in {one}, whose rounding does not count" for one in map(np.dtype, narrow)])
 
 
 def _divide(chain: _Chain, by: Algorithm) -> None:

@@ -253,9 +253,7 @@ def not_read(kind: type) -> OptimizerError:
     """The one line for an optimizer that is none of these."""
     for base in kind.__mro__:
         if name_of(base) in NOT_READ:
-            return OptimizerError(
-                f"{base.__name__} is none of the algorithms here: {NOT_READ[name_of(base)]}"
-            )
+            return OptimizerError(f"{base.__name__} is none of the algorithms here: {NOT_READ[name_of(base)]}")
     return OptimizerError(
         f"{kind.__name__} is not an optimizer that can be read; expected one of {', '.join(_names())} (torch), or "
         "its sequences as an Algorithm"
@@ -280,9 +278,7 @@ def by_name(name: str, package: str = "torch") -> Update:
         if known.lower() == bare:
             found = UPDATES.get(f"{package}.{known}", UPDATES[f"torch.{known}"])
             return replace(found, outside=(f"the moments are kept in {bits[0]} bits",)) if bits else found
-    raise OptimizerError(
-        f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}"
-    )
+    raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}")
 
 
 def clipped(algorithm: Algorithm, norm: float) -> Algorithm:

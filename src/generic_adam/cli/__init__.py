@@ -38,9 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import shlex
 
         again = shlex.join(("generic-adam", *words))
-        say_if_interrupted(
-            f"interrupted before the run was open: nothing was begun or changed; start it with: {again}"
-        )
+        say_if_interrupted(f"interrupted before the run was open: nothing was begun or changed; start it with: {again}")
     from generic_adam.cli.app import OUTPUT_FAILED, run, tell
 
     if sys.stdout is None:  # closed (>&-)

@@ -65,9 +65,7 @@ def bound(
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _print(
-    x: "Algorithm", problem: "Problem", result: "Bound", since: int | None, assume: "Assumptions"
-) -> None:
+def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | None, assume: "Assumptions") -> None:
     """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
     if result.is_valid:
         say_lines(f"  {sentence}" for sentence in result.statement.split("; "))

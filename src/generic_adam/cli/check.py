@@ -116,9 +116,7 @@ def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Ite
         yield command if len(command) + 2 <= width else "next: generic-adam advise, with the same options"
 
 
-def grant(
-    x: "Algorithm", assume: "Assumptions", *, clipped: bool = True, decays: bool = True
-) -> Iterator[str]:
+def grant(x: "Algorithm", assume: "Assumptions", *, clipped: bool = True, decays: bool = True) -> Iterator[str]:
     """What may be granted where clipping or decay stands in the way, in one line."""
     clip, asked = x.clipping, dict[str, str]()
     if clipped and clip is not None and clip.kind == "norm" and assume.gradient_norm is None:

@@ -25,9 +25,7 @@ data = typer.Typer(help="Get the data sets of the experiments.", no_args_is_help
 
 @data.command(epilog=_FETCH)
 def fetch(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="mnist or cifar100.", autocompletion=lambda: _SETS)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="mnist or cifar100.", autocompletion=lambda: _SETS)],
     directory: Annotated[Path | None, typer.Option("--data", help="Put it there, not in the cache.")] = None,
     mirror: Annotated[str | None, typer.Option(help="URL of a directory that holds the same files.")] = None,
 ) -> None:

@@ -126,9 +126,7 @@ def theorems(
         )
         print_json([{field: getattr(one, field) for field in fields} for one in chosen])
     elif name is None:
-        rows = [
-            (one.name, one.covered, ", ".join(one.assumptions), one.source, one.confidence) for one in chosen
-        ]
+        rows = [(one.name, one.covered, ", ".join(one.assumptions), one.source, one.confidence) for one in chosen]
         headings = ("theorem", "covers", "assumes", "source and proof", "how it is known")
         print_table(headings, rows, spare=("source and proof", "assumes"))
         say("Cited, never used to certify (constants or text not at hand):")

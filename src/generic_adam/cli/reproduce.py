@@ -47,9 +47,7 @@ Seeds = Annotated[int | None, typer.Option(help="Independent streams of gradient
 Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
 Out = Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")]
 Threads = Annotated[int | None, typer.Option(help="Threads of this machine; by default all cores.")]
-Scheduler = Annotated[
-    str | None, typer.Option(help="Run on a Dask cluster: its scheduler's tcp://HOST:PORT.")
-]
+Scheduler = Annotated[str | None, typer.Option(help="Run on a Dask cluster: its scheduler's tcp://HOST:PORT.")]
 Restart = Annotated[bool, typer.Option("--restart", help="Replace the run that --out holds.")]
 
 
@@ -314,9 +312,7 @@ for study_name, study_help in _STUDIES.items():
     reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
 
 
-def _run_study(
-    name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool
-) -> None:
+def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.experiments import cost, paper_studies, sweep
     from generic_adam.experiments import study as studies

@@ -86,9 +86,7 @@ _CATALOGUE: Rows = {
     "momentum": (str, "--momentum", "Heavy-ball momentum of RMSprop or SGD."),
     "bias_correction": (bool, "--no-bias-correction", "Adam without its bias correction."),
 }
-_SEQUENCES: Rows = {
-    "alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')
-} | _CATALOGUE
+_SEQUENCES: Rows = {"alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')} | _CATALOGUE
 _ASSUMPTIONS: Rows = {
     "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
     "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
@@ -128,9 +126,7 @@ def taking(function: Callable[..., None], annotations: Mapping[str, Any]) -> Cal
     """The function with the signature that typer reads: these options, None where absent, before its own."""
     own = [one for one in inspect.signature(function).parameters.values() if one.default is not one.empty]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    shared = [
-        inspect.Parameter(name, keyword, default=None, annotation=one) for name, one in annotations.items()
-    ]
+    shared = [inspect.Parameter(name, keyword, default=None, annotation=one) for name, one in annotations.items()]
     parameters = [*shared, *(one.replace(kind=keyword) for one in own)]
     function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     function.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -280,9 +276,7 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
     from generic_adam.methods import Algorithm, Method
 
     if given["name"] is not None:
-        raise MethodError(
-            f"--alpha goes with --beta and --theta, not with the method {given['name']!r}; use --lr"
-        )
+        raise MethodError(f"--alpha goes with --beta and --theta, not with the method {given['name']!r}; use --lr")
     missing = [f"--{name}" for name in ("beta", "theta") if name not in values]
     if missing:
         raise MethodError(f"--alpha goes with --beta and --theta; missing {', '.join(missing)}")

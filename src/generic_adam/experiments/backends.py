@@ -37,9 +37,7 @@ CONNECT_SECONDS: Final = 10
 WORKER_SECONDS: Final = 60
 """How long a scheduler may take to answer, and a cluster to have its first worker."""
 
-SIGNALS: Final = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
@@ -166,9 +164,7 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
 
     try:
         scheme, place = parse_address(address)
-        get_backend(scheme).get_address_host(
-            place
-        )  # a Client for what is no address prints a traceback later
+        get_backend(scheme).get_address_host(place)  # a Client for what is no address prints a traceback later
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise RunError(
@@ -183,15 +179,13 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
                 client.wait_for_workers(1, timeout=WORKER_SECONDS)
             except TimeoutError as error:
                 raise RunError(
-                    f"the Dask cluster at {address} has had no worker for {WORKER_SECONDS} s, "
-                    "expected at least one"
+                    f"the Dask cluster at {address} has had no worker for {WORKER_SECONDS} s, expected at least one"
                 ) from error
         try:
             yield client
         except KilledWorker as error:
             raise RunError(
-                "the workers of the Dask cluster die on the same task, perhaps for want of memory "
-                f"({_short(error)})"
+                f"the workers of the Dask cluster die on the same task, perhaps for want of memory ({_short(error)})"
             ) from error
         except (CancelledError, CommClosedError) as error:
             raise RunError(

@@ -304,20 +304,16 @@ def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
     by_panel = "; ".join(f"{panel}: {_factors(found)}" for panel, found in _panels(comparisons).items())
     falling = [one for one in papers if ga.certify(one.member.algorithm.method).rate is not None]
     slopes = "; ".join(
-        f"{one.member.panel}, {one.member.label}: {one.slopes[0]:.2f} against {one.slopes[1]:.2f}"
-        for one in falling
+        f"{one.member.panel}, {one.member.label}: {one.slopes[0]:.2f} against {one.slopes[1]:.2f}" for one in falling
     )
     constant = [one for one in papers if one.member.r == 0]
     flat = bool(constant) and all(abs(one.far_slope) < 0.01 for one in constant)
     informative = [one for one in comparisons if one.sharper[-1] < one.trivial]
     # Theorem 2: the smallest share of (seed, tau) below B/delta, with B the paper's.
     shares = {
-        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers)
-        for delta in DELTAS
+        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers) for delta in DELTAS
     }
-    told = [
-        f"delta = {delta:g}: {share:.2%} (promised {promised(delta):.1%})" for delta, share in shares.items()
-    ]
+    told = [f"delta = {delta:g}: {share:.2%} (promised {promised(delta):.1%})" for delta, share in shares.items()]
     return [
         Claim(
             "Theorem 1 bounds (E|grad f(x_tau)|^(4/3))^(3/2) at every T, and W and E do.",
@@ -335,9 +331,7 @@ def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
         Claim(
             "The measured side falls at least as fast as the bound of a certified method.",
             "Corollary on the power family",
-            "supported"
-            if falling and all(one.slopes[0] <= one.slopes[1] + 0.05 for one in falling)
-            else "unclear",
+            "supported" if falling and all(one.slopes[0] <= one.slopes[1] + 0.05 for one in falling) else "unclear",
             f"exponents of T over the last two decades, measured against Theorem W: {slopes}",
         ),
         Claim(

@@ -266,9 +266,7 @@ def cache_directory() -> Path:
 
 def _mnist(folder: Path) -> Dataset:
     def part(name: str) -> tuple[np.ndarray, np.ndarray]:
-        images, labels = (
-            read_idx(folder / f"{name}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
-        )
+        images, labels = (read_idx(folder / f"{name}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1"))
         for kind, array, axes in (("images", images, 3), ("labels", labels, 1)):
             if array.ndim != axes:
                 raise DataError(f"{folder}: {name} {kind} have {array.ndim} axes, expected {axes}")
@@ -287,9 +285,7 @@ def _cifar100(folder: Path) -> Dataset:
 LOADERS: Final[dict[str, tuple[str, tuple[str, ...], Callable[[Path], Dataset]]]] = {
     "mnist": (
         "mnist",
-        tuple(
-            f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-        ),
+        tuple(f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")),
         _mnist,
     ),
     "cifar100": ("cifar-100-binary", ("train.bin", "test.bin"), _cifar100),
@@ -327,9 +323,7 @@ def read_idx(path: Path) -> np.ndarray:
         raise DataError(f"{path}: IDX type 0x{raw[2]:02x}, expected 0x08 (unsigned bytes)")
     shape = tuple(int(n) for n in np.frombuffer(raw, dtype=">u4", count=axes, offset=4))
     if math.prod(shape) != len(raw) - header:
-        raise DataError(
-            f"{path}: {len(raw) - header:,} values, but the header says {' x '.join(map(str, shape))}"
-        )
+        raise DataError(f"{path}: {len(raw) - header:,} values, but the header says {' x '.join(map(str, shape))}")
     return np.frombuffer(raw, dtype=np.uint8, offset=header).reshape(shape).copy()
 
 
@@ -341,9 +335,7 @@ def read_cifar100(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """
     raw = _read_bytes(path)
     if not raw or len(raw) % _CIFAR_RECORD:
-        raise DataError(
-            f"{path}: {len(raw):,} bytes, expected a positive multiple of {_CIFAR_RECORD:,} (one record)"
-        )
+        raise DataError(f"{path}: {len(raw):,} bytes, expected a positive multiple of {_CIFAR_RECORD:,} (one record)")
     records = np.frombuffer(raw, dtype=np.uint8).reshape(-1, _CIFAR_RECORD)
     labels = records[:, 1].copy()
     if labels.max() >= _CIFAR_CLASSES:

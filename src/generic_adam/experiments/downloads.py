@@ -103,9 +103,7 @@ SOURCES: Final = {
 """The data sets that can be fetched, by name."""
 
 
-def fetch(
-    name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None
-) -> Path:
+def fetch(name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None) -> Path:
     """Fetch a data set of `SOURCES`, unless it is there already; return its folder.
 
     Args:
@@ -123,9 +121,7 @@ def fetch(
     return fetch_source(SOURCES[name], directory or cache_directory(), mirror=mirror, report=report)
 
 
-def fetch_source(
-    source: Source, directory: Path, *, mirror: str | None = None, report: Report | None = None
-) -> Path:
+def fetch_source(source: Source, directory: Path, *, mirror: str | None = None, report: Report | None = None) -> Path:
     """Fetch the files of a source into its folder under `directory` and unpack them; see `fetch`."""
     address = mirror or source.address
     if not _is_web(address):
@@ -158,9 +154,7 @@ def _download(url: str, file: RemoteFile, destination: Path, report: Report | No
             return
         part.unlink()
         if not was_there:
-            raise DataError(
-                f"{_printable(url)}: its SHA-256 is not {file.sha256}; the download was thrown away"
-            )
+            raise DataError(f"{_printable(url)}: its SHA-256 is not {file.sha256}; the download was thrown away")
         was_there = False  # what an earlier command left was bad: that must not cost a good server's answer
 
 
@@ -261,9 +255,7 @@ class _Limit:
             self.begin()
 
     def _give_up(self, why: str) -> NoReturn:
-        raise DataError(
-            f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there"
-        )
+        raise DataError(f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there")
 
 
 class _SafeRedirects(HTTPRedirectHandler):

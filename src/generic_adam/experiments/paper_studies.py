@@ -152,9 +152,7 @@ def study_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
 def _agreed(holds: Sequence[bool], opposite: Sequence[bool] | None = None) -> str:
     """What every seed says; by default a seed in which a sentence does not hold says the opposite."""
     opposite = [not one for one in holds] if opposite is None else opposite
-    return (
-        "supported" if holds and all(holds) else "contradicted" if opposite and all(opposite) else "unclear"
-    )
+    return "supported" if holds and all(holds) else "contradicted" if opposite and all(opposite) else "unclear"
 
 
 def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[Claim]:
@@ -189,9 +187,7 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
             last = [sorted(one, key=lambda label: sign * one[label])[:2] for one in values]
             theirs = [len(CONSTANT_THETA & set(two)) for two in last]
             by_median = sorted(values[0], key=lambda label: median(one[label] for one in values))
-            told = ", ".join(
-                f"{label}: {spread([one[label] for one in values], '.4f')}" for label in by_median
-            )
+            told = ", ".join(f"{label}: {spread([one[label] for one in values], '.4f')}" for label in by_median)
             of_both = [count == 2 for count in theirs], [count == 0 for count in theirs]
             claim(f"AMSGrad and Adam (r = 0) {says}", f"{name}: {told}", *of_both)
     for says, names in (("Larger r trains faster", path), ("Larger r > 0 trains faster", positive)):
@@ -217,9 +213,7 @@ def _claims_at(source: str, curves: Sequence[Curve], initial_v: float) -> list[C
             [one <= -0.9 for one in correlations],
             [one >= 0 for one in correlations],
         )
-    if (
-        is_whole
-    ):  # whether constant theta is slow with its own start and correction, against every r > 0 of a seed
+    if is_whole:  # whether constant theta is slow with its own start and correction, against every r > 0 of a seed
         corrected = {c.seed: c.after(epoch, "train_loss") for c in curves if c.method == CORRECTED}
         others = [c for c in here if c.r and c.seed in corrected]
         behind = [corrected[c.seed] > c.after(epoch, "train_loss") for c in others]
@@ -244,21 +238,13 @@ def _named(curves: Sequence[Curve]) -> list[Claim]:
         ("Stagewise AdaGrad works well in the non-convex stochastic setting", ("AdaGrad in stages",)),
     ):
         if names[-1] in runs:
-            right = {
-                label: [c.after(epoch, "test_accuracy") for c in runs[label]]
-                for label in names
-                if label in runs
-            }
+            right = {label: [c.after(epoch, "test_accuracy") for c in runs[label]] for label in names if label in runs}
             told = ", ".join(f"{label}: {spread(values, '.2%')}" for label, values in right.items())
             well = [value >= WELL for values in right.values() for value in values]
-            found.append(
-                Claim(says, "Section 1", _agreed(well), f"test accuracy after epoch {epoch}: {told}")
-            )
+            found.append(Claim(says, "Section 1", _agreed(well), f"test accuracy after epoch {epoch}: {told}"))
     if "SGD" in runs:
         losses = {label: [c.after(epoch, "train_loss") for c in values] for label, values in runs.items()}
-        others = [
-            value for label, values in losses.items() if not label.startswith("SGD") for value in values
-        ]
+        others = [value for label, values in losses.items() if not label.startswith("SGD") for value in values]
         behind = [value > max(others) for value in losses["SGD"]]
         told = ", ".join(f"{label}: {spread(values, '.4f')}" for label, values in losses.items())
         found.append(
@@ -390,10 +376,7 @@ def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
     """The paper's order of Adam and AdaEMA as a function of v_0."""
     epoch, found = last_epoch(curves), []
     for value in initial_values(curves):
-        ends = [
-            {c.seed: c.after(epoch, "train_loss") for c in by_method(curves, value)[f"r = {r}"]}
-            for r in (0, 1)
-        ]
+        ends = [{c.seed: c.after(epoch, "train_loss") for c in by_method(curves, value)[f"r = {r}"]} for r in (0, 1)]
         adam, adaema = ([one[seed] for seed in ends[0] if seed in ends[1]] for one in ends)
         slower = [a > b for a, b in zip(adam, adaema, strict=True)]
         found.append(

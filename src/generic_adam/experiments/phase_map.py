@@ -127,9 +127,7 @@ class PhaseMap:
         shape = (len(grid.s), len(grid.r), len(records.replicates))
         x, regret = (lanes[:, -1].reshape(shape) for lanes in (records.x, records.average_regret))
         ends = (np.median(x, axis=2), (x < 0).mean(axis=2), (x <= ARRIVED).mean(axis=2))
-        return PhaseMap(
-            grid, int(records.times[-1]), shape[2], *ends, np.median(regret, axis=2), regret.mean(axis=2)
-        )
+        return PhaseMap(grid, int(records.times[-1]), shape[2], *ends, np.median(regret, axis=2), regret.mean(axis=2))
 
     def best(self, count: int) -> list[tuple[float, float]]:
         """Return the points with the lowest mean regret, the lowest first."""
@@ -172,9 +170,7 @@ class MapOutcome:
         t = np.geomspace(1, self.map.steps, 2000)
         width = np.gradient(t)  # of the trapezoidal rule, but for its ends
         width[[0, -1]] /= 2
-        drift = np.array(
-            [self.drift.drift(np.minimum(numerator(one) / np.maximum(t, 2) ** one, 1)) for one in r]
-        )
+        drift = np.array([self.drift.drift(np.minimum(numerator(one) / np.maximum(t, 2) ** one, 1)) for one in r])
         weights = 0.5 * t ** -s[:, np.newaxis] * width
         return weights @ np.maximum(drift, 0).T
 

@@ -145,9 +145,7 @@ def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[
     }
 
 
-def write_manifest(
-    path: str | os.PathLike[str], command: str, settings: Mapping[str, Any], seconds: float
-) -> Path:
+def write_manifest(path: str | os.PathLike[str], command: str, settings: Mapping[str, Any], seconds: float) -> Path:
     """Write `manifest(...)` as JSON to the file `path`, with the SHA-256 of every file beside it."""
     destination = Path(path)
     beside = [one for one in destination.parent.iterdir() if one.is_file() and one != destination]
@@ -178,9 +176,7 @@ def damaged_files(directory: Path, manifest: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, digest in listed
-        if Path(name).name != name
-        or not (directory / name).is_file()
-        or sha256_of(directory / name) != digest
+        if Path(name).name != name or not (directory / name).is_file() or sha256_of(directory / name) != digest
     ]
 
 
@@ -223,9 +219,7 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def write_csv(
-    path: str | os.PathLike[str], headings: Sequence[str], rows: Iterable[Sequence[object]]
-) -> Path:
+def write_csv(path: str | os.PathLike[str], headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
     """Write a table as CSV, atomically; floats as the shortest text that reads back as the same bits."""
     destination = Path(path)
     with atomic_write(destination) as file:
@@ -300,9 +294,7 @@ class Occasion:
     seconds: float
 
 
-def write_results(
-    folder: Path, occasion: Occasion, tables: Mapping[str, Table], claims: Sequence[Claim]
-) -> None:
+def write_results(folder: Path, occasion: Occasion, tables: Mapping[str, Table], claims: Sequence[Claim]) -> None:
     """Write what every experiment leaves beside its figure: tables (.csv or .md), claims if any, the manifest last."""
     for name, (headings, rows) in tables.items():
         if name.endswith(".csv"):

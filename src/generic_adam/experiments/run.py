@@ -128,9 +128,7 @@ class Stages(Work):
         """Give each its own back."""
         for place, work in enumerate(self.works):
             start = f"{place}."
-            work.restore(
-                {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
-            )
+            work.restore({name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)})
 
 
 Progress = Callable[[int, int], None]
@@ -171,9 +169,7 @@ def exclusive(directory: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise OutputError(
-            f"{directory} is in use by another process; wait for it or choose another --out"
-        ) from error
+        raise OutputError(f"{directory} is in use by another process; wait for it or choose another --out") from error
     except OSError as error:
         raise OutputError(f"cannot lock {directory}: {error.strerror or error}") from error
     try:

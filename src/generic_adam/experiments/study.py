@@ -177,9 +177,7 @@ def collect(study: Study, directory: Path) -> list[Curve]:
         for job in study.jobs(directory)
     ]  # fmt: skip
     place = [(line.label, line.initial_v) for line in study.lines]
-    return sorted(
-        [*study.earlier, *made], key=lambda one: (one.seed, place.index((one.method, one.initial_v)))
-    )
+    return sorted([*study.earlier, *made], key=lambda one: (one.seed, place.index((one.method, one.initial_v))))
 
 
 def with_earlier(
@@ -206,9 +204,7 @@ def with_earlier(
             if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
                 raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
         there = [_parsed(line) for line in settings["lines"]]
-        folders = {
-            (line.label, line.initial_v): line.folder for line in study.lines if _parsed(line.plain) in there
-        }
+        folders = {(line.label, line.initial_v): line.folder for line in study.lines if _parsed(line.plain) in there}
         found = {
             f"{folders[curve.method, curve.initial_v]}/seed-{curve.seed}": curve
             for curve in read_curves(directory / "records.csv")

@@ -186,9 +186,7 @@ def _draw(
         middle = [median(v) for v in values]
         dashes = _STYLES.get(label, (GREY, "-"))[1]
         # One epoch is a point, and there a ring stands for dashes.
-        point: dict[str, Any] = (
-            {"marker": "o", "mfc": shade if dashes == "-" else "white"} if length == 1 else {}
-        )
+        point: dict[str, Any] = {"marker": "o", "mfc": shade if dashes == "-" else "white"} if length == 1 else {}
         panel.plot(epochs, middle, color=shade, ls=dashes, label=label, **point)
         if len(curves) > 1:
             lows, highs = [min(v) for v in values], [max(v) for v in values]

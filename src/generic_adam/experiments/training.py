@@ -74,9 +74,7 @@ class OptimizerSettings:
         if self.family not in FAMILIES:
             raise RunError(f"no optimizer family {self.family!r}: expected one of {', '.join(FAMILIES)}")
         if not (0 <= self.epsilon < math.inf and 0 <= self.decay < math.inf):
-            raise RunError(
-                f"epsilon {self.epsilon}, decay {self.decay}: both are expected to be finite numbers >= 0"
-            )
+            raise RunError(f"epsilon {self.epsilon}, decay {self.decay}: both are expected to be finite numbers >= 0")
 
     def build(self, parameters: Iterable[nn.Parameter]) -> tuple[torch.optim.Optimizer, LRScheduler | None]:
         """The live optimizer, and the scheduler to step after every batch if it needs one.

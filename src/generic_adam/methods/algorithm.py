@@ -173,9 +173,7 @@ class Algorithm:
 
     method: Read[Method, Method] = Read(_method)
     _: KW_ONLY
-    initial_v: Read[float, float] = Read(
-        lambda name, v: float(exact_number(name, v, at_least=0)), PAPERS_INITIAL_V
-    )
+    initial_v: Read[float, float] = Read(lambda name, v: float(exact_number(name, v, at_least=0)), PAPERS_INITIAL_V)
     eps: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
     eps_under_root: bool = False
     l2: Read[float | Fraction, Fraction] = Read(partial(exact_number, at_least=0), 0)
@@ -205,9 +203,7 @@ class Algorithm:
     @property
     def departures(self) -> tuple[str, ...]:
         """What the step does that the paper's Generic Adam does not, one phrase each, in the order of the fields."""
-        place = (
-            "its square is added to v_t under the root" if self.eps_under_root else "is added to sqrt(v_t)"
-        )
+        place = "its square is added to v_t under the root" if self.eps_under_root else "is added to sqrt(v_t)"
         said = (
             self.initial_v == 0 and "v_0 = 0",
             self.eps != _ZERO and f"eps_t = {self.eps} {place}",
@@ -216,8 +212,7 @@ class Algorithm:
             self.running_maximum and "v_t is replaced by its running maximum",
             self.power != _HALF and f"v_t is raised to the power {self.power} in place of 1/2",
             self.nesterov and "Nesterov momentum",
-            self.heavy_ball
-            and f"heavy-ball momentum of {float(self.heavy_ball.factor):g} after the division",
+            self.heavy_ball and f"heavy-ball momentum of {float(self.heavy_ball.factor):g} after the division",
             self.clipping and f"{_CLIPPED[self.clipping.kind]} {self.clipping.threshold:g}",
             not self.preconditioned and "the step is not divided by anything (stochastic gradient descent)",
             self.delayed and "the divisor is made of earlier gradients only",
@@ -283,9 +278,7 @@ def _joined(one: Algorithm, other: Algorithm) -> Algorithm | None:
         return replace(one, groups=groups, notes=notes)
     for decayed, bare, where in ((first, second, other.groups), (second, first, one.groups)):
         if bare.decay == _ZERO and replace(bare, decay=decayed.decay) == decayed:
-            names = (
-                f"group {where[0]} has" if len(where) == 1 else f"groups {', '.join(map(str, where))} have"
-            )
+            names = f"group {where[0]} has" if len(where) == 1 else f"groups {', '.join(map(str, where))} have"
             note = f"{names} no decay"
             return replace(decayed, groups=groups, notes=(*notes, note))
     return None

@@ -256,9 +256,7 @@ def adam_to_adaema(
 
 
 @listed(f"{ZOU}, corollary on polynomial weights")
-def polynomial_weights(
-    *, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 1.0, initial: float = 1.0
-) -> Method:
+def polynomial_weights(*, lr: float = 1e-3, beta: ScheduleLike = 0.9, r: float = 1.0, initial: float = 1.0) -> Method:
     r"""Weighted AdaEMA with w_t = t^r.
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad w_t = t^r
@@ -376,9 +374,7 @@ def rmsprop_torch(
 
     with mu the momentum and theta what torch calls alpha.
     """
-    return Algorithm(
-        Method(lr, 0, theta), initial_v=0, eps=eps, heavy_ball=_heavy_ball(momentum), label="RMSprop"
-    )
+    return Algorithm(Method(lr, 0, theta), initial_v=0, eps=eps, heavy_ball=_heavy_ball(momentum), label="RMSprop")
 
 
 @listed(DUCHI)
@@ -405,10 +401,7 @@ def sgd(*, lr: ScheduleLike = 1e-2, momentum: float = 0.0) -> Algorithm:
     return Algorithm(Method(lr, 0, 0.5), preconditioned=False, heavy_ball=_heavy_ball(momentum), label="SGD")
 
 
-@listed(
-    'Taniguchi et al., "ADOPT: Modified Adam Can Converge with Any beta_2 with the Optimal Rate", '
-    "NeurIPS 2024"
-)
+@listed('Taniguchi et al., "ADOPT: Modified Adam Can Converge with Any beta_2 with the Optimal Rate", NeurIPS 2024')
 def adopt(
     *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.9999, eps: float = 1e-6
 ) -> Algorithm:

@@ -124,9 +124,7 @@ RECIPES: tuple[Recipe, ...] = (
         "gpt3",
         "GPT-3 175B",
         93_750,
-        adamw(
-            lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1
-        ),
+        adamw(lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1),
         'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
         Evidence.KNOWN,
         **_CLIPPED_IN_GROWING_BATCHES,
@@ -167,9 +165,7 @@ RECIPES: tuple[Recipe, ...] = (
         "vit",
         "ViT-B/16 on JFT-300M",
         517_822,
-        adamw(
-            lr=warm_up(8e-4, Fraction(10_000), fall("linear", 8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1
-        ),
+        adamw(lr=warm_up(8e-4, Fraction(10_000), fall("linear", 8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1),
         'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
         "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
         Evidence.KNOWN,

@@ -80,9 +80,7 @@ def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:
 # Pytrees: several results from one pass over the leaves, and moments to go with each leaf.
 
 
-def map_leaves(
-    function: Callable[..., tuple[Any, ...]], gradients: PyTree, *moments: PyTree
-) -> tuple[PyTree, ...]:
+def map_leaves(function: Callable[..., tuple[Any, ...]], gradients: PyTree, *moments: PyTree) -> tuple[PyTree, ...]:
     """(update, *new moments) by a function of one leaf of each tree that returns them in this order.
 
     A gradient that is None has no update and leaves its moments as they are; None parameters have none of
@@ -122,9 +120,7 @@ def first_moments(params: PyTree, dtype: DTypeLike | None) -> PyTree:
         kind = jnp.result_type(leaf)
         if not jnp.issubdtype(kind, jnp.inexact):
             where = jax.tree_util.keystr(path) or "the parameter"
-            raise OptimizerError(
-                f"{where} is of dtype {kind}; expected floating or complex parameters (mask others)"
-            )
+            raise OptimizerError(f"{where} is of dtype {kind}; expected floating or complex parameters (mask others)")
     return jax.tree.map(lambda p: jnp.zeros_like(p, dtype=dtype or _moment_dtype(p)), params)
 
 

@@ -184,9 +184,7 @@ def _opaque(node: tree.Opaque, moment: Moment) -> Number:
             "write it as text, or with jax.numpy operations on t and without `if`, math or numpy"
         ) from error
     if result.shape not in {(), shape}:
-        raise ScheduleError(
-            f"{node} returned an array of shape {result.shape}; expected one number for each t"
-        )
+        raise ScheduleError(f"{node} returned an array of shape {result.shape}; expected one number for each t")
     return result
 
 

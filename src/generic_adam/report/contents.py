@@ -228,9 +228,7 @@ def _fits(data: Any, shape: Any) -> bool:
 def _fitting_parts(manifest: Any) -> dict[str, Any]:
     """Return those parts of a manifest that have the shape we write: a foreign one is not trusted further."""
     found = manifest if isinstance(manifest, dict) else {}
-    return {
-        name: found[name] for name, shape in _MANIFEST.items() if name in found and _fits(found[name], shape)
-    }
+    return {name: found[name] for name, shape in _MANIFEST.items() if name in found and _fits(found[name], shape)}
 
 
 def _claims(path: Path, documents: Mapping[Path, Any]) -> tuple[Claim, ...]:

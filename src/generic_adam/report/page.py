@@ -96,9 +96,7 @@ def render(contents: Contents) -> str:
 def _policy(style: str) -> str:
     """Nothing may run or be fetched; images come from the page itself, and of style sheets ours alone."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+    return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def _title(contents: Contents) -> str:

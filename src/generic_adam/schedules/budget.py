@@ -58,9 +58,7 @@ class Budget:
         """Count a question about one step; raise Undecided where they are too many or the time is over."""
         self.questions += 1
         if self.questions > _MOST_QUESTIONS:
-            raise Undecided(
-                f"floats tell too little: {_MOST_QUESTIONS:,} steps were asked about up to t = {t:,}"
-            )
+            raise Undecided(f"floats tell too little: {_MOST_QUESTIONS:,} steps were asked about up to t = {t:,}")
         self.check(t)
 
     def check(self, t: int) -> None:

@@ -270,9 +270,7 @@ enclosure_of: Table[Callable[[Any, int, float], Enclosure]] = Table("enclosures"
 def _of_two(
     operation: Callable[[Enclosure, Enclosure], Enclosure],
 ) -> Callable[[tree.Binary, int, float], Enclosure]:
-    return lambda node, start, stop: operation(
-        enclose(node.left, start, stop), enclose(node.right, start, stop)
-    )
+    return lambda node, start, stop: operation(enclose(node.left, start, stop), enclose(node.right, start, stop))
 
 
 def _time(_node: tree.Time, start: int, stop: float) -> Enclosure:
@@ -287,9 +285,7 @@ def _power(node: tree.Power, start: int, stop: float) -> Enclosure:
     if base.is_constant and value(base, 1) > 0:
         return exponential(enclose(exponent, start, stop), point(apply("log", value(base, 1))))
     facts = enclose(base, start, stop)
-    return (
-        exponential(enclose(exponent, start, stop) * applied("log", facts)) if facts.positive else Enclosure()
-    )
+    return exponential(enclose(exponent, start, stop) * applied("log", facts)) if facts.positive else Enclosure()
 
 
 def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
@@ -458,9 +454,7 @@ def resolved(
     match node:
         case tree.Maximum(left, right) | tree.Minimum(left, right):
             order = ahead(left, right)
-            return (
-                node if order is None else left if (order >= 0) == isinstance(node, tree.Maximum) else right
-            )
+            return node if order is None else left if (order >= 0) == isinstance(node, tree.Maximum) else right
         case tree.Function("abs", argument):
             order = ahead(argument, _ZERO)
             return node if order is None else argument if order >= 0 else -argument

@@ -137,9 +137,7 @@ def _opaque(node: tree.Opaque) -> ScalarFunction:
         try:
             return float(value)
         except (TypeError, ValueError) as error:
-            raise ScheduleError(
-                f"the callable {node} returned {value!r} at t = {t}; expected one number"
-            ) from error
+            raise ScheduleError(f"the callable {node} returned {value!r} at t = {t}; expected one number") from error
 
     return evaluate
 
@@ -240,9 +238,7 @@ class Recursion:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
             check_time(start)
-            values, state = self._advance(
-                self._states[known], np.arange(start, start + self.block, dtype=np.float64)
-            )
+            values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
             # By its index, not appended: a second thread that came as far finds the same state there.
             self._states[known + 1] = state
             if known == index:
@@ -272,9 +268,7 @@ class Recursion:
     @staticmethod
     def _whole(t: float) -> int:
         if t != math.floor(t) or t < 1:
-            raise ScheduleError(
-                f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}"
-            )
+            raise ScheduleError(f"a schedule with a running sum or product is defined at t = 1, 2, 3, ..., got {t}")
         if t > LARGEST_RECURSION:
             raise ScheduleError(
                 f"a running sum or product is evaluated up to t = {LARGEST_RECURSION:.0e}, got t = {t:.6g}"
@@ -334,9 +328,7 @@ def _share(node: tree.OfWeights) -> Recursion:
         weights = powers * np.ldexp(unscaled, -bits)
         sums, total = _running(state, weights)
         if total == math.inf or (log_rho > 0 and weights.min() < 1e-290):
-            raise ScheduleError(
-                f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}"
-            )
+            raise ScheduleError(f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}")
         return weights / sums, total * math.exp(-log_rho * size) if log_rho > 0 else total
 
     return Recursion(initial, size, advance)
@@ -366,9 +358,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
         inside = (missing > 0) & (missing <= 1)
         if not bool(np.all(inside)):
             first = int(times[np.argmin(inside)])
-            raise ScheduleError(
-                f"bias correction needs factors in [0, 1), got {node.factor(first)} at t = {first}"
-            )
+            raise ScheduleError(f"bias correction needs factors in [0, 1), got {node.factor(first)} at t = {first}")
         with np.errstate(divide="ignore"):
             logs = np.log1p(-missing)
         return _running(state, logs)

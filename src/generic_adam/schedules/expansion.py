@@ -227,9 +227,7 @@ class Calculus:
                 rests.append(one.rest.times(size.scale, size.bound, size.little))
         return self.collected([(s * r, c * d) for s, c in a.terms for r, d in b.terms], rests)
 
-    def series(
-        self, d: Expansion, coefficients: Callable[[int], fmpq], tail: Callable[[int, arb], arb]
-    ) -> Expansion:
+    def series(self, d: Expansion, coefficients: Callable[[int], fmpq], tail: Callable[[int, arb], arb]) -> Expansion:
         """sum_k c_k d^k for d -> 0, with abs(R_n) <= tail(n, sup abs(d)) abs(d)^n."""
         if d.is_zero:
             return constant(point(coefficients(0)))
@@ -493,9 +491,7 @@ expansion_of.declare(
         tree.Join: _join,
         **dict.fromkeys((tree.Periodic, tree.Bounded, tree.Opaque), lambda node, _calculus: _by_range(node)),
         tree.WeightShare: _share,
-        tree.WeightedTheta: lambda node, calculus: calculus.subtract(
-            constant(ONE), calculus.expand(node.complement)
-        ),
+        tree.WeightedTheta: lambda node, calculus: calculus.subtract(constant(ONE), calculus.expand(node.complement)),
         tree.BiasCorrection: _correction,
     }
 )

@@ -141,9 +141,7 @@ class Scale:
             return self
         if self is UNIT:
             return other
-        return Scale(
-            self.rho * other.rho, self.power + other.power, self.log + other.log, self.loglog + other.loglog
-        )
+        return Scale(self.rho * other.rho, self.power + other.power, self.log + other.log, self.loglog + other.loglog)
 
     def __pow__(self, exponent: Fraction | fmpq) -> Scale:
         if self is UNIT:
@@ -171,9 +169,7 @@ class Scale:
         parts: list[str] = []
         if self.rho.sign_of_log:
             rate = self.rho.log
-            parts.append(
-                f"{math.exp(rate):.6g}^{variable}" if abs(rate) < 700 else f"e^({rate:.6g} {variable})"
-            )
+            parts.append(f"{math.exp(rate):.6g}^{variable}" if abs(rate) < 700 else f"e^({rate:.6g} {variable})")
         for name, exponent in (
             (variable, self.power),
             (f"log {variable}", self.log),

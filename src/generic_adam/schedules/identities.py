@@ -112,11 +112,7 @@ def _power(base: Form, exponent: Fraction) -> Form | None:
 def _exponential(kind: str, x: Form, sign: int = 1) -> Form:
     """e^x, or e^{ix} or e^{-ix}: the power x of one atom where x is a fraction, else an atom of its own."""
     value = fraction_of(x)
-    return (
-        _atom((kind,), sign * value)
-        if value is not None
-        else _atom((kind, frozenset(x.items())), sign * _ONE)
-    )
+    return _atom((kind,), sign * value) if value is not None else _atom((kind, frozenset(x.items())), sign * _ONE)
 
 
 def _applied(name: str, x: Form) -> Form | None:

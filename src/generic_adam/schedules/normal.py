@@ -97,9 +97,7 @@ def _has_values(node: Schedule) -> bool:
             return all(map(_has_values, node.children))
 
 
-def factored(
-    schedule: Schedule, positive: Callable[[Schedule], bool] = _positive
-) -> dict[Schedule, Fraction]:
+def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positive) -> dict[Schedule, Fraction]:
     """u = prod base_i ^ exponent_i, equal bases collected; (t+1)^-0.5 / sqrt(1/(t+1)) has none left.
 
     Args:

@@ -94,9 +94,7 @@ def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> P
     return Proof(True, by_form_from=by_form_from)
 
 
-def _on_stretch(
-    schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float, budget: Budget
-) -> Proof:
+def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float, budget: Budget) -> Proof:
     first = 2 if claim is Claim.FALLING and start == 1 else start
     if first > stop:
         return Proof(True, by_form_from=start)

@@ -86,9 +86,7 @@ def gauss_legendre(nodes: int) -> tuple[FloatArray, FloatArray]:
     return points, weights
 
 
-def panel_integrals(
-    integrand: Integrand, lower: FloatArray, upper: FloatArray, nodes: int = _NODES
-) -> FloatArray:
+def panel_integrals(integrand: Integrand, lower: FloatArray, upper: FloatArray, nodes: int = _NODES) -> FloatArray:
     """Integrate over each panel from e^lower to e^upper with one Gauss-Legendre rule."""
     points, weights = gauss_legendre(nodes)
     half = (upper - lower) / 2
@@ -161,9 +159,7 @@ class SmoothShare(Schedule):
     def serves(weights: Schedule) -> bool:
         """Whether weights are smooth (no kinks, no callables) and not geometric."""
         growth = weights.growth
-        kinks = any(
-            _sides(node) or _swings(node) or isinstance(node, tree.Join) for node in tree.walk(weights)
-        )
+        kinks = any(_sides(node) or _swings(node) or isinstance(node, tree.Join) for node in tree.walk(weights))
         smooth = weights.accepts_real_times and not kinks
         return smooth and growth is not None and growth.sign > 0 and growth.rho.sign_of_log == 0
 
@@ -258,9 +254,7 @@ def _direct_sums(schedule: Schedule, ends: Sequence[int]) -> Iterator[float]:
     total, added = 0.0, 0
     for end in ends:
         if end > DIRECT_LIMIT:
-            raise SumError(
-                f"the sum of {schedule} to T = {end:.3g} must be added term by term, which stops at T = 1e8"
-            )
+            raise SumError(f"the sum of {schedule} to T = {end:.3g} must be added term by term, which stops at T = 1e8")
         total += direct_sum(schedule, added + 1, end)
         added = end
         yield total
@@ -297,9 +291,7 @@ def smooth_sums(schedule: Schedule, ends: Sequence[int]) -> list[float]:
     missing = 0.0
     cuts = {end + 1 for end in ends}
     for piece in (
-        Piece(*part, whole.expression)
-        for whole in pieces
-        for part in stretches(whole.first, whole.last, cuts)
+        Piece(*part, whole.expression) for whole in pieces for part in stretches(whole.first, whole.last, cuts)
     ):
         total, neglected = _piece_sum(piece)
         parts.append(total)
@@ -485,9 +477,7 @@ def _horizon_of_proof(*expressions: Schedule, last: int) -> float:
     return float(last) if all(one.accepts_real_times for one in expressions) else math.inf
 
 
-def _proved_stretches(
-    proof: Callable[[int, int], bool], first: int, last: int
-) -> Iterator[tuple[int, int, bool]]:
+def _proved_stretches(proof: Callable[[int, int], bool], first: int, last: int) -> Iterator[tuple[int, int, bool]]:
     """Halve first..last (in logarithm) until each stretch is proved or short; say which it is."""
     pending = [(first, last)]
     for _ in range(_MOST_PROOFS):

@@ -233,9 +233,7 @@ def parse(text: str) -> Schedule:
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ScheduleError(f"expected a text, got {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
-        raise ScheduleError(
-            f"the text has {len(text):,} characters; a schedule takes at most {LONGEST_TEXT:,}"
-        )
+        raise ScheduleError(f"the text has {len(text):,} characters; a schedule takes at most {LONGEST_TEXT:,}")
     return _Reader(text).read()
 
 
@@ -358,9 +356,7 @@ class _Reader:
                 f"{name}(...) with {count}",
             )
         first, *others = map(self.visit, node.args)
-        return build(
-            first, *(self.literal(node, name, part) if name in _NUMBERS else part for part in others)
-        )
+        return build(first, *(self.literal(node, name, part) if name in _NUMBERS else part for part in others))
 
     def literal(self, node: ast.Call, name: str, argument: Schedule) -> Fraction | int:
         if not isinstance(argument, tree.Constant):

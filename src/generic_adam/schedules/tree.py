@@ -393,9 +393,7 @@ class Periodic(Schedule):
 
     def __post_init__(self) -> None:
         if not 1 <= self.period <= LONGEST_PERIOD:
-            raise ScheduleError(
-                f"a period must be a whole number from 1 to {LONGEST_PERIOD}, got {self.period}"
-            )
+            raise ScheduleError(f"a period must be a whole number from 1 to {LONGEST_PERIOD}, got {self.period}")
 
 
 @final

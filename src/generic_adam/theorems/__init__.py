@@ -61,11 +61,7 @@ def theorem_named(name: str) -> Theorem:
     if name.lower() in known:
         return known[name.lower()]
     close = get_close_matches(name.lower(), known, n=1)
-    hint = (
-        f"did you mean {close[0]!r}?"
-        if close
-        else f"expected one of {', '.join(one.name for one in THEOREMS)}"
-    )
+    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(one.name for one in THEOREMS)}"
     raise TheoremError(f"no theorem is called {name!r}; {hint}")
 
 

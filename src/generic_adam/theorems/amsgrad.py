@@ -54,9 +54,7 @@ def _plain_terms(alpha: Array, gain: Array) -> Terms:
 def _monotone_terms(_: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
     """Return the terms of Theorem M."""
     if (block.eps < eps_before * (1 - 1e-12)).any():
-        raise TheoremError(
-            f"eps: expected a sequence that never falls, and it does from step {block.start} on"
-        )
+        raise TheoremError(f"eps: expected a sequence that never falls, and it does from step {block.start} on")
     return _plain_terms(block.alpha, state.gain)
 
 
@@ -80,9 +78,7 @@ def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
         raise TheoremError(f"power is {x.power!r}, expected a number in (0, 1/2]")
     parts, sweep = certain_parts(problem), Sweep(x, _plain(_monotone_terms))
     if sweep.smallest_eps < sweep.first_eps or (x.power < 0.5 and sweep.largest_eps > sweep.first_eps):
-        raise TheoremError(
-            "eps: expected a sequence that never falls, and a constant one below the power 1/2"
-        )
+        raise TheoremError("eps: expected a sequence that never falls, and a constant one below the power 1/2")
     floor = sweep.first_eps ** (1 / x.power)
     # (G^2 + eps^(1/p))^(1 - 2p), which is 1 for AMSGrad, multiplies the drift as the square of a scale does.
     scales = [(max(part.second_moment, x.initial_v) + floor) ** (0.5 - x.power) for part in parts]
@@ -142,9 +138,7 @@ class RunningMaximum(Theorem):
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "power"})
     excludes: ClassVar = {
         "v_t is not replaced by its running maximum": lambda x: not x.running_maximum,
-        "eps under the root, and a power other than 1/2": lambda x: (
-            x.eps_under_root and x.power.denominator != 2
-        ),
+        "eps under the root, and a power other than 1/2": lambda x: x.eps_under_root and x.power.denominator != 2,
         **STARTS_FROM_NOTHING,
     }
     needs: ClassVar = ("every stochastic gradient is bounded, |g_t| <= G (A4s)",)

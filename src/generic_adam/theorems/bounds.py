@@ -130,9 +130,7 @@ def bound_algorithm(
         raise TheoremError(f"the recursions are run up to {LONGEST:,} steps, got {last:,}")
     x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
     if x.others:
-        raise TheoremError(
-            "parameter groups with different sequences: expected one group, each has its own bound"
-        )
+        raise TheoremError("parameter groups with different sequences: expected one group, each has its own bound")
     clip = x.clipping
     idle = (
         clip is not None

@@ -187,7 +187,5 @@ class Clipped(Theorem):
         if not any(part.noise for part in problem.parts):
             return full_batch_bound(sequences, problem, threshold=threshold).offer()
         if x.eps_under_root or x.eps == NOTHING:
-            raise TheoremError(
-                "clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root"
-            )
+            raise TheoremError("clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root")
         return biased_bound(sequences, problem, threshold).offer()

@@ -187,9 +187,7 @@ def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
     # Of a callable the values are exact, and 1 less them are not.
     falling = -theta if isinstance(theta, Opaque) else complement
     # Where it never falls, theta_1 > 0 says it for every t.
-    proof = _proved(
-        (theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last), (falling, Claim.FALLING, last)
-    )
+    proof = _proved((theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last), (falling, Claim.FALLING, last))
     return _answered(
         theta,
         proof,
@@ -256,9 +254,7 @@ def constant_of(rise: float | Schedule | None) -> float | None:
 
 
 def _open_rise(chi: Schedule) -> Decision:
-    seen = (
-        f"C0 = {least_rise(chi, _LOOKED_AT, Budget(FOR_EVER)).constant:.4g} on the first {_LOOKED_AT:,} steps"
-    )
+    seen = f"C0 = {least_rise(chi, _LOOKED_AT, Budget(FOR_EVER)).constant:.4g} on the first {_LOOKED_AT:,} steps"
     reason = f"Whether chi_t is almost non-increasing (R3) is open: {seen}, which proves nothing."
     return Decision(Status.UNDECIDED, reason)
 
@@ -439,9 +435,7 @@ def _proved(*claims: tuple[Schedule, Claim, float]) -> Proof:
     return left_open or max(proofs, key=lambda proof: proof.by_form_from)
 
 
-def _answered(
-    schedule: Schedule, proof: Proof, *, refuted: Callable[[int], str], held: str, question: str
-) -> Decision:
+def _answered(schedule: Schedule, proof: Proof, *, refuted: Callable[[int], str], held: str, question: str) -> Decision:
     if proof.t is not None:
         return Decision(Status.FAILS, refuted(proof.t), _step(schedule, proof.t))
     if proof.holds:

@@ -63,9 +63,7 @@ def eps_in_step(x: Algorithm) -> Decision:
     """
     theta, eps = x.method.theta, x.eps
     if not eps(1) > 0:
-        return Decision(
-            Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0)
-        )
+        return Decision(Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0))
     no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
     what, least = "eps_t is constant", Fraction(1, 4)
     if not eps.is_constant:
@@ -116,7 +114,5 @@ def _weights_stay(nesterov: Nesterov) -> Decision:
     orders = [one.growth for one in both]
     bounded = all(one is not None and one.trend <= 0 for one in orders)
     if bounded and any(one is not None and one.trend == 0 and one.sign > 0 for one in orders):
-        return Decision(
-            Status.HOLDS, "The weights of momentum and gradient are bounded, and not both vanish."
-        )
+        return Decision(Status.HOLDS, "The weights of momentum and gradient are bounded, and not both vanish.")
     return Decision(Status.UNDECIDED, "Whether the weights of momentum and gradient stay bounded is open.")

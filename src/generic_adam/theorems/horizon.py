@@ -300,9 +300,7 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
         bounded = [one.title for one in covering if type(one).bound is not Theorem.bound]
         told = f"{covering[0].title} speaks of no number of steps"
         if bounded:
-            told = (
-                f"{bounded[0]} bounds it given the problem's constants (`bound`), not by the sequences alone"
-            )
+            told = f"{bounded[0]} bounds it given the problem's constants (`bound`), not by the sequences alone"
         return HorizonAnswer(last, unknown=told)
     try:
         return replace(_numbers(bare, last, assumed), outside=outside)

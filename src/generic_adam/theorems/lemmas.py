@@ -85,9 +85,9 @@ def step_decomposition(paths: Paths) -> Statement:
     root_before = np.sqrt(theta * paths.v_before[:, 1:])
     inherited = beta * paths.m[:, :-1]
     A = inherited / (root_v + root_before) + (1 - beta) * g / (root_v + root_hat)
-    B = inherited / root_before * (1 - theta) * g * sigma / (
-        (root_v + root_before) * (root_hat + root_before)
-    ) - (1 - beta) * sigma / (root_v + root_hat)
+    B = inherited / root_before * (1 - theta) * g * sigma / ((root_v + root_before) * (root_hat + root_before)) - (
+        1 - beta
+    ) * sigma / (root_v + root_hat)
     left = paths.delta[:, 1:] - _inheritance(paths)[:, None] * paths.delta[:, :-1]
     right = -(1 - beta) * eta_hat * g + eta_hat * (1 - theta) * g / root_v * (g * A + sigma * B)
     scale = np.abs(paths.delta[:, 1:]) + np.abs(eta_hat * g) + np.abs(paths.delta[:, :-1])
@@ -269,9 +269,7 @@ def variance_decomposition(paths: Paths) -> Statement:
 def share_bound(paths: Paths) -> Statement:
     r"""E, step (b): :math:`s_t e_t/D_t \le (s_t e_t + s_t\sqrt{q_t}\,\sigma_t)/\hat D_t`."""
     new = paths.share * paths.added
-    return Statement(
-        new / paths.divisor, (new + paths.share * paths.q**0.5 * paths.sigma) / paths.divisor_hat
-    )
+    return Statement(new / paths.divisor, (new + paths.share * paths.q**0.5 * paths.sigma) / paths.divisor_hat)
 
 
 def young_for_the_share(paths: Paths, zeta: Any, bound: Any) -> Statement:

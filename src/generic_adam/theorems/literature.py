@@ -57,9 +57,7 @@ def _constant(name: str) -> Hypothesis:
 
     def hypothesis(x: Algorithm) -> Decision:
         one: Schedule = getattr(x.method, name)
-        return decide.constant(
-            one, f"{name}_t is constant, {one(1):.6g}.", f"{name}_t is asked to be constant"
-        )
+        return decide.constant(one, f"{name}_t is constant, {one(1):.6g}.", f"{name}_t is asked to be constant")
 
     return hypothesis
 
@@ -98,9 +96,7 @@ class RobbinsMonro(Theorem):
     title: ClassVar = "Robbins-Monro"
     statement: ClassVar = "the gradient at an iterate drawn in proportion to the steps tends to 0"
     covered: ClassVar = "stochastic gradient descent, x_{t+1} = x_t - alpha_t g_t"
-    source: ClassVar = (
-        'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951'
-    )
+    source: ClassVar = 'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951'
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"preconditioned"})
 
@@ -172,9 +168,7 @@ class MukkamalaHein(Theorem):
     statement: ClassVar = "average regret O(1/sqrt T) on convex problems with bounded domain and gradients"
     covered: ClassVar = "RMSProp, delta/sqrt(t) added to the root"
     assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
-    source: ClassVar = (
-        'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017'
-    )
+    source: ClassVar = 'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017'
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
     takes: ClassVar = {"convex": CONVEX}
@@ -262,11 +256,7 @@ def corollary_regret(
     middle = beta * squared / (alpha * rest**2 * (1 - fading) ** 2)
     if theta is None:
         return total * (squared * root / (2 * alpha * rest) + middle + 2 * alpha * root / rest**3)
-    third = (
-        alpha
-        * math.sqrt(1 + math.log(steps))
-        / (rest**2 * (1 - beta / math.sqrt(theta)) * math.sqrt(1 - theta))
-    )
+    third = alpha * math.sqrt(1 + math.log(steps)) / (rest**2 * (1 - beta / math.sqrt(theta)) * math.sqrt(1 - theta))
     return total * (squared * root / (alpha * rest) + middle + third * root)
 
 
@@ -304,13 +294,10 @@ class Defossez(Theorem):
         "an explicit bound on E |grad f(x_tau)|^2 after N steps, O(d log N/sqrt N) for alpha = 1/sqrt(N) and "
         "theta = 1 - 1/N"
     )
-    covered: ClassVar = (
-        "Adam with constants, v_0 = 0, eps under the root and the second moment's correction alone"
-    )
+    covered: ClassVar = "Adam with constants, v_0 = 0, eps under the root and the second moment's correction alone"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
     source: ClassVar = (
-        'Defossez, Bottou, Bach, Usunier, "A Simple Convergence Proof of Adam and Adagrad", TMLR 2022, '
-        "Theorem 4"
+        'Defossez, Bottou, Bach, Usunier, "A Simple Convergence Proof of Adam and Adagrad", TMLR 2022, Theorem 4'
     )
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
@@ -398,9 +385,7 @@ _STEADY: Excluded = {
     "it asks for a constant beta": lambda x: not x.method.beta.is_constant,
     "it asks for a constant theta": lambda x: not x.method.theta.is_constant,
 }
-_ROOTED: Excluded = {
-    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x).holds
-}
+_ROOTED: Excluded = {"it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x).holds}
 
 
 class Zhang2022(Reported):
@@ -409,8 +394,7 @@ class Zhang2022(Reported):
     name: ClassVar = "zhang2022"
     title: ClassVar = "Zhang et al. 2022"
     source: ClassVar = (
-        'Zhang, Chen, Shi, Sun, Luo, "Adam Can Converge Without Any Modification on Update Rules", '
-        "NeurIPS 2022"
+        'Zhang, Chen, Shi, Sun, Luo, "Adam Can Converge Without Any Modification on Update Rules", NeurIPS 2022'
     )
     covered: ClassVar = "Adam with constant beta and theta, eta/sqrt t, n mini-batches sampled uniformly"
     statement: ClassVar = (
@@ -448,12 +432,8 @@ class Li2023(Reported):
     name: ClassVar = "li2023"
     title: ClassVar = "Li et al. 2023"
     source: ClassVar = 'Li, Rakhlin, Jadbabaie, "Convergence of Adam Under Relaxed Assumptions", NeurIPS 2023'
-    covered: ClassVar = (
-        "Adam with bias correction, learning rate and 1 - beta of the order of the squared accuracy"
-    )
-    statement: ClassVar = (
-        "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
-    )
+    covered: ClassVar = "Adam with bias correction, learning rate and 1 - beta of the order of the squared accuracy"
+    statement: ClassVar = "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
     confidence: ClassVar = Confidence.PUBLISHED
     excludes: ClassVar = {
         **_STEADY,
@@ -467,8 +447,7 @@ class Wang2023(Reported):
     name: ClassVar = "wang2023"
     title: ClassVar = "Wang et al. 2023"
     source: ClassVar = (
-        'Wang, Fu, Zhang, Zheng, Chen, "Closing the Gap Between the Upper Bound and Lower Bound of Adam", '
-        "NeurIPS 2023"
+        'Wang, Fu, Zhang, Zheng, Chen, "Closing the Gap Between the Upper Bound and Lower Bound of Adam", NeurIPS 2023'
     )
     covered: ClassVar = "Adam with constants tuned to the horizon, affine noise"
     statement: ClassVar = (
@@ -485,15 +464,9 @@ class XieLi2024(Reported):
 
     name: ClassVar = "xie_li2024"
     title: ClassVar = "Xie-Li 2024"
-    source: ClassVar = (
-        'Xie, Li, "Implicit Bias of AdamW: l_inf Norm Constrained Optimization", ICML 2024, Theorem 1.1'
-    )
-    covered: ClassVar = (
-        "AdamW with exact gradients, beta <= theta, learning rates that never rise and sum to infinity"
-    )
-    statement: ClassVar = (
-        "if the iterates converge, their limit is a KKT point of the loss over |x|_inf <= 1/lambda"
-    )
+    source: ClassVar = 'Xie, Li, "Implicit Bias of AdamW: l_inf Norm Constrained Optimization", ICML 2024, Theorem 1.1'
+    covered: ClassVar = "AdamW with exact gradients, beta <= theta, learning rates that never rise and sum to infinity"
+    statement: ClassVar = "if the iterates converge, their limit is a KKT point of the loss over |x|_inf <= 1/lambda"
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "decay"})
     takes: ClassVar = {"full_batch": "it asks for exact gradients (a full batch)"}

@@ -152,9 +152,7 @@ def _classes(bounds: Array, noise: Array) -> tuple[Part, ...]:
         side = _CLASSES if (bounds == noise).all() else math.isqrt(_CLASSES)
         rounded = np.stack([_rounded_up(column, side) for column in (bounds, noise)], axis=1)
         pairs, counts = np.unique(rounded, axis=0, return_counts=True)
-    return tuple(
-        Part(int(n), float(g), float(c), float(g) ** 2) for (g, c), n in zip(pairs, counts, strict=True)
-    )
+    return tuple(Part(int(n), float(g), float(c), float(g) ** 2) for (g, c), n in zip(pairs, counts, strict=True))
 
 
 def _rounded_up(values: Array, classes: int) -> Array:

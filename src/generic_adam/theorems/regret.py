@@ -70,9 +70,7 @@ def amsgrad_regret(x: Sequences, problem: Problem, diameter: float) -> float:
     for block in x.blocks():
         beta, theta, q = _constant("beta", block.beta), _constant("theta", block.theta), float(block.q[0])
         if (np.diff(block.alpha, prepend=last) > 0).any():
-            raise TheoremError(
-                f"R-AMS: expected learning rates that never rise, and they do from {block.start} on"
-            )
+            raise TheoremError(f"R-AMS: expected learning rates that never rise, and they do from {block.start} on")
         rates, last = rates + block.total(block.alpha), float(block.alpha[-1])
     if beta**2 >= theta:
         raise TheoremError(f"R-AMS: expected beta^2 < theta, got beta = {beta:g} and theta = {theta:g}")
@@ -149,9 +147,7 @@ class Regret(Theorem):
     source: ClassVar = "docs/theorems/regret.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
 
-    excludes: ClassVar = {
-        "it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root
-    }
+    excludes: ClassVar = {"it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root}
     takes: ClassVar = {"convex": CONVEX}
 
     def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
@@ -159,9 +155,7 @@ class Regret(Theorem):
         del assume
         beta, power = x.method.beta, as_power_of_t(x.method.alpha)
         inside = beta.is_constant and 0 <= beta(1) < 1
-        told = (
-            f"beta_t = {beta} is constant." if inside else "beta_t is not a constant in [0, 1) by its form."
-        )
+        told = f"beta_t = {beta} is constant." if inside else "beta_t is not a constant in [0, 1) by its form."
         first = Decision(Status.HOLDS if inside else Status.UNDECIDED, told)
         falls, exponent = Decision(Status.UNDECIDED, "alpha_t is no c t^-s by its form."), Fraction(1, 2)
         if power is not None and power[0] > 0:

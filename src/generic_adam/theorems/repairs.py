@@ -63,9 +63,7 @@ class Candidate:
         """The three sequences."""
         return self.algorithm.method
 
-    def changed(
-        self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule
-    ) -> Candidate:
+    def changed(self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule) -> Candidate:
         """The candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
         x = self.algorithm
         if "theta" in sequences:

@@ -75,9 +75,7 @@ class Averaged:
         divisor = (1 - beta) * eps
         return cls(rate, beta, 1 / (gradient + eps), 1 / divisor if divisor else math.inf)
 
-    def bound(
-        self, *, smoothness: float, gap: float, variance: float, first_gradient: float, steps: int
-    ) -> float:
+    def bound(self, *, smoothness: float, gap: float, variance: float, first_gradient: float, steps: int) -> float:
         r"""Evaluate Theorem G, a bound on the average of :math:`\mathbb{E}\|\nabla f(x_t)\|^2`.
 
         .. math::
@@ -97,9 +95,7 @@ class Averaged:
         """
         alpha, beta, lower, upper = self.alpha, self.beta, self.lower, self.upper
         if not (0 < lower <= upper and 0 <= beta < 1 and alpha > 0 and steps >= 1):
-            raise TheoremError(
-                "Theorem G: expected 0 < lower <= upper, 0 <= beta < 1, alpha > 0 and steps >= 1"
-            )
+            raise TheoremError("Theorem G: expected 0 < lower <= upper, 0 <= beta < 1, alpha > 0 and steps >= 1")
         limit = largest_averaging_rate(smoothness, beta, upper)
         if not alpha <= limit:
             raise TheoremError(f"expected alpha = {alpha:g} <= {limit:g}")

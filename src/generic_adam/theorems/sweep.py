@@ -240,16 +240,12 @@ Series = Callable[[Piece, Part], Array | None]
 
 def noise_of(s: float) -> Series:
     r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
-    return lambda piece, part: added(
-        part.scale * part.noise / s, piece.first, part.scale * part.gradient, piece.second
-    )
+    return lambda piece, part: added(part.scale * part.noise / s, piece.first, part.scale * part.gradient, piece.second)
 
 
 def drift_of(smoothness: float, zeta: float) -> Series:
     """A_i for the smoothness L."""
-    return lambda piece, part: added(
-        part.scale**2 * smoothness, piece.drift, part.scale / zeta, shares(piece, part)
-    )
+    return lambda piece, part: added(part.scale**2 * smoothness, piece.drift, part.scale / zeta, shares(piece, part))
 
 
 def shares(piece: Piece, part: Part) -> Array | None:
@@ -322,9 +318,7 @@ class Sweep:
         if self.first_theta == 0 and self.smallest_eps <= 0:
             raise TheoremError("theta_1 = 0 wipes v_0 out and nothing is added: a step may divide by 0")
         if self.x.initial_v == 0 and self.smallest_eps <= 0:
-            raise TheoremError(
-                "v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive"
-            )
+            raise TheoremError("v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive")
         # Where e_t falls behind, the smallest stands for the first in the logarithm.
         eps = self.smallest_eps if eps_falls else self.first_eps
         # theta_1 = 0 wipes v_0 out: W starts at t = 2, from v_1 >= 0.

@@ -110,9 +110,7 @@ class Assumptions:
         """Those of the named assumptions that are asserted, one phrase each."""
         given = {name: getattr(self, name) for name in names}
         return tuple(
-            _ASSERTED[name].format(value)
-            for name, value in given.items()
-            if value is not None and value is not False
+            _ASSERTED[name].format(value) for name, value in given.items() if value is not None and value is not False
         )
 
 

@@ -173,13 +173,9 @@ def parts_of(problem: Problem, scales: Sequence[tuple[int, float]] | None) -> tu
     if scales is None:
         return problem.parts
     if sum(count for count, _ in scales) != problem.dimension or min(scale for _, scale in scales) <= 0:
-        raise TheoremError(
-            f"groups: expected positive scales of {problem.dimension} coordinates in all, got {scales}"
-        )
+        raise TheoremError(f"groups: expected positive scales of {problem.dimension} coordinates in all, got {scales}")
     if len(problem.parts) != 1:
-        raise TheoremError(
-            "groups with proportional rates: expected the same gradient bound in all coordinates"
-        )
+        raise TheoremError("groups with proportional rates: expected the same gradient bound in all coordinates")
     part = problem.parts[0]
     return tuple(Part(n, part.gradient, part.noise, part.second_moment, kappa) for n, kappa in scales)
 
@@ -208,8 +204,7 @@ class Norms:
     def certain(cls, parts: Sequence[Part], sweep: Sweep) -> Norms:
         """Return both for D = v^p + e when no gradient ever exceeds its bound."""
         largest = [
-            (p.count, max(p.second_moment, sweep.x.initial_v) ** sweep.x.power + sweep.largest_eps)
-            for p in parts
+            (p.count, max(p.second_moment, sweep.x.initial_v) ** sweep.x.power + sweep.largest_eps) for p in parts
         ]
         return cls(sum(count * size for count, size in largest), max(size for _, size in largest))
 
@@ -329,9 +324,7 @@ def letter_of(sweep: Sweep) -> str:
 
 def _costs_of_decay(sweep: Sweep, problem: Problem, norms: Norms) -> Further:
     if problem.box is None:
-        raise TheoremError(
-            "decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound"
-        )
+        raise TheoremError("decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound")
     if sweep.x.looks_ahead or sweep.x.heavy_ball is not None or sweep.x.running_maximum:
         raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
     moved, turned = problem.smoothness * problem.dimension * problem.box**2, problem.box**2 * norms.s1 / 4
@@ -382,9 +375,7 @@ class Weighted(Theorem):
 
     name: ClassVar = "W"
     title: ClassVar = "Theorem W"
-    statement: ClassVar = (
-        "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
-    )
+    statement: ClassVar = "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
     covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
     source: ClassVar = "docs/theorems/weighted.md"
 

@@ -342,23 +342,15 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
             raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
     facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
     if facts.beta >= 1 and found[0].status is Status.HOLDS:
-        raise SumError(
-            "beta_t comes closer to 1 than a float tells: the constants, over 1 - beta, are not finite"
-        )
-    asked = (
-        found
-        if not all(one.holds for one in found)
-        else (found[0], _above_squared_beta(method, facts, limit))
-    )
+        raise SumError("beta_t comes closer to 1 than a float tells: the constants, over 1 - beta, are not finite")
+    asked = found if not all(one.holds for one in found) else (found[0], _above_squared_beta(method, facts, limit))
     missing = tuple(Condition.of(number, one) for number, one in enumerate(asked, start=1) if not one.holds)
     if theta_prime is not None:
         _check_theta_prime(theta_prime, method.theta, facts.beta, limit)
     known = None
     if not missing:
         if facts.theta_first == 0:
-            raise SumError(
-                "theta_1 is closer to 0 than a float tells: the constants, over theta_1, are not finite"
-            )
+            raise SumError("theta_1 is closer to 0 than a float tells: the constants, over theta_1, are not finite")
         product = BelowThetaPrime(method.theta, last)
         chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
         known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
@@ -428,9 +420,7 @@ def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
         order = decide.positive(method.theta - method.beta * method.beta)
         if order.status is not Status.UNDECIDED:
             return replace(order, reason=otherwise)
-        return Decision(
-            Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open"
-        )
+        return Decision(Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open")
     # beta_t < 1 is (R1): a theta that tends to 1 is above.
     return Decision(Status.HOLDS if limit == 1 or limit - squared > _ROUNDING else Status.FAILS, otherwise)
 

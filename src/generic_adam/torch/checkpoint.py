@@ -44,9 +44,7 @@ def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
             raise OptimizerError(f"{where} is {rules.shown(group)}; expected options by name")
         indices = group.get("params")
         if not isinstance(indices, (list, tuple)) or not all(isinstance(one, (int, str)) for one in indices):
-            raise OptimizerError(
-                f"the params of {where} are {rules.shown(indices)}; expected a list of indices"
-            )
+            raise OptimizerError(f"the params of {where} are {rules.shown(indices)}; expected a list of indices")
         if len(indices) != len(before["params"]):
             raise OptimizerError(
                 f"{where} has {len(indices)} parameters; expected {len(before['params'])}, as this optimizer"
@@ -56,9 +54,7 @@ def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
     for index in known & kept.keys():
         moments = kept[index]
         if not isinstance(moments, Mapping) or not all(isinstance(key, str) for key in moments):
-            raise OptimizerError(
-                f"the saved state of parameter {index} is {rules.shown(moments)}; expected names"
-            )
+            raise OptimizerError(f"the saved state of parameter {index} is {rules.shown(moments)}; expected names")
         kept[index] = {key: _Kept(value) for key, value in moments.items()}
     return {**state_dict, "state": kept}
 

@@ -137,9 +137,7 @@ class GenericAdam(ScheduledOptimizer):
         "bias_corrections": Rule(
             "two numbers in [0, 1]", lambda pair: _is_pair(pair) and all(map(rules.SHARE.fits, pair))
         ),
-        "theta_carry": Rule(
-            "at most 2^-24", lambda one: rules.is_number(one) and abs(one) <= kernels.SPACING
-        ),
+        "theta_carry": Rule("at most 2^-24", lambda one: rules.is_number(one) and abs(one) <= kernels.SPACING),
     }
     _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "bias_corrections": True, "partial": False}
     # What a form of it has beside; set before the constructor runs.
@@ -244,9 +242,7 @@ class GenericAdam(ScheduledOptimizer):
             share = theta.complement(t)
         except ScheduleError:
             return []
-        if share > 2.0 / t or all(
-            state_dtype(parameter) is not torch.float32 for parameter in group["params"]
-        ):
+        if share > 2.0 / t or all(state_dtype(parameter) is not torch.float32 for parameter in group["params"]):
             return []
         note = (
             f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"
@@ -396,9 +392,7 @@ class GenericAdam(ScheduledOptimizer):
                 moments.setdefault("step", group["step"])
                 own = tuple(moments[key] for key in checkpoint.CORRECTIONS if key in moments)
                 if len(own) == 1:
-                    raise OptimizerError(
-                        "the saved state has one bias correction of a parameter; expected two or none"
-                    )
+                    raise OptimizerError("the saved state has one bias correction of a parameter; expected two or none")
                 # Left out where they are its group's.
                 if own == tuple(group["bias_corrections"]):
                     for key in checkpoint.CORRECTIONS:
@@ -455,9 +449,7 @@ class WeightedAdaEMA(GenericAdam):
         own = param_group.keys() & {"weights", "initial_weight"} if isinstance(param_group, dict) else ()
         if own:
             if "weights" not in own or "theta" in param_group or "betas" in param_group:
-                raise OptimizerError(
-                    "a group's initial_weight goes with weights, and weights stand for theta"
-                )
+                raise OptimizerError("a group's initial_weight goes with weights, and weights stand for theta")
             theta = _theta(param_group["weights"], param_group.get("initial_weight", 1.0))
             param_group = {key: value for key, value in param_group.items() if key not in own}
             param_group["theta"] = theta
@@ -506,9 +498,7 @@ def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
     if betas is None:
         return beta, theta
     if beta is not None or theta is not None:
-        raise OptimizerError(
-            "betas and beta or theta are given; expected betas=(beta, theta), or the two by name"
-        )
+        raise OptimizerError("betas and beta or theta are given; expected betas=(beta, theta), or the two by name")
     if not _is_pair(betas):
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]

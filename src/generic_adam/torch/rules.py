@@ -47,9 +47,7 @@ class Rule:
 
 NON_NEGATIVE = Rule("a finite number >= 0", lambda value: is_number(value) and 0.0 <= value < math.inf)
 SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= value <= 1.0)
-WHOLE = Rule(
-    "a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1
-)
+WHOLE = Rule("a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1)
 FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {0, 1})
 FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
 
@@ -93,9 +91,7 @@ class Coefficient:
         """A number, or that in a tensor of one element; an OptimizerError for what is neither."""
         if isinstance(value, Tensor):
             if not is_one_number(value):
-                raise OptimizerError(
-                    f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number"
-                )
+                raise OptimizerError(f"{self.name} is a tensor of shape {tuple(value.shape)}; expected one real number")
         elif not is_number(value):
             raise OptimizerError(f"{self.name} is {shown(value)}; expected a number")
         return float(value)

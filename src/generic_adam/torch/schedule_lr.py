@@ -44,9 +44,7 @@ class ScheduleLR(LRScheduler):
         if isinstance(schedule, str) or not isinstance(schedule, Sequence):
             schedule = [schedule] * groups
         if len(schedule) != groups:
-            raise ScheduleError(
-                f"got {len(schedule)} schedules for {groups} parameter groups; expected one for each"
-            )
+            raise ScheduleError(f"got {len(schedule)} schedules for {groups} parameter groups; expected one for each")
         self.schedules = [as_schedule(one) for one in schedule]
         super().__init__(optimizer, last_epoch)
 
@@ -66,9 +64,7 @@ class ScheduleLR(LRScheduler):
         """Continue where a saved run stopped; a ScheduleError where its schedules were others."""
         saved, present = state_dict.get("schedules"), [str(schedule) for schedule in self.schedules]
         if saved != present:
-            raise ScheduleError(
-                f"the saved state is of the schedules {saved}; expected those of this run, {present}"
-            )
+            raise ScheduleError(f"the saved state is of the schedules {saved}; expected those of this run, {present}")
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "schedules"})
 
 

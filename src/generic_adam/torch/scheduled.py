@@ -425,9 +425,7 @@ class ScheduledOptimizer(Optimizer):
                 callable that this one does not have; nothing was changed.
         """
         # The last of the hooks, so that it sees what the others made of the state.
-        handle = self.register_load_state_dict_pre_hook(
-            lambda _, saved: checkpoint.keep(saved, self.param_groups)
-        )
+        handle = self.register_load_state_dict_pre_hook(lambda _, saved: checkpoint.keep(saved, self.param_groups))
         try:
             if not isinstance(state_dict, Mapping):
                 checkpoint.keep(state_dict, self.param_groups)  # which says what is wrong with it
@@ -453,9 +451,7 @@ class ScheduledOptimizer(Optimizer):
             for key, needed in self._marks.items():
                 if (key in group) is not needed:
                     found = f"{'no' if needed else 'a'} {key!r}"
-                    raise OptimizerError(
-                        f"the state_dict is not one of {type(self).__name__}: it has {found}"
-                    )
+                    raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {found}")
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
             group["step"] = int(rules.WHOLE.check("the saved step", checkpoint.number(group["step"])))

@@ -218,9 +218,7 @@ def state_dtype(parameter: Tensor) -> torch.dtype:
 
     In bfloat16, 0.999 v rounds to v, and v would never forget; in float16, v_0 = 1e-8 is 0.
     """
-    return (
-        torch.float32 if parameter.is_floating_point() and parameter.element_size() < 4 else parameter.dtype
-    )
+    return torch.float32 if parameter.is_floating_point() and parameter.element_size() < 4 else parameter.dtype
 
 
 def gather(
@@ -254,9 +252,7 @@ def gather(
         row = _local_and_real(row)
         aligned = _are_aligned(row)
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
-        bucket = buckets.get(kind) or buckets.setdefault(
-            kind, Bucket(row[0], aligned, count=numbers.get("step") or 0)
-        )
+        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, count=numbers.get("step") or 0))
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for part, tensor in zip(bucket.lists, row, strict=False):

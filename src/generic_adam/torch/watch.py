@@ -49,9 +49,7 @@ class _Live(NamedTuple):
     """
 
     moment: Callable[[Group], str]
-    coefficients: Callable[[Any, Group, int], tuple[float, ...]] = lambda optimizer, group, _t: (
-        optimizer.used(group)
-    )
+    coefficients: Callable[[Any, Group, int], tuple[float, ...]] = lambda optimizer, group, _t: optimizer.used(group)
     scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
 
     def moments(self, optimizer: torch.optim.Optimizer, group: Group) -> dict[Tensor, Tensor]:

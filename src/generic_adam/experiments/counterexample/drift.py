@@ -246,9 +246,7 @@ def divisor_table(
         late = max(steps // 10, lag + 1)
         if not x.preconditioned or steps < late + 2:
             return math.nan, math.nan
-        alpha, theta, rest = (
-            one.values(1, steps + 1) for one in (x.method.alpha, x.method.theta, 1 - x.method.theta)
-        )
+        alpha, theta, rest = (one.values(1, steps + 1) for one in (x.method.alpha, x.method.theta, 1 - x.method.theta))
         found = []
         for g in streams:
             v = kernels.second_moments(g, theta, rest, x.initial_v, lag)

@@ -195,9 +195,7 @@ def advance(
 
 
 @compiled
-def second_moments(
-    gradients: Floats, thetas: Floats, theta_rests: Floats, initial_v: float, lag: int
-) -> Floats:
+def second_moments(gradients: Floats, thetas: Floats, theta_rests: Floats, initial_v: float, lag: int) -> Floats:
     """Return v_t of one lane from t = lag + 1 on, made of the gradients `lag` steps before."""
     v, found = initial_v, np.empty(gradients.size - lag)
     for k in range(found.size):

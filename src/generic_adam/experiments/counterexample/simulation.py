@@ -254,13 +254,10 @@ class LaneRecords:
         replicates = parts[0].replicates
         for part in parts[1:]:
             if part.replicates.start != replicates.stop or part.labels != parts[0].labels:
-                raise RunError(
-                    f"records of replicates {replicates} and {part.replicates} do not belong together"
-                )
+                raise RunError(f"records of replicates {replicates} and {part.replicates} do not belong together")
             replicates = range(replicates.start, part.replicates.stop)
         x, regret = (
-            np.concatenate([getattr(part, name) for part in parts], axis=2)
-            for name in ("x", "average_regret")
+            np.concatenate([getattr(part, name) for part in parts], axis=2) for name in ("x", "average_regret")
         )
         return LaneRecords(parts[0].times, parts[0].labels, replicates, x, regret)
 
@@ -324,9 +321,7 @@ class Simulation(Work):
             pass
         for label, state in zip(self.plan.methods, self.states, strict=True):
             if not np.isfinite(state[kernels.X]).all():  # an error, not a curve that silently ends
-                raise RunError(
-                    f"{label}: x is no longer a number before t = {stop}; expected finite schedules"
-                )
+                raise RunError(f"{label}: x is no longer a number before t = {stop}; expected finite schedules")
         self.next_t = stop
 
     def evaluate(self, start: int, stop: int) -> list[Floats]:

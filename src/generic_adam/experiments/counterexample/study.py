@@ -138,9 +138,7 @@ def peer_methods() -> dict[str, Subject]:
         "RMSProp, θ = 1 − 0.9/t": Method(PAPER_ALPHA, 0, "1 - 0.9/t"),
         "AdaGrad": adagrad(lr=0.5),
         "AdaGrad in stages": staged_adagrad(lr=0.5),
-        "NAdam, θ = 0.99": Algorithm(
-            ADAM, nesterov=Nesterov(as_schedule(PAPER_BETA), as_schedule(1 - PAPER_BETA))
-        ),
+        "NAdam, θ = 0.99": Algorithm(ADAM, nesterov=Nesterov(as_schedule(PAPER_BETA), as_schedule(1 - PAPER_BETA))),
         # Steps as long as Adam's: the root of the mean square of a slope is about 100.
         "SGD, αₜ = 0.005/√t": sgd(lr="0.005/sqrt(t)"),
         "certified Adam, θ = 1 − 1/max(t, 2)": CERTIFIED,
