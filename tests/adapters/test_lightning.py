@@ -1,8 +1,12 @@
 """Every form that `configure_optimizers` may return, and the pace at which Lightning steps its schedulers."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from torch.optim.lr_scheduler import ExponentialLR, StepLR
+from accelerate import Accelerator
+from pytorch_lightning.core.optimizer import LightningOptimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, StepLR
 
 from generic_adam.adapters.read import read_configuration
 from generic_adam.adapters.torch import read
@@ -129,3 +133,26 @@ def test_a_real_lightning_run_has_the_rates_that_were_read(tmp_path):
         corrected = read(torch.optim.Adam(module.parameters(), lr=1.0)).method.alpha
         ours = (reading.method.alpha / corrected).values(1, 37)
         assert ours == pytest.approx(module.rates, rel=1e-12)
+
+
+@pytest.mark.parametrize("wrap", [lambda one: Accelerator(cpu=True).prepare(one), LightningOptimizer])
+def test_the_optimizer_inside_a_wrapper_is_read(wrap):
+    plain = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=0.1)
+    cosine = CosineAnnealingLR(plain, 100)
+    expected, wrapped = read(plain, cosine), wrap(plain)
+    assert type(wrapped) is not type(plain)
+    assert read(wrapped, cosine) == expected == read(wrapped, CosineAnnealingLR(wrapped, 100))
+    assert read(wrapped) == read(plain)
+    wrapped.step = lambda: None
+    with pytest.raises(OptimizerError, match="has been replaced"):
+        read(wrapped)
+
+
+def test_accelerates_scheduler_is_read_where_one_process_steps_it(monkeypatch):
+    plain = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=0.1)
+    cosine = CosineAnnealingLR(plain, 100)
+    optimizer, scheduler = Accelerator(cpu=True).prepare(plain, cosine)
+    assert read(optimizer, scheduler) == read(plain, cosine)
+    monkeypatch.setattr(optimizer, "accelerator_state", SimpleNamespace(num_processes=4))
+    with pytest.raises(OptimizerError, match="steps the scheduler 4 times"):
+        read(optimizer, scheduler)

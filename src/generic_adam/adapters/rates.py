@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,7 +29,7 @@ from generic_adam.schedules import Schedule, tree
 
 with from_extra("torch"):
     import torch
-    from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 _PACKAGES = {"torch", "transformers", "timm", "deepspeed", "generic_adam"}
 COMPARED_STEPS = 500
@@ -150,32 +151,10 @@ def _jump(scheduler: Any) -> Callable[[int], Any] | None:
     return None
 
 
-def _next(scheduler: Any, groups: list[dict[str, Any]]) -> Callable[[int], Any]:
-    """scheduler.step; where that is torch's own, without the checks and copies around get_lr, half of its time."""
-    step, tensors = scheduler.step, any(isinstance(group["lr"], torch.Tensor) for group in groups)
-    own = getattr(step, "__func__", None)
-    if own is ChainedScheduler.step:
-        parts = [_next(part, groups) for part in scheduler._schedulers]
-        return lambda count: [part(count) for part in parts]
-    update = getattr(type(scheduler), "_update_lr", None)
-    if tensors or own is not LRScheduler.step or update is not getattr(LRScheduler, "_update_lr", None):
-        return lambda _count: step()
-    scheduler._get_lr_called_within_step = True
-
-    def quick(_count: int) -> None:
-        scheduler._step_count += 1
-        scheduler.last_epoch += 1
-        scheduler._last_lr = scheduler.get_lr()
-        for group, rate in zip(groups, scheduler._last_lr, strict=True):
-            group["lr"] = rate
-
-    return quick
-
-
 def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) -> Rates:
     kind, name, moves = name_of(type(scheduler)), replay.name, replay.moves_beta(group)
     # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
-    replayed = None if replay.taken else tree.Opaque(Called(partial(replay.rates, group), clock), name)
+    replayed = None if replay.taken else replay.sequence(group, 0, clock)
     ends = scheduler.total_steps if kind == "torch.OneCycleLR" else None
     try:
         settings = settings_of(scheduler, group, replayed)
@@ -200,8 +179,7 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     else:
         rate = replayed
         said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
-    beta = tree.Opaque(Called(partial(replay.betas, group), clock), f"{name}, momentum") if moves else None
-    return Rates(rate, beta, notes=(said,))
+    return Rates(rate, replay.sequence(group, 1, clock) if moves else None, notes=(said,))
 
 
 def _stepped(name: str, taken: int) -> OptimizerError:
@@ -233,8 +211,7 @@ def _on_plateau(scheduler: Any, group: int) -> Rates:
 class Replay:
     """Learning rates and momenta after 0, 1, 2, ... further steps of a copy of the scheduler.
 
-    The copy is bound to a stand-in optimizer without parameters of the user's, so that nothing of theirs
-    moves.
+    The copy is bound to a stand-in optimizer without parameters of the user's, so that nothing of theirs moves.
 
     Attributes:
         name: the scheduler's class.
@@ -252,54 +229,52 @@ class Replay:
         self._cycles = any(getattr(part, "cycle_momentum", False) for part in _parts(scheduler))
         stand_in = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.0)
         with told_as(OptimizerError, f"{self.name} cannot be copied to try it out:"):
-            stand_in.param_groups = [
+            self._groups: list[dict[str, Any]] = [
                 copy.deepcopy({key: value for key, value in group.items() if key != "params"}) | {"params": []}
                 for group in optimizer.param_groups
             ]
+            stand_in.param_groups = self._groups
             stand_in.defaults = dict(optimizer.defaults)
             # Every reference to the user's optimizer, in nested schedulers too, becomes one to the stand-in.
-            copied = copy.deepcopy(scheduler, {id(optimizer): stand_in})
+            copied = copy.deepcopy(scheduler, dict.fromkeys((id(optimizer), id(scheduler.optimizer)), stand_in))
             if any(part.optimizer is not stand_in for part in _parts(copied)):
                 raise OptimizerError(f"{self.name} cannot be copied to try it out: its optimizer stays in the copy")
             if _is_timm(scheduler):  # back to where its constructor left it
                 warm = getattr(scheduler, "warmup_t", 0)
                 copied.update_groups(scheduler.warmup_lr_init if warm else scheduler.base_values)
-            jump, self._groups = _jump(copied), stand_in.param_groups
-            self._jumps, self._go = jump is not None, jump or _next(copied, self._groups)
-            self._rates: list[list[float]] = [[float(group["lr"])] for group in self._groups]
-            self._betas = [[float(group["betas"][0])] if "betas" in group else None for group in self._groups]
+            jump = _jump(copied)
+            self._jumps, self._go = jump is not None, jump or (lambda _count: copied.step())
+            # The rates of each group, and its momenta: the first of its betas.
+            self._seen = [([float(group["lr"])], [_beta(group)]) for group in self._groups]
             settings = [name for name in optimizer.defaults if name != "lr"]
             self._first: list[dict[str, Any]] = [{name: group.get(name) for name in settings} for group in self._groups]
 
-    def rates(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """The learning rates after so many further scheduler steps."""
-        self._advance(int(counts.max()))
-        rates = self._rates[group]
-        found = np.array([rates[count] for count in counts.tolist()])
-        # Where torch's recursions should end at 0 they end at rounding errors of either sign.
-        found[(found < 0) & (found >= -1e-12 * max(rates))] = 0.0
-        return found
+    def sequence(self, group: int, which: int, clock: Clock) -> Schedule:
+        """Opaque lr_t (0) or beta_t (1) of a group."""
+        name = f"{self.name}, momentum" if which else self.name
+        return tree.Opaque(Called(partial(self._values, group, which), clock), name)
 
-    def betas(self, group: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """The momentum parameters then, the first of `betas`."""
+    def _values(self, group: int, which: int, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """The rates (0) or momenta (1) after so many further scheduler steps."""
         self._advance(int(counts.max()))
-        betas = self._betas[group]
-        if betas is None:
-            raise OptimizerError(f"{self.name}: the optimizer has no momentum parameter to read")
-        return np.array([betas[count] for count in counts.tolist()])
+        seen = self._seen[group][which]
+        found = np.array([seen[count] for count in counts.tolist()])
+        # Where torch's recursions should end at 0 they end at rounding errors of either sign.
+        found[(found < 0) & (found >= -1e-12 * max(seen))] = 0.0
+        return found
 
     def moves_beta(self, group: int) -> bool:
         """Whether the momentum changes: by what the scheduler says of itself, or in its next steps."""
         known = self._available(COMPARED_STEPS)
-        return self._cycles or len(set((self._betas[group] or [])[:known])) > 1
+        return self._cycles or len(set(self._seen[group][1][:known])) > 1
 
     def agrees(self, rate: Schedule, beta: Schedule | None, group: int, clock: Clock, steps: int) -> bool:
         """Whether closed forms give what the scheduler does over its next steps, up to its last one."""
         counts = np.arange(self._available(max(1, min(COMPARED_STEPS, steps))))
         times = [clock.first_step(self.taken + count) for count in range(len(counts))]
-        if beta is not None and not _close(beta.at(times), self.betas(group, counts), 1.0):
+        if beta is not None and not _close(beta.at(times), self._values(group, 1, counts), 1.0):
             return False
-        real = self.rates(group, counts).tolist()
+        real = self._values(group, 0, counts).tolist()
         for far in (int(COMPARED_STEPS * 1.5**n) for n in range(24) if self._jumps):
             self._go(far)  # it can be put to any count at once
             times.append(clock.first_step(far))
@@ -310,15 +285,14 @@ class Replay:
         """So many values, or as many as there are of a scheduler that ends."""
         with contextlib.suppress(OptimizerError):
             self._advance(count - 1)
-        return min(count, len(self._rates[0]))
+        return min(count, len(self._seen[0][0]))
 
     def _advance(self, count: int) -> None:
-        if self._ended is not None and len(self._rates[0]) <= count:
+        if self._ended is not None and len(self._seen[0][0]) <= count:
             raise self._ended
-        rows = list(zip(self._groups, self._rates, self._betas, strict=True))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's, that the stand-in takes no steps of its own
-            for step in range(len(self._rates[0]), count + 1):
+            for step in range(len(self._seen[0][0]), count + 1):
                 try:
                     with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
                         self._go(self.taken + step)
@@ -327,17 +301,16 @@ class Replay:
                 except OptimizerError as ended:
                     self._ended = ended
                     raise
-                for group, rates, betas in rows:
+                for group, (rates, betas) in zip(self._groups, self._seen, strict=True):
                     rates.append(float(group["lr"]))
-                    if betas is not None:
-                        betas.append(group["betas"][0])
+                    betas.append(_beta(group))
 
     def _check_rest(self, step: int) -> None:
         """Raise where a setting moves that is read as constant: a class of one's own may move anything."""
-        for group, first, betas in zip(self._groups, self._first, self._betas, strict=True):
+        for group, first, (_, betas) in zip(self._groups, self._first, self._seen, strict=True):
             moved = {name for name, value in first.items() if group.get(name) is not value != group.get(name)}
             # A beta that rests for all the steps that are looked at in advance is taken to rest.
-            late = step >= COMPARED_STEPS and len(set(betas or ())) == 1
+            late = step >= COMPARED_STEPS and len(set(betas)) == 1
             if "betas" in moved and not late and group["betas"][1:] == first["betas"][1:]:
                 moved -= {"betas"}
             if moved:
@@ -345,6 +318,10 @@ class Replay:
                     f"{self.name} moves {', '.join(sorted(moved))} at its step {step}; expected a scheduler of "
                     "the rate and the momentum"
                 )
+
+
+def _beta(group: Mapping[str, Any]) -> float:
+    return float(group["betas"][0]) if "betas" in group else math.nan
 
 
 def _close(ours: npt.NDArray[np.float64], real: npt.NDArray[np.float64], scale: Any) -> bool:

@@ -110,19 +110,16 @@ def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
 
 def _matched(optimizers: list[Any], schedulers: list[Any]) -> list[tuple[Any, Any]]:
     """Two lists: each scheduler goes with the optimizer that it was made for."""
-    own: list[list[Any]] = [[] for _ in optimizers]
+    own: dict[int, list[Any]] = {id(optimizer): [] for optimizer in optimizers}
     for one in schedulers:
         inner = one.get("scheduler") if isinstance(one, Mapping) else one
-        owners = [n for n, made in enumerate(optimizers) if made is getattr(inner, "optimizer", None)]
-        if not owners:
+        driven = getattr(inner, "optimizer", None)
+        if id(driven) not in own:
             raise OptimizerError(f"a {type(inner).__name__} drives none of the optimizers; expected one made for them")
-        own[owners[0]].append(one)
-    for optimizer, several in zip(optimizers, own, strict=True):
-        if len(several) > 1:
-            raise OptimizerError(
-                f"{len(several)} schedulers drive one {type(optimizer).__name__}; expected at most one"
-            )
-    return [(made, one[0] if one else None) for made, one in zip(optimizers, own, strict=True)]
+        if own[id(driven)]:
+            raise OptimizerError(f"2 schedulers drive one {type(driven).__name__}; expected at most one")
+        own[id(driven)].append(one)
+    return [(optimizer, *(own[id(optimizer)] or [None])) for optimizer in optimizers]
 
 
 _SCHEDULER_KEYS = {"scheduler", "interval", "frequency", "monitor", "strict", "name", "reduce_on_plateau"}
@@ -157,8 +154,7 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
 def load(reference: str) -> Any:
     """Import a module, call a function of it without arguments, and return what it returns.
 
-    The module is looked for in the working directory too, as `python -m` does. It is the user's own code that
-    runs.
+    The module is looked for in the working directory too, as `python -m` does. The user's own code runs.
 
     Args:
         reference: such as "train:configure", "package.module:function" or "scripts/train.py:configure".
@@ -166,17 +162,16 @@ def load(reference: str) -> Any:
     Raises:
         OptimizerError: the module or the function is not there, or it raised; one line that says which.
     """
-    module_name, separator, path = reference.rpartition(":")
-    if not separator or not module_name or not path:
+    module, separator, path = reference.rpartition(":")
+    if not separator or not module or not path:
         raise OptimizerError(f"expected package.module:function, got {reference!r}")
-    function: Any = _import(module_name)
-    for name in path.split("."):
-        if not hasattr(function, name):
-            raise OptimizerError(f"{module_name} has no {path!r}; expected a function that returns an optimizer")
-        function = getattr(function, name)
-    if not callable(function):
-        raise OptimizerError(f"{reference} is a {type(function).__name__}; expected a function without arguments")
     with told_as(OptimizerError, f"{reference} raised"):
+        try:
+            function = attrgetter(path)(_import(module))
+        except AttributeError:
+            raise OptimizerError(f"{module} has no {path!r}; expected a function that returns an optimizer") from None
+        if not callable(function):
+            raise OptimizerError(f"{reference} is a {type(function).__name__}; expected a function without arguments")
         return function()
 
 

@@ -23,6 +23,7 @@ with from_extra("torch"):
     from generic_adam.torch.scheduled import ScheduledOptimizer
 
 _ZERO = as_schedule(0)
+_WRAPPERS = {"accelerate.optimizer", "pytorch_lightning.core.optimizer", "lightning.pytorch.core.optimizer"}
 # The code of the functions that torch wraps around a step: to call hooks, and to count for schedulers.
 _HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
 
@@ -38,14 +39,17 @@ def read(
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise OptimizerError(f"expected a torch optimizer, got {type(optimizer).__name__}")
+    optimizer = _inside(optimizer)
     update, outside = _update_of(optimizer)
+    source, notes = type(optimizer).__name__, ()
     if scheduler is None:
         rates = [_unscheduled(group) for group in optimizer.param_groups]
     else:
+        scheduler = _scheduler_inside(scheduler)
         _check_belongs(scheduler, optimizer)
         rates = scheduled_rates(scheduler, optimizer, steps_per_scheduler_step)
-    source = type(optimizer).__name__ + (f" with {type(scheduler).__name__}" if scheduler is not None else "")
-    notes = () if scheduler is None else _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
+        source += f" with {type(scheduler).__name__}"
+        notes = _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
     parts = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
         if rate.rate == _ZERO:
@@ -57,20 +61,33 @@ def read(
             found = update({**group, "largest_lr": optimizer.defaults.get("lr")}, rate.rate, rate.beta)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
-        parts.append(
-            replace(
-                found,
-                source=source,
-                groups=(index,),
-                horizon=rate.horizon,
-                outside=(*found.outside, *outside),
-                notes=(*found.notes, *rate.notes),
-            )
-        )
+        found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))
+        parts.append(replace(found, source=source, groups=(index,), horizon=rate.horizon))
     if not parts:
         raise OptimizerError(f"{source}: every learning rate is 0; expected one that is not")
     algorithm = merged(parts)
     return replace(algorithm, notes=(*algorithm.notes, *notes))
+
+
+def _inside(optimizer: Any) -> torch.optim.Optimizer:
+    """The optimizer that takes the steps, where accelerate or Lightning has put a class of its own around it."""
+    while type(optimizer).__module__ in _WRAPPERS:
+        if _bare(optimizer.step) is not _bare(type(optimizer).step):
+            raise OptimizerError(f"the step of {type(optimizer).__name__} has been replaced by another function")
+        optimizer = optimizer.optimizer
+    return optimizer
+
+
+def _scheduler_inside(scheduler: Any) -> Any:
+    """What accelerate has put a class of its own around: it takes a step for every process at once."""
+    if type(scheduler).__module__ != "accelerate.scheduler":
+        return scheduler
+    processes = scheduler.optimizers[0].accelerator_state.num_processes
+    if processes > 1 and scheduler.step_with_optimizer and not scheduler.split_batches:
+        raise OptimizerError(
+            f"accelerate steps the scheduler {processes} times at each step; expected the scheduler of one process"
+        )
+    return scheduler.scheduler
 
 
 def _apart(optimizer: torch.optim.Optimizer, scheduler: Any, every: int) -> tuple[str, ...]:
@@ -145,7 +162,7 @@ def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
     owner = getattr(scheduler, "optimizer", None)
     if owner is None:
         raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}")
-    if owner is not optimizer:
+    if _inside(owner) is not optimizer:
         raise OptimizerError(
             f"{type(scheduler).__name__} belongs to another optimizer ({type(owner).__name__}); "
             "expected one made for the optimizer it is read with"
