@@ -191,6 +191,19 @@ def test_tensors_for_lr_and_betas_are_driven_in_place(make: Callable[..., object
     steps(again, [ours], 15, 1)
 
 
+def test_a_number_that_becomes_a_tensor_is_driven_in_place() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1)
+    steps(optimizer, [x], 1, 2)
+    group = optimizer.param_groups[0]
+    group["lr"] = torch.tensor(0.1)  # which equals the number that it was
+    steps(optimizer, [x], 3, 1)
+    group["lr"].fill_(0.0)
+    before = x.detach().clone()
+    steps(optimizer, [x], 4, 1)
+    assert x.equal(before)
+
+
 def test_a_callable_is_asked_once_for_each_step_and_may_end() -> None:
     x = parameter(2)
     asked: list[int] = []
@@ -216,12 +229,15 @@ def test_writing_beta_or_theta_takes_effect() -> None:
     group["theta"] = 0.5
     steps(optimizer, [x], 3, 1)
     assert group["betas"] == (0.9, 0.5)
-    group["betas"] = (0.3, 0.6)
+    group["betas"] = [0.3, 0.6]
+    assert (certify(optimizer).algorithm.method.beta(1), group["beta"]) == (0.3, 0.9)  # what the next step will do
     steps(optimizer, [x], 4, 1)
-    assert (group["beta"], group["theta"]) == (0.3, 0.6)
+    # A pair: who writes to one element of a list would not be noticed.
+    assert (group["beta"], group["theta"]) == group["betas"] == (0.3, 0.6)
     group["betas"], group["theta"] = (0.1, 0.2), 0.7
-    with pytest.raises(OptimizerError, match="set one of them"):
-        steps(optimizer, [x], 5, 1)
+    for does in (lambda: steps(optimizer, [x], 5, 1), lambda: certify(optimizer)):
+        with pytest.raises(OptimizerError, match="set one of them"):
+            does()
 
 
 def test_a_scheduled_lr_and_a_scheduler_are_an_error() -> None:

@@ -82,6 +82,36 @@ def test_a_parameter_that_is_a_part_of_a_larger_tensor(path: str, straight: torc
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_all_tensors_of_a_parameter_are_parts_of_larger_ones(path: str, straight: torch.Tensor) -> None:
+    # The same strides everywhere, and gaps that a kernel which walks raw memory does not know of.
+    def part(values: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(2, 3, 4, 10, dtype=torch.float64)[..., ::2].copy_(values)
+
+    x = torch.nn.Parameter(part(tensor(2, 3, 4, 5)))
+    optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])
+    for t in range(1, 21):
+        x.grad = part(gradient(x, t))
+        optimizer.step()
+        for key in ("exp_avg", "exp_avg_sq"):
+            optimizer.state[x][key] = part(optimizer.state[x][key])
+    torch.testing.assert_close(x.detach().contiguous(), straight, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_elements_that_share_their_memory(path: str) -> None:
+    x, y = (torch.nn.Parameter(tensor(6)) for _ in range(2))
+    for one, g in ((x, torch.ones(1, dtype=torch.float64).expand(6)), (y, torch.ones(6, dtype=torch.float64))):
+        optimizer = GenericAdam([one], **OPTIONS, **PATHS[path])
+        one.grad = g
+        optimizer.step()
+        optimizer.step()
+    assert x.equal(y)
+    optimizer.state[y]["exp_avg"] = torch.ones(1, dtype=torch.float64).expand(6)
+    with pytest.raises(OptimizerError, match="each element with memory of its own"):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_state_that_was_moved_away_and_back(path: str, straight: torch.Tensor) -> None:
     x = torch.nn.Parameter(tensor(2, 3, 4, 5))
     optimizer = GenericAdam([x], **OPTIONS, **PATHS[path])

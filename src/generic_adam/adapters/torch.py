@@ -58,7 +58,9 @@ def read(
         if scheduler is not None:
             _check_drives(scheduler, group, rate)
         try:
-            found = update({**group, "largest_lr": optimizer.defaults.get("lr")}, rate.rate, rate.beta)
+            own = isinstance(optimizer, ScheduledOptimizer)
+            settings = group if own else {**group, "largest_lr": optimizer.defaults.get("lr")}
+            found = update(settings, rate.rate, rate.beta)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
         found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))

@@ -209,7 +209,8 @@ class GenericAdam(ScheduledOptimizer):
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
         """What this optimizer does to a parameter group; the bias correction is a part of alpha_t and e_t."""
-        driven = {"lr": lr, "beta": beta}
+        driven, plan = {"lr": lr, "beta": beta}, self._plans.get(id(group), Plan())
+        group = {**group, **dict(zip(("beta", "theta"), self._betas(group, plan), strict=True))}
 
         def sequence(coefficient: Coefficient) -> Schedule:
             source, name = group[coefficient.schedule_key], coefficient.name
@@ -274,23 +275,23 @@ class GenericAdam(ScheduledOptimizer):
             )
 
     def _read(self, group: dict[str, Any], plan: Plan) -> None:
+        group["betas"] = group["beta"], group["theta"] = self._betas(group, plan)
+        super()._read(group, plan)
+
+    def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
         betas, apart = group["betas"], (group["beta"], group["theta"])
         if not _is_pair(betas):
             raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
-        if tuple(betas) != apart:
-            last = dict(zip(group, plan.shown, strict=False))
-            before = (last.get("beta"), last.get("theta"))
-            if apart == before:
-                group["beta"], group["theta"] = betas
-            elif tuple(betas) == before:
-                group["betas"] = apart
-            else:
-                raise OptimizerError(
-                    f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: "
-                    "set one of them"
-                )
-        super()._read(group, plan)
+        last = dict(zip(group, plan.shown, strict=False))
+        before = (last.get("beta"), last.get("theta"))
+        if tuple(betas) in (apart, before):
+            return apart
+        if apart == before:
+            return betas[0], betas[1]
+        raise OptimizerError(
+            f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: set one of them"
+        )
 
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         moment = Moment(parameter.shape, state_dtype(parameter))

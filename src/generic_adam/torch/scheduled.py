@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, ClassVar
 
 import torch
@@ -375,11 +376,8 @@ class ScheduledOptimizer(Optimizer):
             for group in self.param_groups:
                 # A group without a plan was loaded as a whole, as ZeroRedundancyOptimizer does.
                 plan = self._plans.get(id(group)) or self._make_plan(group)
-                try:
-                    as_shown = plan.ready and tuple(group.values()) == plan.shown
-                except Exception:  # noqa: BLE001  (a user's note that is an array cannot be compared)
-                    as_shown = False
-                if not as_shown:
+                # The same objects: a tensor that equals a number today may be filled with another tomorrow.
+                if not (plan.ready and all(map(is_, group.values(), plan.shown))):
                     self._read(group, plan)
                 kept = plan.kept
                 if kept is None or not kept.refill(group["params"], self.__dict__["state"]):

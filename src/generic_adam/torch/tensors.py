@@ -244,11 +244,14 @@ def gather(
             if key not in moments and key != "gradient":
                 moments[key] = one.make(parameter)
             tensor = gradient if key == "gradient" else moments[key]
-            if one.fitted(name, tensor, parameter) is not tensor:
+            fitted = one.fitted(name, tensor, parameter)
+            # A gradient is read only: one whose elements share their memory is as good as a copy of it.
+            if fitted is not tensor and not (key == "gradient" and tensor.dtype is one.dtype):
                 raise OptimizerError(
-                    f"{name} is {tensor.dtype} on {tensor.device}; expected {one.dtype} on {parameter.device}"
+                    f"{name} is {tensor.dtype} on {tensor.device} with the strides {tensor.stride()}; expected "
+                    f"{one.dtype} on {parameter.device}, each element with memory of its own"
                 )
-            row.append(tensor)
+            row.append(fitted)
         row = _local_and_real(row)
         aligned = _are_aligned(row)
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
@@ -285,8 +288,9 @@ def _are_aligned(row: list[Tensor]) -> bool:
         return False
     if all(tensor.is_contiguous() for tensor in row):
         return True
-    # The state was made dense; a parameter with the same strides is dense too.
-    return all(tensor.stride() == row[0].stride() for tensor in row)
+    reach, shares = _reach(row[0])
+    dense = not shares and reach + 1 == row[0].storage_offset() + row[0].numel()
+    return dense and all(tensor.stride() == row[0].stride() for tensor in row)
 
 
 def _chunks(lists: Lists) -> Iterator[Lists]:
