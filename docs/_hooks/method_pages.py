@@ -131,7 +131,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate) -> str:
     lines = [
         f"### {x.label} {{ #{recipe.name} }}",
         "",
-        f"{x.horizon:,} steps. Source: {x.source} ({told[str(recipe.evidence)]}).",
+        f"{x.horizon:,} steps. Source: {x.source} ({told[recipe.evidence]}).",
         "",
         "```text",
         f"alpha_t = {method.alpha}",

@@ -60,7 +60,7 @@ def recipes(
         found = [(one, certify_algorithm(one.algorithm)) for one in chosen]
     if as_json:
         entries = [
-            {"name": one.name, "evidence": str(one.evidence), "source": one.algorithm.source, **c.to_dict()}
+            {"name": one.name, "evidence": one.evidence, "source": one.algorithm.source, **c.to_dict()}
             for one, c in found
         ]
         print_json(entries if name is None else entries[0])
@@ -76,8 +76,6 @@ def recipes(
 
 
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
-    from generic_adam.methods.recipes import Evidence
-
     rows = []
     for one, certificate in found:
         reading = certificate.horizon
@@ -86,7 +84,7 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
         numbers = (reading.noise, reading.gap, reading.drift)
         rows.append(
             (
-                one.name + ("*" if one.evidence is Evidence.KNOWN else ""),
+                one.name + ("*" if one.evidence == "known" else ""),
                 f"{reading.steps:,}",
                 *("" if number is None else f"{number:.3g}" for number in numbers),
                 word_for_the_run(reading),

@@ -1,34 +1,9 @@
 """Triples (alpha, beta, theta), the algorithms that run them, and the published ones."""
 
 from generic_adam.errors import MethodError
+from generic_adam.methods import catalogue
 from generic_adam.methods.algorithm import Algorithm, Clipping, HeavyBall, Nesterov, as_algorithm, merged
-from generic_adam.methods.catalogue import (
-    MethodInfo,
-    adaema,
-    adafactor,
-    adagrad,
-    adagrad_torch,
-    adam,
-    adam_to_adaema,
-    adamnc,
-    adamw,
-    adopt,
-    amsgrad,
-    build,
-    certified_adam,
-    entries,
-    info,
-    nadam,
-    names,
-    nosadam,
-    nosadam_hh,
-    polynomial_weights,
-    power_family,
-    rmsprop,
-    rmsprop_mukkamala_hein,
-    rmsprop_torch,
-    sgd,
-)
+from generic_adam.methods.catalogue import *  # noqa: F403 - the catalogue has the one list of its names
 from generic_adam.methods.method import Method, ScheduleLike, log_weights, theta_from_log_weights
 
 __all__ = [
@@ -37,35 +12,11 @@ __all__ = [
     "HeavyBall",
     "Method",
     "MethodError",
-    "MethodInfo",
     "Nesterov",
     "ScheduleLike",
-    "adaema",
-    "adafactor",
-    "adagrad",
-    "adagrad_torch",
-    "adam",
-    "adam_to_adaema",
-    "adamnc",
-    "adamw",
-    "adopt",
-    "amsgrad",
     "as_algorithm",
-    "build",
-    "certified_adam",
-    "entries",
-    "info",
     "log_weights",
     "merged",
-    "nadam",
-    "names",
-    "nosadam",
-    "nosadam_hh",
-    "polynomial_weights",
-    "power_family",
-    "rmsprop",
-    "rmsprop_mukkamala_hein",
-    "rmsprop_torch",
-    "sgd",
     "theta_from_log_weights",
 ]
+__all__ += catalogue.__all__

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from generic_adam.errors import MethodError
-from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule
+from generic_adam.methods.method import Method, Read, ScheduleLike, exact_number, read_schedule
 from generic_adam.schedules import Multiply, Schedule, as_schedule
 from generic_adam.schedules.sums import SumError, whole_steps
 
@@ -19,33 +19,7 @@ PAPERS_INITIAL_V = 1e-8
 _ZERO = as_schedule(0)
 _HALF = Fraction(1, 2)
 
-_Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
-
-
-class Read(Generic[_Given, _Kept]):
-    """A field of a dataclass that is read when it is set: Read[ScheduleLike, Schedule] keeps a text as a schedule.
-
-    Args:
-        reader: the field's name and what was given -> what is kept; it raises where that cannot be.
-        default: what counts as given where nothing is; a field without one has to be given.
-    """
-
-    def __init__(self, reader: Callable[[str, _Given], _Kept], *default: _Given) -> None:
-        self._reader, self._default = reader, default
-
-    def __set_name__(self, _owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object | None, _owner: type) -> _Kept:
-        if instance is not None:
-            return instance.__dict__[self._name]
-        if not self._default:  # how a dataclass asks whether there is a default
-            raise AttributeError(self._name)
-        return self._default[0]  # pyright: ignore[reportReturnType] - what a dataclass sets by default
-
-    def __set__(self, instance: object, value: _Given) -> None:
-        instance.__dict__[self._name] = self._reader(self._name, value)
 
 
 def _method(name: str, value: Method) -> Method:
@@ -220,6 +194,12 @@ class Algorithm:
             self.centered and "the squared mean gradient is taken off v_t",
         )
         return (*(phrase for phrase in said if isinstance(phrase, str)), *self.outside)
+
+    def beyond(self, *runs: str) -> str | None:
+        """The first thing this does that the paper's algorithm with these fields of it does not, or None."""
+        run = Algorithm(self.method, **{name: getattr(self, name) for name in runs})
+        missed = (phrase for phrase in self.departures if phrase not in run.departures)
+        return next(missed, "its groups have sequences of their own" if self.others else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, and only what differs from the paper's algorithm; `from_dict` reads it back."""

@@ -31,6 +31,34 @@ from generic_adam.methods.method import Method, ScheduleLike, exact_number, read
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
 from generic_adam.schedules import bias_correction as correction_factor
 
+__all__ = [
+    "MethodInfo",
+    "adaema",
+    "adafactor",
+    "adagrad",
+    "adagrad_torch",
+    "adam",
+    "adam_to_adaema",
+    "adamnc",
+    "adamw",
+    "adopt",
+    "amsgrad",
+    "build",
+    "certified_adam",
+    "entries",
+    "info",
+    "nadam",
+    "names",
+    "nosadam",
+    "nosadam_hh",
+    "polynomial_weights",
+    "power_family",
+    "rmsprop",
+    "rmsprop_mukkamala_hein",
+    "rmsprop_torch",
+    "sgd",
+]
+
 Builder = Callable[..., Method | Algorithm]
 _Function = TypeVar("_Function", bound=Builder)
 
@@ -101,11 +129,7 @@ def corrected_eps(eps: ScheduleLike, theta: ScheduleLike) -> Schedule:
 
 @listed('Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015')
 def adam(
-    *,
-    lr: ScheduleLike = 1e-3,
-    beta: ScheduleLike = 0.9,
-    theta: ScheduleLike = 0.999,
-    bias_correction: bool = True,
+    *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.999, bias_correction: bool = True
 ) -> Method:
     r"""Adam, with or without bias correction.
 
@@ -197,8 +221,7 @@ def adaema(*, lr: float = 1e-3, beta: ScheduleLike = 0.9) -> Method:
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt t, \qquad \beta_t = \beta, \qquad \theta_t = 1 - 1/t
 
-    theta_1 = 0, so condition 2 fails at t = 1 as published; ``power_family(r=1, K=2)`` is the same from
-    t = 2 on.
+    theta_1 = 0, so condition 2 fails at t = 1 as published; ``power_family(r=1, K=2)`` is the same from t = 2 on.
     """
     return Method(_falling(lr), beta, 1 - 1 / t)
 
@@ -217,13 +240,7 @@ def adamnc(*, lr: float = 1e-3, beta: float = 0.9, decay: float = 0.999) -> Meth
 
 @listed(f"{ZOU}, corollary on powers of t")
 def power_family(
-    *,
-    lr: float = 1e-3,
-    beta: ScheduleLike = 0.9,
-    s: float = 0.5,
-    r: float = 1.0,
-    c: float = 1.0,
-    K: float = 2,
+    *, lr: float = 1e-3, beta: ScheduleLike = 0.9, s: float = 0.5, r: float = 1.0, c: float = 1.0, K: float = 2
 ) -> Method:
     r"""alpha_t and 1 - theta_t as powers of t.
 
@@ -330,12 +347,7 @@ def amsgrad(
 
 @listed('Dozat, "Incorporating Nesterov Momentum into Adam", ICLR 2016 workshop')
 def nadam(
-    *,
-    lr: ScheduleLike = 2e-3,
-    beta: float = 0.9,
-    theta: float = 0.999,
-    eps: float = 1e-8,
-    momentum_decay: float = 4e-3,
+    *, lr: ScheduleLike = 2e-3, beta: float = 0.9, theta: float = 0.999, eps: float = 1e-8, momentum_decay: float = 4e-3
 ) -> Algorithm:
     r"""NAdam as torch ships it.
 

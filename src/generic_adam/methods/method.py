@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,8 @@ _BEGINNING = 256
 _BEGINNING_OF_CALLABLE = 16
 _SECONDS = 0.25
 
+_Given = TypeVar("_Given")
+_Kept = TypeVar("_Kept")
 ScheduleLike = Schedule | float | str | Callable[[int], float]
 """What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
 
@@ -44,13 +47,6 @@ def read_schedule(name: str, value: ScheduleLike) -> Schedule:
         return as_schedule(value)
     except ScheduleError as error:
         raise MethodError(f"{name}: {error}") from error
-
-
-def read_sequence(name: str, value: ScheduleLike) -> Schedule:
-    """The schedule of "alpha", "beta" or "theta" that is meant by ``value``, inside its range at every t."""
-    schedule = read_schedule(name, value)
-    check_sequence(name, schedule)
-    return schedule
 
 
 def exact_number(
@@ -79,7 +75,75 @@ def exact_number(
     return exact(value)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+def read_sequence(name: str, given: ScheduleLike) -> Schedule:
+    """The schedule of "alpha", "beta" or "theta" that is meant, inside its range at every t.
+
+    A MethodError where 0 <= alpha_t < infinity (a constant: > 0), 0 <= beta_t < 1 or 0 <= theta_t < 1 fails.
+    """
+    schedule = read_schedule(name, given)
+    if name == "alpha":
+        constant = schedule.is_constant
+        expected = f"a finite number {'>' if constant else '>='} 0 at every t"
+        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
+    else:
+        expected = f"0 <= {name}_t < 1 at every t"
+        claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
+    opaque = has_callable(schedule)
+    _check_defined(schedule, opaque, f"{name}: expected {expected}")
+    for sequence, claim in claims:
+        if opaque:
+            wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
+            steps = range(1, _BEGINNING_OF_CALLABLE + 1)
+            refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
+        else:
+            refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
+        if refuted is not None:
+            with Precision():
+                found = nearest(value(schedule, refuted))
+            raise MethodError(f"{name}: expected {expected}, got {found:g} at t = {refuted}")
+    return schedule
+
+
+def _check_defined(schedule: Schedule, opaque: bool, expected: str) -> None:
+    """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
+    last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if opaque else _BEGINNING
+    try:
+        steps = range(1, last + 1)
+        values = np.array([schedule(t) for t in steps]) if opaque else schedule.values(1, last + 1)
+        for t in (np.flatnonzero(~np.isfinite(values)) + 1).tolist():
+            with Precision():
+                if not ball(value(schedule, t)).is_finite():
+                    raise MethodError(f"{expected}, got {values[t - 1]:g} at t = {t}")
+    except ScheduleError as error:
+        raise MethodError(f"{expected.partition(':')[0]}: {error}") from error
+
+
+class Read(Generic[_Given, _Kept]):
+    """A field of a dataclass that is read when it is set: Read[ScheduleLike, Schedule] keeps a text as a schedule.
+
+    Args:
+        reader: the field's name and what was given -> what is kept; it raises where that cannot be.
+        default: what counts as given where nothing is; a field without one has to be given.
+    """
+
+    def __init__(self, reader: Callable[[str, _Given], _Kept], *default: _Given) -> None:
+        self._reader, self._default = reader, default
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object | None, _owner: type) -> _Kept:
+        if instance is not None:
+            return instance.__dict__[self._name]
+        if not self._default:  # how a dataclass asks whether there is a default
+            raise AttributeError(self._name)
+        return self._default[0]  # pyright: ignore[reportReturnType] - what a dataclass sets by default
+
+    def __set__(self, instance: object, value: _Given) -> None:
+        instance.__dict__[self._name] = self._reader(self._name, value)
+
+
+@dataclass(frozen=True, repr=False)
 class Method:
     r"""One member of Generic Adam (Algorithm 1): the sequences alpha_t, beta_t and theta_t.
 
@@ -104,14 +168,9 @@ class Method:
         Method(alpha_t = 0.5 / sqrt(t), beta_t = 0.9, theta_t = 1 - 1 / max(t, 2))
     """
 
-    alpha: Schedule
-    beta: Schedule
-    theta: Schedule
-
-    def __init__(self, alpha: ScheduleLike, beta: ScheduleLike, theta: ScheduleLike) -> None:
-        for name, given in (("alpha", alpha), ("beta", beta), ("theta", theta)):
-            # The class is frozen, so the schedules are put in place past its own __setattr__.
-            object.__setattr__(self, name, read_sequence(name, given))
+    alpha: Read[ScheduleLike, Schedule] = Read(read_sequence)
+    beta: Read[ScheduleLike, Schedule] = Read(read_sequence)
+    theta: Read[ScheduleLike, Schedule] = Read(read_sequence)
 
     @classmethod
     def from_weights(
@@ -130,44 +189,6 @@ class Method:
 
     def __repr__(self) -> str:
         return f"Method(alpha_t = {self.alpha}, beta_t = {self.beta}, theta_t = {self.theta})"
-
-
-def check_sequence(name: str, schedule: Schedule) -> None:
-    """Raise MethodError where 0 <= alpha_t < infinity (a constant: > 0), 0 <= beta_t < 1 or 0 <= theta_t < 1 fails."""
-    if name == "alpha":
-        constant = schedule.is_constant
-        expected = f"a finite number {'>' if constant else '>='} 0 at every t"
-        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
-    else:
-        expected = f"0 <= {name}_t < 1 at every t"
-        claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
-    opaque = has_callable(schedule)
-    _check_defined(schedule, opaque, f"{name}: expected {expected}")
-    for sequence, claim in claims:
-        if opaque:
-            wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
-            steps = range(1, _BEGINNING_OF_CALLABLE + 1)
-            refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
-        else:
-            refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
-        if refuted is not None:
-            with Precision():
-                found = nearest(value(schedule, refuted))
-            raise MethodError(f"{name}: expected {expected}, got {found:g} at t = {refuted}")
-
-
-def _check_defined(schedule: Schedule, opaque: bool, expected: str) -> None:
-    """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
-    last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if opaque else _BEGINNING
-    try:
-        steps = range(1, last + 1)
-        values = np.array([schedule(t) for t in steps]) if opaque else schedule.values(1, last + 1)
-        for t in (np.flatnonzero(~np.isfinite(values)) + 1).tolist():
-            with Precision():
-                if not ball(value(schedule, t)).is_finite():
-                    raise MethodError(f"{expected}, got {values[t - 1]:g} at t = {t}")
-    except ScheduleError as error:
-        raise MethodError(f"{expected.partition(':')[0]}: {error}") from error
 
 
 def log_weights(theta: ScheduleLike, steps: int, initial: float = 1.0) -> FloatArray:

@@ -8,22 +8,14 @@ tokens or samples are turned into steps at the full batch size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from generic_adam.methods.algorithm import Algorithm, Clipping, as_algorithm
 from generic_adam.methods.catalogue import REFUSED, adafactor, adam, adamw, build, names, spelled, unknown
 from generic_adam.methods.method import Method
 from generic_adam.methods.shapes import fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
-
-
-class Evidence(StrEnum):
-    """How the values of a recipe are known."""
-
-    READ = "read"
-    KNOWN = "known"
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class Recipe:
 
     name: str
     algorithm: Algorithm
-    evidence: Evidence
+    evidence: Literal["read", "known"]
 
 
 def _recipe(
@@ -47,7 +39,7 @@ def _recipe(
     steps: int,
     algorithm: Algorithm,
     source: str,
-    evidence: Evidence = Evidence.READ,
+    evidence: Literal["read", "known"] = "read",
     **settings: Any,
 ) -> Recipe:
     return Recipe(name, replace(algorithm, label=label, horizon=steps, source=source, **settings), evidence)
@@ -126,7 +118,7 @@ RECIPES: tuple[Recipe, ...] = (
         93_750,
         adamw(lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1),
         'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
-        Evidence.KNOWN,
+        "known",
         **_CLIPPED_IN_GROWING_BATCHES,
     ),
     _recipe(
@@ -135,7 +127,7 @@ RECIPES: tuple[Recipe, ...] = (
         250_000,
         adamw(lr=_warm_cosine(3e-4, 3e-5, 2_000, 250_000), theta=0.95, weight_decay=0.1),
         'Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, section 2.3',
-        Evidence.KNOWN,
+        "known",
         clipping=_NORM_ONE,
     ),
     _recipe(
@@ -146,10 +138,7 @@ RECIPES: tuple[Recipe, ...] = (
         'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
         decay=1 / maximum(t, 10_000),
         clipping=_NORM_ONE,
-        notes=(
-            "the batch is enlarged twice during the run",
-            f"{_SEQUENCES_ALONE}, with beta 0.9 and this decay",
-        ),
+        notes=("the batch is enlarged twice during the run", f"{_SEQUENCES_ALONE}, with beta 0.9 and this decay"),
     ),
     _recipe(
         "t5",
@@ -168,7 +157,7 @@ RECIPES: tuple[Recipe, ...] = (
         adamw(lr=warm_up(8e-4, Fraction(10_000), fall("linear", 8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1),
         'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
         "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
-        Evidence.KNOWN,
+        "known",
     ),
     _recipe(
         "stable_diffusion",

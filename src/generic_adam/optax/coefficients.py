@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
 from generic_adam.methods.catalogue import corrected, corrected_eps
-from generic_adam.methods.method import check_sequence
+from generic_adam.methods.method import read_sequence
 from generic_adam.optax.leaves import PyTree, map_leaves
 from generic_adam.optax.schedule import (
     Counted,
@@ -66,7 +66,7 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
         if name == "eps":
             check_number(name, schedule(1), "a finite number >= 0", lambda eps: 0 <= eps < math.inf)
         else:
-            check_sequence(name, schedule)
+            read_sequence(name, schedule)
     except ScheduleError as error:
         raise OptimizerError(f"{name}: {error}") from error
     return schedule
@@ -101,11 +101,7 @@ class RunningSchedules:
         if bias_correction:
             self.schedules["alpha"] = corrected(rate, momentum, second_moment)
             self.schedules["eps"] = corrected_eps(offset, second_moment)
-        self.schedules |= {
-            "one_minus_beta": 1 - momentum,
-            "one_minus_theta": 1 - second_moment,
-            "t": tree.Time(),
-        }
+        self.schedules |= {"one_minus_beta": 1 - momentum, "one_minus_theta": 1 - second_moment, "t": tree.Time()}
         self._running = tuple(dict.fromkeys(n for one in self.schedules.values() for n in _running_sums(one)))
 
     def transformation(

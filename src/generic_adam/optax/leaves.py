@@ -15,10 +15,9 @@ PyTree = Any
 def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name: str) -> jax.Array:
     """factor * mean + (1 - factor) * value with the factor beta_t or theta_t, at the rate that is asked for.
 
-    In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula
-    v would forget too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the
-    value times the complement, which has all its digits from its own schedule. Below 1/2 that would cancel,
-    and the plain formula serves.
+    In float32 theta = 1 - 1.03e-6 is 1 - 1.013e-6, and one within 3e-8 of 1 is 1: with the plain formula v would forget
+    too slowly, or never. From 1/2 on, the mean is therefore moved by its distance to the value times the complement,
+    which has all its digits from its own schedule. Below 1/2 that would cancel, and the plain formula serves.
     """
     dtype = real_dtype(mean.dtype)
     factor, weight = (jnp.asarray(numbers[key], dtype) for key in (name, f"one_minus_{name}"))

@@ -106,10 +106,9 @@ def generic_adam(
     updates have the dtype of the gradients. A gradient that is None leaves its moments as they are.
 
     Args:
-        learning_rate: alpha_t: a number, a text such as "0.5/sqrt(t)", a schedule, a callable of
-            t = 1, 2, 3, ..., a JAX array, or a schedule that Optax made, which counts from 0 and is called so
-            (a function that *you* write around one is a callable of t); or a method or an algorithm, with
-            all three sequences.
+        learning_rate: alpha_t: a number, a text such as "0.5/sqrt(t)", a schedule, a callable of t = 1, 2, 3, ..., a
+            JAX array, or a schedule that Optax made, which counts from 0 and is called so (a function that *you* write
+            around one is a callable of t); or a method or an algorithm, with all three sequences.
         beta: the momentum parameter beta_t, 0.9 if not given; not with a method.
         theta: the second-moment parameter theta_t, 0.999 if not given; not with a method.
         initial_v: v_0, which the paper calls epsilon.
@@ -154,10 +153,8 @@ def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, A
     method = learning_rate if isinstance(learning_rate, Method) else learning_rate.method
     if isinstance(learning_rate, Algorithm):
         own |= {"initial_v": learning_rate.initial_v, "eps": learning_rate.eps}
-        run = Algorithm(method, initial_v=learning_rate.initial_v, eps=learning_rate.eps)
-        beyond = [phrase for phrase in learning_rate.departures if phrase not in run.departures]
-        if beyond or learning_rate.others:
-            reason = beyond[0] if beyond else "its groups have sequences of their own"
+        reason = learning_rate.beyond("initial_v", "eps")
+        if reason is not None:
             raise OptimizerError(
                 f"generic_adam does not run this algorithm: {reason}; "
                 "expected one that differs from the paper's in v_0 and eps alone (chain the rest)"

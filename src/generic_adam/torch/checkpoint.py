@@ -1,7 +1,6 @@
 """What a saved state must be before any of it is taken over, and how torch's Adam's becomes Generic Adam's.
 
-Every tensor of a loaded state is compared with its parameter here, and a state that does not fit changes
-nothing.
+Every tensor of a loaded state is compared with its parameter here, and a state that does not fit changes nothing.
 """
 
 import math
@@ -108,8 +107,7 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
         pair = saved["betas"] if isinstance(saved["betas"], (tuple, list)) else ()
         saved.update(zip(("beta", "theta"), pair, strict=False))
         numbers = {one.name: one.number(saved.get(one.name)) for one in rules.OF_ADAM}
-        # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not
-        # saved.
+        # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not saved.
         if numbers["weight_decay"] and saved.get("decoupled_weight_decay") is not True:
             raise OptimizerError(
                 f"the saved weight_decay {rules.shown(saved['weight_decay'])} was added to the gradient (L2), or "

@@ -29,8 +29,7 @@ class Padam(GenericAdam):
     .. math::
         \hat v_t = \max(\hat v_{t-1}, v_t), \qquad x_{t+1} = x_t - \alpha_t m_t / (\hat v_t^p + \text{eps})
 
-    with m_t and v_t as in :class:`~generic_adam.torch.GenericAdam`, without bias correction. p = 1/2 is
-    AMSGrad.
+    with m_t and v_t as in :class:`~generic_adam.torch.GenericAdam`, without bias correction. p = 1/2 is AMSGrad.
 
     Args:
         params: the parameters, or groups of them.
@@ -96,9 +95,8 @@ class AdaShift(ScheduledOptimizer):
         v_t &= \theta v_{t-1} + (1 - \theta)\, \phi(g_{t-n}^2), \qquad v_n = 0 \\
         x_{t+1} &= x_t - \alpha_t m_t \Big/ \Big(\sqrt{v_t / (1 - \theta^{t-n})} + \text{eps}\Big)
 
-    where phi is the maximum over the tensor, or the identity. The first n steps only collect gradients. n and
-    the correction count the gradients of each parameter. Under a schedule of theta the correction is the
-    exact product.
+    where phi is the maximum over the tensor, or the identity. The first n steps only collect gradients. n and the
+    correction count the gradients of each parameter. Under a schedule of theta the correction is the exact product.
 
     Nothing ties v_t to the present gradient, so the quotient has no bound: where v_t is still 0 a coordinate
     stays where it is, and the quotient is cut at the root of the largest number of its type.
@@ -199,8 +197,7 @@ class AdaUSM(ScheduledOptimizer):
         m_t &= \mu m_{t-1} - \eta_t g_t \Big/ \Big(\sqrt{v_t / (A_t / t)} + \text{eps}\Big) \\
         x_{t+1} &= x_t + m_t + \lambda (m_t - m_{t-1})
 
-    with A_0 = 0 and v_0 = m_0 = 0. The state keeps v_t / A_t, a weighted mean that does not overflow as v_t
-    does.
+    with A_0 = 0 and v_0 = m_0 = 0. The state keeps v_t / A_t, a weighted mean that does not overflow as v_t does.
 
     Args:
         params: the parameters, or groups of them.

@@ -62,18 +62,16 @@ class GenericAdam(ScheduledOptimizer):
         x_{t+1} &= x_t - \text{lr}_t\, \hat m_t / (\sqrt{\hat v_t} + \text{eps}), \qquad
         \hat m_t = \frac{m_t}{1 - \prod \beta_i}, \quad \hat v_t = \frac{v_t}{1 - \prod \theta_i}
 
-    ``GenericAdam(params, lr)`` is torch.optim.Adam, to rounding: v_0 = 0, eps = 1e-8, bias correction, and
-    weight decay as AdamW has it. What it adds is that `lr`, `beta`, `theta`, `eps` and `weight_decay` are
-    each a number, a tensor of one element, a text such as ``"0.5/sqrt(t)"``, a schedule, or a callable of t;
-    t is the optimizer's iteration count, 1 at the first step. Plain numbers are read from `param_groups` at
-    every step, so that torch's learning-rate schedulers work as usual; scheduled ones show there the value of
-    the step about to be taken.
+    ``GenericAdam(params, lr)`` is torch.optim.Adam, to rounding: v_0 = 0, eps = 1e-8, bias correction, and weight decay
+    as AdamW has it. What it adds is that `lr`, `beta`, `theta`, `eps` and `weight_decay` are each a number, a tensor of
+    one element, a text such as ``"0.5/sqrt(t)"``, a schedule, or a callable of t; t is the optimizer's iteration count,
+    1 at the first step. Plain numbers are read from `param_groups` at every step, so that torch's learning-rate
+    schedulers work as usual; scheduled ones show there the value of the step about to be taken.
 
-    The correction has the exact products (theta_t^t, which torch.optim.Adam would use, is wrong under a
-    schedule), over the steps that a parameter has taken part in. Without it (``bias_correction=False``) and
-    with v_0 > 0 this is Algorithm 1 of the paper, which is what `from_method` makes of a Method: there
-    alpha_t is all that multiplies, and the first hundred steps of constant (0.9, 0.999) are up to 6.57 times
-    as long as Adam's.
+    The correction has the exact products (theta_t^t, which torch.optim.Adam would use, is wrong under a schedule), over
+    the steps that a parameter has taken part in. Without it (``bias_correction=False``) and with v_0 > 0 this is
+    Algorithm 1 of the paper, which is what `from_method` makes of a Method: there alpha_t is all that multiplies, and
+    the first hundred steps of constant (0.9, 0.999) are up to 6.57 times as long as Adam's.
 
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
@@ -84,10 +82,9 @@ class GenericAdam(ScheduledOptimizer):
     False, whose form is v + (1 - theta)(g^2 - v), by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). In float64 there
     is no such limit in practice. `certify` notes from which step on.
 
-    The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under
-    the names that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the
-    largest number of their type leave everything finite, whatever their squares do; see
-    :func:`generic_adam.torch.kernels.revive`.
+    The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under the names
+    that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the largest number of their
+    type leave everything finite, whatever their squares do; see :func:`generic_adam.torch.kernels.revive`.
 
     Not supported, each with an error that says so: sparse gradients, capturable and differentiable steps.
 
@@ -189,13 +186,9 @@ class GenericAdam(ScheduledOptimizer):
         """
         algorithm = as_algorithm(method)
         three, decay = algorithm.method, algorithm.decay
-        taken = {name: getattr(algorithm, name) for name in ("initial_v", "eps", "decay", "running_maximum")}
-        beyond = [one for one in algorithm.departures if one not in Algorithm(three, **taken).departures]
-        if beyond or algorithm.others:
-            raise OptimizerError(
-                f"{cls.__name__} does not run this algorithm: "
-                + (beyond[0] if beyond else "its groups have sequences of their own")
-            )
+        reason = algorithm.beyond("initial_v", "eps", "decay", "running_maximum")
+        if reason is not None:
+            raise OptimizerError(f"{cls.__name__} does not run this algorithm: {reason}")
         options: dict[str, Any] = {
             "initial_v": algorithm.initial_v,
             "eps": PAPERS_EPS if isinstance(method, Method) else algorithm.eps,
@@ -296,11 +289,7 @@ class GenericAdam(ScheduledOptimizer):
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         moment = Moment(parameter.shape, state_dtype(parameter))
         maximum = {"max_exp_avg_sq": moment._replace(late=True)} if group["amsgrad"] else {}
-        moments = {
-            "exp_avg": moment,
-            "exp_avg_sq": moment._replace(start=float(group["initial_v"])),
-            **maximum,
-        }
+        moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=float(group["initial_v"])), **maximum}
         return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
 
     def _gather(self, group: dict[str, Any], plan: Plan) -> None:

@@ -6,9 +6,8 @@ r"""One step of Generic Adam on lists of plain tensors, in three ways that give 
     m &\leftarrow \beta m + (1 - \beta) g \\
     x &\leftarrow (1 - \delta)\, x - \alpha\, m / (\sqrt{v} + \epsilon)
 
-With AMSGrad the root is that of the running maximum of v. Every tensor of one call has the same dtype and
-device, and the tensors of one parameter have the same strides: :mod:`generic_adam.torch.tensors` sees to
-that.
+With AMSGrad the root is that of the running maximum of v. Every tensor of one call has the same dtype and device, and
+the tensors of one parameter have the same strides: :mod:`generic_adam.torch.tensors` sees to that.
 """
 
 import math

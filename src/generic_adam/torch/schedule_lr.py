@@ -21,8 +21,7 @@ class ScheduleLR(LRScheduler):
 
     Args:
         optimizer: any torch optimizer.
-        schedule: a schedule, number, text or callable of t; or a sequence of them, one for each parameter
-            group.
+        schedule: a schedule, number, text or callable of t; or a sequence of them, one for each parameter group.
         last_epoch: as in torch: the number of steps done, -1 for a new run.
 
     Raises:

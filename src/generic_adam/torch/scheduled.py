@@ -82,11 +82,10 @@ class Plan:
 class ScheduledOptimizer(Optimizer):
     """A torch optimizer whose coefficients are functions of the iteration t = 1, 2, 3, ...
 
-    t is the optimizer's count of iterations, the same for all groups, as in the paper: a parameter without a
-    gradient is left alone and time goes on, and a group that is added later starts at the present t. The
-    count done so far is ``group["step"]``. Each step first reads every coefficient and every gradient of
-    every group, and only then changes anything, so that a bad value leaves the parameters and the state as
-    they were.
+    t is the optimizer's count of iterations, the same for all groups, as in the paper: a parameter without a gradient
+    is left alone and time goes on, and a group that is added later starts at the present t. The count done so far is
+    ``group["step"]``. Each step first reads every coefficient and every gradient of every group, and only then changes
+    anything, so that a bad value leaves the parameters and the state as they were.
 
     A coefficient given as a plain number, or as a tensor of one element, is read from its group at every
     step, so that torch's learning-rate schedulers drive it. One given as a schedule shows in its group the
@@ -97,11 +96,10 @@ class ScheduledOptimizer(Optimizer):
     Groups and `state_dict` hold schedules as text. A callable has no text: its place is kept, and loading
     needs an optimizer that was built with the callable.
 
-    Under ``torch.compile`` a step leaves the graph and runs as it always does: its numbers are Python's, new
-    at every step, and a compiled copy of them would be those of one step. The kernel is torch's fused one
-    anyway. CUDA graphs cannot capture a step, for the same reason. ``ZeroRedundancyOptimizer`` works, but
-    with ``overlap_with_ddp=True`` torch asks for an optimizer of its own kind without groups or hooks, and
-    refuses others.
+    Under ``torch.compile`` a step leaves the graph and runs as it always does: its numbers are Python's, new at every
+    step, and a compiled copy of them would be those of one step. The kernel is torch's fused one anyway. CUDA graphs
+    cannot capture a step, for the same reason. ``ZeroRedundancyOptimizer`` works, but with ``overlap_with_ddp=True``
+    torch asks for an optimizer of its own kind without groups or hooks, and refuses others.
 
     A subclass declares what it has (`coefficients`, `options`, `running`, `_state_of`) and what a step does
     with it (`_update`).
@@ -188,8 +186,7 @@ class ScheduledOptimizer(Optimizer):
         group = {key: value for key, value in param_group.items() if key not in self.running}
         known = [*self.defaults, *_KEYS_OF_TORCH]
         for key in group:
-            # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option
-            # is refused.
+            # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option is refused.
             near = [] if key in known else difflib.get_close_matches(str(key), known, n=1, cutoff=0.8)
             if near:
                 raise OptimizerError(f"parameter group has no option {key!r}; did you mean {near[0]!r}?")

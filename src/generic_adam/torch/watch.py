@@ -338,8 +338,7 @@ def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[
         return math.nan, math.nan, math.nan
     stride = max(1, total // _SAMPLED_COORDINATES)
     sample = torch.cat([v[::stride].float() for v in flat])
-    # v and the step size go in opposite directions: the low quantile of one is the high quantile of the
-    # other.
+    # v and the step size go in opposite directions: the low quantile of one is the high quantile of the other.
     points = torch.tensor([0.95, 0.5, 0.05], dtype=sample.dtype, device=sample.device)
     low, median, high = (torch.quantile(sample, points) * scale).sqrt().tolist()
     return tuple(alpha / root if root > 0 else math.inf for root in (low, median, high))  # type: ignore[return-value]
