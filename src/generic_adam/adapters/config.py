@@ -34,13 +34,7 @@ from typing import Any
 
 from generic_adam.adapters import updates
 from generic_adam.adapters.clock import Clock, ramp, scaled, stages
-from generic_adam.adapters.schedulers import (
-    MOMENTA,
-    TRANSFORMERS,
-    Nested,
-    closed_form,
-    transformers_rate,
-)
+from generic_adam.adapters.schedulers import MOMENTA, TRANSFORMERS, Nested, closed_form, transformers_rate
 from generic_adam.adapters.trainer import read_training_arguments
 from generic_adam.errors import GenericAdamError, OptimizerError, shown
 from generic_adam.extras import from_extra
@@ -84,17 +78,20 @@ class _Keys:
     def value(self, name: str, expected: Any) -> Any:
         """The value of a key, of the type of the default that is given, or of the type that is.
 
-        Numbers are finite; YAML reads 1e-3 as a text, so texts that are numbers are taken.
+        Several defaults are the names that it may have, the first where it has none. Numbers are finite; YAML reads
+        1e-3 as a text, so texts that are numbers are taken.
         """
-        kind = expected if isinstance(expected, type) else type(expected)
-        value = found = self.get(name, None if kind is expected else expected)
+        names = expected if isinstance(expected, tuple) else ()
+        default = names[0] if names else None if isinstance(expected, type) else expected
+        kind = expected if default is None else type(default)
+        value = found = self.get(name, default)
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             value = float(found) if kind in {int, float} and not isinstance(found, bool) else found
         if isinstance(value, float) and kind is int and math.isfinite(value) and value % 1 == 0:
             value = int(value)
-        if type(value) is not kind or (kind is float and not math.isfinite(value)):
-            said = f"{self.where}{name} is {shown(found)}; expected {_EXPECTED[kind]}"
-            raise OptimizerError(said)
+        if type(value) is not kind or (kind is float and not math.isfinite(value)) or (names and value not in names):
+            said = " or ".join(repr(one) for one in names if one) or _EXPECTED[kind]
+            raise OptimizerError(f"{self.where}{name} is {shown(found)}; expected {said}")
         return value
 
     def values(self, declared: Mapping[str, Any]) -> SimpleNamespace:
@@ -203,12 +200,7 @@ def _yaml(text: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    ".json": json.loads,
-    ".toml": tomllib.loads,
-    ".yaml": _yaml,
-    ".yml": _yaml,
-}
+_PARSERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
 
 
 def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
@@ -238,43 +230,28 @@ _DEEPSPEED: dict[str, dict[str, Any]] = {
 
 def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
-    name, params, kind = optimizer.value("type", str), optimizer.table("params"), scheduler.value("type", "")
-    base, end = params.value("lr", 1e-3), None
+    name, params = optimizer.value("type", str), optimizer.table("params")
+    kind = scheduler.value("type", ("", *_DEEPSPEED))
+    base, source = params.value("lr", 1e-3), f"DeepSpeed, {name}"
     rate = as_schedule(base)
     if kind:
-        if kind not in _DEEPSPEED:
-            names = ", ".join(_DEEPSPEED)
-            raise OptimizerError(f"the scheduler {kind!r} is none that can be read; expected one of {names}")
-        declared = {"warmup_num_steps": 1000, "warmup_type": "log", **_DEEPSPEED[kind]}
-        declared |= {"warmup_max_lr": base} if kind == "WarmupLR" else {}
-        s = scheduler.table("params").values(declared)
-        if s.warmup_type not in {"log", "linear"}:
-            raise OptimizerError(f"warmup_type is {s.warmup_type!r}; expected 'log' or 'linear'")
-        s.warmup_num_steps, end = max(2, s.warmup_num_steps), getattr(s, "total_num_steps", None)
+        own = _DEEPSPEED[kind] | ({"warmup_max_lr": base} if kind == "WarmupLR" else {})
+        s = scheduler.table("params").values({"warmup_num_steps": 1000, "warmup_type": ("log", "linear"), **own})
+        s.warmup_num_steps, s.org_lrs = max(2, s.warmup_num_steps), base
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
-        s.org_lrs = base
-        rate = closed_form(f"deepspeed.{kind}", s, Clock())
+        rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
+        steps = getattr(s, "total_num_steps", None) if steps is None else steps
     settings = params.settings()
     update = updates.by_name(name)
     if name.lower() == "adam" and settings.pop("adam_w_mode", True):
         update = updates.UPDATES["torch.AdamW"]  # DeepSpeed's Adam decays as AdamW does unless told otherwise
-    source = f"DeepSpeed, {name}" + (f" with {kind}" if kind else "")
-    algorithm = replace(update(settings, rate), source=source, horizon=end if steps is None else steps)
-    return updates.clipped(algorithm, keys.value("gradient_clipping", 0.0))
+    clip = keys.value("gradient_clipping", 0.0)
+    return updates.clipped(update(settings, rate), clip, source=source, horizon=steps)
 
 
-_TRAINER: dict[str, Any] = {
-    "learning_rate": float,
-    "max_steps": -1,
-    "warmup_steps": 0.0,
-    "warmup_ratio": 0.0,
-    "adam_beta1": 0.9,
-    "adam_beta2": 0.999,
-    "adam_epsilon": 1e-8,
-    "weight_decay": 0.0,
-    "max_grad_norm": 1.0,
-    "optim_args": "",
-}
+_TRAINER: dict[str, Any] = {"learning_rate": float, "max_steps": -1, "warmup_steps": 0.0, "warmup_ratio": 0.0}
+_TRAINER |= {"adam_beta1": 0.9, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
+_TRAINER |= {"weight_decay": 0.0, "max_grad_norm": 1.0, "optim_args": ""}
 
 
 def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
@@ -291,12 +268,10 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     training = keys.table("training")
     total = steps if steps is not None else training.value("steps", int)
     place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
-    s = place.values({"warmup_steps": 200, "min_lr_factor": 0.0, "decay_type": "linear"})
-    if s.decay_type not in {"linear", "sqrt", "cosine"}:
-        raise OptimizerError(f"decay_type is {s.decay_type!r}; expected linear, sqrt or cosine")
+    declared = {"warmup_steps": 200, "min_lr_factor": 0.0, "decay_ratio": 1.0}
+    s = place.values(declared | {"decay_type": ("linear", "sqrt", "cosine")})
     warm, low = min(s.warmup_steps, total), s.min_lr_factor
-    share = 1.0 if place.get("decay_ratio") is None else place.value("decay_ratio", float)
-    decay = min(round(total * share), total - warm)
+    decay = min(round(total * s.decay_ratio), total - warm)
     flat = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least
     parts = [
         (warm, ramp(0, 1, max(1, warm), ahead=1)),
@@ -307,19 +282,12 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     settings = vars(keys.table("optimizer").values(declared))
     settings["betas"] = (settings["beta1"], settings["beta2"])
     rate = scaled(settings["lr"], stages(Clock(), parts, low if decay else 1))
-    algorithm = updates.by_name(settings["name"])(settings, rate)
-    algorithm = replace(algorithm, source=f"torchtitan, {settings['name']}", horizon=total)
-    return updates.clipped(algorithm, training.value("max_norm", 1.0))
+    found, clip = updates.by_name(settings["name"])(settings, rate), training.value("max_norm", 1.0)
+    return updates.clipped(found, clip, source=f"torchtitan, {settings['name']}", horizon=total)
 
 
-_OPTIMIZERS: Mapping[str, Mapping[str, float]] = {
-    "adamw": {"lr": 1e-3, "weight_decay": 1e-2},
-    "nadam": {"lr": 2e-3},
-    "adagrad": {"lr": 1e-2},
-    "rmsprop": {"lr": 1e-2},
-    "adafactor": {"lr": 1e-2},
-}
-"""Torch's defaults, where they are others than the readings'."""
+_RATES = {"nadam": 2e-3, "adagrad": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
+"""Torch's default learning rates, where they are others than 0.001."""
 
 _SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
     "ConstantLR": {"factor": 1 / 3, "total_iters": 5},
@@ -330,27 +298,11 @@ _SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
     "PolynomialLR": {"total_iters": 5, "power": 1.0},
     "CosineAnnealingLR": {"T_max": int, "eta_min": 0.0},
     "CosineAnnealingWarmRestarts": {"T_0": int, "T_mult": 1, "eta_min": 0.0},
-    "OneCycleLR": {
-        "max_lr": float,
-        "pct_start": 0.3,
-        "anneal_strategy": "cos",
-        "cycle_momentum": True,
-        "base_momentum": 0.85,
-        "max_momentum": 0.95,
-        "div_factor": 25.0,
-        "final_div_factor": 1e4,
-        "three_phase": False,
-    },
-    "CyclicLR": {
-        "base_lr": float,
-        "max_lr": float,
-        "step_size_up": 2000,
-        "mode": "triangular",
-        "gamma": 1.0,
-        "cycle_momentum": True,
-        "base_momentum": 0.8,
-        "max_momentum": 0.9,
-    },
+    "OneCycleLR": {"max_lr": float, "pct_start": 0.3, "anneal_strategy": "cos", "three_phase": False}
+    | {"div_factor": 25.0, "final_div_factor": 1e4}
+    | {"cycle_momentum": True, "base_momentum": 0.85, "max_momentum": 0.95},
+    "CyclicLR": {"base_lr": float, "max_lr": float, "step_size_up": 2000, "mode": "triangular", "gamma": 1.0}
+    | {"cycle_momentum": True, "base_momentum": 0.8, "max_momentum": 0.9},
     "SWALR": {"swa_lr": float, "anneal_epochs": 10, "anneal_strategy": "cos"},
     "SequentialLR": {},
     "ChainedScheduler": {},
@@ -372,19 +324,16 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
 def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
     (name, optimizer), (kind, scheduler) = map(_target, _hydra_tables(keys) or (keys, keys))
     bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
-    defaults = {"lr": 1e-3} | dict(_OPTIMIZERS.get(bare.lower(), {}))
-    base, settings = optimizer.value("lr", defaults["lr"]), defaults | optimizer.settings()
+    base = optimizer.value("lr", _RATES.get(bare.lower(), 1e-3))
+    settings = ({"weight_decay": 1e-2} if bare.lower() == "adamw" else {}) | optimizer.settings() | {"lr": base}
     rate, beta, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None, None)
-    algorithm = updates.by_name(name, name.partition(".")[0])(settings, rate, beta)
-    source = bare + (f" with {kind}" if kind else "")
+    found = updates.by_name(name, name.partition(".")[0])(settings, rate, beta)
     trainer = keys.table("trainer")  # Lightning's: -1 steps are as many as it takes
-    said = trainer.value("max_steps", -1) if "max_steps" in trainer.data else -1
+    said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)
     end = steps if steps is not None else said if said > 0 else end
-    clip = trainer.value("gradient_clip_val", 0.0) if "gradient_clip_val" in trainer.data else 0.0
-    algorithm = replace(algorithm, source=source, horizon=end)
     if clip and trainer.value("gradient_clip_algorithm", "norm") == "value":
-        return replace(algorithm, clipping=Clipping(clip, "value"))
-    return updates.clipped(algorithm, clip)
+        found, clip = replace(found, clipping=Clipping(clip, "value")), 0.0
+    return updates.clipped(found, clip, source=bare + (f" with {kind}" if kind else ""), horizon=end)
 
 
 def _target(table: _Keys) -> tuple[str, _Keys]:
@@ -394,9 +343,7 @@ def _target(table: _Keys) -> tuple[str, _Keys]:
     return table.value("_target_", "") or table.value("name", "AdamW" if "lr" in table.data else ""), table
 
 
-def _hydra_rate(
-    kind: str, table: _Keys, base: float, steps: int | None
-) -> tuple[Schedule, Schedule | None, int | None]:
+def _hydra_rate(kind: str, table: _Keys, base: float, steps: int | None) -> tuple[Schedule, Schedule | None, Any]:
     """lr_t, beta_t where it moves and the length of the run, of transformers' get_... or torch's classes."""
     getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
     if kind in getters:
@@ -404,14 +351,12 @@ def _hydra_rate(
         given |= {name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))}
         total = given["num_training_steps"] if steps is None else steps
         return transformers_rate(getters[kind], base, {**given, "num_training_steps": total}), None, total
-    name, settings = _torch_settings(kind, table, base)
+    name, s = _torch_settings(kind, table, base)
     try:
-        moves = name in MOMENTA and settings.cycle_momentum
-        beta = MOMENTA[name](settings, Clock()) if moves else None
-        rate = closed_form(name, settings, Clock())
+        beta = MOMENTA[name](s, Clock()) if name in MOMENTA and s.cycle_momentum else None
+        return closed_form(name, s, Clock()), beta, getattr(s, "T_max", getattr(s, "total_steps", None))
     except (GenericAdamError, LookupError, AttributeError, ArithmeticError) as error:
         raise OptimizerError(f"{kind}: {error}; hand over the live one instead") from error
-    return rate, beta, getattr(settings, "T_max", getattr(settings, "total_steps", None))
 
 
 def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
@@ -419,9 +364,7 @@ def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
     if kind == "ReduceLROnPlateau":
         raise OptimizerError(f"{kind} depends on the data: there is no sequence to read")
     if kind not in _SCHEDULERS:
-        raise OptimizerError(
-            f"the scheduler {kind!r} is none that can be read from a file; hand over the live one instead"
-        )
+        raise OptimizerError(f"the scheduler {kind!r} is none that can be read from a file; hand over the live one")
     s = table.values(_SCHEDULERS[kind])
     for name, value in vars(s).items():
         if type(value) is int and value < 1:
@@ -433,9 +376,8 @@ def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
         case "OneCycleLR":
             _one_cycle(s, table)
         case "CyclicLR":
-            down = table.value("step_size_down", s.step_size_up)
-            s.total_size, s.step_ratio = s.step_size_up + down, s.step_size_up / (s.step_size_up + down)
-            s.base_lrs, s.max_lrs = s.base_lr, s.max_lr
+            s.total_size = s.step_size_up + table.value("step_size_down", s.step_size_up)
+            s.step_ratio, s.base_lrs, s.max_lrs = s.step_size_up / s.total_size, s.base_lr, s.max_lr
             s.base_momentums, s.max_momentums = s.base_momentum, s.max_momentum
         case "SWALR":
             s._anneal_strategy = s.anneal_strategy
@@ -445,12 +387,9 @@ def _torch_settings(kind: str, table: _Keys, base: float) -> Nested:
 
 
 def _one_cycle(s: SimpleNamespace, table: _Keys) -> None:
-    total = table.get("total_steps")
-    s.total_steps = (
-        table.value("total_steps", int)
-        if total is not None
-        else table.value("epochs", int) * table.value("steps_per_epoch", int)
-    )
+    by_epochs = table.get("total_steps") is None
+    names = ("epochs", "steps_per_epoch") if by_epochs else ("total_steps",)
+    s.total_steps = math.prod(table.value(name, int) for name in names)
     s.initial_lr, s._anneal_func_type = s.max_lr / s.div_factor, s.anneal_strategy
     s.min_lr, rise = s.initial_lr / s.final_div_factor, s.pct_start * s.total_steps
     ends = [rise - 1, *([2 * rise - 2] if s.three_phase else []), s.total_steps - 1]

@@ -17,11 +17,7 @@ from generic_adam.methods import Algorithm, Method, as_algorithm, merged
 
 
 def read(
-    subject: Any,
-    scheduler: Any = None,
-    *,
-    steps_per_scheduler_step: int | None = None,
-    steps: int | None = None,
+    subject: Any, scheduler: Any = None, *, steps_per_scheduler_step: int | None = None, steps: int | None = None
 ) -> Algorithm:
     """The algorithm of whatever a training script has at hand.
 

@@ -283,11 +283,7 @@ def _warmup_stable_decay(s: Any, clock: Clock) -> Schedule:
     fall = warm + stable if stable is not None else s.num_training_steps - decay
     up = power(0.5) if s.warmup_type == "1-sqrt" else s.warmup_type
     wave = decay / (2 * s.num_cycles) if s.decay_type == "cosine" else decay
-    parts = [
-        (warm, ramp(low, 1, max(1, warm), up)),
-        (fall, 1),
-        (fall + decay, ramp(1, low, wave, s.decay_type)),
-    ]
+    parts = [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, ramp(1, low, wave, s.decay_type))]
     return stages(clock, parts, low)
 
 

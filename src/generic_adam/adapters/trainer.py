@@ -42,7 +42,7 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
             settings |= _optimizer_settings(arguments)
         source, clip = f"Trainer, {optimizer} with {kind}", float(getattr(arguments, "max_grad_norm", 0) or 0)
         try:
-            return updates.clipped(replace(update(settings, rate), source=source, horizon=total), clip)
+            return updates.clipped(update(settings, rate), clip, source=source, horizon=total)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}: {error}") from error
 

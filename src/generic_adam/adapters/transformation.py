@@ -268,9 +268,4 @@ def _rss(s: dict[str, Any]) -> Algorithm:
     return Algorithm(adagrad(lr=1), initial_v=start, eps=eps, eps_under_root=True, label="Adagrad")
 
 
-_PRECONDITIONERS = {
-    "scale_by_adam": _adam,
-    "scale_by_amsgrad": _amsgrad,
-    "scale_by_rms": _rms,
-    "scale_by_rss": _rss,
-}
+_PRECONDITIONERS = {"scale_by_adam": _adam, "scale_by_amsgrad": _amsgrad, "scale_by_rms": _rms, "scale_by_rss": _rss}

@@ -281,14 +281,13 @@ def by_name(name: str, package: str = "torch") -> Update:
     raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}")
 
 
-def clipped(algorithm: Algorithm, norm: float) -> Algorithm:
-    """With gradients clipped to a norm, unless it is 0."""
-    if norm <= 0:
-        return algorithm
-    if algorithm.clipping is None:
-        return replace(algorithm, clipping=Clipping(norm))
-    said = f"gradients are clipped to norm {norm:g} before updates are"
-    return replace(algorithm, outside=(*algorithm.outside, said))
+def clipped(algorithm: Algorithm, norm: float, **fields: Any) -> Algorithm:
+    """With gradients clipped to a norm, unless it is 0, and other fields."""
+    if norm > 0 and algorithm.clipping is None:
+        fields["clipping"] = Clipping(norm)
+    elif norm > 0:
+        fields["outside"] = (*algorithm.outside, f"gradients are clipped to norm {norm:g} before updates are")
+    return replace(algorithm, **fields)
 
 
 def _names() -> list[str]:

@@ -8,16 +8,7 @@ import typer
 
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Plot, Subject, with_subject
-from generic_adam.cli.tables import (
-    answer,
-    make_console,
-    print_json,
-    print_table,
-    say,
-    say_lines,
-    sequences,
-    write_plot,
-)
+from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, sequences, write_plot
 
 if TYPE_CHECKING:
     from generic_adam.theorems.advice import Advice
@@ -64,11 +55,7 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
     for number, one in enumerate(found, start=1):
         say("")
         say(f"{number}. {one.changes}", style="bold")
-        say(
-            f"   differs {one.differs}; for ever: ",
-            answer(one.certificate.verdict),
-            one.certificate.terms,
-        )
+        say(f"   differs {one.differs}; for ever: ", answer(one.certificate.verdict), one.certificate.terms)
         if one.after is not None:
             say(f"   {one.after.statement}")
         if one.price is not None:

@@ -8,16 +8,7 @@ import typer
 from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.cli.tables import (
-    answer,
-    hung,
-    make_console,
-    print_json,
-    say,
-    say_lines,
-    sequences,
-    write_plot,
-)
+from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, write_plot
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:

@@ -67,9 +67,7 @@ def report(
         raise typer.Exit(1)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the figure.")] = Path("runs/demo"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = Path("runs/demo")) -> None:
     """Show Adam failing where a certified method arrives, and read a recipe that everybody knows."""
     from dataclasses import replace
 

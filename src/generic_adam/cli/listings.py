@@ -48,8 +48,7 @@ def _named(text: str, known: Callable[[], list[str]]) -> typer.models.ArgumentIn
 
 
 def recipes(
-    name: Annotated[str | None, _named("One recipe, in full.", recipe_names)] = None,
-    as_json: AsJson = False,
+    name: Annotated[str | None, _named("One recipe, in full.", recipe_names)] = None, as_json: AsJson = False
 ) -> None:
     """Published recipes: what is guaranteed for their steps and for ever."""
     from generic_adam.methods.recipes import RECIPES, recipe
@@ -109,8 +108,7 @@ def word_for_the_run(reading: "HorizonAnswer") -> str:
 
 
 def theorems(
-    name: Annotated[str | None, _named("One theorem, in full.", theorem_names)] = None,
-    as_json: AsJson = False,
+    name: Annotated[str | None, _named("One theorem, in full.", theorem_names)] = None, as_json: AsJson = False
 ) -> None:
     """List the theorems with what they cover, what they assume and where they are from."""
     from generic_adam.theorems import REPORTED, THEOREMS, theorem_named
@@ -118,10 +116,7 @@ def theorems(
 
     chosen = THEOREMS if name is None else (theorem_named(name),)
     if as_json:
-        fields = (
-            *("name", "title", "statement", "covered", "source"),
-            *("about", "confidence", "assumptions"),
-        )
+        fields = (*("name", "title", "statement", "covered", "source"), *("about", "confidence", "assumptions"))
         print_json([{field: getattr(one, field) for field in fields} for one in chosen])
     elif name is None:
         rows = [(one.name, one.covered, ", ".join(one.assumptions), one.source, one.confidence) for one in chosen]

@@ -47,8 +47,7 @@ Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw it against t: an .svg, .png or .pdf file.")
 ]
 Theorem = Annotated[
-    str | None,
-    typer.Option("--theorem", metavar="NAME", help="Ask one theorem alone.", autocompletion=theorem_names),
+    str | None, typer.Option("--theorem", metavar="NAME", help="Ask one theorem alone.", autocompletion=theorem_names)
 ]
 
 

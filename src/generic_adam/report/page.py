@@ -128,10 +128,7 @@ def _figures(contents: Contents) -> list[tuple[str, str]]:
     for path, text in contents.watched.items():
         pictures[path] = figure_bytes(draw_watch(path, text), "svg"), _TYPES[".svg"]
     return [
-        (
-            path.relative_to(contents.directory).as_posix(),
-            f"data:{kind};base64,{base64.b64encode(content).decode()}",
-        )
+        (path.relative_to(contents.directory).as_posix(), f"data:{kind};base64,{base64.b64encode(content).decode()}")
         for path, (content, kind) in pictures.items()
     ]
 
