@@ -16,7 +16,9 @@ from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tre
 # What cannot be moved to another clock: its value at t rests on other t, or on code.
 _FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
 
-_MOST, _PAGE = 64, 4096
+PAGE = 4096
+"""As many counts are asked for at once, at most."""
+_MOST = 64
 
 
 @dataclass(frozen=True)
@@ -154,25 +156,22 @@ class Called:
     Attributes:
         values: a function from an array of counts to their values.
         clock: k_t.
-        paged: whether whole pages of counts are asked for, where a call costs as much for many as for one.
     """
 
     values: Callable[[npt.NDArray[np.int64]], Any]
     clock: Clock = Clock()
-    paged: bool = False
     _pages: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict, init=False, compare=False)
 
     def __call__(self, time: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
         """One value, or an array of them."""
         counts = (np.asarray(time).astype(np.int64) - 1) // self.clock.every - self.clock.start
-        numbers, found = counts // _PAGE, np.empty(counts.shape)
+        numbers, found = counts // PAGE, np.empty(counts.shape)
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            page = self._pages.setdefault(number, np.full(_PAGE, np.nan))
-            inside = counts[here] % _PAGE
-            asked = np.arange(_PAGE) if self.paged else np.unique(inside)
-            missing = asked[np.isnan(page[asked])]
+            page = self._pages.setdefault(number, np.full(PAGE, np.nan))
+            inside = counts[here] % PAGE
+            missing = np.unique(inside[np.isnan(page[inside])])
             if missing.size:
-                page[missing] = self.values(missing + number * _PAGE)
+                page[missing] = self.values(missing + number * PAGE)
             found[here] = page[inside]
         return found if found.ndim else float(found)

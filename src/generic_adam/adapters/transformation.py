@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.adapters.clock import Called, Clock
+from generic_adam.adapters.clock import PAGE, Called, Clock
 from generic_adam.adapters.schedulers import closed_form, plain
 from generic_adam.errors import GenericAdamError, OptimizerError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, adagrad, adamw
@@ -156,20 +156,16 @@ def _add(chain: _Chain, name: str, s: dict[str, Any]) -> None:
         case "add_decayed_weights":
             _add_decay(chain, s)
         case _ if name in _PRECONDITIONERS and chain.starts:
-            _divide(chain, _PRECONDITIONERS[name](s))
+            chain.algorithm = replace(_PRECONDITIONERS[name](s), clipping=found.clipping, l2=found.l2)
         case "generic_adam" if chain.starts:
             algorithm, sign = s["runs"]()
-            _divide(chain, algorithm)
+            chain.algorithm = replace(algorithm, clipping=found.clipping, l2=found.l2)
             if sign < 0:
                 chain.times(as_schedule(-1))  # with its learning rate inside
         case _:
             raise OptimizerError(f"the Optax link {name} cannot be read there; {_INSTEAD}")
     narrow = [one for key in ("mu_dtype", "accumulator_dtype") if (one := s.get(key)) is not None]
     chain.add(notes=[f"momentum is kept in {one}, whose rounding does not count" for one in map(np.dtype, narrow)])
-
-
-def _divide(chain: _Chain, by: Algorithm) -> None:
-    chain.algorithm = replace(by, clipping=chain.algorithm.clipping, l2=chain.algorithm.l2)
 
 
 def _add_decay(chain: _Chain, s: dict[str, Any]) -> None:
@@ -195,7 +191,7 @@ def _scale(function: Any) -> Schedule:
 
 def _schedule(function: Any) -> Schedule:
     """u_t = function(t - 1) of an Optax schedule: in closed form where that gives its values, else called."""
-    called = tree.Opaque(Called(partial(_values, function), paged=True), "Optax schedule")
+    called = tree.Opaque(Called(partial(_values, function)), "Optax schedule")
     try:
         form = closed_form(*_nested(function), Clock())
         joins = [node.threshold for node in tree.walk(form) if isinstance(node, tree.Join)]
@@ -220,12 +216,12 @@ def _nested(function: Any) -> tuple[str, SimpleNamespace]:
 
 
 def _values(function: Any, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    try:
-        values = np.asarray(sys.modules["jax"].vmap(function)(counts), dtype=float)
+    try:  # counts of one length, for which JAX compiles once
+        values = np.asarray(sys.modules["jax"].vmap(function)(np.resize(counts, PAGE)), dtype=float)
     except Exception:  # noqa: BLE001 - a function of one number alone
         values = np.empty(0)
-    if values.shape == counts.shape:
-        return values
+    if values.shape == (PAGE,):
+        return values[: len(counts)]
     return np.array([float(function(count)) for count in counts.tolist()])
 
 

@@ -94,8 +94,7 @@ def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | Non
     known = [f"{name} = {number:g}" for name, number in constants.items() if number is not None]
     say_lines((*side_by_side(known), *sequences(x)))
     if result.others:
-        others = ", ".join(f"{name} {number:.6g}" for name, number in result.others)
-        say(f"  other theorems: {others}")
+        say(f"  other theorems: {', '.join(f'{name} {number:.6g}' for name, number in result.others)}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
     if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))

@@ -89,10 +89,11 @@ def counterexample(
     values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
     command = _command("counterexample", values, flags)
 
+    compute = partial(studies.run_study, study)
+
     def write(folder: Path, found: studies.Outcome, occasion: Occasion) -> None:
         figures.write_study(folder, study, found, occasion)
 
-    compute = partial(studies.run_study, study)
     _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
 
 
@@ -115,8 +116,8 @@ def phase_map(
     """
     from generic_adam.experiments import phase_map as maps
 
-    columns = columns if columns is not None else (11 if quick else 41)
-    rows = rows if rows is not None else (13 if quick else 25)
+    columns = (11 if quick else 41) if columns is None else columns
+    rows = (13 if quick else 25) if rows is None else rows
     grid = maps.Grid.regular(columns, rows)
     plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
     settings = maps.identity(grid, plan)
@@ -144,7 +145,7 @@ def bound(
 
     from generic_adam.experiments import bound as bounds
 
-    seeds = seeds if seeds is not None else (16 if quick else 64)
+    seeds = (16 if quick else 64) if seeds is None else seeds
     total, well = _whole(steps, 2e3 if quick else 1e6), bounds.BoundedWell()
     command = _command("bound", {"seeds": seeds, "steps": total, "seed": seed}, {})
     settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
@@ -293,8 +294,6 @@ def _study(name: str) -> Callable[..., None]:
         from generic_adam.experiments.study import Options
         from generic_adam.experiments.sweep import Place
 
-        device, jobs, scheduler = given["device"] or "cpu", given["jobs"], given["scheduler"]
-        _check_place(device, jobs, scheduler)
         options = Options(
             **{one: given[one] for one in ("epochs", "seeds", "width")},
             **{one: bool(given[one]) for one in ("corrected", "bf16", "quick")},
@@ -302,7 +301,9 @@ def _study(name: str) -> Callable[..., None]:
             initial_vs=tuple(given["epsilon"] or ()),
             only=tuple(given["only"] or ()),
         )
-        place = Place(given["out"] or Path("runs") / name, given["data"], device, jobs, scheduler)
+        out, device = given["out"] or Path("runs") / name, given["device"] or "cpu"
+        place = Place(out, given["data"], device, given["jobs"], given["scheduler"])
+        _check_place(place)
         _run_study(name, options, place, given["earlier"] or (), tensorboard=bool(given["tensorboard"]))
 
     return taking(command, declared(_STUDY))
@@ -351,15 +352,15 @@ def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path
     _print_results(command, files)
 
 
-def _check_place(device: str, jobs: int | None, scheduler: str | None) -> None:
+def _check_place(place: Place) -> None:
     from generic_adam.errors import RunError
     from generic_adam.extras import from_extra
 
-    if jobs is not None and jobs < 1:
-        raise RunError(f"--jobs {jobs}: expected a positive whole number")
-    if device not in {"cpu", "cuda"}:
-        raise RunError(f"--device {device!r}: expected cpu or cuda")
-    if device == "cuda" and scheduler is None:  # a cluster's devices are not seen from here
+    if place.workers is not None and place.workers < 1:
+        raise RunError(f"--jobs {place.workers}: expected a positive whole number")
+    if place.device not in {"cpu", "cuda"}:
+        raise RunError(f"--device {place.device!r}: expected cpu or cuda")
+    if place.device == "cuda" and place.scheduler is None:  # a cluster's devices are not seen from here
         with from_extra("experiments"):
             import torch
 
@@ -432,15 +433,11 @@ def _logging(directory: Path | None) -> Iterator[Callable[[Advance], None]]:
     from generic_adam.experiments.study import MEASURES
 
     with ExitStack() as stack:
-
-        @cache
-        def writer(name: str) -> SummaryWriter:
-            return stack.enter_context(SummaryWriter(str(directory / "tensorboard" / name)))
+        writers = cache(lambda name: stack.enter_context(SummaryWriter(str(directory / "tensorboard" / name))))
 
         def log(done: Advance) -> None:
             for measure in MEASURES:
-                value = getattr(done.record, measure)
-                writer(done.job.name).add_scalar(measure, value, done.record.epoch)
-            writer(done.job.name).flush()
+                writers(done.job.name).add_scalar(measure, getattr(done.record, measure), done.record.epoch)
+            writers(done.job.name).flush()
 
         yield log
