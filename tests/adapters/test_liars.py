@@ -1,5 +1,6 @@
 """Objects that do another thing than their class says: it is told, or they are refused, and stay as they are."""
 
+import random
 import types
 
 import pytest
@@ -209,6 +210,83 @@ def test_a_new_scheduler_for_an_optimizer_that_has_stepped_is_a_remark():
         optimizer.step()
     notes = read(optimizer, torch_lr.LinearLR(optimizer, 1.0, 0.1, 1_000)).notes
     assert notes == ("the optimizer has taken 50 steps and its scheduler 0: read as if both began together",)
+
+
+class Rising(torch_lr.ReduceLROnPlateau):
+    def _reduce_lr(self, epoch):
+        self.optimizer.param_groups[0]["lr"] *= 2
+
+
+def rising(optimizer):
+    scheduler = torch_lr.ReduceLROnPlateau(optimizer)
+    scheduler._reduce_lr = lambda epoch: None
+    return scheduler
+
+
+@pytest.mark.parametrize(("build", "said"), [(Rising, "depends on the data"), (rising, "replaced by another")])
+def test_a_plateau_that_does_not_lower_the_rate_has_no_bounds(build, said):
+    optimizer = adam()
+    with pytest.raises(OptimizerError, match=said):
+        ga.certify(optimizer, build(optimizer))
+
+
+def ahead(optimizer, steps):
+    """A drop 2,000 steps ahead, further than can be tried out, that has come nearer."""
+    scheduler = torch_lr.StepLR(optimizer, 2_000)
+    for _ in range(steps):
+        scheduler.step()
+    return scheduler
+
+
+def stepped(optimizer, steps):
+    scheduler = torch_lr.SequentialLR(optimizer, [torch_lr.ConstantLR(optimizer), ahead(optimizer, 0)], [5])
+    for _ in range(steps):
+        scheduler.step()
+    scheduler._schedulers[1].step()
+    return scheduler
+
+
+APART = {
+    "a part of a chain": lambda o: torch_lr.ChainedScheduler([torch_lr.LinearLR(o, 1.0), ahead(o, 3)]),
+    "the first of a sequence": lambda o: torch_lr.SequentialLR(o, [ahead(o, 3), torch_lr.ConstantLR(o)], [3_000]),
+    "stepped inside a sequence": lambda o: stepped(o, 20),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", APART)
+def test_parts_that_were_not_stepped_together_are_tried_out_or_refused(name):
+    optimizer = adam()
+    scheduler = APART[name](optimizer)
+    if name.startswith("stepped"):
+        with pytest.raises(OptimizerError, match="has been stepped 20 times"):
+            read(optimizer, scheduler)
+        return
+    alpha = read(optimizer, scheduler).method.alpha
+    assert alpha(1_990) == pytest.approx(0.1, rel=0.1)
+    assert alpha(1_999) == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.parametrize("make", [torch_lr.LambdaLR, torch_lr.MultiplicativeLR])
+def test_a_rate_that_is_drawn_is_no_sequence(make):
+    optimizer, draw = adam(), random.Random(1)
+    with pytest.raises(OptimizerError, match="other learning rates when it is asked again"):
+        ga.certify(optimizer, make(optimizer, lambda count: 1 - draw.random() / 10))
+
+
+def test_an_object_that_counts_its_calls_is_left_alone():
+    class Counting:
+        calls = 0
+
+        def __call__(self, count):
+            self.calls += 1
+            return 1 / self.calls
+
+    optimizer, counting = adam(), Counting()
+    found = read(optimizer, torch_lr.LambdaLR(optimizer, counting))
+    assert counting.calls == 1
+    plain = read(adam()).method.alpha
+    assert found.method.alpha(700) / plain(700) == pytest.approx(1 / 700)
 
 
 def test_a_cycle_inside_a_sequence_ends_where_torch_ends_it():

@@ -60,11 +60,12 @@ def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, every: int
     epochs. So is one whose rates depend on the data.
     """
     groups = range(len(optimizer.param_groups))
-    if isinstance(scheduler, ReduceLROnPlateau):
-        return [_on_plateau(scheduler, group) for group in groups]
-    if isinstance(getattr(scheduler, "lr_scheduler", None), ReduceLROnPlateau) or _asks_for_data(scheduler):
-        raise OptimizerError(f"{type(scheduler).__name__} depends on the data: there is no sequence to read")
     _check_unpatched(scheduler)
+    if type(scheduler) is ReduceLROnPlateau and all(own for _, own in _homes(scheduler)):
+        return [_on_plateau(scheduler, group) for group in groups]
+    inner = getattr(scheduler, "lr_scheduler", scheduler)
+    if isinstance(inner, ReduceLROnPlateau) or _asks_for_data(scheduler):
+        raise OptimizerError(f"{type(scheduler).__name__} depends on the data: there is no sequence to read")
     clock, replay = Clock(_pace(scheduler, every)), Replay(scheduler, optimizer)
     return [_rates_of_group(scheduler, group, clock, replay) for group in groups]
 
@@ -90,7 +91,7 @@ def _check_unpatched(scheduler: Any) -> None:
 def _homes(scheduler: Any) -> Iterator[tuple[bool, bool]]:
     """Whether the class is one of the packages', and whether the methods that set rates are, of it and its parts."""
     for kind in map(type, _parts(scheduler)):
-        methods = [getattr(kind, name) for name in ("step", "get_lr") if hasattr(kind, name)]
+        methods = [getattr(kind, name) for name in ("step", "get_lr", "_reduce_lr") if hasattr(kind, name)]
         own = [one.__module__.partition(".")[0] in _PACKAGES for one in (kind, *methods)]
         yield own[0], all(own[1:])
 
@@ -176,6 +177,11 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
         said = f"the beginning of {name} was read off a copy of it, step by step"
     elif replayed is None:
         raise _stepped(name, replay.taken)
+    elif Replay(scheduler, scheduler.optimizer).beginning(group) != replay.beginning(group):
+        raise OptimizerError(
+            f"{name} gives other learning rates when it is asked again: it draws them, or counts its calls; "
+            "expected rates that depend on the step alone"
+        )
     else:
         rate = replayed
         said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
@@ -262,6 +268,10 @@ class Replay:
         # Where torch's recursions should end at 0 they end at rounding errors of either sign.
         found[(found < 0) & (found >= -1e-12 * max(seen))] = 0.0
         return found
+
+    def beginning(self, group: int) -> list[float]:
+        """The first few rates, by which a second copy is compared with this one."""
+        return self._seen[group][0][: self._available(COMPARED_STEPS // 20)]
 
     def moves_beta(self, group: int) -> bool:
         """Whether the momentum changes: by what the scheduler says of itself, or in its next steps."""

@@ -9,6 +9,7 @@ describe what repeated `scheduler.step()` does, which for some arguments is not 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,7 +158,7 @@ def _lambda(s: Any, clock: Clock) -> Schedule:
     A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
     `generic_adam.torch.ScheduleFactor` has.
     """
-    function = s.lr_lambdas
+    function = copy.deepcopy(s.lr_lambdas)  # an object of the user's may change when it is called
     carried = getattr(function, "schedule", None)
     if isinstance(carried, Schedule):
         return scaled(s.base_lrs, follow(carried, clock))
@@ -182,6 +183,17 @@ def sequence(parts: Sequence[Nested], ends: Sequence[int], clock: Clock, replaye
     return stages(clock, zip(ends, known, strict=True), tail)  # pyright: ignore[reportArgumentType]
 
 
+def _sequential(s: Any, clock: Clock) -> Schedule:
+    """SequentialLR, whose present part may have been stepped apart from it."""
+    count = getattr(s, "last_epoch", 0)
+    begun = [0, *(end for end in s._milestones if end <= count)]
+    _, part = s._schedulers[len(begun) - 1]
+    # One that is composed itself has no form in here, whatever it counts.
+    if not hasattr(part, "_schedulers") and getattr(part, "last_epoch", count - begun[-1]) != count - begun[-1]:
+        raise ScheduleError("a part that has not been stepped with its sequence has no closed form")
+    return sequence(s._schedulers, s._milestones, clock, s.replayed)
+
+
 def _phase(name: str, s: Any, clock: Clock) -> Schedule | None:
     """One part of a sequence, or None where its beginning inside the sequence is another than alone."""
     # Nested compositions count differently from one torch version to the next, SWALR starts from the rate it
@@ -199,6 +211,8 @@ def _chained(s: Any, clock: Clock) -> Schedule:
     """ChainedScheduler: the product, where every part multiplies the rate it finds."""
     cosines = [own for name, own in s._schedulers if name == "torch.CosineAnnealingLR"]
     others = [(name, own) for name, own in s._schedulers if name != "torch.CosineAnnealingLR"]
+    if len({getattr(own, "last_epoch", 0) for _, own in s._schedulers}) > 1:
+        raise ScheduleError("schedulers that have not been stepped together have no closed form")
     product = as_schedule(s._schedulers[0][1].base_lrs)
     for name, own in others:
         product = product * _factor(name, own, clock)
@@ -470,7 +484,7 @@ RATES: dict[str, Form] = {
     "torch.CyclicLR": lambda s, c: between(s.base_lrs, s.max_lrs, _triangle(s, c)),
     "torch.LambdaLR": _lambda,
     "torch.SWALR": _averaging,
-    "torch.SequentialLR": lambda s, c: sequence(s._schedulers, s._milestones, c, s.replayed),
+    "torch.SequentialLR": _sequential,
     "torch.ChainedScheduler": _chained,
     "generic_adam.ScheduleLR": lambda s, c: follow(s.schedules, c),
     "deepspeed.WarmupLR": lambda s, c: _deepspeed(s, c, s.min_lrs, s.max_lrs, s.min_lrs, s.max_lrs),
