@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.methods import Algorithm, HeavyBall, Method
+from generic_adam.schedules import as_schedule, bias_correction, sqrt
 from generic_adam.theorems.amsgrad import amsgrad_bound, delayed_bound
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.clipping import biased_bound, full_batch_bound
-from generic_adam.theorems.literature import defossez_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.special import Sign, largest_averaging_rate
+from generic_adam.theorems.special import Averaged, Sign
 from generic_adam.theorems.weighted import weighted_bound
 
 
@@ -349,7 +349,7 @@ def test_theorems_with_constants(case, eps, beta, theta):
     def asked(alpha, beta, theta, name, problem, **form):
         return bound_algorithm(Algorithm(Method(alpha, beta, theta), **form), problem, steps, theorem=name)
 
-    slow = 0.9 * largest_averaging_rate(L, beta, 1 / eps)
+    slow = 0.9 * Averaged(0, beta, 0, 1 / eps).largest_rate(L)
     terms, problem = run(np.full(steps, slow), beta, theta, lambda v: np.sqrt(v) + eps, x.initial_v)
     found = asked(slow, beta, theta, "G", problem, eps=eps, initial_v=x.initial_v)
     check(terms.mean(), found.expectation)
@@ -367,11 +367,10 @@ def test_theorems_with_constants(case, eps, beta, theta):
     found = Sign().bound(Algorithm(Method(lambda t: x.alpha[(int(t) - 1) % steps], 0, 0)), problem, steps)
     check(average(terms, x.alpha), found.l1)
     terms, problem = run(0.3 * root, beta, theta, lambda v: np.sqrt(v + eps**2), 0.0)
-    problem = replace(problem, epsilon=eps**2 / (1 - theta))
-    certain = replace(problem, gradient_bound=problem.gradient_sup)
     if beta < theta and steps > beta / (1 - beta):
-        found = defossez_bound(0.3, beta, theta, certain, steps)
-        check(average(terms, 1 - beta ** np.arange(steps, 0, -1.0)), found.value)
+        corrected = 0.3 * sqrt(bias_correction(as_schedule(theta)))
+        found = asked(corrected, beta, theta, "defossez2020", problem, eps=eps, eps_under_root=True, initial_v=0)
+        check(average(terms, 1 - beta ** np.arange(steps, 0, -1.0)), found.expectation)
 
 
 @given(with_eps)

@@ -14,12 +14,7 @@ from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.special import (
-    Averaged,
-    big_batch_bound,
-    largest_averaging_rate,
-    sign_bound,
-)
+from generic_adam.theorems.special import Averaged
 from generic_adam.theorems.theorem import Assumptions
 
 close = pytest.approx
@@ -29,27 +24,23 @@ def slope(x):
     return 2 * x / (1 + x * x) ** 2
 
 
-AVERAGING = {"smoothness": 2, "gap": 1, "variance": 1, "first_gradient": 1}
-BIG_BATCH = {"problem": Problem(2, 1, 1, 1, gradient_sup=1), "variance": 0.01, "steps": 10**5}
-
-
 class TestAveraging:
+    PROBLEM = Problem(2, 1, 1, 1, variance=1)
+
     def test_check_value(self):
-        assert largest_averaging_rate(2, 0.9, 10) == close(0.00392837100659, rel=1e-9)
-        bound = Averaged(0.003, 0.9, 1 / 1.1, 10).bound(steps=10**6, **AVERAGING)
-        assert bound == close(1.10083233333, rel=1e-9)
+        averaged = Averaged(0.003, 0.9, 1 / 1.1, 10)
+        assert averaged.largest_rate(2) == close(0.00392837100659, rel=1e-9)
+        assert averaged.bound(self.PROBLEM, 10**6) == close(1.10083233333, rel=1e-9)
 
     def test_torchs_eps_asks_for_tiny_steps(self):
         with pytest.raises(TheoremError, match=r"alpha = 0.001 <= 3.9\d+e-10"):
-            Averaged(1e-3, 0.9, 1 / 1.1, 1e8).bound(steps=10**6, **AVERAGING)
-        with pytest.raises(TheoremError, match="lower <= upper"):
-            Averaged(1e-3, 0.9, 20, 10).bound(steps=10, **AVERAGING)
+            Averaged(1e-3, 0.9, 1 / 1.1, 1e8).bound(self.PROBLEM, 10**6)
 
     @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
     def test_measured(self, beta):
         eps, noise, steps = 0.5, 0.5, 2000
         upper, lower = 1 / eps, 1 / (3 * math.sqrt(3) / 8 + noise + eps)
-        alpha = largest_averaging_rate(2, beta, upper)
+        alpha = Averaged(0, beta, lower, upper).largest_rate(2)
         rng = np.random.default_rng(0)
         x, m, v, total = np.full((100, 1), 2.0), 0.0, 0.0, 0.0
         for _ in range(steps):
@@ -58,15 +49,15 @@ class TestAveraging:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             m, v = beta * m + (1 - beta) * g, 0.5 * v + 0.5 * g * g
             x = x - alpha * m / (np.sqrt(v) + eps)
-        first = float(slope(2.0) ** 2)
-        known = {"smoothness": 2, "gap": 0.8, "variance": noise**2, "first_gradient": first, "steps": steps}
-        assert 0 < total / steps <= Averaged(alpha, beta, lower, upper).bound(**known)
+        problem = Problem(2, 2, 1, 0.8, variance=noise**2)
+        averaged = Averaged(alpha, beta, lower, upper)
+        assert 0 < total / steps <= averaged.bound(problem, steps, first_gradient=float(slope(2.0) ** 2))
 
     def test_measured_with_the_largest_rate(self):
         """theorems.md: 0.0286 <= 1.69, with eps = 0.1, theta = 0.999, d = 5, noise +-1/2 and T = 20,000."""
         eps, noise, beta, steps = 0.1, 0.5, 0.9, 20_000
-        alpha = largest_averaging_rate(2, beta, 1 / eps)
-        averaged = Averaged(alpha, beta, 1 / (3 * math.sqrt(3) / 8 + noise + eps), 1 / eps)
+        lower = 1 / (3 * math.sqrt(3) / 8 + noise + eps)
+        alpha = Averaged(0, beta, lower, 1 / eps).largest_rate(2)
         rng = np.random.default_rng(0)
         x, m, v, total = np.full((40, 5), 2.0), 0.0, 0.0, 0.0
         for _ in range(steps):
@@ -75,20 +66,19 @@ class TestAveraging:
             g = exact + noise * rng.choice([-1.0, 1.0], size=x.shape)
             m, v = beta * m + (1 - beta) * g, 0.999 * v + 0.001 * g * g
             x = x - alpha * m / (np.sqrt(v) + eps)
-        known = {"smoothness": 2, "gap": 4, "variance": 5 * noise**2, "steps": steps}
-        bound = averaged.bound(**known, first_gradient=5 * slope(2.0) ** 2)
+        problem = Problem(2, 3, 5, 4, variance=5 * noise**2)
+        bound = Averaged(alpha, beta, lower, 1 / eps).bound(problem, steps, first_gradient=5 * slope(2.0) ** 2)
         assert (total / steps, bound) == (close(0.0286, rel=0.02), close(1.69, abs=5e-3))
 
 
 class TestBigBatch:
-    def test_check_value(self):
-        bound = big_batch_bound(alpha=0.05, theta=0.999, eps=0.2, **BIG_BATCH)
-        assert bound == close(0.0604547936968, rel=1e-9)
+    PROBLEM = Problem(2, 1, 1, 1, gradient_sup=1, variance=0.01)
 
     @pytest.mark.parametrize(("theta", "eps"), [(0.999, 1e-8), (0.99, 0.2)])
     def test_hypotheses_that_fail(self, theta, eps):
-        with pytest.raises(TheoremError, match="1 - theta"):
-            big_batch_bound(alpha=0.05, theta=theta, eps=eps, **BIG_BATCH)
+        found = bound_algorithm(averaged(eps / 4, eps, 0, theta), self.PROBLEM, 10**5, theorem="Z")
+        assert "1 - theta" in found.statement
+        assert not found.is_valid
 
     def test_measured(self):
         """theorems.md: 0.168 <= 4.13, with alpha = eps/(2L), d = 5, noise +-1/2 and T = 5000."""
@@ -101,18 +91,17 @@ class TestBigBatch:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             v = theta * v + (1 - theta) * g * g
             x = x - alpha * g / (np.sqrt(v) + eps)
-        problem = Problem(2, 3, 5, 4, gradient_sup=3 * math.sqrt(3) / 8 + noise)
-        bound = big_batch_bound(alpha, theta, eps, problem, variance=5 * noise**2, steps=steps)
+        problem = Problem(2, 3, 5, 4, gradient_sup=3 * math.sqrt(3) / 8 + noise, variance=5 * noise**2)
+        bound = bound_algorithm(averaged(alpha, eps, 0, theta), problem, steps, theorem="Z").expectation
         assert (total / steps, bound) == (close(0.168, rel=0.02), close(4.13, abs=5e-3))
 
 
 class TestSign:
-    def test_check_value(self):
-        steps = 10**4
-        known = {"smoothness_sum": 10, "gap": 1, "deviation_sum": 2}
-        bound = sign_bound(**known, rates=math.sqrt(steps / 10), squares=1 / 10, batch=steps)
-        assert bound == close(0.0874341649025, rel=1e-9)
-        assert sign_bound(**known, rates=10**6, squares=1) == close(4, rel=1e-4)
+    def test_noise_leaves_a_floor(self):
+        """2 |sigma|_1 = 4, however long the run is."""
+        problem = Problem(1, 3, 10, 1, variance=[0.04] * 10)
+        found = bound_algorithm(Algorithm(Method("1e-3", 0, 0)), problem, 10**6, theorem="S")
+        assert found.l1 == close(4, rel=2e-3)
 
     def test_measured(self):
         steps, rate, noise = 500, 0.01, 0.3
@@ -122,8 +111,9 @@ class TestSign:
             exact = slope(x)
             total += np.abs(exact).mean()
             x = x - rate * np.sign(exact + rng.choice([-noise, noise], size=x.shape))
-        sums = {"rates": steps * rate, "squares": steps * rate**2}
-        assert 0 < total / steps <= sign_bound(smoothness_sum=2, gap=0.8, deviation_sum=noise, **sums)
+        problem = Problem(2, 1, 1, 0.8, variance=noise**2)
+        found = bound_algorithm(Algorithm(Method(rate, 0, 0)), problem, steps, theorem="S")
+        assert 0 < total / steps <= found.l1
 
 
 CONSTANTS = Assumptions(gradient_norm=1.0, smoothness=2.0)
@@ -160,7 +150,7 @@ class TestCertificates:
         """c_u = 1/((1 - beta) eps): its eps asks for steps below 4e-11."""
         first = certify_algorithm(adamw(weight_decay=0), assume=EXACT)["G"].conditions[0]
         assert first.status is Status.FAILS
-        limit = largest_averaging_rate(2, 0.9, 1 / (0.1 * 1e-8))
+        limit = Averaged(0, 0.9, 0, 1 / (0.1 * 1e-8)).largest_rate(2)
         assert f"{limit:.4g}" in first.reason
         assert certify_algorithm(adamw(weight_decay=0, lr=3e-4, eps=0.1), assume=EXACT).theorem == "G"
 

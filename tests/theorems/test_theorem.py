@@ -25,7 +25,7 @@ from generic_adam.theorems.theorem import (
     Verdict,
     beyond,
     departures,
-    rate_of_sums,
+    infinite_sum,
     verdict_of,
 )
 from generic_adam.theorems.weighted import Weighted
@@ -77,7 +77,8 @@ def test_a_rate_needs_every_condition():
         statuses = (Status.HOLDS,)
 
         def decide(self, x, assume):
-            return [Decision(status, "?") for status in self.statuses], rate_of_sums(x)
+            order = infinite_sum(x, assume).order
+            return [Decision(status, "?", order=order) for status in self.statuses]
 
     held = Toy().examine(PAPER)
     assert (str(held.rate), held.conclusion, held.first_failing) == ("T^(-1/2) log T", "it tends to 0", None)
@@ -109,9 +110,9 @@ def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
 def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate):
     """max(1, sum alpha_t^2) / sum alpha_t, by hand."""
     x = Algorithm(Method(alpha, 0.9, 0.999))
-    assert [str(one(x).status) for one in VANISHING_STEPS] == statuses
+    assert [str(one(x, Assumptions()).status) for one in VANISHING_STEPS] == statuses
     if "fails" not in statuses:
-        assert str(rate_of_sums(x)) == rate
+        assert str(infinite_sum(x, Assumptions()).rate) == rate
 
 
 @pytest.mark.parametrize("name", ["M", "O", "B", "S", "robbins_monro"])
@@ -131,8 +132,8 @@ def test_a_rate_that_is_negative_late_is_not_certified(name):
 
 def test_of_a_callable_nothing_is_known():
     x = Algorithm(Method(lambda t: 1 / t, 0.9, 0.999))
-    assert [one(x).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2
-    assert rate_of_sums(x) is None
+    assert [one(x, Assumptions()).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2
+    assert infinite_sum(x, Assumptions()).rate is None
 
 
 @pytest.mark.parametrize("bad", [{"weights_bound": -1}, {"gradient_norm": float("nan")}, {"smoothness": float("inf")}])

@@ -18,7 +18,7 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.theorems.decide import Decision, Rate, Status
+from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import corrects_bias
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
@@ -26,11 +26,11 @@ from generic_adam.theorems.sweep import Form, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
+    Assumptions,
     Offer,
     Theorem,
     constant_theta,
     momentum_below_one,
-    rate_of_sums,
 )
 from generic_adam.theorems.weighted import (
     Norms,
@@ -116,7 +116,7 @@ def monotone_bound(x: Sequences, problem: Problem) -> WeightedBound:
     return concluded("M", sweep, problem, parts, scaled, jump=squares)
 
 
-def _eps_never_falls(x: Algorithm) -> Decision:
+def _eps_never_falls(x: Algorithm, _: Assumptions) -> Decision:
     """e_t never falls; below the power 1/2 it is constant."""
     if x.power.denominator != 2:
         told = f"Below the power 1/2 it is proved for a constant eps; eps_t = {x.eps}."
@@ -130,7 +130,6 @@ class RunningMaximum(Theorem):
     """Theorem M: AMSGrad and Padam with constant theta and steps that vanish."""
 
     name: ClassVar = "M"
-    title: ClassVar = "Theorem M"
     statement: ClassVar = "E |grad f(x_tau)|^2 tends to 0, tau drawn in proportion to alpha_t"
     covered: ClassVar = "AMSGrad and Padam with eps > 0 and constant theta"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
@@ -143,10 +142,6 @@ class RunningMaximum(Theorem):
     }
     needs: ClassVar = ("every stochastic gradient is bounded, |g_t| <= G (A4s)",)
     hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one, constant_theta, _eps_never_falls)
-
-    def rate(self, x: Algorithm) -> Rate | None:
-        """That of the sums of alpha_t and its square."""
-        return rate_of_sums(x)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The smaller of M and M_E after T steps."""
@@ -190,18 +185,15 @@ class Delayed(Theorem):
     """Theorem O: a preconditioner that does not see the gradient it divides."""
 
     name: ClassVar = "O"
-    title: ClassVar = "Theorem O"
     statement: ClassVar = Weighted.statement
     covered: ClassVar = "ADOPT without clipping; AdaShift without momentum; any theta"
     source: ClassVar = "docs/theorems/delayed.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "delayed"})
-
     excludes: ClassVar = {
         "the divisor contains the gradient that it divides": lambda x: not x.delayed,
         "no constant eps > 0 bounds the divisor below": lambda x: not (x.eps.is_constant and x.eps(1) > 0),
     }
     hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one)
-    rate = RunningMaximum.rate
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem O after T steps, eps beside the root: where it is a lower bound of the root, that is more."""

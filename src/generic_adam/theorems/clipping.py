@@ -18,7 +18,7 @@ import numpy as np
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.theorems.decide import Decision, Status
-from generic_adam.theorems.epsilon import eps_in_step, weighted_conditions
+from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER, eps_in_step
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_state, adam_terms
@@ -26,12 +26,9 @@ from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
-    Answers,
     Assumptions,
     Offer,
-    Theorem,
     constant_theta,
-    rate_of_sums,
 )
 from generic_adam.theorems.weighted import Norms, Weighted, WeightedBound, concluded
 
@@ -125,40 +122,47 @@ def biased_bound(
     return concluded("C3", sweep, problem, parts, norms, further=further, **shares)
 
 
-class FullBatch(Theorem):
+def _without_momentum(x: Algorithm, _: Assumptions) -> Decision | None:
+    if x.method.beta == NOTHING:
+        return None
+    told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
+    return Decision(Status.UNDECIDED, told)
+
+
+class FullBatch(Weighted):
     """Theorem B: exact gradients and no momentum need no theta_t -> 1."""
 
     name: ClassVar = "B"
-    title: ClassVar = "Theorem B"
-    statement: ClassVar = Weighted.statement
     covered: ClassVar = "RMSProp with exact gradients, constant theta"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
     excludes: ClassVar = STARTS_FROM_NOTHING
     takes: ClassVar = {"full_batch": "it is about exact gradients (a full batch)"}
-    hypotheses: ClassVar = (*VANISHING_STEPS, constant_theta)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """alpha_t -> 0 with an infinite sum, theta constant, no momentum."""
-        answers = [*super().decide(x, assume)[0]]
-        if x.method.beta != NOTHING:
-            told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
-            answers.append(Decision(Status.UNDECIDED, told))
-        if not x.eps.is_constant:
-            answers.append(eps_in_step(x))
-        return answers, rate_of_sums(x)
+    hypotheses: ClassVar = (
+        *VANISHING_STEPS,
+        constant_theta,
+        _without_momentum,
+        lambda x, assume: None if x.eps.is_constant else eps_in_step(x, assume),
+    )
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
         return full_batch_bound(Sequences.of_algorithm(x, steps), problem).offer()
 
 
-class Clipped(Theorem):
+def _keeps_direction(_: Algorithm, assume: Assumptions) -> Decision:
+    """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
+    if assume.full_batch and assume.gradient_norm is not None:
+        told = "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
+        return Decision(Status.HOLDS, told)
+    told = "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
+    return Decision(Status.UNDECIDED, told)
+
+
+class Clipped(Weighted):
     """Theorem C: clipped gradients, exact ones (C2) or with their bias in the bound (C3); for ever only C2."""
 
     name: ClassVar = "C"
-    title: ClassVar = "Theorem C"
-    statement: ClassVar = Weighted.statement
     covered: ClassVar = "gradients clipped to a norm, beside what Theorems W and E cover"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "clipping"})
@@ -168,22 +172,11 @@ class Clipped(Theorem):
         "weight decay is added to the gradient after it is clipped": lambda x: x.l2 != 0,
     }
     uses: ClassVar = ("full_batch", "gradient_norm")
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
-        told = "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
-        first = Decision(Status.UNDECIDED, told)
-        if assume.full_batch and assume.gradient_norm is not None:
-            told = "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
-            first = Decision(Status.HOLDS, told)
-        rest, rate = weighted_conditions(replace(x, clipping=None))
-        return [first, *rest], rate
+    hypotheses: ClassVar = (_keeps_direction, *WEIGHTED_FOR_EVER)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """C2 for exact gradients, C3 with the bias of the others, after T steps."""
-        if x.clipping is None:
-            raise TheoremError("no norm is clipped")
-        threshold, sequences = x.clipping.threshold, Sequences.of_algorithm(x, steps)
+        threshold, sequences = x.clipping.threshold if x.clipping else math.inf, Sequences.of_algorithm(x, steps)
         if not any(part.noise for part in problem.parts):
             return full_batch_bound(sequences, problem, threshold=threshold).offer()
         if x.eps_under_root or x.eps == NOTHING:

@@ -15,13 +15,12 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
-from generic_adam.theorems.epsilon import weighted_conditions
+from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Recursion, Sequences
-from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Answers, Assumptions
+from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Assumptions
 from generic_adam.theorems.weighted import Weighted
 
 
@@ -127,34 +126,16 @@ def own_equation(center: float, noise: float, decay: float) -> float:
     return math.copysign((near + far) / 2, center)
 
 
-class Decay(Weighted):
-    """Theorem D: decoupled weight decay beside W or E; its bound takes X from the problem's box."""
-
-    name: ClassVar = "D"
-    title: ClassVar = "Theorem D"
-    covered: ClassVar = "AdamW: decoupled decay beside what Theorems W and E cover"
-    source: ClassVar = "docs/theorems/decay.md"
-    allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
-
-    excludes: ClassVar = {
-        "there is no decoupled decay: Theorems W and E are the ones to ask": lambda x: x.decay == NOTHING,
-        **STARTS_FROM_NOTHING,
-    }
-    uses: ClassVar = ("weights_bound",)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """E's hypotheses, weights that stay bounded, and decay that vanishes beside alpha_t."""
-        conditions, rate = weighted_conditions(x)
-        told, status = "no bound on the weights is asserted", Status.UNDECIDED
-        if assume.weights_bound is not None:
-            told, status = f"|x_t|_inf <= {assume.weights_bound:g} is asserted", Status.HOLDS
-        stays, vanishing = Decision(status, f"The weights stay bounded: {told}."), _decay_vanishes(x)
-        if rate is not None and vanishing.rate is not None:
-            rate = max(rate, vanishing.rate)
-        return [*conditions, stays, vanishing], rate
+def _weights_stay_bounded(_: Algorithm, assume: Assumptions) -> Decision:
+    """|x_t|_inf <= X for every t, which only the user can say."""
+    if assume.weights_bound is None:
+        told = "The weights stay bounded: no bound on the weights is asserted."
+        return Decision(Status.UNDECIDED, told)
+    told = f"The weights stay bounded: |x_t|_inf <= {assume.weights_bound:g} is asserted."
+    return Decision(Status.HOLDS, told)
 
 
-def _decay_vanishes(x: Algorithm) -> Decision:
+def _decay_vanishes(x: Algorithm, _: Assumptions) -> Decision:
     """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor.
 
     Steps with alpha_t = 0 < nu_t are finitely many where alpha_t has an order of its own, and cost a constant.
@@ -165,17 +146,29 @@ def _decay_vanishes(x: Algorithm) -> Decision:
         return Decision(Status.HOLDS, "There is no decay from some step on.")
     if alpha is None or decay is None:
         return Decision(Status.UNDECIDED, "The order of the decay or of alpha_t is not known.")
-    inverse, total = alpha.inverse(), alpha.partial_sums()
-    terms = None if inverse is None else (decay * decay * inverse).partial_sums()
-    divisor = None if total is None else total.inverse()
-    if terms is None or divisor is None:
+    inverse = alpha.inverse()
+    order = decide.over_sums(inverse and decay * decay * inverse, alpha)
+    if order is None:
         return Decision(Status.UNDECIDED, "A sum of the decay is off the scale of growths.")
-    order = CONSTANT.largest(terms) * divisor
     if order.trend < 0:
-        known = None if order.rho.sign_of_log else order
-        return Decision(Status.HOLDS, "The weighted mean of lambda_t^2 tends to 0.", order=known)
+        return Decision(Status.HOLDS, "The weighted mean of lambda_t^2 tends to 0.", order=order)
     reason = (
         "The decay does not vanish beside alpha_t: grad f = 0 is then not what it solves (Proposition 9.2), and the "
         "bound has the floor (lambda X)^2."
     )
     return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T"))
+
+
+class Decay(Weighted):
+    """Theorem D: decoupled weight decay beside W or E; its bound takes X from the problem's box."""
+
+    name: ClassVar = "D"
+    covered: ClassVar = "AdamW: decoupled decay beside what Theorems W and E cover"
+    source: ClassVar = "docs/theorems/decay.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "decay"})
+    excludes: ClassVar = {
+        "there is no decoupled decay: Theorems W and E are the ones to ask": lambda x: x.decay == NOTHING,
+        **STARTS_FROM_NOTHING,
+    }
+    uses: ClassVar = ("weights_bound",)
+    hypotheses: ClassVar = (*WEIGHTED_FOR_EVER, _weights_stay_bounded, _decay_vanishes)

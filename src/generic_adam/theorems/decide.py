@@ -48,9 +48,9 @@ class Rate:
         return Growth.of(1, power=self.power, log=self.log, loglog=self.loglog).scale.text("T")
 
 
-def rate_of(ratio: Growth) -> Rate:
-    """The rate that a ratio tending to 0 on the polynomial scale stands for."""
-    return Rate(ratio.power, ratio.log, ratio.loglog)
+def rate_of(order: Growth | None) -> Rate | None:
+    """The rate that an order stands for; None off the polynomial scale."""
+    return None if order is None or order.rho.sign_of_log else Rate(order.power, order.log, order.loglog)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Decision:
     @property
     def rate(self) -> Rate | None:
         """The order as a rate, where the answer is "holds"."""
-        return rate_of(self.order) if self.holds and self.order is not None else None
+        return rate_of(self.order) if self.holds else None
 
 
 def constant(schedule: Schedule, told: str, asked: str) -> Decision:
@@ -394,13 +394,16 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
         if not step.holds:
             return step
     alpha, q = two_sided(method.alpha), (1 - method.theta).growth
-    if alpha is None or q is None or q.sign <= 0:
+    root, inverse = (None, None) if q is None or q.sign <= 0 else (q.raised_to(Fraction(1, 2)), q.inverse())
+    if alpha is None or root is None or inverse is None:
         return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
     if not alpha.sum_diverges:
         return sum_diverges(method.alpha, "alpha")
-    order = _order_on_the_scale(alpha, q)
+    squared = alpha * alpha * inverse  # chi_t^2
+    order = over_sums(alpha * root if squared.trend <= 0 else q, alpha)
     if order is None:
         return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
+    order = order if squared.trend <= 0 else squared * order
     told = f"Theorem W's bound is of order {scale_text(order, 'T')}, which"
     if order.trend < 0:
         return Decision(Status.HOLDS, f"{told} tends to 0.", order=order)
@@ -408,16 +411,11 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
     return Decision(Status.FAILS, f"{told} does not tend to 0.", witness, order=order)
 
 
-def _order_on_the_scale(alpha: Growth, q: Growth) -> Growth | None:
-    root = q.raised_to(Fraction(1, 2))
-    inverse = None if root is None else root.inverse()
-    total, squares = alpha.partial_sums(), q.partial_sums()
-    noise = None if root is None else (alpha * root).partial_sums()
-    divisor = None if total is None else total.inverse()
-    if inverse is None or divisor is None or squares is None or noise is None:
-        return None
-    chi = alpha * inverse
-    return (CONSTANT.largest(noise) if chi.trend <= 0 else chi * chi * CONSTANT.largest(squares)) * divisor
+def over_sums(terms: Growth | None, divisor: Growth | None) -> Growth | None:
+    """max(1, sum_{t<=T} u_t) / sum_{t<=T} w_t from the growths of u and w; None off the scale."""
+    sums, total = (one and one.partial_sums() for one in (terms, divisor))
+    inverse = total and total.inverse()
+    return sums and inverse and CONSTANT.largest(sums) * inverse
 
 
 def _last(horizon: int | None) -> float:

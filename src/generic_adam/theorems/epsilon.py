@@ -10,51 +10,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from generic_adam.methods import Algorithm, Method, Nesterov
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, Rate, Status
-from generic_adam.theorems.theorem import NOTHING, Answers, Assumptions
+from generic_adam.theorems.decide import Decision, Status
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Hypothesis
 from generic_adam.theorems.weighted import Weighted
 
 
-class Epsilon(Weighted):
-    """Theorems E, N and H: eps in the denominator, v_0 = 0, bias correction, Nesterov or heavy-ball momentum."""
-
-    name: ClassVar = "E"
-    title: ClassVar = "Theorem E"
-    statement: ClassVar = Weighted.statement
-    covered: ClassVar = (
-        "Adam as frameworks ship it: eps added or under the root, v_0 = 0, bias correction; NAdam; RMSprop with "
-        "momentum; Adagrad"
-    )
-    source: ClassVar = "docs/theorems/epsilon.md"
-    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball"})
-
-    excludes: ClassVar = {
-        "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: x.eps == NOTHING,
-        "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
-    }
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """eps_t in step with theta_t, and W-infinity."""
-        del assume
-        return weighted_conditions(x)
-
-
-def weighted_conditions(x: Algorithm) -> tuple[list[Decision], Rate | None]:
-    """The hypotheses of W or, where something is added to the root, of E, N or H for ever, with the rate."""
-    asked = [] if x.eps == NOTHING else [eps_in_step(x)]
-    if asked and x.nesterov is not None:
-        asked.append(_weights_stay(x.nesterov))
-    # Heavy-ball momentum comes after the division: theta and beta have no part in it.
-    method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
-    last = decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
-    return [*asked, last], last.rate
-
-
-def eps_in_step(x: Algorithm) -> Decision:
+def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
     r"""sqrt(theta_t) e_{t-1} <= e_t <= 2 sqrt(theta_t) e_{t-1} for t >= 2, and e_t's share of growth O(1 - theta_t).
 
     Known forms: e_t constant (needs theta_t >= 1/4 where there is momentum); e_t = eps sqrt(1 - prod theta_i), the bias
@@ -62,6 +27,8 @@ def eps_in_step(x: Algorithm) -> Decision:
     left side is an equality.
     """
     theta, eps = x.method.theta, x.eps
+    if eps == NOTHING:
+        return None
     if not eps(1) > 0:
         return Decision(Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0))
     no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
@@ -94,19 +61,19 @@ def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
     if decision.holds or theta == as_schedule(least):
         return Decision(Status.HOLDS, f"{what}, and theta_t >= {least} from t = 2 on.")
     if isinstance(decision.witness, decide.StepWitness) and decision.witness.value == 0:
-        return Decision(
-            Status.UNDECIDED, f"Whether theta_t >= {least} is open: it is equal at t = {decision.witness.t}."
-        )
-    words = {
-        Status.FAILS: f"{what}, but theta_t < {least}",
-        Status.UNDECIDED: f"whether theta_t >= {least} is open",
-    }
-    return Decision(decision.status, f"{words[decision.status]}: {decision.reason}", decision.witness)
+        told = f"Whether theta_t >= {least} is open: it is equal at t = {decision.witness.t}."
+        return Decision(Status.UNDECIDED, told)
+    told = (
+        f"{what}, but theta_t < {least}" if decision.status is Status.FAILS else f"whether theta_t >= {least} is open"
+    )
+    return Decision(decision.status, f"{told}: {decision.reason}", decision.witness)
 
 
-def _weights_stay(nesterov: Nesterov) -> Decision:
+def _weights_stay(x: Algorithm, _: Assumptions) -> Decision | None:
     """a_t and b_t of Nesterov's step are bounded, not negative, and do not both vanish: N's weights are alpha_t's."""
-    both = (nesterov.momentum_weight, nesterov.gradient_weight)
+    if x.eps == NOTHING or x.nesterov is None:
+        return None
+    both = (x.nesterov.momentum_weight, x.nesterov.gradient_weight)
     for name, weights in zip(("a_t", "b_t"), both, strict=True):
         inside = decide.not_negative(weights, name=name)
         if not inside.holds:
@@ -116,3 +83,30 @@ def _weights_stay(nesterov: Nesterov) -> Decision:
     if bounded and any(one is not None and one.trend == 0 and one.sign > 0 for one in orders):
         return Decision(Status.HOLDS, "The weights of momentum and gradient are bounded, and not both vanish.")
     return Decision(Status.UNDECIDED, "Whether the weights of momentum and gradient stay bounded is open.")
+
+
+def _on_the_scale(x: Algorithm, _: Assumptions) -> Decision:
+    """W-infinity; heavy-ball momentum comes after the division: theta and beta have no part in it."""
+    method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
+    return decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
+
+
+WEIGHTED_FOR_EVER: tuple[Hypothesis, ...] = (eps_in_step, _weights_stay, _on_the_scale)
+"""The hypotheses of W or, where something is added to the root, of E, N or H."""
+
+
+class Epsilon(Weighted):
+    """Theorems E, N and H: eps in the denominator, v_0 = 0, bias correction, Nesterov or heavy-ball momentum."""
+
+    name: ClassVar = "E"
+    covered: ClassVar = (
+        "Adam as frameworks ship it: eps added or under the root, v_0 = 0, bias correction; NAdam; RMSprop with "
+        "momentum; Adagrad"
+    )
+    source: ClassVar = "docs/theorems/epsilon.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball"})
+    excludes: ClassVar = {
+        "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: x.eps == NOTHING,
+        "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
+    }
+    hypotheses: ClassVar = WEIGHTED_FOR_EVER

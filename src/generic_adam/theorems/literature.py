@@ -7,37 +7,23 @@ et al.'s bound on Adam with constants. They are stated on the page docs/theorems
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
-from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import (
-    Add,
-    Constant,
-    Divide,
-    Maximum,
-    Schedule,
-    Time,
-    as_schedule,
-    bias_correction,
-    sqrt,
-    t,
-)
+from generic_adam.schedules import Add, Constant, Divide, Maximum, Schedule, Time, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.enclosure import collected
-from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
+from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth, scale_text
 from generic_adam.schedules.prove import Claim, every
-from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.regret import Regret, adam_nc
+from generic_adam.theorems.regret import ADAM_NC, Regret
 from generic_adam.theorems.theorem import (
     CONVEX,
     NOTHING,
     About,
-    Answers,
     Assumptions,
     Confidence,
     Excluded,
@@ -45,24 +31,24 @@ from generic_adam.theorems.theorem import (
     Offer,
     Reported,
     Theorem,
-    rate_of_sums,
+    demand,
+    infinite_sum,
+    not_negative,
 )
 from generic_adam.theorems.weighted import certain_parts
-
-_ROOT = Rate(Fraction(-1, 2))
 
 
 def _constant(name: str) -> Hypothesis:
     """A sequence of the method is constant."""
 
-    def hypothesis(x: Algorithm) -> Decision:
+    def hypothesis(x: Algorithm, _: Assumptions) -> Decision:
         one: Schedule = getattr(x.method, name)
         return decide.constant(one, f"{name}_t is constant, {one(1):.6g}.", f"{name}_t is asked to be constant")
 
     return hypothesis
 
 
-def _below_root(x: Algorithm) -> Decision:
+def _below_root(x: Algorithm, _: Assumptions) -> Decision:
     """beta < sqrt(theta), compared as exact numbers where they are rational."""
     beta, theta = x.method.beta, x.method.theta
     if not (beta.is_constant and theta.is_constant):
@@ -71,7 +57,7 @@ def _below_root(x: Algorithm) -> Decision:
     return replace(order, reason=f"beta < sqrt(theta){'' if order.holds else f' {order.status}'}.")
 
 
-def _no_momentum(x: Algorithm) -> Decision:
+def _no_momentum(x: Algorithm, _: Assumptions) -> Decision:
     if x.method.beta == NOTHING:
         return Decision(Status.HOLDS, "beta_t = 0: RMSProp has no momentum.")
     found = decide.not_negative(-x.method.beta)
@@ -85,8 +71,15 @@ def _falls_as_root(name: str, schedule: Schedule) -> Decision:
     return decide.constant(scaled, f"{name} = {scaled(1):.6g}/sqrt(t).", asked)
 
 
-def _root_steps(x: Algorithm) -> Decision:
+def _root_steps(x: Algorithm, _: Assumptions) -> Decision:
     return _falls_as_root("alpha_t", x.method.alpha)
+
+
+def _squares_have_a_sum(x: Algorithm, _: Assumptions) -> Decision:
+    """sum alpha_t^2 < infinity."""
+    squares = decide.sum_diverges(x.method.alpha * x.method.alpha, "alpha^2")
+    turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
+    return Decision(turned.get(squares.status, Status.UNDECIDED), squares.reason)
 
 
 class RobbinsMonro(Theorem):
@@ -99,18 +92,8 @@ class RobbinsMonro(Theorem):
     source: ClassVar = 'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951'
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"preconditioned"})
-
     excludes: ClassVar = {"it is about plain SGD": lambda x: x.preconditioned}
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """The two sums, exact on the scale of growths, of steps that are not negative."""
-        del assume
-        alpha = x.method.alpha
-        squares = decide.sum_diverges(alpha * alpha, "alpha^2")
-        turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
-        finite = Decision(turned.get(squares.status, Status.UNDECIDED), squares.reason)
-        asked = [decide.sum_diverges(alpha, "alpha"), finite, decide.not_negative(alpha, name="alpha_t")]
-        return asked, rate_of_sums(x)
+    hypotheses: ClassVar = (infinite_sum, _squares_have_a_sum, not_negative)
 
 
 class Reddi2018(Theorem):
@@ -132,7 +115,7 @@ class Reddi2018(Theorem):
     hypotheses: ClassVar = (_constant("beta"), _constant("theta"), _below_root)
 
 
-def _window(x: Algorithm) -> Decision:
+def _window(x: Algorithm, _: Assumptions) -> Decision:
     """c <= t (1 - theta_t) <= 1 for every t, with some c > 0."""
     asked = "some 0 < c <= 1 must satisfy c <= t (1 - theta_t) <= 1 for every t"
     complement = 1 - x.method.theta
@@ -146,8 +129,7 @@ def _window(x: Algorithm) -> Decision:
         case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
             return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {complement}.")
         case _:
-            pass
-    growth = scaled.growth
+            growth = scaled.growth
     if growth is not None and growth.trend != 0:
         witness = GrowthWitness("t (1 - theta_t)", growth)
         return Decision(Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}.", witness)
@@ -172,15 +154,11 @@ class MukkamalaHein(Theorem):
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
     takes: ClassVar = {"convex": CONVEX}
-    hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x: _falls_as_root("eps_t", x.eps))
-
-    def rate(self, x: Algorithm) -> Rate:
-        """1/sqrt T."""
-        del x
-        return _ROOT
+    hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x, _: _falls_as_root("eps_t", x.eps))
+    rate: ClassVar = Rate(Fraction(-1, 2))
 
 
-def _never_above_the_first(x: Algorithm) -> Decision:
+def _never_above_the_first(x: Algorithm, _: Assumptions) -> Decision:
     """0 <= beta_t <= beta_1 < 1, shown where beta_t never rises."""
     inside = decide.bounded_below_one(x.method.beta)
     if not inside.holds or every(x.method.beta, Claim.FALLING).holds:
@@ -188,19 +166,35 @@ def _never_above_the_first(x: Algorithm) -> Decision:
     return Decision(Status.UNDECIDED, "Whether beta_t <= beta_1 for every t is open: it does not only fall.")
 
 
-def _middle_term(x: Algorithm) -> Decision:
+def _middle_term(x: Algorithm, _: Assumptions) -> Decision:
     """sum_{t<=T} beta_t/alpha_t = o(T)."""
     asked = "the middle term, sum beta_t/alpha_t, must be o(T)"
     growth = (x.method.beta / x.method.alpha).growth
-    sums = CONSTANT if growth is not None and growth.is_zero else growth and growth.partial_sums()
-    inverse = LINEAR.inverse()
-    if sums is None or inverse is None:
+    finitely_many = growth is not None and growth.is_zero
+    order = LINEAR.inverse() if finitely_many else decide.over_sums(growth, CONSTANT)
+    if order is None:
         return Decision(Status.UNDECIDED, f"{asked}; its order is not known.")
-    order = CONSTANT.largest(sums) * inverse
     told = f"{asked}; over T it is of order {scale_text(order, 'T')}."
     if order.trend < 0:
         return Decision(Status.HOLDS, told, order=order)
     return Decision(Status.FAILS, told, GrowthWitness("middle term / T", order, "T"), order=order)
+
+
+def _rooted_regret(x: Algorithm, assume: Assumptions) -> Decision:
+    """alpha_t = alpha/sqrt(t): the first and last term over T are of the order 1/sqrt T, with AMSGrad's logarithm."""
+    order = Growth.of(1, Fraction(-1, 2), Fraction(1, 2) if x.running_maximum else Fraction(0))
+    return replace(_root_steps(x, assume), order=order)
+
+
+def _amsgrads_theta(x: Algorithm, assume: Assumptions) -> Decision | None:
+    return _constant("theta")(x, assume) if x.running_maximum else None
+
+
+def _above_squared_beta(x: Algorithm, _: Assumptions) -> Decision | None:
+    if not x.running_maximum:
+        return None
+    order = decide.positive(x.method.theta - x.method.beta * x.method.beta)
+    return replace(order, reason=f"beta_t < sqrt(theta): {order.reason}")
 
 
 class Reddi2018Regret(Theorem):
@@ -216,18 +210,14 @@ class Reddi2018Regret(Theorem):
     confidence: ClassVar = Confidence.FORMALISED
     allows: ClassVar = frozenset({"initial_v", "running_maximum"})
     takes: ClassVar = {"convex": CONVEX}
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """alpha/sqrt(t), beta_t <= beta_1, the middle term; then beta_1 < sqrt(theta), or R-NC's Gamma and zeta."""
-        del assume
-        middle, rest, logarithm = _middle_term(x), adam_nc(x.method), Fraction(0)
-        if x.running_maximum:
-            order = decide.positive(x.method.theta - x.method.beta * x.method.beta)
-            rest = [_constant("theta")(x), replace(order, reason=f"beta_t < sqrt(theta): {order.reason}")]
-            logarithm = Fraction(1, 2)
-        own = Rate(Fraction(-1, 2), logarithm)
-        slower = own if middle.rate is None else max(own, middle.rate)
-        return [_root_steps(x), _never_above_the_first(x), middle, *rest], slower
+    hypotheses: ClassVar = (
+        _rooted_regret,
+        _never_above_the_first,
+        _middle_term,
+        _amsgrads_theta,
+        _above_squared_beta,
+        *ADAM_NC,
+    )
 
 
 def corollary_regret(
@@ -260,7 +250,7 @@ def corollary_regret(
     return total * (squared * root / (alpha * rest) + middle + third * root)
 
 
-def _their_steps(x: Algorithm) -> Decision:
+def _their_steps(x: Algorithm, _: Assumptions) -> Decision:
     asked = "alpha_t must be alpha sqrt(1 - theta^t), the second moment's correction and no other"
     theta = x.method.theta
     if theta(1) == 0:
@@ -269,12 +259,12 @@ def _their_steps(x: Algorithm) -> Decision:
     return decide.constant(quotient, f"alpha_t = {quotient(1):.6g} sqrt(1 - theta^t) for every t.", asked)
 
 
-def _momentum_below(x: Algorithm) -> Decision:
+def _momentum_below(x: Algorithm, _: Assumptions) -> Decision:
     order = decide.positive(x.method.theta - x.method.beta)
     return replace(order, reason=f"beta_t < theta_t: {order.reason}")
 
 
-def _long_enough(x: Algorithm) -> Decision:
+def _long_enough(x: Algorithm, _: Assumptions) -> Decision:
     asked = "the number of steps N must exceed beta/(1 - beta)"
     if x.horizon is None or not x.method.beta.is_constant:
         missing = "none is given" if x.horizon is None else "beta_t is not constant by its form"
@@ -306,86 +296,41 @@ class Defossez(Theorem):
             x.initial_v != 0 or not (x.eps_under_root and x.eps.is_constant and x.eps(1) > 0)
         )
     }
-    hypotheses: ClassVar = (
-        _constant("beta"),
-        _constant("theta"),
-        _momentum_below,
-        _their_steps,
-        _long_enough,
-    )
+    hypotheses: ClassVar = (_constant("beta"), _constant("theta"), _momentum_below, _their_steps, _long_enough)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem 4 after N steps, with epsilon = eps^2/(1 - theta) on the scale of their sums."""
-        for one in self.hypotheses:
-            found = one(replace(x, horizon=steps))
-            if not found.holds:
-                raise TheoremError(found.reason)
-        theta = x.method.theta(1)
-        alpha = x.method.alpha(1) / math.sqrt(1 - theta)
-        largest = max(part.gradient for part in certain_parts(problem))
-        theirs = replace(problem, gradient_bound=largest, epsilon=x.eps(1) ** 2 / (1 - theta), variance=None)
-        value = defossez_bound(alpha, x.method.beta(1), theta, theirs, steps)
-        return Offer(value.value, math.sqrt(problem.dimension * value.value), vars(value))
+        r"""Theorem 4 after N steps, with epsilon = eps^2/(1 - theta) on the scale of their sums.
 
+        .. math::
 
-@dataclass(frozen=True)
-class DefossezBound:
-    """The right side of Theorem 4 with its parts.
-
-    Attributes:
-        start: the part that the gap at the start contributes.
-        noise: the part that E contributes.
-        E: the constant E.
-        effective_steps: N - beta/(1 - beta).
-    """
-
-    start: float
-    noise: float
-    E: float
-    effective_steps: float
-
-    @property
-    def value(self) -> float:
-        """What E |grad F(x_tau)|^2 is at most."""
-        return self.start + self.noise
-
-
-def defossez_bound(alpha: float, beta: float, theta: float, problem: Problem, steps: int) -> DefossezBound:
-    r"""Evaluate Theorem 4.
-
-    Args:
-      alpha: :math:`\alpha`, with alpha_t = alpha sqrt(1 - theta^t).
-      beta: the momentum constant, below theta.
-      theta: the second-moment constant.
-      problem: its `gradient_bound` is read here as a bound on every coordinate of every stochastic gradient,
-        so that :math:`R = G + \sqrt\epsilon`, and its `epsilon` as the one added to their :math:`v_n`.
-      steps: N, more than beta/(1 - beta).
-
-    Raises:
-      TheoremError: the constants are out of order or N is too small.
-    """
-    if not (alpha > 0 and 0 <= beta < theta < 1):
-        raise TheoremError(f"expected alpha > 0 and 0 <= beta < theta < 1, got {alpha}, {beta}, {theta}")
-    effective = whole_steps(steps) - beta / (1 - beta)
-    if effective <= 0:
-        raise TheoremError(f"expected more than beta/(1 - beta) = {beta / (1 - beta):.6g} steps, got {steps}")
-    R = problem.coordinate_bound + math.sqrt(problem.epsilon)
-    L, d = problem.smoothness, problem.dimension
-    share, rest = 1 - beta / theta, 1 - theta
-    E = (
-        alpha * d * R * L * (1 - beta) / (share * rest)
-        + 12 * d * R**2 * math.sqrt(1 - beta) / (share**1.5 * math.sqrt(rest))
-        + 2 * alpha**2 * d * L**2 * beta / (share * rest**1.5)
-    )
-    noise = E / effective * (math.log1p(R**2 / (rest * problem.epsilon)) - steps * math.log(theta))
-    return DefossezBound(2 * R * problem.gap / (alpha * effective), noise, E, effective)
+            \mathbb{E}\|\nabla F(x_\tau)\|^2 \le \frac{2R\,\text{gap}}{\alpha\tilde N} + \frac{E}{\tilde N}\Big[
+            \log\Big(1 + \frac{R^2}{(1-\theta)\epsilon}\Big) - N\log\theta\Big], \qquad
+            \tilde N = N - \frac{\beta}{1-\beta}, \quad R = \max_k G_k + \sqrt\epsilon
+        """
+        demand(*self.decide(replace(x, horizon=steps), Assumptions()))
+        beta, theta = x.method.beta(1), x.method.theta(1)
+        share, rest, effective = 1 - beta / theta, 1 - theta, steps - beta / (1 - beta)
+        alpha, epsilon = x.method.alpha(1) / math.sqrt(rest), x.eps(1) ** 2 / rest
+        R = max(part.gradient for part in certain_parts(problem)) + math.sqrt(epsilon)
+        L, d = problem.smoothness, problem.dimension
+        E = (
+            alpha * d * R * L * (1 - beta) / (share * rest)
+            + 12 * d * R**2 * math.sqrt(1 - beta) / (share**1.5 * math.sqrt(rest))
+            + 2 * alpha**2 * d * L**2 * beta / (share * rest**1.5)
+        )
+        start = 2 * R * problem.gap / (alpha * effective)
+        noise = E / effective * (math.log1p(R**2 / (rest * epsilon)) - steps * math.log(theta))
+        told = {"start": start, "noise": noise, "E": E, "effective_steps": effective}
+        return Offer(start + noise, math.sqrt(d * (start + noise)), told)
 
 
 _STEADY: Excluded = {
     "it asks for a constant beta": lambda x: not x.method.beta.is_constant,
     "it asks for a constant theta": lambda x: not x.method.theta.is_constant,
 }
-_ROOTED: Excluded = {"it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x).holds}
+_ROOTED: Excluded = {
+    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x, Assumptions()).holds
+}
 
 
 class Zhang2022(Reported):
@@ -404,7 +349,7 @@ class Zhang2022(Reported):
     confidence: ClassVar = Confidence.PUBLISHED
     excludes: ClassVar = {
         **_STEADY,
-        "it asks for beta < sqrt(theta)": lambda x: _below_root(x).status is Status.FAILS,
+        "it asks for beta < sqrt(theta)": lambda x: _below_root(x, Assumptions()).status is Status.FAILS,
         **_ROOTED,
     }
 
@@ -419,11 +364,7 @@ class Shi2021(Reported):
     statement: ClassVar = (
         "a neighbourhood is reached if theta exceeds a threshold that depends on the number of batches"
     )
-    excludes: ClassVar = {
-        "it asks for RMSProp, beta = 0": lambda x: x.method.beta != NOTHING,
-        **_STEADY,
-        **_ROOTED,
-    }
+    excludes: ClassVar = {"it asks for RMSProp, beta = 0": lambda x: x.method.beta != NOTHING, **_STEADY, **_ROOTED}
 
 
 class Li2023(Reported):
@@ -453,10 +394,7 @@ class Wang2023(Reported):
     statement: ClassVar = (
         "the order T^(-1/4) up to logarithms for the first power of the gradient; constants not at hand"
     )
-    excludes: ClassVar = {
-        **_STEADY,
-        "it asks for a constant learning rate": lambda x: not x.method.alpha.is_constant,
-    }
+    excludes: ClassVar = {**_STEADY, "it asks for a constant learning rate": lambda x: not x.method.alpha.is_constant}
 
 
 class XieLi2024(Reported):
@@ -481,7 +419,7 @@ class XieLi2024(Reported):
         ),
     }
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
         """Whether the learning rate ever rises; that the iterates converge nobody says."""
         del assume
         never = every(x.decay, Claim.FALLING)
@@ -490,7 +428,7 @@ class XieLi2024(Reported):
         )
         decay = collected(x.decay / x.method.alpha)
         box = f", {1 / decay(1):g} here" if decay.is_constant else ""
-        return [Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")], None
+        return [Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")]
 
 
 REPORTED: tuple[Reported, ...] = (Zhang2022(), Shi2021(), Li2023(), Wang2023(), XieLi2024())

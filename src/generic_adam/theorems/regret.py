@@ -31,12 +31,13 @@ from generic_adam.schedules import (
     t,
 )
 from generic_adam.schedules.enclosure import collected
+from generic_adam.schedules.growth import Growth
 from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, Rate, Status
+from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Sequences
-from generic_adam.theorems.theorem import CONVEX, About, Answers, Assumptions, Theorem
+from generic_adam.theorems.theorem import CONVEX, About, Assumptions, Hypothesis, Theorem
 from generic_adam.theorems.weighted import certain_parts
 
 
@@ -135,45 +136,28 @@ def _last_divisors(x: Sequences, problem: Problem) -> float:
     return sum(part.count * (max(part.gradient, least) + max(eps)) for part in certain_parts(problem))
 
 
-class Regret(Theorem):
-    """Theorem R: average regret with constant beta, of AMSGrad (R-AMS) or with Gamma_t >= 0 (R-NC)."""
-
-    name: ClassVar = "R"
-    title: ClassVar = "Theorem R"
-    about: ClassVar = About.REGRET
-    statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
-    covered: ClassVar = "AMSGrad with constant theta; AdamNC, AdaGrad and NosAdam; constant beta"
-    assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
-    source: ClassVar = "docs/theorems/regret.md"
-    allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
-
-    excludes: ClassVar = {"it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root}
-    takes: ClassVar = {"convex": CONVEX}
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """Constant beta, and R-AMS or R-NC for learning rates c t^-s."""
-        del assume
-        beta, power = x.method.beta, as_power_of_t(x.method.alpha)
-        inside = beta.is_constant and 0 <= beta(1) < 1
-        told = f"beta_t = {beta} is constant." if inside else "beta_t is not a constant in [0, 1) by its form."
-        first = Decision(Status.HOLDS if inside else Status.UNDECIDED, told)
-        falls, exponent = Decision(Status.UNDECIDED, "alpha_t is no c t^-s by its form."), Fraction(1, 2)
-        if power is not None and power[0] > 0:
-            exponent = -power[1]
-            told = f"alpha_t falls as t^-{float(exponent):g}; 0 < s < 1 is asked for."
-            falls = Decision(Status.HOLDS if 0 < exponent < 1 else Status.FAILS, told)
-        if x.running_maximum:
-            return [first, falls, _above_squared_beta(x.method)], Rate(-min(exponent, 1 - exponent))
-        return [first, falls, *adam_nc(x.method)], Rate(Fraction(-1, 2))
+def _constant_beta(x: Algorithm, _: Assumptions) -> Decision:
+    beta = x.method.beta
+    if beta.is_constant and 0 <= beta(1) < 1:
+        return Decision(Status.HOLDS, f"beta_t = {beta} is constant.")
+    return Decision(Status.UNDECIDED, "beta_t is not a constant in [0, 1) by its form.")
 
 
-def adam_nc(method: Method) -> list[Decision]:
-    """(a) and (b) of R-NC."""
-    return [gamma(method), _zeta_is_finite(method)]
+def _power_of_time(x: Algorithm, _: Assumptions) -> Decision:
+    """alpha_t = c t^-s with 0 < s < 1: the average regret is then of the order T^-min(s, 1 - s)."""
+    power = as_power_of_t(x.method.alpha)
+    if power is None or power[0] <= 0:
+        return Decision(Status.UNDECIDED, "alpha_t is no c t^-s by its form.")
+    s = -power[1]
+    told = f"alpha_t falls as t^-{float(s):g}; 0 < s < 1 is asked for."
+    return Decision(Status.HOLDS if 0 < s < 1 else Status.FAILS, told, order=Growth.of(1, -min(s, 1 - s)))
 
 
-def _above_squared_beta(method: Method) -> Decision:
-    beta, theta = method.beta, method.theta
+def _above_squared_beta(x: Algorithm, _: Assumptions) -> Decision | None:
+    """R-AMS: beta^2 < theta < 1, constants."""
+    beta, theta = x.method.beta, x.method.theta
+    if not x.running_maximum:
+        return None
     if not (theta.is_constant and beta.is_constant):
         return Decision(Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
     inside = decide.positive(theta - beta * beta).holds and decide.positive(1 - theta).holds
@@ -181,22 +165,46 @@ def _above_squared_beta(method: Method) -> Decision:
     return Decision(Status.HOLDS if inside else Status.FAILS, told)
 
 
-def _zeta_is_finite(method: Method) -> Decision:
+def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision | None:
     """(b) for alpha_t = c/sqrt t: 1 - theta_t = c'/t with c' <= 1, or weights t^-r with r < 1."""
-    alpha = as_power_of_t(method.alpha)
+    alpha, theta = as_power_of_t(x.method.alpha), x.method.theta
     asked = "zeta = sup_t max_j alpha_t sqrt(W_t/w_j) is finite"
+    if x.running_maximum:
+        return None
     if alpha is None or alpha[1] != Fraction(-1, 2):
         return Decision(Status.UNDECIDED, f"{asked}: decided for alpha_t = c/sqrt t alone.")
-    if isinstance(method.theta, WeightedTheta):
-        weights = as_power_of_t(method.theta.weights)
+    if isinstance(theta, WeightedTheta):
+        weights = as_power_of_t(theta.weights)
         if weights is None or weights[1] > 0:
             return Decision(Status.UNDECIDED, f"{asked}: decided for weights t^-r, r >= 0.")
         told = f"{asked} for weights t^-r exactly where r < 1; r = {float(-weights[1]):g}."
         return Decision(Status.HOLDS if weights[1] > -1 else Status.FAILS, told)
-    share = as_power_of_t(_from_the_second_step(1 - method.theta))
+    share = as_power_of_t(_from_the_second_step(1 - theta))
     if share is None or share[1] != -1 or not 0 < share[0] <= 1:
         return Decision(Status.UNDECIDED, f"{asked}: decided for 1 - theta_t = c/t, 0 < c <= 1.")
     return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {float(share[0]):g}/t.")
+
+
+ADAM_NC: tuple[Hypothesis, ...] = (
+    lambda x, _: None if x.running_maximum else gamma(x.method),
+    _zeta_is_finite,
+)
+"""(a) and (b) of R-NC."""
+
+
+class Regret(Theorem):
+    """Theorem R: average regret with constant beta, of AMSGrad (R-AMS) or with Gamma_t >= 0 (R-NC)."""
+
+    name: ClassVar = "R"
+    about: ClassVar = About.REGRET
+    statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
+    covered: ClassVar = "AMSGrad with constant theta; AdamNC, AdaGrad and NosAdam; constant beta"
+    assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
+    source: ClassVar = "docs/theorems/regret.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
+    excludes: ClassVar = {"it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root}
+    takes: ClassVar = {"convex": CONVEX}
+    hypotheses: ClassVar = (_constant_beta, _power_of_time, _above_squared_beta, *ADAM_NC)
 
 
 def gamma(method: Method, horizon: int | None = None) -> Decision:

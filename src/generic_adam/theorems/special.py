@@ -23,20 +23,14 @@ from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
     NOTHING,
     VANISHING_STEPS,
-    Answers,
     Assumptions,
     Excluded,
+    Hypothesis,
     Offer,
     Theorem,
-    rate_of_sums,
+    demand,
 )
 from generic_adam.theorems.weighted import certain_parts
-
-
-def largest_averaging_rate(smoothness: float, beta: float, upper: float) -> float:
-    r"""Return the largest alpha of Theorem G: :math:`\min\{1/(2Lc_u), (1-\beta)/(\sqrt2\,\beta L c_u)\}`."""
-    first = 1 / (2 * smoothness * upper)
-    return first if beta == 0 else min(first, (1 - beta) / (math.sqrt(2) * beta * smoothness * upper))
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,12 @@ class Averaged:
         divisor = (1 - beta) * eps
         return cls(rate, beta, 1 / (gradient + eps), 1 / divisor if divisor else math.inf)
 
-    def bound(self, *, smoothness: float, gap: float, variance: float, first_gradient: float, steps: int) -> float:
+    def largest_rate(self, smoothness: float) -> float:
+        r"""Return the largest alpha that is allowed, :math:`\min\{1/(2Lc_u), (1-\beta)/(\sqrt2\,\beta L c_u)\}`."""
+        unit = 1 / (smoothness * self.upper)
+        return min(unit / 2, unit * (1 - self.beta) / (math.sqrt(2) * self.beta)) if self.beta else unit / 2
+
+    def bound(self, problem: Problem, steps: int, first_gradient: float | None = None) -> float:
         r"""Evaluate Theorem G, a bound on the average of :math:`\mathbb{E}\|\nabla f(x_t)\|^2`.
 
         .. math::
@@ -84,146 +83,71 @@ class Averaged:
             + \frac{c_u}{c_l}\Big[\frac{\beta\|\nabla f(x_1)\|^2}{(1-\beta) T} + (1-\beta)\sigma^2\Big]
 
         Args:
-          smoothness: L.
-          gap: f(x_1) - f*.
-          variance: sigma^2, a bound on the conditional variance of the gradient.
-          first_gradient: the squared norm of grad f(x_1), or a bound on it.
+          problem: L, the gap and the variance.
           steps: T.
+          first_gradient: the squared norm of grad f(x_1); None takes G^2.
 
         Raises:
-          TheoremError: alpha is too large, or a number is out of range.
+          TheoremError: alpha is too large.
         """
         alpha, beta, lower, upper = self.alpha, self.beta, self.lower, self.upper
-        if not (0 < lower <= upper and 0 <= beta < 1 and alpha > 0 and steps >= 1):
-            raise TheoremError("Theorem G: expected 0 < lower <= upper, 0 <= beta < 1, alpha > 0 and steps >= 1")
-        limit = largest_averaging_rate(smoothness, beta, upper)
-        if not alpha <= limit:
+        limit = self.largest_rate(problem.smoothness)
+        if not 0 < alpha <= limit:
             raise TheoremError(f"expected alpha = {alpha:g} <= {limit:g}")
-        start = beta * first_gradient / ((1 - beta) * steps)
-        return 2 * gap / (alpha * lower * steps) + upper / lower * (start + (1 - beta) * variance)
+        first = problem.total_gradient_bound**2 if first_gradient is None else first_gradient
+        noise = beta * first / ((1 - beta) * steps) + (1 - beta) * _variance(problem)
+        return 2 * problem.gap / (alpha * lower * steps) + upper / lower * noise
 
 
-def big_batch_bound(
-    alpha: float,
-    theta: float,
-    eps: float,
-    problem: Problem,
-    *,
-    variance: float,
-    steps: int,
-    initial_v: float = 0.0,
-) -> float:
-    r"""Evaluate Theorem Z, if :math:`1-\theta \le \text{eps}^2/(16G^2)`, :math:`\alpha \le \text{eps}/(2L)`.
-
-    .. math::
-
-        \frac1T \sum_t \mathbb{E}\|\nabla f(x_t)\|^2 \le \frac{2(\sqrt\theta G +
-        \text{eps})\,\text{gap}}{\alpha T} + \frac{\sqrt\theta G + \text{eps}}{\text{eps}}\,\frac{\sigma^2}{b}
-
-    Args:
-      alpha: the constant learning rate.
-      theta: the constant theta.
-      eps: what is added to the root.
-      problem: L, the gap and `gradient_sup`, of which G is the largest.
-      variance: sigma^2/b, of a batch.
-      steps: T.
-      initial_v: v_0, whose root stands for G in the divisor where it is larger.
-
-    Raises:
-      TheoremError: a hypothesis fails.
-    """
-    if not (0 < theta < 1 and eps > 0 and alpha > 0 and steps >= 1):
-        raise TheoremError("Theorem Z: expected 0 < theta < 1, eps > 0, alpha > 0 and at least one step")
-    G = max(part.gradient for part in certain_parts(problem))
-    largest_q, largest_rate = eps**2 / (16 * G**2), eps / (2 * problem.smoothness)
-    if not (1 - theta <= largest_q and alpha <= largest_rate):
-        told = f"1 - theta = {1 - theta:g} <= {largest_q:g} and alpha = {alpha:g} <= {largest_rate:g}"
-        raise TheoremError(f"expected {told}")
-    largest = math.sqrt(theta * max(G**2, initial_v)) + eps
-    return 2 * largest * problem.gap / (alpha * steps) + largest / eps * variance
-
-
-def sign_bound(
-    *,
-    smoothness_sum: float,
-    gap: float,
-    deviation_sum: float,
-    rates: float,
-    squares: float,
-    batch: float = 1.0,
-) -> float:
-    r"""Evaluate Theorem S, with :math:`L_k` and a standard deviation :math:`\sigma_k` for each coordinate.
-
-    .. math::
-
-        \frac{\sum_t \alpha_t\,\mathbb{E}\|\nabla f(x_t)\|_1}{\sum_t \alpha_t} \le
-        \frac{\text{gap} + \tfrac12\|L\|_1 \sum_t\alpha_t^2}{\sum_t\alpha_t}
-        + \frac{2\|\sigma\|_1}{\sqrt n}
-
-    With :math:`\alpha = 1/\sqrt{\|L\|_1 T}` and :math:`n = T` it is
-    :math:`(\sqrt{\|L\|_1}(\text{gap}+\tfrac12) + 2\|\sigma\|_1)/\sqrt T`; with n = 1 the noise is a floor.
-
-    Args:
-      smoothness_sum: the sum of the L_k.
-      gap: f(x_1) - f*.
-      deviation_sum: the sum of the sigma_k of one example.
-      rates: the sum of the alpha_t, the lengths of the steps in each coordinate.
-      squares: the sum of their squares.
-      batch: n.
-    """
-    if not (rates > 0 and batch >= 1):
-        raise TheoremError("Theorem S: expected a learning rate above 0 and a batch of at least 1")
-    return (gap + smoothness_sum * squares / 2) / rates + 2 * deviation_sum / math.sqrt(batch)
-
-
-_ONE_OVER_T = Rate(Fraction(-1))
 _CONSTANTS = "it is about constant alpha, beta and eps > 0, bias-corrected or not"
-_MEASURES = {
-    "smoothness": "it asks for the smoothness L of the loss",
-    "gradient_norm": "it asks for a bound on every stochastic gradient",
-}
 _PLAIN_LOSS: Excluded = {"decay inside the gradient changes its L and G": lambda x: x.l2 != 0}
 
 
-def _exact(assume: Assumptions, floor: str) -> Decision:
+def _exact_or(floor: str) -> Hypothesis:
     """Exact gradients: noise leaves a floor under the average."""
-    if assume.full_batch:
-        return Decision(Status.HOLDS, "Every gradient is exact.")
-    return Decision(Status.FAILS, f"Noise leaves {floor} under the average, however long the run is.")
+
+    def hypothesis(_: Algorithm, assume: Assumptions) -> Decision:
+        if assume.full_batch:
+            return Decision(Status.HOLDS, "Every gradient is exact.")
+        return Decision(Status.FAILS, f"Noise leaves {floor} under the average, however long the run is.")
+
+    return hypothesis
+
+
+def _slow_enough(x: Algorithm, assume: Assumptions) -> Decision:
+    """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u))."""
+    steps = Averaged.of(x, assume.gradient_norm or 0.0)
+    if steps is None or assume.smoothness is None:  # examine asks outside first
+        raise TheoremError("Theorem G: expected constants and a smoothness")
+    limit = steps.largest_rate(assume.smoothness)
+    told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
+    return _compared(steps.alpha, limit, told)
 
 
 class Averaging(Theorem):
     """Theorem G: momentum averages the noise away, whatever the second moment is."""
 
     name: ClassVar = "G"
-    title: ClassVar = "Theorem G"
     statement: ClassVar = "the average of E |grad f(x_t)|^2 over the steps tends to 0"
     covered: ClassVar = "Adam with constants, any theta, where alpha is small beside eps and 1/L"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "|g_t| <= G always", "a bound on the variance")
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "centered"})
     excludes: ClassVar = {_CONSTANTS: lambda x: Averaged.of(x, 1.0) is None, **_PLAIN_LOSS}
-    takes: ClassVar = _MEASURES
+    takes: ClassVar = {
+        "smoothness": "it asks for the smoothness L of the loss",
+        "gradient_norm": "it asks for a bound on every stochastic gradient",
+    }
     uses: ClassVar = ("full_batch",)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u)), and exact gradients."""
-        steps = Averaged.of(x, assume.gradient_norm or 0.0)
-        if steps is None or assume.smoothness is None:  # examine asks outside first
-            raise TheoremError("Theorem G: expected constants and a smoothness")
-        limit = largest_averaging_rate(assume.smoothness, steps.beta, steps.upper)
-        told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
-        small = _compared(steps.alpha, limit, told)
-        return [small, _exact(assume, "(1 - beta) sigma^2 c_u/c_l")], _ONE_OVER_T
+    hypotheses: ClassVar = (_slow_enough, _exact_or("(1 - beta) sigma^2 c_u/c_l"))
+    rate: ClassVar = Rate(Fraction(-1))
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem G after T steps, tau uniform."""
         taken = Averaged.of(x, max(part.gradient for part in certain_parts(problem)))
         if taken is None:
             raise TheoremError(_CONSTANTS)
-        total = problem.total_gradient_bound**2
-        known = {"smoothness": problem.smoothness, "gap": problem.gap, "variance": _variance(problem)}
-        return _offered(taken.bound(**known, first_gradient=total, steps=steps), problem)
+        return _offered(taken.bound(problem, steps), problem)
 
 
 def _steady(x: Algorithm) -> bool:
@@ -231,71 +155,76 @@ def _steady(x: Algorithm) -> bool:
     return steady and x.eps(1) > 0 and x.method.theta(1) > 0 and not x.eps_under_root
 
 
-class BigBatch(Theorem):
+def _small_steps(x: Algorithm, assume: Assumptions) -> Decision:
+    """alpha <= eps/(2L)."""
+    alpha, limit = _number(x.method.alpha), _number(x.eps) / (2 * exact(assume.smoothness or 0))
+    told = f"alpha = {float(alpha):.4g}, and eps/(2L) = {float(limit):.4g} is the largest."
+    return _compared(alpha, limit, told)
+
+
+def _long_memory(x: Algorithm, assume: Assumptions) -> Decision:
+    """1 - theta <= eps^2/(16 G^2)."""
+    q, limit = _number(1 - x.method.theta), _number(x.eps) ** 2 / (16 * exact(assume.gradient_norm or 0) ** 2)
+    told = f"1 - theta = {float(q):.4g}, and eps^2/(16 G^2) = {float(limit):.4g} is the largest."
+    return _compared(q, limit, told)
+
+
+class BigBatch(Averaging):
     """Theorem Z: RMSProp with big batches, 1 - theta small beside eps^2."""
 
     name: ClassVar = "Z"
-    title: ClassVar = "Theorem Z"
-    statement: ClassVar = Averaging.statement
     covered: ClassVar = "RMSProp with constants and an eps that is large beside alpha L and G sqrt(1 - theta)"
-    assumptions: ClassVar = Averaging.assumptions
-    source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
-
     excludes: ClassVar = {
         "it is about RMSProp, without momentum": lambda x: x.method.beta != NOTHING,
         "it is about constant alpha, theta and eps > 0 beside the root": lambda x: not _steady(x),
         **_PLAIN_LOSS,
     }
-    takes: ClassVar = _MEASURES
-    uses: ClassVar = ("full_batch",)
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """alpha <= eps/(2L), 1 - theta <= eps^2/(16 G^2), and exact gradients."""
-        if not assume.smoothness or not assume.gradient_norm:  # examine asks outside first
-            raise TheoremError("Theorem Z: expected a smoothness and a bound on the gradients")
-        alpha, q, eps = (_number(one) for one in (x.method.alpha, 1 - x.method.theta, x.eps))
-        largest = eps / (2 * exact(assume.smoothness))
-        share = eps**2 / (16 * exact(assume.gradient_norm) ** 2)
-        said = [f"{float(one):.4g}" for one in (alpha, largest, q, share)]
-        answers = [
-            _compared(alpha, largest, f"alpha = {said[0]}, and eps/(2L) = {said[1]} is the largest."),
-            _compared(q, share, f"1 - theta = {said[2]}, and eps^2/(16 G^2) = {said[3]} is the largest."),
-            _exact(assume, "(sqrt(theta) G + eps)/eps times the variance of a batch"),
-        ]
-        return answers, _ONE_OVER_T
+    hypotheses: ClassVar = (
+        _small_steps,
+        _long_memory,
+        _exact_or("(sqrt(theta) G + eps)/eps times the variance of a batch"),
+    )
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem Z after T steps, tau uniform."""
-        given = (x.method.alpha(1), x.method.theta(1), x.eps(1))
-        known = {"variance": _variance(problem), "initial_v": x.initial_v}
-        return _offered(big_batch_bound(*given, problem, steps=steps, **known), problem)
+        r"""Theorem Z after T steps, tau uniform; the root of v_0 stands for G where it is larger.
+
+        .. math::
+
+            \frac1T \sum_t \mathbb{E}\|\nabla f(x_t)\|^2 \le \frac{2(\sqrt\theta G +
+            \text{eps})\,\text{gap}}{\alpha T} + \frac{\sqrt\theta G + \text{eps}}{\text{eps}}\,\frac{\sigma^2}{b}
+        """
+        G, alpha, eps = max(part.gradient for part in certain_parts(problem)), x.method.alpha(1), x.eps(1)
+        assume = Assumptions(smoothness=problem.smoothness, gradient_norm=G)
+        demand(_small_steps(x, assume), _long_memory(x, assume))
+        largest = math.sqrt(x.method.theta(1) * max(G**2, x.initial_v)) + eps
+        start = 2 * largest * problem.gap / (alpha * steps) if alpha else math.inf
+        return _offered(start + largest / eps * _variance(problem), problem)
 
 
 class Sign(Theorem):
     """Theorem S: signSGD, which is Adam with beta = theta = 0 and nothing added."""
 
     name: ClassVar = "S"
-    title: ClassVar = "Theorem S"
     statement: ClassVar = "the average of E |grad f(x_t)|_1, weighted by alpha_t, tends to 0"
     covered: ClassVar = "steps by the sign of the gradient: Adam with both betas 0 and no eps"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "a bound on the variance of every coordinate")
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v"})
-
     excludes: ClassVar = {
         "it is about beta = theta = 0": lambda x: (x.method.beta, x.method.theta) != (NOTHING, NOTHING)
     }
     uses: ClassVar = ("full_batch",)
-    hypotheses: ClassVar = VANISHING_STEPS
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """alpha_t >= 0, alpha_t -> 0 with an infinite sum, and exact gradients."""
-        answers, _ = super().decide(x, assume)
-        return [*answers, _exact(assume, "2 |sigma|_1")], rate_of_sums(x)
+    hypotheses: ClassVar = (*VANISHING_STEPS, _exact_or("2 |sigma|_1"))
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
-        """Theorem S after T steps, tau drawn in proportion to alpha_t."""
+        r"""Theorem S after T steps, tau drawn in proportion to alpha_t; the variance is that of a batch.
+
+        .. math::
+
+            \frac{\sum_t \alpha_t\,\mathbb{E}\|\nabla f(x_t)\|_1}{\sum_t \alpha_t} \le
+            \frac{\text{gap} + \tfrac12\|L\|_1 \sum_t\alpha_t^2}{\sum_t\alpha_t} + 2\|\sigma\|_1
+        """
         rates = squares = 0.0
         for block in Sequences.of_algorithm(x, steps).blocks():
             if block.alpha.min() < 0:
@@ -303,9 +232,8 @@ class Sign(Theorem):
             rates, squares = rates + block.total(block.alpha), squares + block.total(block.alpha**2)
         if rates <= 0:
             raise TheoremError("every learning rate up to the horizon is 0")
-        smooth, spread = problem.dimension * problem.smoothness, _deviations(problem)
-        sums = {"rates": rates, "squares": squares}
-        value = sign_bound(smoothness_sum=smooth, gap=problem.gap, deviation_sum=spread, **sums)
+        drift = problem.dimension * problem.smoothness * squares / 2
+        value = (problem.gap + drift) / rates + 2 * _deviations(problem)
         # |grad|^(4/3) <= G^(1/3) |grad|_1.
         expectation = math.sqrt(problem.total_gradient_bound) * value**1.5
         return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})

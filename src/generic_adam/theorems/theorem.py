@@ -7,18 +7,18 @@ The certificate asks all of them and knows none by name.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.growth import CONSTANT
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, two_sided
+from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, rate_of, two_sided
 from generic_adam.theorems.problem import Problem
 
 NOTHING = as_schedule(0)
@@ -139,9 +139,7 @@ class Condition:
         """An answer of the decider, numbered; the witness is a step or a text."""
         witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
         told = witness if witness is None or isinstance(witness, int) else str(witness)
-        order = answer.order
-        rate = None if order is None or order.rho.sign_of_log else decide.rate_of(order)
-        return cls(number, answer.status, answer.reason, told, rate, answer.rise)
+        return cls(number, answer.status, answer.reason, told, rate_of(answer.order), answer.rise)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as `check --json` prints it."""
@@ -234,8 +232,9 @@ class Offer:
     constants: dict[str, float]
 
 
-Hypothesis = Callable[[Algorithm], Decision]
-Answers = tuple[Sequence[Decision], Rate | None]
+Hypothesis = Callable[[Algorithm, Assumptions], Decision | None]
+"""A question about an algorithm and what is assumed of its run; None where there is nothing to ask."""
+
 Excluded = Mapping[str, Callable[[Algorithm], bool]]
 
 
@@ -244,7 +243,7 @@ class Theorem:
 
     Attributes:
         name: what `theorem=` and the command line know it by.
-        title: what people call it.
+        title: what people call it; "Theorem" and the name where nothing else is said.
         about: what it speaks of.
         statement: what it says, in one sentence.
         covered: which algorithms, in words.
@@ -256,7 +255,8 @@ class Theorem:
         takes: what has to be assumed of the run, by its name in `Assumptions`, and what is said where it is not.
         uses: what it uses where it is assumed.
         needs: what it always takes for granted beyond the common assumptions.
-        hypotheses: what it asks of the sequences for ever; one that asks for more has its own `decide`.
+        hypotheses: what it asks of the sequences for ever.
+        rate: the order of its bound in T; the slowest of this one and of those that its hypotheses have.
         kind: what its findings are.
     """
 
@@ -274,7 +274,12 @@ class Theorem:
     uses: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     hypotheses: ClassVar[tuple[Hypothesis, ...]] = ()
+    rate: ClassVar[Rate | None] = None
     kind: ClassVar[type[Finding]] = Finding
+
+    def __init_subclass__(cls) -> None:
+        if "name" in vars(cls) and "title" not in vars(cls):
+            cls.title = f"Theorem {cls.name}"
 
     def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
         """Why the theorem does not cover the algorithm; empty where it does."""
@@ -282,14 +287,9 @@ class Theorem:
         missing = (phrase for name, phrase in self.takes.items() if not getattr(assume, name))
         return (*beyond(x, self.allows), *excluded, *missing)
 
-    def rate(self, x: Algorithm) -> Rate | None:
-        """The order of the bound in T where every hypothesis holds; None where that is not said."""
-        del x
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """The hypotheses for every t and the rate if they hold, for an algorithm that is covered."""
-        del assume
-        return [one(x) for one in self.hypotheses], self.rate(x)
+    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
+        """The hypotheses for every t, of an algorithm that is covered."""
+        return [found for one in self.hypotheses if (found := one(x, assume)) is not None]
 
     def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
         """What the theorem says about the algorithm for ever, or why it says nothing."""
@@ -298,9 +298,9 @@ class Theorem:
         if outside:
             told = f"{self.title} does not cover it: {outside[0]}"
             return self.kind(self.name, self.title, self.about, outside, conclusion=told)
-        answers, rate = self.decide(x, assumed)
-        conditions = tuple(Condition.of(number, one) for number, one in enumerate(answers, start=1))
-        known = rate if verdict_of(conditions) is Verdict.CERTIFIED else None
+        conditions = tuple(map(Condition.of, itertools.count(1), self.decide(x, assumed)))
+        rates = [one for one in (self.rate, *(condition.order for condition in conditions)) if one is not None]
+        known = max(rates, default=None) if verdict_of(conditions) is Verdict.CERTIFIED else None
         needs = (*self.needs, *assumed.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
         said = (self.name, self.title, self.about, (), conditions, known, needs, self.statement)
         return self.kind(*said)
@@ -350,13 +350,20 @@ class Reported(Theorem):
     confidence: ClassVar = Confidence.REPORTED
     allows: ClassVar = frozenset({"initial_v", "eps"})
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
         """Nothing more can be decided: the one condition left says why."""
         del x, assume
-        return [Decision(Status.UNDECIDED, f"{self.statement}.")], None
+        return [Decision(Status.UNDECIDED, f"{self.statement}.")]
 
 
-def steps_vanish(x: Algorithm) -> Decision:
+def demand(*decisions: Decision) -> None:
+    """Raise a `TheoremError` with the reason of the first hypothesis that does not hold."""
+    for one in decisions:
+        if not one.holds:
+            raise TheoremError(one.reason)
+
+
+def steps_vanish(x: Algorithm, _: Assumptions) -> Decision:
     """alpha_t -> 0."""
     growth = two_sided(x.method.alpha)
     if growth is None:
@@ -366,30 +373,26 @@ def steps_vanish(x: Algorithm) -> Decision:
     return Decision(Status.FAILS, "alpha_t does not tend to 0.", GrowthWitness("alpha_t", growth))
 
 
-VANISHING_STEPS: tuple[Hypothesis, ...] = (
-    steps_vanish,
-    lambda x: decide.sum_diverges(x.method.alpha, "alpha"),
-    lambda x: decide.not_negative(x.method.alpha, name="alpha_t"),
-)
-"""alpha_t -> 0, sum alpha_t = infinity, alpha_t >= 0."""
+def infinite_sum(x: Algorithm, _: Assumptions) -> Decision:
+    """sum alpha_t = infinity; the rate of steps that vanish is max(1, sum alpha_t^2) / sum alpha_t."""
+    found, growth = decide.sum_diverges(x.method.alpha, "alpha"), two_sided(x.method.alpha)
+    return replace(found, order=decide.over_sums(growth and growth * growth, growth)) if found.holds else found
 
 
-def rate_of_sums(x: Algorithm) -> Rate | None:
-    """max(1, sum alpha_t^2) / sum alpha_t, the rate of vanishing steps."""
-    growth = two_sided(x.method.alpha)
-    if growth is None or not growth.sum_diverges:
-        return None
-    squares, total = (growth * growth).partial_sums(), growth.partial_sums()
-    divisor = None if total is None else total.inverse()
-    return None if squares is None or divisor is None else decide.rate_of(CONSTANT.largest(squares) * divisor)
+def not_negative(x: Algorithm, _: Assumptions) -> Decision:
+    """alpha_t >= 0."""
+    return decide.not_negative(x.method.alpha, name="alpha_t")
 
 
-def momentum_below_one(x: Algorithm) -> Decision:
+VANISHING_STEPS: tuple[Hypothesis, ...] = (steps_vanish, infinite_sum, not_negative)
+
+
+def momentum_below_one(x: Algorithm, _: Assumptions) -> Decision:
     """0 <= beta_t <= beta < 1."""
     return decide.bounded_below_one(x.method.beta)
 
 
-def constant_theta(x: Algorithm) -> Decision:
+def constant_theta(x: Algorithm, _: Assumptions) -> Decision:
     """theta_t is a constant in (0, 1)."""
     theta = x.method.theta
     if theta.is_constant and 0 < theta(1) < 1:

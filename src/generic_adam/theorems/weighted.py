@@ -17,7 +17,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
-from generic_adam.theorems.theorem import Answers, Assumptions, Offer, Theorem
+from generic_adam.theorems.theorem import Offer, Theorem
 
 _TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
 
@@ -374,16 +374,10 @@ class Weighted(Theorem):
     """Theorem W and W-infinity (SC', SC''): any schedule, an iterate drawn by the steps' weights."""
 
     name: ClassVar = "W"
-    title: ClassVar = "Theorem W"
     statement: ClassVar = "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
     covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
     source: ClassVar = "docs/theorems/weighted.md"
-
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
-        """W-infinity on the scale of growths."""
-        del assume
-        decision = decide.weighted(x.method)
-        return [decision], decision.rate
+    hypotheses: ClassVar = (lambda x, _: decide.weighted(x.method),)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's recursion after T steps."""

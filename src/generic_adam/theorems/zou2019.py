@@ -30,10 +30,9 @@ from generic_adam.schedules.prove import blocks
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.sums import BelowThetaPrime, SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, Rate, Status, rate_of
+from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
-    Answers,
     Assumptions,
     Condition,
     Confidence,
@@ -99,13 +98,13 @@ class Zou2019(Theorem):
     confidence: ClassVar = Confidence.PUBLISHED
     kind: ClassVar = PaperFinding
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> Answers:
+    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
         """The four conditions, for every t."""
         del assume
         fourth = decide.paper_ratio(x.method)
         if fourth.status is Status.UNDECIDED:
             fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(x.method))
-        return (*hypotheses(x.method), fourth), _polynomial(fourth)
+        return [*hypotheses(x.method), fourth]
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
@@ -114,11 +113,6 @@ class Zou2019(Theorem):
             raise TheoremError(found.reasons)
         numbers = {"sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
         return Offer(min(found.expectation, found.weighted), None, vars(found.constants) | numbers)
-
-
-def _polynomial(answer: Decision) -> Rate | None:
-    order = answer.order
-    return None if order is None or order.rho.sign_of_log else rate_of(order)
 
 
 def examine_method(method: Method) -> PaperFinding:
