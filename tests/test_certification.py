@@ -171,7 +171,7 @@ def test_whatever_is_handed_over_is_answered_or_refused_in_one_line(strange):
     questions = [partial(ga.certify, strange), partial(ga.certify, adam(), strange)]
     questions += [
         partial(ga.certify, plain, **{name: strange})
-        for name in ("horizon", "problem", "theorem", "assume", "seconds", "steps_per_scheduler_step")
+        for name in ("horizon", "problem", "theorem", "assume", "budget", "steps_per_scheduler_step")
     ]
     questions += [partial(ga.bound, plain, strange, 10), partial(ga.advise, plain, keep=strange)]
     for name in (*adam().param_groups[0], None):

@@ -47,7 +47,7 @@ def certify(
     *,
     assume: Assumptions | None = None,
     steps_per_scheduler_step: int | None = None,
-    seconds: float = SECONDS,
+    budget: float = SECONDS,
 ) -> Certificate:
     """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
@@ -59,8 +59,7 @@ def certify(
         theorem: the name of one theorem to ask alone.
         assume: what is taken for granted beyond the common assumptions.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
-        seconds: processor time after which what is left is undecided; a horizon beyond three million steps, whose
-            recursions are run, has more in proportion (at most a minute or so for 10^8 steps).
+        budget: seconds of the processor after which what is left is undecided, and says where it was used up.
 
     Examples:
         >>> import generic_adam as ga
@@ -77,14 +76,23 @@ def certify(
     if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
-    found = certify_algorithm(x, horizon, theorem, assume, seconds)
-    if problem is None or found.horizon is None:
-        return found
-    guaranteed = bound_algorithm(subject if isinstance(subject, Method) else x, problem, found.horizon.steps)
+    with Budget(budget):
+        found = certify_algorithm(x, horizon, theorem, assume)
+        if problem is None or found.horizon is None:
+            return found
+        guaranteed = bound_algorithm(subject if isinstance(subject, Method) else x, problem, found.horizon.steps)
     return replace(found, horizon=replace(found.horizon, bound=guaranteed))
 
 
-def bound(subject: Any, problem: Problem, steps: int, delta: float = 0.1, theorem: str | None = None) -> Bound:
+def bound(
+    subject: Any,
+    problem: Problem,
+    steps: int,
+    delta: float = 0.1,
+    theorem: str | None = None,
+    *,
+    budget: float = SECONDS,
+) -> Bound:
     """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
     Args:
@@ -93,6 +101,7 @@ def bound(subject: Any, problem: Problem, steps: int, delta: float = 0.1, theore
         steps: T.
         delta: the squared norm is below `value` with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
+        budget: seconds of the processor after which no further bound is computed, which `missing` tells.
 
     Examples:
         >>> import generic_adam as ga
@@ -104,7 +113,8 @@ def bound(subject: Any, problem: Problem, steps: int, delta: float = 0.1, theore
     """
     _check("problem", problem, Problem)
     _check("theorem", "" if theorem is None else theorem, str)
-    return bound_algorithm(subject if isinstance(subject, Method) else read(subject), problem, steps, delta, theorem)
+    x = subject if isinstance(subject, Method) else read(subject)
+    return bound_algorithm(x, problem, steps, delta, theorem, budget)
 
 
 def advise(
@@ -113,7 +123,7 @@ def advise(
     horizon: int | None = None,
     keep: int | None = None,
     *,
-    seconds: float = 5 * SECONDS,
+    budget: float = SECONDS,
 ) -> tuple[Advice, ...]:
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
 
@@ -122,10 +132,9 @@ def advise(
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps T; None takes the one that the source names.
         keep: K, for how many steps it stays your method; None keeps most of the run.
-        seconds: processor time after which no further candidate is certified.
+        budget: seconds of the processor after which no further candidate is tried.
     """
-    with Budget(seconds):
-        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep)
+    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, budget)
 
 
 __all__ = ["Assumptions", "advise", "bound", "certify", "read"]

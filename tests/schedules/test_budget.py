@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from generic_adam.schedules.budget import Budget, Undecided, check_time
+from generic_adam.errors import ScheduleError
+from generic_adam.schedules.budget import SECONDS, Budget, Undecided, check_time
 
 
 def _work(seconds):
@@ -15,7 +16,7 @@ def test_only_an_enclosing_budget_limits():
     check_time(1)
     with Budget(0.0):
         _work(1e-3)
-        with pytest.raises(Undecided, match=r"^the budget of 0 s was used up at t = 1,234$"):
+        with pytest.raises(Undecided, match=r"^the budget of 0 s was used up at t = 1,234 \(the option `budget`"):
             check_time(1234)
     check_time(1)
 
@@ -27,6 +28,22 @@ def test_an_inner_budget_never_ends_after_the_outer_one():
             assert inner.end < outer.end
             assert Budget(0.7).seconds == 0.5
         assert Budget(0.7).seconds == 0.7
+
+
+def test_a_share_is_of_the_seconds_that_were_given_and_says_so():
+    with Budget(0.004) as whole, Budget(share=0.5) as half:
+        assert half.seconds == whole.seconds
+        assert half.end < whole.end
+        _work(0.003)
+        with pytest.raises(Undecided, match=r"^its share of the budget of 0.004 s was used up at t = 7 "):
+            half.check(7)
+    assert Budget().seconds == SECONDS
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1, "2", True, 1j])
+def test_a_budget_is_a_number_of_seconds(seconds):
+    with pytest.raises(ScheduleError, match="expected a number of seconds, 0 or more"):
+        Budget(seconds)
 
 
 def test_too_many_questions_end_it_whatever_the_time():

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
-from generic_adam.theorems import certificate
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
@@ -170,15 +170,13 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     assert max(shares) > 0.97 * answer.relative
 
 
-def test_a_long_horizon_has_more_time_in_proportion(monkeypatch):
-    """Ten times as many steps as a budget is for have ten times its seconds: `certify` answers what `bound` does."""
-    monkeypatch.setattr(certificate, "_STEPS_OF_A_BUDGET", 1000)
-    slow = Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")
-    found = certify_algorithm(slow, 10**6, seconds=0.02)
-    assert found.horizon.unknown == ""
-    assert found.horizon.noise > 0
-    monkeypatch.undo()
-    assert "the budget of 0.02 s" in certify_algorithm(slow, 10**6, seconds=0.02).horizon.unknown
+def test_a_budget_is_for_the_whole_certificate_whatever_the_horizon():
+    slow = Method(lambda t: 1e-3 / t**0.5, 0.9, "1 - 1/max(t, 2)")
+    began = time.thread_time()
+    found = certify_algorithm(slow, 10**8, budget=0.2)
+    assert time.thread_time() - began < 1
+    assert "the budget of 0.2 s was used up at t = " in found.horizon.unknown
+    assert "(the option `budget` gives more)" in found.horizon.statement
 
 
 @pytest.mark.parametrize("order", [1, -1])

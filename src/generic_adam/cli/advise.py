@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from generic_adam.cli.check import verdict_lines
-from generic_adam.cli.subject import AsJson, Plot, Subject, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
 from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, sequences, write_plot
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _KEEP = "Up to which step it stays yours (three quarters of the run)."
 def advise(
     subject: Subject,
     keep: Annotated[float | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
+    budget: Budget = 2.0,
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
@@ -33,8 +34,8 @@ def advise(
     x = subject.algorithm
     kept = None if keep is None else whole_steps(keep, "--keep")
     with make_console(stderr=True).status("asking the theorems"):
-        certificate = certify_algorithm(x, assume=subject.assume)
-        found = advise_algorithm(x, x.horizon, kept)
+        certificate = certify_algorithm(x, assume=subject.assume, budget=budget)
+        found = advise_algorithm(x, x.horizon, kept, budget)
     if plot is not None:
         from generic_adam.report.plots import draw_sequences
 
@@ -43,15 +44,16 @@ def advise(
     if as_json:
         print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
     else:
-        _print(certificate, found)
+        _print(certificate, found, budget)
 
 
-def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
+def _print(certificate: "Certificate", found: "Sequence[Advice]", budget: float) -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
     say_lines(line for block in verdict_lines(certificate).values() for line in block)
     if not found:
         certified = str(certificate.verdict) == "certified"
-        say(f"  {'nothing to change' if certified else 'no change is known that helps'}")
+        none = f"no change that helps was found in {budget:g} s (--budget gives more)"
+        say(f"  {'nothing to change' if certified else none}")
     for number, one in enumerate(found, start=1):
         say("")
         say(f"{number}. {one.changes}", style="bold")
@@ -59,7 +61,7 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]") -> None:
         if one.after is not None:
             say(f"   {one.after.statement}")
         if one.price is not None:
-            say(f"   price: {100 * one.price.kept:.3g}% of your summed step size is left")
+            say(f"   price: {_percent(one.price.kept)} of your summed step size is left")
         say_lines(sequences(one.algorithm, 3))
     if found and found[0].before is not None:
         say("")
@@ -71,8 +73,8 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
     rows = [("yours", *_numbers(before), *["1"] * 3, "100%")]
     for number, one in enumerate(found, start=1):
         if one.price is not None and one.after is not None:
-            rates = (f"{ratio:.2g}" if ratio < math.inf else "from 0" for _, ratio in one.price.rates)
-            rows.append((str(number), *_numbers(one.after), *rates, f"{100 * one.price.kept:.3g}%"))
+            rates = (_ratio(ratio) for _, ratio in one.price.rates)
+            rows.append((str(number), *_numbers(one.after), *rates, _percent(one.price.kept)))
     headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
     print_table(headings, rows, title=f"Over your {before.steps:,} steps", right=headings[1:])
     from_zero = " (from 0: yours is 0)" if any("from 0" in row for row in rows) else ""
@@ -80,6 +82,14 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
         f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size. "
         "Where weights decay, they are taken to stay within 1."
     )
+
+
+def _ratio(number: float) -> str:
+    return "unknown" if math.isnan(number) else "from 0" if math.isinf(number) else f"{number:.2g}"
+
+
+def _percent(share: float) -> str:
+    return "an unknown share" if math.isnan(share) else f"{100 * share:.3g}%"
 
 
 def _numbers(reading: "HorizonAnswer") -> list[str]:

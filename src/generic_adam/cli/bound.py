@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from generic_adam.cli.check import grant
-from generic_adam.cli.subject import AsJson, Subject, Theorem, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Subject, Theorem, with_subject
 from generic_adam.cli.tables import print_json, print_table, say, say_lines, sequences, side_by_side
 from generic_adam.errors import TheoremError
 
@@ -36,11 +36,13 @@ def bound(
     epsilon: Annotated[float | None, _EPSILON] = None,
     delta: Annotated[float, typer.Option(help="The bound holds with probability 1 - delta^(2/3).")] = 0.1,
     theorem: Theorem = None,
+    budget: Budget = 2.0,
     as_json: AsJson = False,
 ) -> None:
     """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
     from dataclasses import asdict, replace
 
+    from generic_adam.schedules.budget import Undecided
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
     from generic_adam.theorems.certificate import without_idle_clipping
     from generic_adam.theorems.problem import Problem
@@ -52,8 +54,13 @@ def bound(
     x = replace(without_idle_clipping(given, subject.assume), initial_v=start)
     box = subject.assume.weights_bound
     problem = Problem(lipschitz, gradient_bound, dimension, gap, x.initial_v or 1e-8, box=box)  # type: ignore[arg-type]
-    result = bound_algorithm(x, problem, steps, delta, theorem)
-    since = None if result.informative or not result.is_valid else informative_from(x, problem)
+    result = bound_algorithm(x, problem, steps, delta, theorem, budget)
+    since, spent = None, ""
+    if result.is_valid and not result.informative:
+        try:
+            since = informative_from(x, problem, budget)
+        except Undecided as unknown:
+            spent = f"from which T on it says something: undecided, {unknown}"
     if as_json:
         beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
         print_json({**result.to_dict(), **beside})
@@ -62,6 +69,7 @@ def bound(
         if given.clipping is not None and x.clipping is None:
             say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
         _print(x, problem, result, since, subject.assume)
+        say_lines([f"  {spent}"] if spent else [])
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 

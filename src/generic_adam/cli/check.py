@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from generic_adam.cli.subject import AsJson, Plot, Subject, Theorem, method_names, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, Theorem, method_names, with_subject
 from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, write_plot
 from generic_adam.errors import MethodError
 
@@ -31,6 +31,7 @@ def check(
     theorem: Theorem = None,
     as_json: AsJson = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the whole argument.")] = False,
+    budget: Budget = 2.0,
     plot: Plot = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="METHOD", help=_ANOTHER, autocompletion=method_names)
@@ -39,7 +40,7 @@ def check(
     """What is guaranteed, by which theorem? Exit code 0 certified for ever, 1 not, 3 undecided, 2 bad input."""
     from generic_adam.theorems.certificate import certify_algorithm
 
-    certificate = certify_algorithm(subject.algorithm, theorem=theorem, assume=subject.assume)
+    certificate = certify_algorithm(subject.algorithm, theorem=theorem, assume=subject.assume, budget=budget)
     _draw(subject, against or (), plot)
     if as_json:
         print_json(certificate.to_dict())

@@ -42,6 +42,10 @@ def theorem_names() -> list[str]:
     return [one.name for one in (*theorems.THEOREMS, *theorems.REPORTED)]
 
 
+Budget = Annotated[
+    float,
+    typer.Option("--budget", metavar="SECONDS", help="Processor time; what is left then is undecided, and says so."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw it against t: an .svg, .png or .pdf file.")

@@ -10,9 +10,9 @@ from typing import Self
 from generic_adam.errors import ScheduleError, shown
 
 SECONDS = 2.0
-"""How long a certificate may take; what is left then is undecided."""
-FOR_EVER = SECONDS / 8
-"""How long one question about every t may take: what walking does not show soon it does not show at all."""
+"""How long an answer may take unless said otherwise; what is left then is undecided."""
+FOR_EVER = 1 / 8
+"""The share of it that one question about every t has: what walking does not show soon it does not show at all."""
 # So many times a walk asks balls about a step; where floats tell nothing, walking on is no use.
 _MOST_QUESTIONS = 5_000
 
@@ -21,24 +21,31 @@ class Undecided(ScheduleError):  # noqa: N818  (an answer, not an error)
     """A question that ended without an answer; the text says why."""
 
 
+def _checked(seconds: object) -> float:
+    try:
+        number = math.nan if isinstance(seconds, bool | str) else float(seconds)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not number >= 0:
+        raise ScheduleError(f"budget is {shown(seconds)}; expected a number of seconds, 0 or more")
+    return number
+
+
 class Budget:
     """A limit on the seconds of work; `with` it, everything inside keeps to it (`check_time`).
 
     Args:
-        seconds: how many; the clock starts now, and ends no later than that of an enclosing budget.
+        seconds: how many; None takes those of the enclosing budget, or SECONDS. The clock starts now, and ends no
+            later than that of an enclosing budget.
+        share: how much of them this is for.
     """
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        try:
-            usable = not math.isnan(seconds)
-        except (TypeError, ValueError, OverflowError):
-            usable = False
-        if not usable:
-            raise ScheduleError(f"seconds is {shown(seconds)}; expected a number")
-        self.seconds, self.end = seconds, time.thread_time() + seconds
+    def __init__(self, seconds: float | None = None, share: float = 1.0) -> None:
         whole = _LIMIT.get()
+        self.seconds: float = _checked(seconds) if seconds is not None else whole.seconds if whole else SECONDS
+        self.share, self.end = share, time.thread_time() + self.seconds * share
         if whole is not None and whole.end < self.end:
-            self.seconds, self.end = whole.seconds, whole.end
+            self.seconds, self.share, self.end = whole.seconds, whole.share, whole.end
         self.questions = 0
         self._tokens: list[Token[Budget | None]] = []
 
@@ -64,7 +71,10 @@ class Budget:
     def check(self, t: int) -> None:
         """Raise Undecided where the time is over."""
         if self.left < 0:
-            raise Undecided(f"the budget of {self.seconds:g} s was used up at t = {t:,}")
+            part = "" if self.share == 1 else "its share of "
+            raise Undecided(
+                f"{part}the budget of {self.seconds:g} s was used up at t = {t:,} (the option `budget` gives more)"
+            )
 
 
 _LIMIT: ContextVar[Budget | None] = ContextVar("_LIMIT", default=None)

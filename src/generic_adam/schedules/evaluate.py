@@ -237,7 +237,8 @@ class Recursion:
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
-            check_time(start)
+            if known:  # the first block is always to be had: whatever is built looks at its beginning
+                check_time(start)
             values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
             # By its index, not appended: a second thread that came as far finds the same state there.
             self._states[known + 1] = state

@@ -17,7 +17,7 @@ import numpy as np
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.budget import FOR_EVER, SECONDS, Budget, Undecided
+from generic_adam.schedules.budget import FOR_EVER, Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, is_defined, resolved, stretches
 from generic_adam.schedules.expansion import tail_direction, tail_sign
 from generic_adam.schedules.normal import has_callable
@@ -67,7 +67,7 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budg
         stronger: Proof | None = schedule.known_facts.get((Claim.POSITIVE, last))
         known = stronger if stronger is not None and stronger.holds else None
     if known is None:
-        with budget or Budget(FOR_EVER if math.isinf(last) else SECONDS) as limit:
+        with budget or Budget(share=FOR_EVER if math.isinf(last) else 1.0) as limit:
             # A question that was open after so much time is asked again only with more of it.
             spent, known = schedule.known_facts.get(("open", claim, last), (0.0, None))
             before = limit.left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
-from generic_adam.schedules.budget import SECONDS, Budget
+from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
@@ -24,6 +24,8 @@ _COMPARED = 1 << 13
 _MOST_ADVICE = 3
 # A run that is named keeps three quarters of its steps as they are, unless said otherwise.
 _KEPT_SHARE = Fraction(3, 4)
+# The share of the budget for the search, where what is found has its price on a run.
+_SEARCHED = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Price:
 
     Attributes:
         steps: T.
-        rates: (share of the run, new learning rate over the old one there), at 10, 50 and 100 %.
+        rates: (share of the run, new learning rate over the old one there), at 10, 50 and 100 %; nan where not known.
         kept: the summed step size over the old one; nan where no sum can be had.
     """
 
@@ -118,7 +120,7 @@ class Advice:
 
 
 def advise_algorithm(
-    subject: Method | Algorithm, horizon: int | None = None, keep: int | None = None
+    subject: Method | Algorithm, horizon: int | None = None, keep: int | None = None, budget: float | None = None
 ) -> tuple[Advice, ...]:
     """Find algorithms near the given one that are certified for ever, or better bounded on its run.
 
@@ -129,10 +131,12 @@ def advise_algorithm(
         subject: what to change; a Method alone means the paper's algorithm.
         horizon: a number of steps T: adds the price on T steps, and constants meant for T steps alone.
         keep: K, up to which step it stays as it is; None takes three quarters of the run, or 1/(1 - theta).
+        budget: seconds of the processor; None takes those of an enclosing `Budget`, or 2. Where a run is named, half
+            of them are for the search, and what is guaranteed for the run is undecided where the rest is used up.
 
     Returns:
         The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help
-        in two seconds of the processor.
+        within the budget.
 
     Raises:
         SumError: the horizon or K is no whole number of steps.
@@ -143,29 +147,33 @@ def advise_algorithm(
     kept = None if keep is None else whole_steps(keep)
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
-    assume, budget = _assumed(x), Budget(SECONDS)
-    found: dict[Algorithm, Advice] = {}  # nearest first, each algorithm once
-    if certify_algorithm(replace(x, horizon=None)).verdict is not Verdict.CERTIFIED:
-        for one in sorted(_mended(_covered(x, kept), 0, assume, budget), key=_distance):
-            found.setdefault(one.algorithm, one)
-    chosen = list(found.values())[:_MOST_ADVICE]
-    if x.preconditioned:  # plain SGD has no theta to change
-        chosen += _louder(x, steps, assume)
-        if horizon is not None and steps is not None:
-            chosen += _tuned(x, steps)
-    if steps is None:
-        return tuple(chosen)
-    before = reading(x, steps, assume)
-    priced = (
-        replace(
-            one,
-            price=price(x, one.algorithm, steps),
-            before=before,
-            after=reading(one.algorithm, steps, assume),
+    assume = _assumed(x)
+    with Budget(budget):
+        with Budget(share=1.0 if steps is None else _SEARCHED) as limit:
+            chosen = _certified(x, kept, assume, limit)
+        if x.preconditioned:  # plain SGD has no theta to change
+            chosen += _louder(x, steps, assume)
+            if horizon is not None and steps is not None:
+                chosen += _tuned(x, steps)
+        if steps is None:
+            return tuple(chosen)
+        prices = [price(x, one.algorithm, steps) for one in chosen]
+        before, *after = (reading(one, steps, assume) for one in (x, *(one.algorithm for one in chosen)))
+        priced = (
+            replace(one, price=cost, before=before, after=run)
+            for one, cost, run in zip(chosen, prices, after, strict=True)
         )
-        for one in chosen
-    )
-    return tuple(one for one in priced if one.horizon is None or _gains(one))
+        return tuple(one for one in priced if one.horizon is None or _gains(one))
+
+
+def _certified(x: Algorithm, kept: int | None, assume: Assumptions, limit: Budget) -> list[Advice]:
+    """What is certified for ever, nearest first, each algorithm once; nothing where it is so as it is."""
+    if certify_algorithm(replace(x, horizon=None)).verdict is Verdict.CERTIFIED:
+        return []
+    found: dict[Algorithm, Advice] = {}
+    for one in sorted(_mended(_covered(x, kept), 0, assume, limit), key=_distance):
+        found.setdefault(one.algorithm, one)
+    return list(found.values())[:_MOST_ADVICE]
 
 
 def _covered(x: Algorithm, keep: int | None) -> Candidate:
@@ -211,22 +219,24 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     def over(part: float, whole: float) -> float:
         return part / whole if whole > 0 else math.inf if part > 0 else 1.0
 
+    def ratio(of: Callable[[Schedule], float]) -> float:
+        try:
+            return over(of(new), of(old))
+        except ScheduleError:  # a form that tells nothing, on a run too long to walk
+            return math.nan
+
     places = ((share, max(1, round(share * steps))) for share in (0.1, 0.5, 1.0))
-    rates = tuple((share, over(new(at), old(at))) for share, at in places)
-    try:
-        kept = over(partial_sum(new, steps), partial_sum(old, steps))
-    except ScheduleError:  # a form that tells nothing, on a run too long to walk
-        kept = math.nan
-    return Price(steps, rates, kept)
+    rates = tuple((share, ratio(lambda u, at=at: u(at))) for share, at in places)
+    return Price(steps, rates, ratio(lambda u: partial_sum(u, steps)))
 
 
-def _mended(candidate: Candidate, stage: int, assume: Assumptions, budget: Budget) -> Iterator[Advice]:
+def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget) -> Iterator[Advice]:
     """Certified candidates that need every one of their changes.
 
-    What is certified is changed no further, so no advice holds another one and more. Once the budget is used up
+    What is certified is changed no further, so no advice holds another one and more. Once the limit is reached
     nothing further is tried.
     """
-    if budget.left < 0:
+    if limit.left < 0:
         return
     x, changes = candidate.algorithm, candidate.changes
     certificate = certify_algorithm(replace(x, horizon=None), assume=assume)
@@ -241,7 +251,7 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions, budget: Budge
     for later in range(stage, len(STAGES)):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
             for changed in applied(repair, candidate):
-                found = list(_mended(changed, later + 1, assume, budget))
+                found = list(_mended(changed, later + 1, assume, limit))
                 yield from found
                 if found:
                     break  # a longer hold or a later start would only be further away
@@ -288,7 +298,7 @@ def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:
     tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)))
     if tuned != x:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
-        yield Advice(tuned, changes, 1, None, certify_algorithm(tuned, steps), steps)
+        yield Advice(tuned, changes, 1, None, certify_algorithm(replace(tuned, horizon=None)), steps)
 
 
 def _largest(schedule: Schedule, steps: int) -> float:

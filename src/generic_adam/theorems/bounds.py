@@ -14,6 +14,7 @@ from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules.budget import Budget, check_time
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
@@ -108,7 +109,12 @@ class Bound:
 
 
 def bound_algorithm(
-    subject: Method | Algorithm, problem: Problem, steps: int, delta: float = 0.1, theorem: str | None = None
+    subject: Method | Algorithm,
+    problem: Problem,
+    steps: int,
+    delta: float = 0.1,
+    theorem: str | None = None,
+    budget: float | None = None,
 ) -> Bound:
     """The smallest bound after a number of steps.
 
@@ -118,6 +124,8 @@ def bound_algorithm(
         steps: T.
         delta: in (0, 1): the bound on the squared norm holds with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
+        budget: seconds of the processor after which no further bound is computed; None takes those of an enclosing
+            `Budget`, or 2.
 
     Raises:
         TheoremError: an argument is out of range, no theorem of that name gives bounds, parameter groups
@@ -150,14 +158,15 @@ def bound_algorithm(
     )
     found: list[tuple[Theorem, Offer]] = []
     missing: list[tuple[str, str]] = []
-    for one in THEOREMS if theorem is None else (theorem_named(theorem),):
-        if outside := one.outside(x, assume):
-            missing.append((one.name, outside[0]))
-            continue
-        try:
-            found.append((one, one.bound(x, problem, last)))
-        except GenericAdamError as error:
-            missing.append((one.name, str(error)))
+    with Budget(budget):
+        for one in THEOREMS if theorem is None else (theorem_named(theorem),):
+            if outside := one.outside(x, assume):
+                missing.append((one.name, outside[0]))
+                continue
+            try:
+                found.append((one, one.bound(x, problem, last)))
+            except GenericAdamError as error:
+                missing.append((one.name, str(error)))
     found.sort(key=lambda pair: pair[1].expectation)
     best, offer = found[0] if found else (None, Offer(math.inf, None, {}))
     needs: list[str] = []
@@ -185,15 +194,23 @@ def _shown(bound: float | Sequence[float] | None) -> str:
     return f"{bound:g}" if isinstance(bound, float) else "G_k"
 
 
-def informative_from(subject: Method | Algorithm, problem: Problem) -> int | None:
-    """A number of steps from which the bound says something, to two digits; None if 10^6 is not enough."""
+def informative_from(subject: Method | Algorithm, problem: Problem, budget: float | None = None) -> int | None:
+    """A number of steps from which the bound says something, to two digits; None if 10^6 is not enough.
+
+    Once the budget is used up (see `bound_algorithm`) it is the least that was found, however rough.
+
+    Raises:
+        Undecided: the budget was used up before any was found.
+    """
     low, high = 1, 10
-    while not bound_algorithm(subject, problem, high).informative:
-        low, high = high, high * 10
-        if high > _LONGEST_SEARCHED:
-            return None
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        informative = bound_algorithm(subject, problem, middle).informative
-        low, high = (low, middle) if informative else (middle, high)
+    with Budget(budget) as limit:
+        while not bound_algorithm(subject, problem, high).informative:
+            check_time(high)
+            low, high = high, high * 10
+            if high > _LONGEST_SEARCHED:
+                return None
+        while high - low > max(1, high // 100) and limit.left > 0:
+            middle = (low + high) // 2
+            informative = bound_algorithm(subject, problem, middle).informative
+            low, high = (low, middle) if informative else (middle, high)
     return high

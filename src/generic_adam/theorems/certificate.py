@@ -29,7 +29,8 @@ from generic_adam.theorems.theorem import (
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
 _FOR_EVER = (About.GRADIENT, About.REGRET)
-_STEPS_OF_A_BUDGET = 3_000_000
+# The share of the budget for what holds for ever, where a run is asked about too.
+_FOR_EVER_SHARE = 0.5
 _JOINTLY = "parameter groups with sequences of different shape: each is covered alone, not all together"
 
 
@@ -201,7 +202,7 @@ def certify_algorithm(
     horizon: int | None = None,
     theorem: str | None = None,
     assume: Assumptions | None = None,
-    seconds: float = math.inf,
+    budget: float | None = None,
 ) -> Certificate:
     """Ask every theorem (or one) about an algorithm.
 
@@ -210,8 +211,8 @@ def certify_algorithm(
         horizon: a number of steps T; None takes the algorithm's own, where it has one.
         theorem: the name of the one theorem to ask; None asks all.
         assume: what is taken for granted beyond the common assumptions.
-        seconds: processor time after which what is left is undecided; a horizon beyond three million steps, whose
-            recursions are run, has more in proportion.
+        budget: seconds of the processor after which what is left is undecided; None takes those of an enclosing
+            `Budget`, or 2.
 
     Raises:
         TheoremError: no theorem of that name, or a horizon that is no number of steps.
@@ -220,17 +221,17 @@ def certify_algorithm(
     asked = THEOREMS if theorem is None else (theorem_named(theorem),)
     assumed = assume or Assumptions()
     found: list[Certificate] = []
-    with Budget(seconds):
-        for part in whole.parts:
-            effective, idle = _idle(part, assumed)
-            findings = tuple(one.examine(effective, assumed) for one in asked)
-            if idle:
-                findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
-            found.append(Certificate(part, findings, assume=assumed))
-    for index, one in enumerate(found):
-        steps = one.algorithm.horizon if horizon is None else horizon
-        if steps is not None:
-            with Budget(seconds * max(1.0, whole_steps(steps) / _STEPS_OF_A_BUDGET)):
+    runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
+    with Budget(budget):
+        with Budget(share=_FOR_EVER_SHARE if any(runs) else 1.0):
+            for part in whole.parts:
+                effective, idle = _idle(part, assumed)
+                findings = tuple(one.examine(effective, assumed) for one in asked)
+                if idle:
+                    findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
+                found.append(Certificate(part, findings, assume=assumed))
+        for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
+            if steps is not None:
                 found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed))
     if len(found) == 1:
         return found[0]

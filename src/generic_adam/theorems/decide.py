@@ -17,7 +17,7 @@ from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
 from generic_adam.schedules.balls import Number, Precision, ball, nearest, sign_of, value
-from generic_adam.schedules.budget import FOR_EVER, SECONDS, Budget
+from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
 from generic_adam.schedules.prove import Claim, Proof, every
@@ -232,7 +232,7 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
         order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
         told = f"{name} {order}: almost non-increasing (R3)."
         return Decision(Status.HOLDS, told, rise=chi)
-    rise = least_rise(chi, _last(horizon), Budget(FOR_EVER if horizon is None else SECONDS))
+    rise = least_rise(chi, _last(horizon), Budget(share=FOR_EVER if horizon is None else 1.0))
     if math.isfinite(rise.constant):
         cost = f"C0 {'=' if rise.exact else '<='} {rise.constant:.6g}"
         reason = f"{name} is almost non-increasing by its form (R3), {cost}."
@@ -249,12 +249,12 @@ def constant_of(rise: float | Schedule | None) -> float | None:
     """C0 as a number, found now where only the sequence is known; None if no form bounds it."""
     if not isinstance(rise, Schedule):
         return rise
-    found = least_rise(rise, math.inf, Budget(FOR_EVER)).constant
+    found = least_rise(rise, math.inf, Budget(share=FOR_EVER)).constant
     return found if math.isfinite(found) else None
 
 
 def _open_rise(chi: Schedule) -> Decision:
-    seen = f"C0 = {least_rise(chi, _LOOKED_AT, Budget(FOR_EVER)).constant:.4g} on the first {_LOOKED_AT:,} steps"
+    seen = f"C0 = {least_rise(chi, _LOOKED_AT, Budget(share=FOR_EVER)).constant:.4g} on the first {_LOOKED_AT:,} steps"
     reason = f"Whether chi_t is almost non-increasing (R3) is open: {seen}, which proves nothing."
     return Decision(Status.UNDECIDED, reason)
 
@@ -424,7 +424,7 @@ def _last(horizon: int | None) -> float:
 
 def _proved(*claims: tuple[Schedule, Claim, float]) -> Proof:
     """Several claims together: the earliest refutation, else what is open, else a proof of all."""
-    budget = Budget(FOR_EVER if any(math.isinf(last) for *_, last in claims) else SECONDS)
+    budget = Budget(share=FOR_EVER if any(math.isinf(last) for *_, last in claims) else 1.0)
     proofs = [every(schedule, claim, last, budget) for schedule, claim, last in claims]
     refuted = [proof for proof in proofs if proof.t is not None]
     if refuted:
