@@ -301,7 +301,7 @@ def decided(question: Callable[[], Number]) -> tuple[int | None, Number]:
     for bits in PRECISIONS:
         with Precision(bits):
             result = question()
-            sign = sign_of(result)
+            sign = sign_of(result) if isinstance(result, fmpq) or result.is_finite() else None
         if sign is not None or isinstance(result, fmpq):
             return sign, result
         if not result.is_finite() and bits > BITS:

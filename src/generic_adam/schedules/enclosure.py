@@ -426,7 +426,7 @@ def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
         case tree.Function("log", inner) | tree.Power(inner, _) | tree.OfWeights(inner):
             return enclose(inner, start, stop).positive
         case tree.Function("log1p", inner):
-            return bool(enclose(inner, start, stop).range.low >= -1)
+            return bool(enclose(inner, start, stop).range.low > -1)
         case _:
             return True
     facts = enclose(base, start, stop)

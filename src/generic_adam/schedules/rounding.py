@@ -146,7 +146,8 @@ def _function(node: tree.Function, times: FloatArray) -> Pair:
             under = (1 + low) * (1 - _LIBRARY)
             return result, np.where(under > 0, np.true_divide(da, under) + _LIBRARY * size, np.inf)
         case "exp":
-            return result, size * (np.expm1(da) * (1 + _LIBRARY) + _LIBRARY) + _TINY
+            # What underflows may still be as large as the least number times e^da.
+            return result, np.maximum(size, _TINY) * (np.expm1(da) * (1 + _LIBRARY) + _LIBRARY) + _TINY
         case _:  # expm1
             return result, (size + 1) * np.expm1(da) * (1 + _LIBRARY) + _LIBRARY * size
 

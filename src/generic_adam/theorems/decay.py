@@ -142,6 +142,9 @@ def _decay_vanishes(x: Algorithm, _: Assumptions) -> Decision:
     """
     # The order of alpha_t itself, step by step: a decay where alpha_t = 0 has no bound.
     alpha, decay = x.method.alpha.growth, x.decay.growth
+    inside = decide.not_negative(x.decay, name="nu_t")
+    if not inside.holds:
+        return inside
     if decay is not None and decay.is_zero:
         return Decision(Status.HOLDS, "There is no decay from some step on.")
     if alpha is None or decay is None:

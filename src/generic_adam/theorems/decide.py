@@ -302,10 +302,12 @@ def two_sided(schedule: Schedule) -> Growth | None:
     growth = schedule.growth
     if growth is not None:
         return growth if growth.sign > 0 or growth.is_zero else None
-    result = CONSTANT
+    result, repeats = CONSTANT, False
     for base, exponent in factors(schedule).items():
         part = base.growth
-        if part is None and isinstance(base, Periodic) and exponent > 0:
+        # Of two that come back to 0 the product may be 0 throughout.
+        if part is None and isinstance(base, Periodic) and exponent > 0 and not repeats:
+            repeats = True
             try:
                 low, high = extremes(base)
             except ScheduleError:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
+from generic_adam.schedules.balls import sign
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
@@ -29,7 +30,10 @@ def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
     theta, eps = x.method.theta, x.eps
     if eps == NOTHING:
         return None
-    if not eps(1) > 0:
+    first = sign(eps, 1)  # a float would take exp(-1000) for 0
+    if first is None:
+        return Decision(Status.UNDECIDED, "Whether eps_1 > 0 is open: no precision tells.")
+    if first != 1:
         return Decision(Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0))
     no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
     what, least = "eps_t is constant", Fraction(1, 4)
@@ -108,5 +112,6 @@ class Epsilon(Weighted):
     excludes: ClassVar = {
         "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: x.eps == NOTHING,
         "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
+        "heavy-ball momentum outside [0, 1)": lambda x: x.heavy_ball is not None and not 0 <= x.heavy_ball.factor < 1,
     }
     hypotheses: ClassVar = WEIGHTED_FOR_EVER

@@ -92,7 +92,7 @@ class RobbinsMonro(Theorem):
     source: ClassVar = 'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951'
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"preconditioned"})
-    excludes: ClassVar = {"it is about plain SGD": lambda x: x.preconditioned}
+    excludes: ClassVar = {"it is about plain SGD": lambda x: x.preconditioned or x.method.beta != NOTHING}
     hypotheses: ClassVar = (infinite_sum, _squares_have_a_sum, not_negative)
 
 
@@ -154,6 +154,7 @@ class MukkamalaHein(Theorem):
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
     takes: ClassVar = {"convex": CONVEX}
+    excludes: ClassVar = {"it adds eps to the root, not under it": lambda x: x.eps_under_root}
     hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x, _: _falls_as_root("eps_t", x.eps))
     rate: ClassVar = Rate(Fraction(-1, 2))
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules.balls import sign
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, rate_of, two_sided
 from generic_adam.theorems.problem import Problem
@@ -340,7 +341,7 @@ def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
     return tuple(phrase for attribute, phrase in departures(x) if attribute not in allowed)
 
 
-STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and x.eps == NOTHING}
+STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and sign(x.eps, 1) != 1}
 """What no theorem with a divisor allows: the first step may divide by 0."""
 
 

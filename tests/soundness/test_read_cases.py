@@ -1,0 +1,66 @@
+"""Answers that reading found wrong: each was confident, and is now right or open."""
+
+from fractions import Fraction
+
+import pytest
+
+from generic_adam import Algorithm, Method
+from generic_adam.methods import HeavyBall
+from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.theorem import Assumptions, Verdict
+
+ROOT, THETA = "1/sqrt(t)", "1 - 1/(t + 1)"
+
+
+def _method(alpha: str) -> Algorithm:
+    return Algorithm(Method(alpha, 0.9, THETA))
+
+
+@pytest.mark.parametrize(
+    ("x", "assume"),
+    [
+        # alpha_t = 0 for every t: two periods that are never on together
+        (lambda: _method("periodic(t-1, 2) * periodic(2-t, 2) / sqrt(t)"), {}),
+        # infinite from t = 999 to 1199
+        (lambda: _method("(1 - log1p(-1/max(1, 1000-t)))/sqrt(t) if t < 1200 else 1/sqrt(t)"), {}),
+        # momentum that never lets a new gradient in
+        (lambda: Algorithm(Method("1/t^0.75", "1 - 1/(t+1)^5", 0.999), preconditioned=False), {}),
+        # heavy-ball momentum that explodes
+        (
+            lambda: Algorithm(Method(ROOT, 0, THETA), initial_v=0, eps=1e-8, heavy_ball=HeavyBall(Fraction(3, 2))),
+            {},
+        ),
+        # nothing added: sqrt(2 + sqrt(3)) is (sqrt(6) + sqrt(2))/2
+        (
+            lambda: Algorithm(
+                Method(ROOT, 0.9, 0.999),
+                initial_v=0,
+                eps="abs(sqrt(2+sqrt(3)) - (sqrt(6)+sqrt(2))/2)",
+                running_maximum=True,
+            ),
+            {},
+        ),
+        # a decay that is no number at t = 1000
+        (lambda: Algorithm(Method(ROOT, 0.9, THETA), decay="0.01/(t-1000)^2"), {"weights_bound": 1.0}),
+        # another algorithm than the theorem's: eps under the root
+        (
+            lambda: Algorithm(Method(ROOT, 0, "1 - 1/t"), initial_v=0, eps=ROOT, eps_under_root=True),
+            {"convex": True},
+        ),
+    ],
+)
+def test_is_not_certified(x, assume) -> None:
+    found = certify_algorithm(x(), assume=Assumptions(**assume))
+    assert found.verdict is not Verdict.CERTIFIED or found.theorem not in {"mukkamala_hein2017", "robbins_monro"}
+    if not assume.get("convex"):
+        assert found.verdict is not Verdict.CERTIFIED
+
+
+def test_a_negative_rate_behind_an_exponential_that_underflows_is_refused() -> None:
+    with pytest.raises(Exception, match="alpha"):
+        _method("(1e-305 - exp(max(t, 1e18+50) - 1e18 - 748))*1e305 if t < 100 else 1/sqrt(t)")
+
+
+def test_an_eps_below_every_float_is_positive() -> None:
+    x = Algorithm(Method(ROOT, 0.9, THETA), initial_v=0, eps="exp(-1000)")
+    assert certify_algorithm(x).verdict is Verdict.CERTIFIED
