@@ -26,13 +26,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from generic_adam.errors import DataError, GenericAdamError
 from generic_adam.experiments.datasets import cache_directory, is_as_fetched, remember
-from generic_adam.experiments.records import (
-    OutputError,
-    atomic_write,
-    ensure_output_directory,
-    sha256_of,
-    writing,
-)
+from generic_adam.experiments.records import OutputError, atomic_write, ensure_output_directory, sha256_of, writing
 
 BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5

@@ -87,11 +87,7 @@ class ResNet18(nn.Module):
     """
 
     def __init__(
-        self,
-        channels: int = 3,
-        classes: int = 100,
-        width: int = 64,
-        blocks: tuple[int, int, int, int] = USUAL_BLOCKS,
+        self, channels: int = 3, classes: int = 100, width: int = 64, blocks: tuple[int, int, int, int] = USUAL_BLOCKS
     ) -> None:
         super().__init__()
         self.stem = _convolution(channels, width, 3, stride=1)

@@ -231,10 +231,7 @@ def _named(curves: Sequence[Curve]) -> list[Claim]:
     epoch, runs = last_epoch(curves), by_method(curves, None)
     found = []
     for says, names in (
-        (
-            "RMSProp, Adam and Nadam work well for training deep neural networks",
-            ("RMSProp", "r = 0", "NAdam"),
-        ),
+        ("RMSProp, Adam and Nadam work well for training deep neural networks", ("RMSProp", "r = 0", "NAdam")),
         ("Stagewise AdaGrad works well in the non-convex stochastic setting", ("AdaGrad in stages",)),
     ):
         if names[-1] in runs:
@@ -393,10 +390,7 @@ def sweep_claims(study: Study, curves: Sequence[Curve]) -> list[Claim]:
 EXPERIMENTS: Final = {
     **{
         name: Experiment(
-            Study(name, network, width, dataset, 100, source=source),
-            _figure(rate),
-            study_claims,
-            facts=described,
+            Study(name, network, width, dataset, 100, source=source), _figure(rate), study_claims, facts=described
         )
         for name, network, width, dataset, rate, source in (
             ("lenet", "lenet", 1, "mnist", BASE_RATE, "Section 5.2, Figure 2"),
@@ -405,9 +399,7 @@ EXPERIMENTS: Final = {
         )
     },
     "lenet-v0": Experiment(
-        Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"),
-        _sweep,
-        sweep_claims,
+        Study("lenet-v0", "lenet", 1, "mnist", 20, "initial v", source="Section 5.2, Figure 2"), _sweep, sweep_claims
     ),
 }
 """The studies of the paper, by the name that ``reproduce`` knows."""

@@ -29,13 +29,7 @@ import numpy as np
 from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint
 from generic_adam.experiments.backends import handled
-from generic_adam.experiments.records import (
-    OutputError,
-    damaged_files,
-    ensure_output_directory,
-    read_manifest,
-    writing,
-)
+from generic_adam.experiments.records import OutputError, damaged_files, ensure_output_directory, read_manifest, writing
 from generic_adam.extras import from_extra
 
 with from_extra("experiments"):
@@ -262,10 +256,7 @@ class Run:
         now = time.monotonic()
         self.seconds += now - self.saved
         self.saved = now
-        arrays = work.arrays() | {
-            "identity": np.array(json.dumps(self.identity)),
-            "seconds": np.array(self.seconds),
-        }
+        arrays = work.arrays() | {"identity": np.array(json.dumps(self.identity)), "seconds": np.array(self.seconds)}
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         checkpoint.save(self.directory, work.next_t, buffer.getvalue(), "npz")
@@ -285,11 +276,7 @@ def _decode(payload: bytes) -> dict[str, Any]:
 
 @contextmanager
 def open_run(
-    out: str | os.PathLike[str],
-    identity: Mapping[str, Any],
-    *,
-    restart: bool = False,
-    hold_signals: bool = True,
+    out: str | os.PathLike[str], identity: Mapping[str, Any], *, restart: bool = False, hold_signals: bool = True
 ) -> Iterator[Run]:
     """Take a directory for a run, or make it; `restart` forgets what it holds. Signals pause unless they are not held.
 

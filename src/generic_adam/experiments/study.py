@@ -26,13 +26,7 @@ from generic_adam.experiments.records import (
     write_results,
 )
 from generic_adam.experiments.run import published
-from generic_adam.experiments.training import (
-    BATCH_SIZE,
-    EpochRecord,
-    OptimizerSettings,
-    RunSettings,
-    read_records,
-)
+from generic_adam.experiments.training import BATCH_SIZE, EpochRecord, OptimizerSettings, RunSettings, read_records
 from generic_adam.schedules import as_schedule
 
 COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")

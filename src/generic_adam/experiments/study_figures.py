@@ -9,16 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from generic_adam.experiments.figures import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    along_path,
-    house_style,
-    save_figure,
-)
+from generic_adam.experiments.figures import BLUE, GREY, ORANGE, PURPLE, VERMILION, along_path, house_style, save_figure
 from generic_adam.experiments.study import MEASURES, Curve, Study, by_method, initial_values, last_epoch
 from generic_adam.extras import from_extra
 
@@ -128,20 +119,14 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     theirs = [label for label in runs if families[label].startswith("torch")]
     ours = [label for label in runs if label not in theirs]
     colours = dict(zip((*theirs, *ours), (*_THEIRS[: len(theirs)], *_OURS), strict=False))
-    for panel, measure, name in (
-        (training, "train_loss", "training loss"),
-        (test, "test_loss", f"{kind} loss"),
-    ):
+    for panel, measure, name in ((training, "train_loss", "training loss"), (test, "test_loss", f"{kind} loss")):
         _draw(panel, runs, measure, colours)
         _logarithmic(panel)
         panel.set_title(name)
         panel.set_xlabel("epoch of 250 steps" if is_text else "epoch")
     for place, (label, found) in enumerate(reversed(runs.items())):
         shade = colours[label]
-        for measure, marker, lift, fill in (
-            ("train_loss", "s", 0.13, "white"),
-            ("test_loss", "o", -0.13, shade),
-        ):
+        for measure, marker, lift, fill in (("train_loss", "s", 0.13, "white"), ("test_loss", "o", -0.13, shade)):
             values = [curve.after(epoch, measure) for curve in found]
             middle = median(values)
             error = [[middle - min(values)], [max(values) - middle]]

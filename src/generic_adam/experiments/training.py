@@ -216,11 +216,7 @@ def train(
     """
     train_set, test_set = _samples(dataset, settings.batch_size, device)
     network = networks.build(
-        settings.network,
-        channels=dataset.channels,
-        classes=dataset.classes,
-        width=settings.width,
-        seed=settings.seed,
+        settings.network, channels=dataset.channels, classes=dataset.classes, width=settings.width, seed=settings.seed
     ).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer, scheduler = settings.optimizer.build(network.parameters())
     generator = torch.Generator().manual_seed(settings.seed)

@@ -22,13 +22,7 @@ from numpy.typing import NDArray
 
 from generic_adam.experiments.counterexample import kernels
 from generic_adam.experiments.counterexample.problem import Counterexample, Form, gradients_of
-from generic_adam.experiments.counterexample.simulation import (
-    AdaShift,
-    Plan,
-    Simulation,
-    Subject,
-    algorithm_of,
-)
+from generic_adam.experiments.counterexample.simulation import AdaShift, Plan, Simulation, Subject, algorithm_of
 from generic_adam.experiments.run import Work, carry_out
 from generic_adam.methods import Algorithm, Method
 

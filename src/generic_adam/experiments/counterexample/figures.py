@@ -24,16 +24,7 @@ from generic_adam.experiments.counterexample.study import (
     Turning,
     claims,
 )
-from generic_adam.experiments.figures import (
-    BLUE,
-    GREY,
-    PALETTE,
-    SKY,
-    VERMILION,
-    along_path,
-    house_style,
-    save_figure,
-)
+from generic_adam.experiments.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, house_style, save_figure
 from generic_adam.experiments.records import Occasion, write_results
 from generic_adam.extras import from_extra
 

@@ -378,12 +378,7 @@ def _check_memory(plan: Plan, rules: Sequence[Rule], recorded: int) -> None:
 
 
 def simulate(
-    plan: Plan,
-    *,
-    threads: int = 1,
-    block: int | None = None,
-    progress: Progress | None = None,
-    run: Run | None = None,
+    plan: Plan, *, threads: int = 1, block: int | None = None, progress: Progress | None = None, run: Run | None = None
 ) -> LaneRecords:
     """Simulate a plan: x_t and R(t)/t of every lane at about 400 t.
 

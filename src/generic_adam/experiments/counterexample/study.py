@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import generic_adam as ga
-from generic_adam.experiments.counterexample.drift import (
-    NOWHERE,
-    STEPS,
-    TURN_LANE_STEPS,
-    DriftCurve,
-    Estimate,
-    Turns,
-)
+from generic_adam.experiments.counterexample.drift import NOWHERE, STEPS, TURN_LANE_STEPS, DriftCurve, Estimate, Turns
 from generic_adam.experiments.counterexample.problem import Form
 from generic_adam.experiments.counterexample.simulation import (
     MAX_STEPS,
