@@ -60,6 +60,13 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     again = json.loads((out / "manifest.json").read_text())
     assert again["seconds"] > manifest["seconds"] > 0, "the time of all commands counts"
 
+    assert run([*arguments, "--epsilon", "1e-4", "--restart"]) == 0
+    assert "images/s" in capfd.readouterr().err, "everything was trained anew"
+    assert (out / "records.csv").read_bytes() == before
+    fresh = json.loads((out / "manifest.json").read_text())
+    assert fresh["seconds"] < again["seconds"], "what was thrown away does not count"
+    manifest = fresh
+
     elsewhere = [*arguments[:-1], str(tmp_path / "elsewhere"), "--epsilon", "1e-4", "--earlier", str(out)]
     assert run(elsewhere) == 0
     assert "images/s" not in capfd.readouterr().err, "published runs are not repeated"
@@ -144,10 +151,12 @@ def test_a_signal_says_the_command_that_goes_on(tmp_path, data, monkeypatch, cap
 
     monkeypatch.setattr("generic_adam.experiments.sweep.run", run_until_a_signal)
     out = tmp_path / "a [bold] place"
-    assert run(["reproduce", "lenet", "--epochs", "2", "--data", data, "--out", str(out)]) == 128 + number
+    asked = ["reproduce", "lenet", "--epochs", "2", "--data", data, "--jobs", "1", "--out", str(out)]
+    assert run(asked) == 128 + number
     said = capfd.readouterr().err
     assert f"at the last checkpoints in {out}" in said
     assert "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
+    assert f"--data {data} --jobs 1 --out '{out}'" in said.replace("\n", " ")
     assert "Traceback" not in said
 
 

@@ -20,6 +20,7 @@ from numba import njit
 
 from generic_adam.experiments import checkpoint
 from generic_adam.experiments import run as run_module
+from generic_adam.experiments.backends import Paused
 from generic_adam.experiments.counterexample import (
     AdaShift,
     Counterexample,
@@ -31,7 +32,7 @@ from generic_adam.experiments.counterexample import (
 )
 from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_manifest
-from generic_adam.experiments.run import PausedRun, Run, Stages, carry_out, open_run
+from generic_adam.experiments.run import Run, Stages, carry_out, open_run
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import as_schedule
 
@@ -80,8 +81,8 @@ def stop_after(steps: int, number: int = signal.SIGINT) -> Callable[[int, int], 
     return progress
 
 
-def pause(directory: Path, plan: Plan, steps: int, number: int = signal.SIGINT) -> PausedRun:
-    with pytest.raises(PausedRun) as caught, running(directory, plan) as run:
+def pause(directory: Path, plan: Plan, steps: int, number: int = signal.SIGINT) -> Paused:
+    with pytest.raises(Paused) as caught, running(directory, plan) as run:
         simulate(plan, block=50, run=run, progress=stop_after(steps, number))
     return caught.value
 
@@ -96,7 +97,7 @@ def test_a_paused_run_goes_on_to_the_same_bits(tmp_path: Path, form: str, number
     plan = replace(PLAN, problem=Counterexample(form=form))
     before = signal.getsignal(number)
     stopped = pause(tmp_path, plan, 1000, number)
-    assert (stopped.next_t, stopped.number) == (1001, number)
+    assert (str(stopped), stopped.signal) == ("paused before t = 1,001", number)
     assert signal.getsignal(number) is before
     # Another number of threads and another block: the checkpoint knows of neither.
     with running(tmp_path, plan) as run:
@@ -131,9 +132,9 @@ def test_checkpoints_come_by_themselves_and_two_are_kept(tmp_path: Path, monkeyp
 
 def test_stages_go_on_where_they_were(tmp_path: Path) -> None:
     plans = [replace(PLAN, steps=steps, seed=steps) for steps in (300, 500)]
-    with pytest.raises(PausedRun) as caught, running(tmp_path) as run:
+    with pytest.raises(Paused) as caught, running(tmp_path) as run:
         carry_out(Stages(*(Simulation(plan, block=50) for plan in plans)), run, stop_after(400))
-    assert caught.value.next_t == 401
+    assert str(caught.value) == "paused before t = 401"
     stages = Stages(*(Simulation(plan) for plan in plans))
     with running(tmp_path) as run:
         carry_out(stages, run)

@@ -56,7 +56,7 @@ def run(optimizer=R_HALF, **changes) -> RunSettings:
 
 
 def weights(directory) -> dict:
-    return checkpoint.load_latest(directory, read_state).state["network"]
+    return checkpoint.load_latest(directory, read_state)[0]["network"]
 
 
 def test_it_is_the_ordinary_loop(few, tmp_path):

@@ -164,12 +164,18 @@ def _whole(steps: float | None, usual: float) -> int:
 
 
 def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
-    """What a person types to repeat a run: options but for those that are None, a list one by one, and flags."""
-    words = ["generic-adam", "reproduce", name]
+    """What a person types to repeat a run."""
+    return f"generic-adam reproduce {name}{_options(values, flags)}"
+
+
+def _options(values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
+    """Options but for those that are None, a list one by one, and flags, each after a space."""
+    words: list[str] = []
     for key, value in values.items():
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             words += [f"--{key}", str(one)]
-    return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
+    words += [f"--{flag}" for flag, is_given in flags.items() if is_given]
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def _reproduce(
@@ -187,8 +193,9 @@ def _reproduce(
 
     A run is known by its `identity`; `lane_steps`, single steps of single lanes, are how much it is.
     """
+    from generic_adam.experiments.backends import Paused
     from generic_adam.experiments.records import Occasion
-    from generic_adam.experiments.run import PausedRun, open_run
+    from generic_adam.experiments.run import open_run
 
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
@@ -201,11 +208,11 @@ def _reproduce(
         try:
             threads = os.cpu_count() or 1 if threads is None else threads
             found, timing = _compute(compute, lane_steps, run, threads, scheduler, again)
-        except (PausedRun, OSError) as stop:
+        except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
             with suppress(OSError):  # the terminal may be what went away
-                typer.echo(f"{stop if isinstance(stop, PausedRun) else 'paused'}; {again}", err=True)
+                typer.echo(f"{stop if isinstance(stop, Paused) else 'paused'}; {again}", err=True)
             raise SystemExit(128 + run.signals.number) from None
         with run.publish() as folder:
             write(folder, found, Occasion(command, {**identity, **timing}, time.perf_counter() - begun))
@@ -286,6 +293,7 @@ _STUDY: Rows = {
     "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
     "earlier": (list[Path], "--earlier DIRECTORY", "Results whose runs are taken; can be repeated."),
     "tensorboard": (bool, "--tensorboard", "Also log for TensorBoard."),
+    "restart": (bool, "--restart", "Replace the runs that --out holds."),
 }
 
 
@@ -304,7 +312,8 @@ def _study(name: str) -> Callable[..., None]:
         out, device = given["out"] or Path("runs") / name, given["device"] or "cpu"
         place = Place(out, given["data"], device, given["jobs"], given["scheduler"])
         _check_place(place)
-        _run_study(name, options, place, given["earlier"] or (), tensorboard=bool(given["tensorboard"]))
+        flags = {one: bool(given[one]) for one in ("tensorboard", "restart")}
+        _run_study(name, options, place, given["earlier"] or (), **flags)
 
     return taking(command, declared(_STUDY))
 
@@ -313,7 +322,9 @@ for study_name, study_help in _STUDIES.items():
     reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
 
 
-def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool) -> None:
+def _run_study(
+    name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool, restart: bool
+) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.experiments import cost, paper_studies, sweep
     from generic_adam.experiments import study as studies
@@ -326,13 +337,13 @@ def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path
     if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)
     command = _repeating(study, options, place)
-    data = "" if place.data is None else f" --data {shlex.quote(str(place.data))}"
-    again = f"to go on: {command}{data} --out {shlex.quote(str(place.directory))}"
+    where = {"data": place.data, "earlier": list(earlier), "jobs": place.workers, "scheduler": place.scheduler}
+    again = f"to go on: {command}{_options(where | {'out': place.directory}, {'tensorboard': tensorboard})}"
     say_if_interrupted(f"interrupted; {place.directory} has what was run; {again}")
     console = make_console(stderr=True)
     try:
         with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
-            if not sweep.run(study, place, on_advance=tell, tell=console.print):
+            if not sweep.run(study, place, on_advance=tell, tell=console.print, restart=restart):
                 return
     except Paused as paused:
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")

@@ -26,7 +26,6 @@ from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
     import torch
-    from distributed import Client
 
     from generic_adam.experiments.counterexample import LaneRecords, Plan
     from generic_adam.experiments.run import Progress
@@ -42,14 +41,10 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 class Paused(KeyboardInterrupt):
-    """SIGINT, SIGTERM or SIGHUP came: everything stops where its last checkpoint is.
+    """SIGINT, SIGTERM or SIGHUP, whose number is kept, came: everything stops where its last checkpoint is."""
 
-    Attributes:
-        signal: its number.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
+    def __init__(self, number: int, told: str = "") -> None:
+        super().__init__(told or signal.Signals(number).name)
         self.signal = number
 
 
@@ -148,16 +143,18 @@ def _begin_worker(parent: int) -> None:
 
 
 @contextmanager
-def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Client]:
-    """A client of a Dask cluster that has workers; `tell` is told if there is a wait for the first.
+def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Iterator[Pool]:
+    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
 
-    Dask sends pickled objects both ways, so the scheduler has to be one you trust.
+    Dask sends pickled objects both ways, so the scheduler has to be one you trust; `tell` is told if there is a wait
+    for the first worker.
 
     Raises:
         RunError: the scheduler does not answer or goes away, it has no worker, or its workers keep dying.
     """
     with from_extra("experiments"):
         from distributed import CancelledError, Client, KilledWorker
+        from distributed import as_completed as dask_as_completed
         from distributed.comm.addressing import parse_address
         from distributed.comm.core import CommClosedError
         from distributed.comm.registry import get_backend
@@ -172,9 +169,19 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
             f"({_short(error)})"
         ) from error
     with closing(client), client.as_current():
-        if _threads_of(client) == 0:  # tasks would wait, and look as if they ran
-            if tell is not None:
-                tell(f"the Dask cluster has no worker yet: waiting for one, at most {WORKER_SECONDS} s")
+        submitted: list[Any] = []
+
+        def threads() -> int:
+            cores: Any = client.nthreads()  # a coroutine only for asynchronous clients
+            return sum(cores.values())
+
+        def submit(function: Callable[..., object], *arguments: object) -> object:
+            # Not pure: what a task does depends on the checkpoint that it finds.
+            submitted.append(client.submit(function, *arguments, pure=False))
+            return submitted[-1]
+
+        if threads() == 0:  # tasks would wait, and look as if they ran
+            tell(f"the Dask cluster has no worker yet: waiting for one, at most {WORKER_SECONDS} s")
             try:
                 client.wait_for_workers(1, timeout=WORKER_SECONDS)
             except TimeoutError as error:
@@ -182,7 +189,7 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
                     f"the Dask cluster at {address} has had no worker for {WORKER_SECONDS} s, expected at least one"
                 ) from error
         try:
-            yield client
+            yield Pool(submit, dask_as_completed, threads())
         except KilledWorker as error:
             raise RunError(
                 f"the workers of the Dask cluster die on the same task, perhaps for want of memory ({_short(error)})"
@@ -192,35 +199,13 @@ def connect(address: str, tell: Callable[[str], None] | None = None) -> Iterator
                 f"the Dask scheduler at {address} is gone ({_short(error)}); "
                 "the same command goes on from the last checkpoints once it is back"
             ) from error
+        finally:  # what is not finished must not go on running on other people's machines
+            with suppress(OSError, TimeoutError):
+                client.cancel([future for future in submitted if not future.done()])
 
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:120]
-
-
-def _threads_of(client: Client) -> int:
-    cores: Any = client.nthreads()  # a coroutine only for asynchronous clients
-    return sum(cores.values())
-
-
-@contextmanager
-def dask_pool(address: str, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
-    """The workers of a Dask cluster; they need this package, and the data and --out under the same paths."""
-    with connect(address, tell) as client:
-        from distributed import as_completed as dask_as_completed
-
-        submitted: list[Any] = []
-
-        def submit(function: Callable[..., object], *arguments: object) -> object:
-            # Not pure: what a task does depends on the checkpoint that it finds.
-            submitted.append(client.submit(function, *arguments, pure=False))
-            return submitted[-1]
-
-        try:
-            yield Pool(submit, dask_as_completed, _threads_of(client))
-        finally:  # what is not finished must not go on running on other people's machines
-            with suppress(OSError, TimeoutError):
-                client.cancel([future for future in submitted if not future.done()])
 
 
 def simulate_on_cluster(
@@ -229,7 +214,7 @@ def simulate_on_cluster(
     *,
     chunks: int | None = None,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> LaneRecords:
     """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
 

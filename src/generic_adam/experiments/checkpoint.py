@@ -11,9 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from generic_adam.errors import RunError
 from generic_adam.experiments.records import atomic_write
@@ -21,8 +20,7 @@ from generic_adam.experiments.records import atomic_write
 KEPT: Final = 2
 """Checkpoints that stay on disk: the newest, and the one to fall back on."""
 
-_HEADER: Final = re.compile(rb"generic-adam checkpoint sha256=([0-9a-f]{64}) bytes=(\d+)\n")
-_LONGEST_HEADER: Final = 128
+_HEADER: Final = re.compile(rb"generic-adam checkpoint sha256=([0-9a-f]{64}) bytes=(\d{1,20})\n")
 _NAME: Final = re.compile(r"checkpoint-(\d{6,})\.(?:pt|npz)")
 _UNFINISHED: Final = ".checkpoint-*"  # as `atomic_write` calls its temporary files
 
@@ -33,45 +31,31 @@ class CheckpointError(RunError):
     """A checkpoint cannot be used; the message is one line that names the file."""
 
 
-@dataclass(frozen=True)
-class Restored(Generic[State]):
-    """The newest whole state (None if there is none), and a line on every file that was passed over."""
-
-    state: State | None
-    complaints: tuple[str, ...]
-
-
 def save(directory: Path, number: int, payload: bytes, ending: str = "pt") -> Path:
     """Write the state after `number` epochs or steps, then remove all but this and the `KEPT` - 1 before it.
 
-    A checkpoint of a later number is removed too: this state was built on the newest whole one, so a later
-    one is damaged, and counted among the newest it would push out those that can be used.
-
-    Raises:
-        OutputError: it could not be written (disk full, say); earlier checkpoints are untouched.
+    If it cannot be written (disk full, say) earlier checkpoints are untouched. One of a later number is removed too:
+    this state was built on the newest whole one, so a later one is damaged, and counted among the newest it would
+    push out those that can be used.
     """
     path = directory / f"checkpoint-{number:06d}.{ending}"
     with atomic_write(path, "wb") as file:
         digest = hashlib.sha256(payload).hexdigest()
         file.write(f"generic-adam checkpoint sha256={digest} bytes={len(payload)}\n".encode())
         file.write(payload)
-    found = _checkpoints(directory)
-    kept = [one for at, one in found if at <= number][:KEPT]
-    # A process that was killed while it wrote leaves its temporary file, which can be large.
-    for old in [*(one for _, one in found if one not in kept), *directory.glob(_UNFINISHED)]:
-        old.unlink(missing_ok=True)
+    _remove(directory, kept=[one for at, one in _checkpoints(directory) if at <= number][:KEPT])
     return path
 
 
-def load_latest(directory: Path, decode: Callable[[bytes], State]) -> Restored[State]:
-    """Return the newest checkpoint that is whole, with a complaint about each damaged one passed over."""
+def load_latest(directory: Path, decode: Callable[[bytes], State]) -> tuple[State | None, tuple[str, ...]]:
+    """Return the newest whole state (None if there is none), and a line on each damaged file passed over."""
     complaints: list[str] = []
     for _, path in _checkpoints(directory):
         try:
-            return Restored(load(path, decode), tuple(complaints))
+            return load(path, decode), tuple(complaints)
         except CheckpointError as error:
             complaints.append(str(error))
-    return Restored(None, tuple(complaints))
+    return None, tuple(complaints)
 
 
 def load(path: Path, decode: Callable[[bytes], State]) -> State:
@@ -84,11 +68,10 @@ def load(path: Path, decode: Callable[[bytes], State]) -> State:
         raw = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror or error}") from error
-    header = _HEADER.match(raw[:_LONGEST_HEADER])
+    header = _HEADER.match(raw)
     if header is None:
         raise CheckpointError(f"{path}: not a checkpoint (bad first line)")
-    payload = raw[header.end() :]
-    expected = int(header[2])
+    payload, expected = raw[header.end() :], int(header[2])
     if len(payload) != expected:
         raise CheckpointError(f"{path}: truncated or grown ({len(payload):,} bytes, expected {expected:,})")
     if hashlib.sha256(payload).hexdigest().encode() != header[1]:
@@ -102,7 +85,12 @@ def load(path: Path, decode: Callable[[bytes], State]) -> State:
 
 def remove_all(directory: Path) -> None:
     """Delete the checkpoints of a run, once what they would restore is on disk."""
-    for path in [*(one for _, one in _checkpoints(directory)), *directory.glob(_UNFINISHED)]:
+    _remove(directory, kept=[])
+
+
+def _remove(directory: Path, kept: list[Path]) -> None:
+    """Delete the other checkpoints, and the file, which can be large, of a process that was killed while it wrote."""
+    for path in {*(one for _, one in _checkpoints(directory)), *directory.glob(_UNFINISHED)}.difference(kept):
         path.unlink(missing_ok=True)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint
-from generic_adam.experiments.backends import handled
+from generic_adam.experiments.backends import Paused, handled
 from generic_adam.experiments.records import OutputError, damaged_files, ensure_output_directory, read_manifest, writing
 from generic_adam.extras import from_extra
 
@@ -41,16 +41,6 @@ CHECKPOINT_SECONDS = 10.0
 T = TypeVar("T")
 
 _ASIDE: Final = ".results-"
-_LOCK: Final = ".lock"
-
-
-class PausedRun(KeyboardInterrupt):
-    """A signal came; the run stopped between two blocks, and a checkpoint holds what came before step `next_t`."""
-
-    def __init__(self, next_t: int, number: int) -> None:
-        super().__init__(f"paused before t = {next_t:,}")
-        self.next_t = next_t
-        self.number = number
 
 
 class Work(abc.ABC):
@@ -80,11 +70,7 @@ class Work(abc.ABC):
         return {"next_t": np.array(self.next_t), **self.state}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Bring a fresh work to where `arrays` was called.
-
-        Raises:
-          RunError: they are of another shape, so of another work.
-        """
+        """Bring a fresh work to where `arrays` was called."""
         try:
             for name, own in self.state.items():
                 own[:] = arrays[name]
@@ -132,16 +118,14 @@ Progress = Callable[[int, int], None]
 def carry_out(work: Work, run: Run | None = None, progress: Progress | None = None) -> None:
     """Do all of a fresh work, or what a run's directory has not of it yet, with a checkpoint every ten seconds.
 
-    Raises:
-      PausedRun: a signal came; the state has been saved.
-      OutputError: a checkpoint could not be written; the one before it stays.
+    A signal that comes in a run raises `Paused` between two blocks, when the state has been saved.
     """
     if run is not None:
         run.take_up(work)
     while not work.is_finished:
         if run is not None and run.signals.number is not None:
             run.save(work)
-            raise PausedRun(work.next_t, run.signals.number)
+            raise Paused(run.signals.number, f"paused before t = {work.next_t:,}")
         work.advance()
         if progress is not None:
             progress(work.next_t - 1, work.steps)
@@ -154,22 +138,15 @@ def carry_out(work: Work, run: Run | None = None, progress: Progress | None = No
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """Hold a directory for this process alone; the system lets go of it however the process ends.
-
-    Raises:
-      OutputError: another process holds it.
-    """
-    lock = FileLock(directory / _LOCK)
+    """Hold a directory for this process alone; the system lets go of it however the process ends."""
     try:
-        lock.acquire(timeout=0)
+        lock = FileLock(directory / ".lock").acquire(timeout=0)
     except Timeout as error:
         raise OutputError(f"{directory} is in use by another process; wait for it or choose another --out") from error
     except OSError as error:
         raise OutputError(f"cannot lock {directory}: {error.strerror or error}") from error
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 @dataclass
@@ -208,18 +185,6 @@ def _say(text: str) -> None:
         os.write(2, f"\n{text}\n".encode())
 
 
-@contextmanager
-def held_signals() -> Iterator[Signals]:
-    """Note a first SIGINT, SIGTERM or SIGHUP in the block instead of breaking off.
-
-    Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
-    """
-    noted = Signals()
-    is_main = threading.current_thread() is threading.main_thread()
-    with handled(noted.note) if is_main else nullcontext():
-        yield noted
-
-
 @dataclass
 class Run:
     """A directory that this process holds, for runs of one identity only: the settings as plain types.
@@ -243,11 +208,10 @@ class Run:
 
     def take_up(self, work: Work) -> None:
         """Bring a fresh work to the newest checkpoint."""
-        restored = checkpoint.load_latest(self.directory, _decode)
-        self.complaints = restored.complaints
-        if restored.state is not None:
-            self.seconds = float(restored.state.pop("seconds"))
-            work.restore(restored.state)
+        state, self.complaints = checkpoint.load_latest(self.directory, _decode)
+        if state is not None:
+            self.seconds = float(state.pop("seconds"))
+            work.restore(state)
             self.resumed_from = work.next_t
         self.saved = time.monotonic()
 
@@ -283,44 +247,40 @@ def open_run(
     Raises:
       OutputError: it cannot be written, another process holds it, or it holds another run.
     """
-    directory = ensure_output_directory(out)
+    directory, signals = ensure_output_directory(out), Signals()
     plain = json.loads(json.dumps(identity))
+    # Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
+    is_held = hold_signals and threading.current_thread() is threading.main_thread()
     with exclusive(directory):
         for left in directory.glob(f"{_ASIDE}*"):  # of a process that was killed
             shutil.rmtree(left, ignore_errors=True)
         if restart:
             checkpoint.remove_all(directory)
         finished = not restart and _is_here(directory, plain)
-        with held_signals() if hold_signals else nullcontext(Signals()) as signals:
+        with handled(signals.note) if is_held else nullcontext():
             yield Run(directory, plain, signals, finished)
 
 
 def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:
     """Whether the directory holds this run's results, whole; another run is refused."""
-    paused = checkpoint.load_latest(directory, _decode).state
+    paused, _ = checkpoint.load_latest(directory, _decode)
+    manifest = read_manifest(directory) or {}
     if paused is not None:
-        _refuse_another(directory, "a paused", json.loads(str(paused.get("identity", "{}"))), identity)
+        kind, old = "paused", json.loads(str(paused.get("identity", "{}")))
+    elif manifest:
+        kind, old = "finished", manifest.get("settings")
+    else:
         return False
-    manifest = read_manifest(directory)
-    if manifest is None:
-        return False
-    settings = manifest.get("settings")
-    _refuse_another(directory, "a finished", settings if isinstance(settings, dict) else {}, identity)
-    return "files" in manifest and not damaged_files(directory, manifest)
-
-
-def _refuse_another(directory: Path, kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    for key, value in new.items():
-        if old.get(key) != value:
-            shown, wanted = (_short(json.dumps(one, ensure_ascii=False)) for one in (old.get(key), value))
+    for key, value in identity.items():
+        found = old.get(key) if isinstance(old, dict) else None
+        if found != value:
+            texts = (json.dumps(one, ensure_ascii=False) for one in (found, value))
+            shown, wanted = (text if len(text) <= 60 else f"{text:.57}..." for text in texts)
             raise OutputError(
-                f"{directory} holds {kind} run whose {key} is {shown}, this one's is {wanted}; "
+                f"{directory} holds a {kind} run whose {key} is {shown}, this one's is {wanted}; "
                 "--restart replaces it, --out chooses another directory"
             )
-
-
-def _short(text: str, length: int = 60) -> str:
-    return text if len(text) <= length else text[: length - 3] + "..."
+    return paused is None and "files" in manifest and not damaged_files(directory, manifest)
 
 
 @contextmanager
@@ -329,9 +289,6 @@ def published(directory: Path) -> Iterator[Path]:
 
     A process killed on the way leaves the old files or a set without manifest, never a manifest beside
     files that are not its own.
-
-    Raises:
-      OutputError: the files cannot be written or put in place.
     """
     with writing(f"to {directory}"):
         folder = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=directory))
@@ -343,16 +300,11 @@ def published(directory: Path) -> Iterator[Path]:
                 (directory / last).unlink(missing_ok=True)
             for name in names:
                 (folder / name).replace(directory / name)
-            _flush(directory)
+            with suppress(PermissionError):  # Windows opens no directories
+                descriptor = os.open(directory, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)  # brings the renamings to the disk
+                finally:
+                    os.close(descriptor)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _flush(directory: Path) -> None:
-    """Bring the renamings to the disk, where directories can be opened."""
-    with suppress(PermissionError):  # Windows opens no directories
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -10,24 +10,17 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from generic_adam.experiments.backends import (
-    ALONE,
-    Group,
-    Pool,
-    dask_pool,
-    group_pool,
-    local_pool,
-    pausing,
-    process_group,
-)
+from generic_adam.experiments import backends
+from generic_adam.experiments.backends import ALONE, Group, Pool
 from generic_adam.experiments.datasets import Dataset, Text, load
 from generic_adam.experiments.records import ensure_output_directory, write_json
 from generic_adam.experiments.run import exclusive
@@ -55,6 +48,10 @@ class Advance:
     complaints: tuple[str, ...]
 
 
+Told = Callable[[Advance, float], None]
+"""Told what a task did, and an estimate of the seconds that are left."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a study runs, looks for data (None: the default places) and leaves everything.
@@ -68,53 +65,49 @@ class Place:
     workers: int | None = None
     scheduler: str | None = None
 
-    @contextmanager
-    def pool(self, group: Group, tell: Callable[[str], None] | None = None) -> Iterator[Pool]:
+    def pool(self, group: Group, tell: Callable[[str], None]) -> AbstractContextManager[Pool]:
         """Where its tasks run."""
         if group.size > 1:
-            yield group_pool(group)
-        elif self.scheduler is not None:
-            with dask_pool(self.scheduler, tell) as pool:
-                yield pool
-        else:
-            default = 1 if self.device == "cuda" else os.cpu_count() or 1
-            with local_pool(default if self.workers is None else self.workers) as pool:
-                yield pool
+            return nullcontext(backends.group_pool(group))
+        if self.scheduler is not None:
+            return backends.dask_pool(self.scheduler, tell)
+        default = 1 if self.device == "cuda" else os.cpu_count() or 1
+        return backends.local_pool(default if self.workers is None else self.workers)
 
 
 def run(
     study: Study,
     place: Place,
     *,
-    on_advance: Callable[[Advance, float], None] | None = None,
-    tell: Callable[[str], None] | None = None,
+    on_advance: Told = lambda _done, _seconds: None,
+    tell: Callable[[str], None] = lambda _: None,
+    restart: bool = False,
 ) -> bool:
     """Run a study, or what is left of it; return whether this process, the first of a group, is to publish it.
 
     `on_advance` is told of each epoch of each run, with an estimate of the seconds that are left; `tell` of what there
-    is to wait for.
-
-    Raises:
-        Paused: a signal came; the same command goes on.
-        RunError: the directory is in use, or workers were lost.
+    is to wait for. `restart` forgets what the directory has of these runs. A signal raises `Paused`.
     """
     directory = ensure_output_directory(place.directory)
     jobs = study.jobs(directory)
-    begun, earlier = time.perf_counter(), elapsed_seconds(directory)
 
     def advanced(done: Advance, seconds_left: float) -> None:
-        if on_advance is not None:
-            on_advance(done, seconds_left)
+        on_advance(done, seconds_left)
         write_json(directory / _ELAPSED, {"seconds": earlier + time.perf_counter() - begun})
 
     with (
-        pausing(),
-        process_group(place.device) as group,
+        backends.pausing(),
+        backends.process_group(place.device) as group,
         exclusive(directory) if group.is_first else nullcontext(),
         place.pool(group, tell) as pool,
     ):
-        told = advanced if group.is_first else None
-        run_jobs(jobs, pool, data=place.data, device=place.device, on_advance=told)
+        if restart and group.is_first:
+            (directory / _ELAPSED).unlink(missing_ok=True)
+            for job in jobs:
+                shutil.rmtree(job.directory, ignore_errors=True)
+        begun, earlier = time.perf_counter(), elapsed_seconds(directory)
+        told = {"on_advance": advanced} if group.is_first else {}
+        run_jobs(jobs, pool, data=place.data, device=place.device, **told)
         return group.is_first
 
 
@@ -132,7 +125,7 @@ def run_jobs(
     *,
     data: Path | None,
     device: str = "cpu",
-    on_advance: Callable[[Advance, float], None] | None = None,
+    on_advance: Told = lambda _done, _seconds: None,
 ) -> None:
     """Run all jobs to their last epoch; see `run`."""
     for job in jobs:
@@ -147,9 +140,8 @@ def run_jobs(
             done: Advance = future.result()
             left[done.job] = 0 if done.is_over else done.job.settings.epochs - done.record.epoch
             fresh += done.samples_per_second is not None
-            if on_advance is not None:
-                pace = (time.perf_counter() - started) / fresh if fresh else 0.0
-                on_advance(done, sum(left.values()) * pace)
+            pace = (time.perf_counter() - started) / fresh if fresh else 0.0
+            on_advance(done, sum(left.values()) * pace)
 
 
 def advance(job: Job, epoch: int, data: str | None, device: str, group: Group = ALONE) -> Advance:

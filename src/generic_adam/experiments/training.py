@@ -223,11 +223,11 @@ def train(
     records: list[EpochRecord] = []
     speed: float | None = None
 
-    restored = group.from_first(lambda: checkpoint.load_latest(directory, read_state))
-    if (state := restored.state) is not None:
+    state, complaints = group.from_first(lambda: checkpoint.load_latest(directory, read_state))
+    if state is not None:
         if state.get("fingerprint") != settings.fingerprint():
             raise checkpoint.CheckpointError(
-                f"{directory} holds a run with other settings; choose another --out or remove it"
+                f"{directory} holds a run with other settings; --restart replaces it, --out chooses another directory"
             )
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
@@ -278,7 +278,7 @@ def train(
             }
             checkpoint.save(directory, epoch, state_bytes(state))
             write_records(directory / "records.csv", records)
-    return Result(tuple(records), restored.complaints, speed)
+    return Result(tuple(records), complaints, speed)
 
 
 @torch.inference_mode()

@@ -386,7 +386,7 @@ def simulate(
 
     Raises:
       RunError: the plan or the checkpoint cannot be used, or x leaves the real numbers.
-      PausedRun: a signal came in a run with a directory; the checkpoint has been written.
+      Paused: a signal came in a run with a directory; the checkpoint has been written.
     """
     with closing(Simulation(plan, threads, block)) as simulation:
         carry_out(simulation, run, progress)
