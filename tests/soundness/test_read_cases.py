@@ -6,7 +6,7 @@ import pytest
 
 from generic_adam import Algorithm, Method
 from generic_adam.methods import HeavyBall
-from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.theorem import Assumptions, Verdict
 
 ROOT, THETA = "1/sqrt(t)", "1 - 1/(t + 1)"
@@ -64,3 +64,15 @@ def test_a_negative_rate_behind_an_exponential_that_underflows_is_refused() -> N
 def test_an_eps_below_every_float_is_positive() -> None:
     x = Algorithm(Method(ROOT, 0.9, THETA), initial_v=0, eps="exp(-1000)")
     assert certify_algorithm(x).verdict is Verdict.CERTIFIED
+
+
+def test_a_certificate_read_back_asks_the_theorem_that_was_asked() -> None:
+    assumed = Assumptions(weights_bound=2.0)
+    alone = certify_algorithm(_method("1/t"), theorem="zou2019", assume=assumed)
+    data = alone.to_dict()
+    again = Certificate.from_dict(data)
+    assert (again.verdict, again.asked, again.assume) == (alone.verdict, "zou2019", assumed)
+    assert again.verdict is Verdict.NOT_CERTIFIED
+    assert again.to_dict() == data
+    # what was written before it carried that asks them all
+    assert Certificate.from_dict({key: one for key, one in data.items() if key != "asked"}).asked is None

@@ -98,12 +98,17 @@ class Certificate:
         return () if self.deciding is None else self.deciding.needs
 
     @property
+    def asked(self) -> str | None:
+        """The name of the theorem that was asked alone; None where all were."""
+        return self.findings[0].theorem if len(self.findings) == 1 else None
+
+    @property
     def reason(self) -> str:
         """Why the verdict is what it is, in one sentence."""
         if self._apart:
             return _JOINTLY
         # A theorem that is asked alone speaks for itself, also where it says nothing for ever.
-        found = self.findings[0] if len(self.findings) == 1 else self.deciding
+        found = self.findings[0] if self.asked else self.deciding
         if found is None:
             return f"no theorem covers it: {'; '.join(_in_the_way(self.findings))}"
         failing = found.first_failing
@@ -181,6 +186,7 @@ class Certificate:
         return {
             **plain_fields(self, *said),
             **({"parts": plain(self.parts)} if self.parts else {}),
+            "asked": self.asked,
             "assume": vars(self.assume),
             "method": plain_fields(self.method, "alpha", "beta", "theta"),
             "conditions": [] if self.deciding is None else plain(self.deciding.conditions),
@@ -194,7 +200,8 @@ class Certificate:
             steps = None if horizon is None else int(horizon["steps"])
             first, *others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts") or [data]]
             whole, assume = replace(first, others=tuple(others)), Assumptions(**data.get("assume", {}))
-        return certify_algorithm(whole, steps, assume=assume)
+            asked = data.get("asked")
+        return certify_algorithm(whole, steps, asked, assume)
 
 
 def certify_algorithm(
