@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import generic_adam as ga
 from generic_adam.methods import Method
-from generic_adam.schedules import as_schedule, bias_correction, parse, sums, theta_from_weights
-from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth, smooth_pieces
+from generic_adam.schedules import WeightShare, as_schedule, bias_correction, parse, sums, theta_from_weights
+from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth
 from generic_adam.theorems import decide
 
 FAR = 10**15
@@ -115,8 +115,45 @@ def test_a_bump_is_summed_far_beyond_it():
         ends = [mpmath.digamma(mpmath.mpc(end, -1)) for end in (1 - 10**6, FAR - 10**6 + 1)]
         exact = (ends[1] - ends[0]).imag
     assert sums.partial_sum(parse("1/(1 + (t - 1000000)^2)"), FAR) == pytest.approx(float(exact), rel=1e-13)
-    with pytest.raises(sums.SumError, match="term by term"):  # a sum of two that move apart: not proved smooth
-        sums.partial_sum(parse("1e-9/t + 1/(1 + (t - 1e6)^4)"), FAR)
+    # Of a sum of two that move apart it is proved piece by piece: sum 1/(1 + n^4) over all n, less its beginning.
+    with mpmath.workdps(30):
+        x = mpmath.pi * mpmath.sqrt(2)
+        whole = x / 2 * (mpmath.sinh(x) + mpmath.sin(x)) / (mpmath.cosh(x) - mpmath.cos(x))
+        exact = whole - mpmath.zeta(4, 10**6) + mpmath.mpf(10) ** -9 * mpmath.harmonic(FAR)
+    assert sums.partial_sum(parse("1e-9/t + 1/(1 + (t - 1e6)^4)"), FAR) == pytest.approx(float(exact), rel=1e-13)
+
+
+def power_sum(power, first, last):
+    """The sum of t^power over t = first..last."""
+    return mpmath.zeta(-power, first) - mpmath.zeta(-power, last + 1)
+
+
+def test_kinks_and_singular_ends_far_out():
+    kink = 10**12
+    with mpmath.workdps(40):
+        before = kink * power_sum(-2, 1, kink) - mpmath.harmonic(kink)
+        after = mpmath.harmonic(FAR) - mpmath.harmonic(kink) - kink * power_sum(-2, kink + 1, FAR)
+        exact = {
+            f"abs(t - {kink}) / t^2": before + after,
+            "max(1/sqrt(t), 1/sqrt(t + 1))": power_sum(-0.5, 1, FAR),
+            # The sum of sqrt(s/n) over s < n, whose expansion has 2/3 n, -1/2, zeta(-1/2)/sqrt(n), ...
+            f"sqrt(1 - t/{FAR + 1})": mpmath.mpf(2) / 3 * (FAR + 1) - 0.5,
+        }
+    for text, value in exact.items():
+        assert sums.partial_sum(parse(text), FAR) == pytest.approx(float(value), rel=1e-14)
+
+
+@pytest.mark.parametrize(("floor", "steps"), [(0.9, 2_000_000), (0.999999, 2_000_000)])
+def test_a_floor_under_a_running_share(floor, steps):
+    schedule = parse(f"max({floor}, theta_from_weights(t^0.5))")
+    assert sums.smooth_sums(schedule, [steps])[0] == pytest.approx(sums.direct_sum(schedule, 1, steps), rel=1e-13)
+
+
+def test_a_schedule_that_no_form_follows_is_left_alone():
+    schedule = parse("1/sqrt(t) - 1/sqrt(t + 1)")
+    assert sums.partial_sum(schedule, 10**6) == pytest.approx(1 - 1 / math.sqrt(10**6 + 1), rel=1e-12)
+    with pytest.raises(sums.SumError, match="term by term"):
+        sums.partial_sum(schedule, FAR)
 
 
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.5, 2.0])
@@ -184,6 +221,13 @@ def test_ratios_out_of_reach_are_errors():
 def test_a_sum_that_overflows_is_infinite():
     assert sums.partial_sum(parse("1.0001^t"), FAR) == math.inf
     assert sums.partial_sum(parse("10^t"), 1000) == math.inf
+    # Here 10^300 t overflows on the way, and the sum does not.
+    with pytest.raises(sums.SumError, match="term by term"):
+        sums.partial_sum(parse("min(log(1e300*t + 1)/t, 1e-9)"), 10**12)
+
+
+def test_sums_of_the_least_floats_keep_their_digits():
+    assert sums.partial_sum(parse("min(1/sqrt(t), 5e-324)"), 10**6) == pytest.approx(10**6 * 5e-324, rel=1e-5, abs=0)
 
 
 @pytest.mark.parametrize("text", ["1 + 0.5*sin(t)", "1 + 0.5*cos(t/7)"])
@@ -195,13 +239,6 @@ def test_oscillating_tails_are_added_term_by_term(text):
     )
     with pytest.raises(sums.SumError, match="term by term"):
         sums.partial_sum(schedule, FAR)
-
-
-def test_kinks_are_found_to_the_step():
-    pieces = smooth_pieces(parse("max(1/sqrt(t), 0.001) if t < 5000000 else 3/t"), 1, 10_000_000)
-    # 1/sqrt t equals 0.001 at t = 10^6, where either branch serves.
-    assert [piece.first for piece in pieces] in ([1, 1_000_000, 5_000_000], [1, 1_000_001, 5_000_000])
-    assert pieces[-1].last == 10_000_000
 
 
 def test_an_undefined_term_is_named():
@@ -277,3 +314,19 @@ def test_a_slow_geometric_sum_keeps_its_digits():
         rho = 1 - mpmath.mpf(10) ** -9
         expected = float(rho * (1 - rho ** (10**9)) / (1 - rho))
     assert sums.partial_sum(parse("0.999999999^t"), 10**9) == pytest.approx(expected, rel=1e-13)
+
+
+@given(st.integers(2, 20), st.integers(0, 39))
+def test_a_rule_of_n_nodes_is_exact_up_to_degree_2n_minus_1(nodes, degree):
+    points, weights = sums.gauss_legendre(nodes)
+    exact = 0 if degree % 2 else 2 / (degree + 1)
+    if degree < 2 * nodes:
+        assert math.isclose(weights @ points**degree, exact, abs_tol=1e-13)
+
+
+@pytest.mark.parametrize("weights", ["t^0.5", "t^2", "1/t", "log(t + 1)"])
+def test_a_share_at_real_times_is_the_running_sum_s_at_whole_ones(weights):
+    share = 1 - parse(f"theta_from_weights({weights})")
+    assert isinstance(share, WeightShare)
+    times = np.array([1024.0, 1500.0, 20_000.0, 99_999.0])
+    np.testing.assert_allclose(sums.SmoothShare(share.weights, share.initial).at(times), share.at(times), rtol=1e-11)

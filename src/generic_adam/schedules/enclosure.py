@@ -7,6 +7,7 @@ elasticity exactly 0. Everything here is one-sided: an answer is a proof, and "u
 
 from __future__ import annotations
 
+import bisect
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -36,7 +37,7 @@ from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
-from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered
+from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered, walk
 
 Last = TypeVar("Last", bound=float)
 
@@ -50,6 +51,8 @@ FLAT = Range(fmpq(0), fmpq(0))
 """The elasticity of a constant."""
 _SHARE = Range(fmpq(0), fmpq(1), True)
 _ZERO = tree.operand(0)
+# Kinks are looked for up to here.
+_LATEST_KINK = 2**60
 
 
 @dataclass(frozen=True)
@@ -451,25 +454,75 @@ def resolved(
     if isinstance(node, tree.Join) and (stop < node.threshold or start >= node.threshold):
         return resolved(node.before if stop < node.threshold else node.after, start, stop, ahead)
     node = rebuild(node, lambda child: resolved(child, start, stop, ahead))
-    match node:
-        case tree.Maximum(left, right) | tree.Minimum(left, right):
-            order = ahead(left, right)
-            return node if order is None else left if (order >= 0) == isinstance(node, tree.Maximum) else right
-        case tree.Function("abs", argument):
-            order = ahead(argument, _ZERO)
-            return node if order is None else argument if order >= 0 else -argument
-        case _:
-            return node
+    sides = _sides(node)
+    order = None if sides is None else ahead(*sides)
+    if sides is None or order is None:
+        return node
+    left, right = sides
+    if isinstance(node, tree.Function):
+        return left if order >= 0 else -left
+    return left if (order >= 0) == isinstance(node, tree.Maximum) else right
 
 
 def settled(node: Schedule, start: int, stop: float) -> Schedule:
-    """The same sequence on a stretch, with every maximum and minimum replaced whose ranges tell the side."""
+    """The same sequence on a stretch, with every maximum and minimum replaced of which the side is proved."""
 
     def ahead(left: Schedule, right: Schedule) -> int | None:
-        one, other = enclose(left, start, stop).range, enclose(right, start, stop).range
-        return 1 if one.low >= other.high else -1 if other.low >= one.high else None
+        one, other = enclose(left, start, stop), enclose(right, start, stop)
+        apart = one.range - other.range
+        if apart.trend is None and one.positive and other.positive:  # two that move together
+            apart = enclose(left / right, start, stop).range - ONE
+        return apart.trend
 
     return resolved(node, start, stop, ahead)
+
+
+def _sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
+    """The two of which a maximum, a minimum or an absolute value (but for its sign) is one or the other."""
+    match node:
+        case tree.Maximum(left, right) | tree.Minimum(left, right):
+            return left, right
+        case tree.Function("abs", argument):
+            return argument, _ZERO
+        case _:
+            return None
+
+
+def has_kinks(schedule: Schedule) -> bool:
+    """Whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
+    return any(isinstance(node, tree.Join) or _sides(node) is not None for node in walk(schedule))
+
+
+def pieces_between_kinks(schedule: Schedule, first: int, last: Last) -> list[tuple[int, int | Last]]:
+    """The steps first..last parted at joins, and where a maximum or minimum changes sides as far as floats tell."""
+    found: list[tuple[int, int | Last]] = []
+    for start, stop in stretches(first, last, schedule.joins):
+        found += stretches(start, stop, _kinks(resolved(schedule, start, stop), start, stop))
+    return found
+
+
+def _kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
+    """Steps at which a maximum or minimum seems to change sides: good places to cut, and no more."""
+    found: set[int] = set()
+    limit = min(stop, _LATEST_KINK)
+    for node in walk(schedule):
+        sides = _sides(node)
+        if sides is None or not node.accepts_real_times:
+            continue
+
+        def ahead(times: list[int], sides: tuple[Schedule, Schedule] = sides) -> Any:
+            return sides[0].at(times) > sides[1].at(times)
+
+        times = [start]
+        while times[-1] < limit:
+            times.append(int(min(2 * times[-1], limit)))
+        before = ahead(times)
+        for index in np.flatnonzero(before[1:] != before[:-1]).tolist():
+            steps, after = range(times[index], times[index + 1] + 1), before[index + 1]
+            at = steps[bisect.bisect_left(steps, True, key=lambda t: ahead([t])[0] == after)]
+            # At the kink itself the two sides may be equal; a step later one is clearly ahead.
+            found.update({at, at + 1})
+    return found
 
 
 def share_times_t(node: tree.WeightShare, start: int) -> Range | None:

@@ -6,7 +6,6 @@ falls on a stretch, its ends tell all; elsewhere steps are walked, and a bound b
 
 from __future__ import annotations
 
-import bisect
 import math
 from dataclasses import dataclass
 
@@ -22,16 +21,15 @@ from generic_adam.schedules.enclosure import (
     collected,
     enclose,
     factors,
-    resolved,
+    pieces_between_kinks,
     settled,
     share_times_t,
-    stretches,
 )
 from generic_adam.schedules.expansion import tail_direction
 from generic_adam.schedules.prove import BEGINNINGS, blocks
 from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
-from generic_adam.schedules.tree import Schedule, contains, walk
+from generic_adam.schedules.tree import Schedule, contains
 
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
@@ -40,7 +38,6 @@ _SOON = 1024
 _CLOSE_ENOUGH = 1e-6
 # With running sums, whose values cost as many steps in balls, this is close enough.
 _ABOUT = 1e-2
-_LATEST_KINK = 60
 
 
 @dataclass(frozen=True)
@@ -105,36 +102,11 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
     try:
         with Precision(), budget:
             chi = collected(schedule)
-            for start, stop in stretches(1, last, chi.joins):
-                for first, end in stretches(start, stop, kinks(resolved(chi, start, stop), start, stop)):
-                    _follow(running, chi, first, end, budget)
+            for start, stop in pieces_between_kinks(chi, 1, last):
+                _follow(running, chi, start, stop, budget)
     except ScheduleError:
         return UNBOUNDED
     return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
-
-
-def kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
-    """Steps at which a maximum or minimum seems to change sides: good places to cut, and no more."""
-    found: set[int] = set()
-    limit = min(stop, 2**_LATEST_KINK)
-    for node in walk(schedule):
-        if not isinstance(node, tree.Maximum | tree.Minimum) or not node.accepts_real_times:
-            continue
-
-        def ahead(t: int, node: tree.Maximum | tree.Minimum = node) -> bool:
-            left, right = node.left.at([float(t)]), node.right.at([float(t)])
-            return bool(left[0] > right[0])
-
-        times = [start]
-        while times[-1] < limit:
-            times.append(int(min(2 * times[-1], limit)))
-        sides = node.left.at(times) > node.right.at(times)
-        for index in np.flatnonzero(sides[1:] != sides[:-1]).tolist():
-            steps, after = range(times[index], times[index + 1] + 1), bool(sides[index + 1])
-            at = steps[bisect.bisect_left(steps, True, key=lambda t: ahead(t) == after)]
-            # At the kink itself the two sides may be equal; a step later one is clearly ahead.
-            found.update({at, at + 1})
-    return found
 
 
 def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
