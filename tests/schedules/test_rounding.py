@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from generic_adam.schedules import parse
 from generic_adam.schedules.balls import above, ball, below, value
-from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.rounding import _error_of_quotient, filtered
 from tests.schedules.expressions import positive_schedules
 
 
@@ -51,3 +51,11 @@ def test_a_value_lies_within_its_error(text, start):
             assert abs(ball(found) - truth) <= error or not np.isfinite(error)
         else:
             assert not np.isfinite(error)
+
+
+def test_a_quotient_that_was_flushed_to_zero_may_be_large_where_its_divisor_may_be_small():
+    # 2e-300/1e8 is flushed to 0; with an error of 1e8 - 100 the divisor may be 100, and the quotient 2e-302.
+    assert _error_of_quotient(0.0, (2e-300, 0.0), (1e8, 1e8 - 100)) >= 2e-302
+    # 1e-307 * 0.1 is flushed to 0 on the way to the error.
+    assert _error_of_quotient(1e-207, (1e-307, 0.0), (1e-100, 1e-101)) >= 1e-209
+    assert _error_of_quotient(0.5, (1.0, 0.0), (2.0, 0.0)) < 1e-15

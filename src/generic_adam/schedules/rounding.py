@@ -97,9 +97,12 @@ def _error_of_product(result: Any, left: Pair, right: Pair) -> Any:
 
 
 def _error_of_quotient(result: Any, left: Pair, right: Pair) -> Any:
+    # A/B - a/b = ((A - a) - (a/b) (B - b))/B. The a/b may have underflowed, and so may its product with db, and the
+    # small divisor makes much of both.
     (_, da), (b, db) = left, right
     margin = np.abs(b) - db
-    error = np.true_divide(da + np.abs(result) * db, margin) * (1 + 8 * ULP)
+    missed = np.where(np.asarray(db) == 0, 0.0, (np.abs(result) + _TINY) * db + _TINY)
+    error = np.true_divide(da + missed, margin) * (1 + 8 * ULP)
     return np.where(margin > 0, error + ULP * np.abs(result) + _TINY, np.inf)
 
 
