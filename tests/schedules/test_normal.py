@@ -1,13 +1,17 @@
 """The normal form keeps the value, folds numbers exactly, and is reached by every way to write a schedule."""
 
 from fractions import Fraction
+from functools import reduce
+from operator import mul
 
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.schedules import ScheduleError, as_power_of_t, as_schedule, parse, t
-from generic_adam.schedules.normal import as_linear, derivative, has_callable, linear
+from generic_adam.schedules.balls import Precision, ball, number, power, value
+from generic_adam.schedules.normal import as_linear, derivative, factored, has_callable, linear
 
 fractions = st.fractions(-20, 20, max_denominator=9)
 
@@ -20,6 +24,31 @@ def test_lines_are_collected_exactly(a, b, c, d):
     assert one - other == linear(a - c, b - d)
     assert as_schedule(c) * one == linear(a * c, b * c)
     assert -one == linear(-a, -b)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(t-5)/(t-5)",
+        "(t-5)^2/(t-5)",
+        "sqrt(t-5)^2",
+        "sqrt(t-5)*sqrt(t-5)",
+        "1/(1/(t-5))",
+        "((t-5)^-1)^-2",
+        "(t-5)^1.5*(t-5)^0.5",
+        "(t/(t-5))^-1",
+        "(t-5)*(t-5)/(t-5)^2/(t-5)",
+        "sqrt((t-5)^2)",
+        "(2*t-10)*(t-5)^-2*sqrt(t)",
+    ],
+)
+def test_factors_are_a_number_exactly_where_the_whole_is(text):
+    schedule = parse(text)
+    with Precision():
+        for step in (1, 4, 5, 6, 9):
+            product = reduce(mul, (power(value(b, step), number(p)) for b, p in factored(schedule).items()), arb(1))
+            assert product.is_finite() == ball(value(schedule, step)).is_finite(), step
+            assert not product.is_finite() or product.overlaps(ball(value(schedule, step)))
 
 
 @pytest.mark.parametrize(

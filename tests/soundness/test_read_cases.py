@@ -42,6 +42,16 @@ def _method(alpha: str) -> Algorithm:
         ),
         # a decay that is no number at t = 1000
         (lambda: Algorithm(Method(ROOT, 0.9, THETA), decay="0.01/(t-1000)^2"), {"weights_bound": 1.0}),
+        # 0/0 at t = 300, and 1/0 on the way to a number
+        *(
+            (lambda rate=rate: Algorithm(Method(rate, 0, "1 - 1/t"), initial_v=0, eps=ROOT), {"convex": True})
+            for rate in (
+                "(t-300)/(t-300)/sqrt(t)",
+                "1/(1/(t-300)^2)/(t-300)^2/sqrt(t)",
+                "abs(t-300)/abs(t-300)/sqrt(t)",
+                "periodic(t-300, 999)/periodic(t-300, 999)/sqrt(t)",
+            )
+        ),
         # another algorithm than the theorem's: eps under the root
         (
             lambda: Algorithm(Method(ROOT, 0, "1 - 1/t"), initial_v=0, eps=ROOT, eps_under_root=True),

@@ -564,15 +564,18 @@ def _is_log_concave(node: Schedule) -> bool:
     return True
 
 
-def factors(schedule: Schedule) -> dict[Schedule, Fraction]:
-    """u = prod base_i ^ exponent_i of a sequence that has a value at every step, equal bases collected."""
-    found = factored(schedule, lambda part: enclose(part, 1).positive)
-    return {base: exponent for base, exponent in found.items() if exponent}
+def factors(schedule: Schedule, start: int = 1, stop: float = math.inf) -> dict[Schedule, Fraction]:
+    """u = prod base_i ^ exponent_i on a stretch, equal bases collected; a number exactly where u_t is one."""
+
+    def positive(part: Schedule) -> bool:
+        return enclose(part, start, stop).positive and is_defined(part, start, stop)
+
+    return factored(schedule, positive)
 
 
-def collected(schedule: Schedule) -> Schedule:
-    """The same positive sequence with equal factors merged."""
+def collected(schedule: Schedule, start: int = 1, stop: float = math.inf) -> Schedule:
+    """The same sequence on a stretch with equal factors merged."""
     result: Schedule = tree.Constant(Fraction(1))
-    for base, exponent in factors(schedule).items():
+    for base, exponent in factors(schedule, start, stop).items():
         result = result * (base ** tree.Constant(exponent))
     return result

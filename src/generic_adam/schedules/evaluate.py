@@ -288,10 +288,7 @@ def _running(state: float, terms: FloatArray) -> tuple[FloatArray, float]:
 def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
     """(log rho, rest) with w_t = rho^t rest_t: the factor that would overflow is kept as a number."""
     rho, rest = GeometricBase(), tree.operand(1)
-    parts = factored(weights)
-    if not all(parts.values()):  # x/x, which may be 0/0 at some step
-        return 0.0, weights
-    for base, exponent in parts.items():
+    for base, exponent in factored(weights).items():
         form = as_exponential(base)
         if form is None:
             rest = rest * base ** tree.Constant(exponent)

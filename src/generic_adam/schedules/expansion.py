@@ -558,7 +558,7 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
     with Precision():
         try:
             smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
-            every = factors(smooth)
+            every = factors(smooth, start)
             parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
             if len(parts) < 2 or not all(enclose(base, start).positive for base in every):
                 return tail_sign(derivative(smooth), start)

@@ -100,6 +100,8 @@ def _has_values(node: Schedule) -> bool:
 def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positive) -> dict[Schedule, Fraction]:
     """u = prod base_i ^ exponent_i, equal bases collected; (t+1)^-0.5 / sqrt(1/(t+1)) has none left.
 
+    The product is a number exactly where u is one: (t - 5)/(t - 5), sqrt(t - 5)^2 and 1/(1/(t - 5)) keep their parts.
+
     Args:
         schedule: u.
         positive: what tells that a part is positive: sqrt(x y) is sqrt(x) sqrt(y), and sqrt(x^2) is x, only
@@ -109,11 +111,15 @@ def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positiv
 
     def collect(node: Schedule, exponent: Fraction) -> None:
         match node:
-            case tree.Power(base, tree.Constant()) if exponent.denominator > 1 and not positive(base):
+            case tree.Power(base, tree.Constant(value)) if not (
+                (exponent.denominator == 1 and _asks_no_less(exponent * value, exponent, value)) or positive(base)
+            ):
                 pass
             case tree.Multiply(left, right) | tree.Divide(left, right) if exponent.denominator > 1 and not (
                 positive(left) and positive(right)
             ):
+                pass
+            case tree.Divide(_, right) if exponent < 0 and not positive(right):
                 pass
             case tree.Multiply(left, right):
                 collect(left, exponent)
@@ -123,19 +129,28 @@ def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positiv
                 return collect(right, -exponent)
             case tree.Power(base, tree.Constant(value)):
                 return collect(base, exponent * value)
-            case tree.Function("sqrt", argument):
+            case tree.Function("sqrt", argument) if (exponent / 2).denominator > 1 or positive(argument):
                 return collect(argument, exponent / 2)
             case tree.Constant(value) if value == 1:
                 return None
             case _:
                 pass
-        total = found.pop(node, Fraction(0)) + exponent
-        if total or not positive(node):  # (t - 5)/(t - 5) is no number at t = 5
-            found[node] = total
+        before = found.get(node)
+        if before is not None and not (_asks_no_less(before + exponent, before, exponent) or positive(node)):
+            node, exponent = node ** tree.Constant(exponent), Fraction(1)
+        found[node] = found.pop(node, Fraction(0)) + exponent
+        if not found[node]:
+            del found[node]
         return None
 
     collect(schedule, Fraction(1))
     return found
+
+
+def _asks_no_less(exponent: Fraction, *others: Fraction) -> bool:
+    """Whether x^exponent is a number only where x is not 0, or not negative, if one of the others is only there."""
+    divides, root = any(other < 0 for other in others), any(other.denominator > 1 for other in others)
+    return exponent != 0 and (exponent < 0 or not divides) and (exponent.denominator > 1 or not root)
 
 
 def as_power_of_t(schedule: Schedule) -> tuple[Fraction, Fraction] | None:

@@ -110,7 +110,7 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
 
 
 def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
-    piece = schedule if start == stop else collected(settled(schedule, start, stop))
+    piece = schedule if start == stop else collected(settled(schedule, start, stop), start, stop)
     close = _ABOUT if contains(piece, tree.OfWeights, tree.BiasCorrection) else _CLOSE_ENOUGH
     if _by_direction(running, schedule, piece, start, stop):
         return
@@ -182,7 +182,7 @@ def _bound(running: _Running, schedule: Schedule, piece: Schedule, start: int, s
 def _rise_of_factors(piece: Schedule, start: int, stop: float) -> arb | None:
     """A bound on u_t / u_s for start <= s <= t: a falling part times factors between two constants."""
     smooth, bound = FLAT, ONE
-    for factor, exponent in factors(piece).items():
+    for factor, exponent in factors(piece, start, stop).items():
         facts = enclose(factor, start, stop)
         swing = facts.range
         scaled = share_times_t(factor, start) if isinstance(factor, tree.WeightShare) else None

@@ -252,7 +252,7 @@ def _compared(alpha: Schedule, theta: Schedule, first: int, last: int | None) ->
     if not all(isinstance(node, _SHIFTED) or node.pointwise for node in walk(alpha)):  # a sum over the steps
         return Decision(Status.UNDECIDED, "alpha_(t-1)'s form is not known.")
     earlier = _one_step_earlier(alpha)
-    ratio = collected(collected(alpha * alpha) / collected(earlier * earlier))
+    ratio = collected(collected(alpha * alpha, first) / collected(earlier * earlier, first), first)
     name = "theta_t - alpha_t^2/alpha_(t-1)^2"
     return decide.not_negative(join(1, first, theta - ratio), last, name=name)
 
