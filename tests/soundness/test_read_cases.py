@@ -1,5 +1,6 @@
 """Answers that reading found wrong: each was confident, and is now right or open."""
 
+import time
 from fractions import Fraction
 
 import pytest
@@ -86,3 +87,11 @@ def test_a_certificate_read_back_asks_the_theorem_that_was_asked() -> None:
     assert again.to_dict() == data
     # what was written before it carried that asks them all
     assert Certificate.from_dict({key: one for key, one in data.items() if key != "asked"}).asked is None
+
+
+def test_an_answer_for_ever_ends_within_a_second() -> None:
+    # its sums are walked in blocks of one step
+    x = Algorithm(Method(ROOT, 0.9, "theta_from_weights(1e200^t*t^sin(1), 1e-300)"))
+    begin = time.thread_time()
+    assert certify_algorithm(x).verdict is Verdict.UNDECIDED
+    assert time.thread_time() - begin < 1
