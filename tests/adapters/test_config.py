@@ -88,6 +88,104 @@ def test_deepspeed_adam_decays_as_adamw_unless_told(tmp_path):
     assert (inside.decay(1), float(inside.l2)) == (0, 0.1)
 
 
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "adam"])
+def test_deepspeed_has_torch_s_decay_only_where_the_class_is_torch_s(name, tmp_path):
+    data = {"optimizer": {"type": name, "params": {"lr": 1e-3}}}
+    assert read_config(written(tmp_path, data))[0].decay(1) == 0
+    data["optimizer"]["params"]["torch_adam"] = True
+    assert read_config(written(tmp_path, data))[0].decay(1) == pytest.approx(1e-5)
+    data["optimizer"]["params"] |= {"adam_w_mode": False, "weight_decay": 0.1}
+    told, _ = read_config(written(tmp_path, data))
+    assert (told.l2 == 0) is (name == "AdamW")  # AdamW is AdamW whatever it is told
+
+
+def test_deepspeed_leaves_other_names_to_torch(tmp_path):
+    read_rate = read_config(written(tmp_path, {"optimizer": {"type": "RMSprop", "params": {}}}))[0].method.alpha
+    assert read_rate(7) == 0.01
+
+
+FUSED = ["apex.optimizers.FusedAdam", "deepspeed.ops.adam.FusedAdam", "deepspeed.ops.adam.DeepSpeedCPUAdam"]
+FUSED += ["transformer_engine.pytorch.optimizers.FusedAdam", "colossalai.nn.optimizer.CPUAdam", "fused_adam"]
+
+
+@pytest.mark.parametrize("target", FUSED)
+def test_fused_adam_is_adamw_unless_told(target, tmp_path):
+    key = "_target_" if "." in target else "name"
+    data = {"optimizer": {key: target, "lr": 0.01, "weight_decay": 0.1}}
+    algorithm, _ = read_config(written(tmp_path, data))
+    assert (algorithm.decay(1), algorithm.l2, algorithm.label) == (pytest.approx(1e-3), 0, "AdamW")
+    for mode in ("adam_w_mode", "adamw_mode"):
+        inside, _ = read_config(written(tmp_path, {"optimizer": data["optimizer"] | {mode: False}}))
+        assert (inside.decay(1), float(inside.l2), inside.label) == (0, 0.1, "Adam")
+    del data["optimizer"]["weight_decay"]
+    assert read_config(written(tmp_path, data))[0].decay(1) == 0
+    data["optimizer"]["bias_correction"] = False
+    plain, _ = read_config(written(tmp_path, data))
+    assert (plain.method.alpha(1), plain.eps(1)) == (0.01, 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("target", "decay", "outside"),
+    [
+        ("bitsandbytes.optim.Adam8bit", 0, ("the moments are kept in 8 bits",)),
+        ("bitsandbytes.optim.AdamW8bit", 0.01, ("the moments are kept in 8 bits",)),
+        ("bitsandbytes.optim.PagedAdamW32bit", 0.01, ()),
+        ("bitsandbytes.optim.Adam", 0, ()),
+        ("torchao.optim.AdamW4bit", 0.01, ("the moments are kept in 4 bits",)),
+        ("timm.optim.NAdamW", 0.01, ()),
+    ],
+)
+def test_weight_decay_has_the_default_of_the_class(target, decay, outside, tmp_path):
+    data = {"optimizer": {"_target_": target, "lr": 0.5}}
+    algorithm, _ = read_config(written(tmp_path, data))
+    assert (algorithm.decay(1), algorithm.l2, algorithm.outside) == (pytest.approx(0.5 * decay), 0, outside)
+    told, _ = read_config(written(tmp_path, {"optimizer": data["optimizer"] | {"weight_decay": 0.1}}))
+    assert (told.decay(1), told.l2) == (pytest.approx(0.05), 0)  # also where the class is bitsandbytes' Adam
+
+
+def test_options_of_bitsandbytes_that_no_theorem_covers(tmp_path):
+    data = {"_target_": "bitsandbytes.optim.AdamW", "optim_bits": 8, "percentile_clipping": 5}
+    algorithm, _ = read_config(written(tmp_path, {"optimizer": data}))
+    assert algorithm.outside == (
+        "the moments are kept in 8 bits",
+        "gradients are clipped at a percentile of their past norms",
+    )
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_transformers_own_adamw(correct, tmp_path):
+    data = {"_target_": "transformers.AdamW", "lr": 0.1, "weight_decay": 0.5, "correct_bias": correct}
+    algorithm, _ = read_config(written(tmp_path, {"optimizer": data}))
+    x, m, v = 1.0, 0.0, 0.0
+    y, n, w = 1.0, 0.0, 0.0
+    for t in range(1, 30):
+        g = math.sin(t)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        step = 0.1 * (math.sqrt(1 - 0.999**t) / (1 - 0.9**t) if correct else 1)
+        x -= step * m / (math.sqrt(v) + 1e-6)
+        x -= 0.1 * 0.5 * x
+        beta, theta = algorithm.method.beta(t), algorithm.method.theta(t)
+        n, w = beta * n + (1 - beta) * g, theta * w + (1 - theta) * g * g
+        y = (1 - algorithm.decay(t)) * y - algorithm.method.alpha(t) * n / (math.sqrt(w) + algorithm.eps(t))
+        assert y == pytest.approx(x, rel=1e-12)
+    del data["weight_decay"]
+    assert read_config(written(tmp_path, {"optimizer": data}))[0].decay(1) == 0
+
+
+def test_adafactor_by_name_has_steps_of_its_own(tmp_path):
+    for package in ("transformers.optimization", "timm.optim"):
+        algorithm, _ = read_config(written(tmp_path, {"optimizer": {"_target_": f"{package}.Adafactor"}}))
+        assert algorithm.method.alpha(40_000) == pytest.approx(1 / 200)
+        assert len(algorithm.outside) == 1  # scaled by the parameters
+    given = {"_target_": "timm.optim.Adafactor", "lr": 0.1}
+    assert read_config(written(tmp_path, {"optimizer": given}))[0].method.alpha(40_000) == 0.1
+    given = {"_target_": "transformers.Adafactor", "lr": 0.1}
+    with pytest.raises(OptimizerError, match="takes no lr beside relative_step"):
+        read_config(written(tmp_path, {"optimizer": given}))
+    algorithm, _ = read_config(written(tmp_path, {"optimizer": given | {"relative_step": False}}))
+    assert algorithm.method.alpha(40_000) == 0.1
+
+
 def test_what_trainer_would_fill_in_is_asked_for(tmp_path):
     data = deepspeed("WarmupLR", warmup_num_steps="auto")
     with pytest.raises(OptimizerError, match=r"scheduler\.params\.warmup_num_steps is 'auto'") as caught:

@@ -164,6 +164,7 @@ def test_relative_steps_decay_at_their_own_rate():
     ("changes", "message"),
     [
         ({"optim": "lion_32bit"}, "the optimizer 'lion_32bit' is none that can be read"),
+        ({"optim": "rmsprop", "optim_args": "momentum"}, "optim_args is 'momentum'; expected name=value"),
         ({"optim": "rmsprop", "optim_args": "momentum=fast"}, "momentum is 'fast'; expected a number"),
         ({"lr_scheduler_type": "reduce_lr_on_plateau", "eval_strategy": "steps"}, "depends on the data"),
         ({"max_steps": -1}, "the number of steps is not known"),
@@ -225,11 +226,14 @@ def small_model():
     [
         {"optim": "adamw_torch", "weight_decay": 0.1, "adam_beta2": 0.95, "adam_epsilon": 1e-6},
         {"optim": "adafactor"},
+        {"optim": "adafactor", "optim_args": "scale_parameter=True, relative_step=True, warmup_init=True"},
         {"optim": "sgd", "weight_decay": 0.1},
+        {"optim": "sgd", "weight_decay": 0.1, "optim_args": "momentum=0.5, nesterov=1, weight_decay=0.7"},
         {"optim": "adagrad", "weight_decay": 0.1},
+        {"optim": "adagrad", "optim_args": "lr_decay=0.1, initial_accumulator_value=3"},
         {"optim": "rmsprop", "optim_args": "alpha=0.9, momentum=0.5, centered=True"},
     ],
-    ids=lambda changes: changes["optim"],
+    ids=lambda changes: f"{changes['optim']} {changes.get('optim_args', '')}",
 )
 @pytest.mark.parametrize("kind", ["linear", "cosine", "inverse_sqrt"])
 def test_arguments_are_read_as_what_trainer_makes_of_them(changes, kind, tmp_path):
@@ -255,6 +259,15 @@ def test_arguments_are_read_as_what_trainer_makes_of_them(changes, kind, tmp_pat
     for name in same:
         expected = getattr(live, name)
         assert getattr(said, name) == ((*expected, *clipped) if name == "outside" else expected), name
+
+
+def test_arguments_that_trainer_does_not_pass_on_are_named(tmp_path):
+    said = "relative_step=True, scale_parameter=True, clip_threshold=2"
+    note = "optim_args that Trainer does not pass on to adafactor: relative_step, scale_parameter, clip_threshold"
+    given = arguments(tmp_path, optim="adafactor", optim_args=said, lr_scheduler_type="constant")
+    assert note in read_training_arguments(given).notes
+    given = arguments(tmp_path, optim="rmsprop", optim_args="alpha=0.9", lr_scheduler_type="constant")
+    assert not read_training_arguments(given).notes
 
 
 def test_trainer_trains_with_generic_adam(tmp_path):

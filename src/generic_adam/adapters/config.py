@@ -232,7 +232,8 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
     name, params = optimizer.value("type", str), optimizer.table("params")
     kind = scheduler.value("type", ("", *_DEEPSPEED))
-    base, source = params.value("lr", 1e-3), f"DeepSpeed, {name}"
+    update = _deepspeed_update(name, params)
+    base, source = params.value("lr", update.defaults.get("lr", 1e-3)), f"DeepSpeed, {name}"
     rate = as_schedule(base)
     if kind:
         own = _DEEPSPEED[kind] | ({"warmup_max_lr": base} if kind == "WarmupLR" else {})
@@ -241,12 +242,21 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
         rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
         steps = getattr(s, "total_num_steps", None) if steps is None else steps
-    settings = params.settings()
-    update = updates.by_name(name)
-    if name.lower() == "adam" and settings.pop("adam_w_mode", True):
-        update = updates.UPDATES["torch.AdamW"]  # DeepSpeed's Adam decays as AdamW does unless told otherwise
-    clip = keys.value("gradient_clipping", 0.0)
+    clip, settings = keys.value("gradient_clipping", 0.0), params.settings()
+    settings.pop("adam_w_mode", None)
     return updates.clipped(update(settings, rate), clip, source=source, horizon=steps)
+
+
+def _deepspeed_update(name: str, params: _Keys) -> updates.Update:
+    """DeepSpeed's Adam decays as AdamW does unless told otherwise, and by torch's 0.01 only where the class is torch's.
+
+    Its AdamW does so whatever it is told.
+    """
+    if name.lower() not in {"adam", "adamw"}:
+        return updates.by_name(name)
+    decoupled = params.value("adam_w_mode", True) or name.lower() == "adamw"
+    own = "AdamW" if decoupled else "Adam"
+    return updates.by_name(own) if params.value("torch_adam", False) else updates.UPDATES[f"torch.{own}"]
 
 
 _TRAINER: dict[str, Any] = {"learning_rate": float, "max_steps": -1, "warmup_steps": 0.0, "warmup_ratio": 0.0}
@@ -286,9 +296,6 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     return updates.clipped(found, clip, source=f"torchtitan, {settings['name']}", horizon=total)
 
 
-_RATES = {"nadam": 2e-3, "adagrad": 1e-2, "rmsprop": 1e-2, "adafactor": 1e-2}
-"""Torch's default learning rates, where they are others than 0.001."""
-
 _SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
     "ConstantLR": {"factor": 1 / 3, "total_iters": 5},
     "LinearLR": {"start_factor": 1 / 3, "end_factor": 1.0, "total_iters": 5},
@@ -324,10 +331,15 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
 def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
     (name, optimizer), (kind, scheduler) = map(_target, _hydra_tables(keys) or (keys, keys))
     bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
-    base = optimizer.value("lr", _RATES.get(bare.lower(), 1e-3))
-    settings = ({"weight_decay": 1e-2} if bare.lower() == "adamw" else {}) | optimizer.settings() | {"lr": base}
+    update, given = updates.by_name(name, name.partition(".")[0]), optimizer.settings()
+    base = optimizer.value("lr", update.defaults.get("lr", 1e-3))
+    settings = {**update.defaults, **given, "largest_lr": base}
+    if settings.get("relative_step") and "lr" in given:
+        if "eps_scale" not in settings:  # timm takes a rate for a no, transformers refuses
+            raise OptimizerError(f"{bare} takes no lr beside relative_step, its default; expected relative_step: false")
+        settings["relative_step"] = False
     rate, beta, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None, None)
-    found = updates.by_name(name, name.partition(".")[0])(settings, rate, beta)
+    found = update(settings, rate, beta)
     trainer = keys.table("trainer")  # Lightning's: -1 steps are as many as it takes
     said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)
     end = steps if steps is not None else said if said > 0 else end

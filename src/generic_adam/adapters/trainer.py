@@ -33,18 +33,24 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
         base = float(arguments.learning_rate)
         run = {"num_warmup_steps": _warm_up_steps(arguments, total), "num_training_steps": total}
         rate = transformers_rate(kind, base, run | _scheduler_settings(arguments))
-        update = updates.by_name(optimizer, "transformers")
+        name = optimizer.lower()
+        update = updates.by_name(name, "transformers" if name in {"adafactor", "adamw_hf"} else "torch")
         settings: dict[str, Any] = {"weight_decay": arguments.weight_decay}
-        if replace(update, outside=()) == updates.UPDATES["torch.AdamW"]:
+        if "adam" in name:
             settings["betas"] = (arguments.adam_beta1, arguments.adam_beta2)
             settings["eps"] = arguments.adam_epsilon
-        else:
-            settings |= _optimizer_settings(arguments)
+        elif name == "adafactor":
+            settings |= {"scale_parameter": False, "relative_step": False}  # whatever optim_args says
+        given, taken = _optimizer_settings(arguments), _TAKEN.get(name.partition("_")[0], ())
+        settings |= {one: value.lower() in _TRUE if one in _FLAGS else value for one, value in given if one in taken}
+        ignored = ", ".join(one for one, _ in given if one not in taken)
         source, clip = f"Trainer, {optimizer} with {kind}", float(getattr(arguments, "max_grad_norm", 0) or 0)
         try:
-            return updates.clipped(update(settings, rate), clip, source=source, horizon=total)
+            found = updates.clipped(update(settings, rate), clip, source=source, horizon=total)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}: {error}") from error
+        said = f"optim_args that Trainer does not pass on to {optimizer}: {ignored}"
+        return replace(found, notes=(*found.notes, said)) if ignored else found
 
 
 def _warm_up_steps(arguments: Any, total: int) -> int:
@@ -64,9 +70,19 @@ def _scheduler_settings(arguments: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _optimizer_settings(arguments: Any) -> dict[str, Any]:
+# What Trainer passes on of `optim_args`; its weight_decay is overridden in every parameter group.
+_TAKEN = {
+    "sgd": ("momentum", "dampening", "nesterov"),
+    "adagrad": ("lr_decay", "eps"),
+    "rmsprop": ("momentum", "alpha", "eps", "centered"),
+}
+_FLAGS, _TRUE = ("nesterov", "centered"), ("true", "1", "yes")
+
+
+def _optimizer_settings(arguments: Any) -> list[list[str]]:
     """`optim_args`, which Trainer writes as "name=value, name=value"."""
-    text = str(getattr(arguments, "optim_args", None) or "")
-    pairs = [part.partition("=") for part in text.replace(" ", "").split(",") if "=" in part]
-    truth = {"true": True, "false": False, "yes": True, "no": False}
-    return {name: truth.get(value.lower(), value) for name, _, value in pairs}
+    text = str(getattr(arguments, "optim_args", None) or "").replace(" ", "")
+    pairs = [part.split("=") for part in text.split(",")] if text else []
+    if any(len(pair) != 2 for pair in pairs):
+        raise OptimizerError(f"optim_args is {shown(text)}; expected name=value, name=value")
+    return pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generic_adam.errors import OptimizerError, shown
@@ -31,6 +31,8 @@ from generic_adam.schedules import Schedule, as_schedule, bias_correction, join,
 
 # An eps below this share of sqrt(v_0) is lost when it is added in float32.
 _ROUNDING = 2.0**-24
+# Apex, DeepSpeed and those after them have one class for both places of the decay, and a flag under either name.
+_MODES = ("adam_w_mode", "adamw_mode")
 _SCALED = "the step is multiplied by max(eps, root mean square of the parameters), which depends on the data"
 
 
@@ -68,11 +70,13 @@ class Update:
         rule: the algorithm without decay, from the settings, lr_t and beta_t where a scheduler moves it.
         decoupled: whether the decay is decoupled, or the name of the setting that says so.
         outside: what a variant does beside the rule that no theorem covers.
+        defaults: the settings of a class that is named in a file, where the file leaves them out.
     """
 
     rule: Callable[[Settings, Schedule, Schedule | None], Algorithm]
     decoupled: bool | str = False
     outside: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, given: Mapping[str, Any], rate: Schedule, beta: Schedule | None = None) -> Algorithm:
         """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
@@ -80,14 +84,19 @@ class Update:
         nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
         x_t in the gradient.
         """
-        s = Settings(given)
+        s = Settings({**self.defaults, **given})
         decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
+        decoupled = bool(next((s[mode] for mode in _MODES if mode in s), decoupled))
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
         outside, notes = [*found.outside, *self.outside], [*found.notes]
         if s.get("maximize"):
             notes.append("maximize=True: what is said is about the negative of the objective")
         if s.get("caution"):
             outside.append("caution=True: coordinates whose step and gradient disagree stand still")
+        if s.number("optim_bits", 32) < 32 and not self.outside:  # bitsandbytes' names, as the next
+            outside.append(f"the moments are kept in {s['optim_bits']} bits")
+        if s.number("percentile_clipping", 100) < 100:
+            outside.append("gradients are clipped at a percentile of their past norms")
         pace = found.method.alpha if s.get("relative_step") else rate
         if s.get("corrected_weight_decay"):
             pace = pace * pace / s.number("largest_lr", 1.0)
@@ -109,7 +118,10 @@ def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
     constant, theta = s.betas()
     found = adamw(lr=rate, beta=constant, theta=theta, eps=s.number("eps", 1e-8), weight_decay=0)
-    if beta is not None:
+    if not s.get("bias_correction", True):  # an option of apex's and DeepSpeed's
+        plain = Method(rate, constant if beta is None else beta, theta)
+        found = replace(found, method=plain, eps=as_schedule(s.number("eps", 1e-8)))
+    elif beta is not None:
         method = Method(rate * sqrt(bias_correction(theta)) / _torch_correction(beta), beta, theta)
         said = "beta_t moves; the bias correction is torch's, with beta_t^t in place of the product"
         found = replace(found, method=method, notes=(said,))
@@ -127,6 +139,13 @@ def _torch_correction(beta: Schedule) -> Schedule:
         return exact
     # beta_t^t <= beta_t <= sup beta, so the correction lies between 1 - sup beta and 1.
     return tree.Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
+
+
+def _transformers_adamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
+    """Transformers' AdamW, until its release 5: eps beside sqrt(v_t), not corrected; what has been moved is decayed."""
+    found = _adam(Settings({**s, "bias_correction": s.get("correct_bias", True)}), rate, beta)
+    method = replace(found.method, alpha=found.method.alpha * (1 - rate * as_schedule(s.number("weight_decay"))))
+    return replace(found, method=method, eps=as_schedule(s.number("eps", 1e-6)))
 
 
 def _nadam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
@@ -225,6 +244,7 @@ UPDATES: dict[str, Update] = {
     "torch.SGD": Update(_sgd),
     "torch.Adafactor": Update(_torch_adafactor, True),
     "transformers.Adafactor": Update(_relative_adafactor, True),
+    "transformers.AdamW": Update(_transformers_adamw, True),
     "timm.Adafactor": Update(_relative_adafactor, True),
     "timm.AdamWLegacy": Update(_adam, True),
     "timm.NAdamLegacy": Update(_nadam, "decoupled_weight_decay"),
@@ -266,19 +286,43 @@ _DECORATIONS = (
 )
 
 
+# What the classes have where a file names them and leaves it out; lr = 0.001 and no decay are everybody's.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "torch.AdamW": {"weight_decay": 1e-2},
+    "torch.NAdam": {"lr": 2e-3},
+    "torch.RMSprop": {"lr": 1e-2},
+    "torch.Adagrad": {"lr": 1e-2},
+    "torch.Adafactor": {"lr": 1e-2},
+    "transformers.Adafactor": {"relative_step": True, "scale_parameter": True},
+    "transformers.AdamW": {"eps": 1e-6},
+    "timm.Adafactor": {"relative_step": True, "scale_parameter": True, "eps_scale": 1e-3},
+    "timm.AdamWLegacy": {"weight_decay": 1e-2},
+    "timm.NAdamLegacy": {"lr": 2e-3},
+    "timm.NAdamW": {"weight_decay": 1e-2},
+    "timm.RMSpropTF": {"lr": 1e-2, "alpha": 0.9},
+}
+
+
 def by_name(name: str, package: str = "torch") -> Update:
-    """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first."""
-    if f"{package}.{name.rpartition('.')[2]}" in UPDATES:
-        return UPDATES[f"{package}.{name.rpartition('.')[2]}"]
-    bare = name.rpartition(".")[2].lower().replace("_", "").replace("-", "")
+    """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first.
+
+    FusedAdam and CPUAdam (apex, DeepSpeed, Transformer Engine, ColossalAI) decay as AdamW does unless `adam_w_mode` or
+    `adamw_mode` says otherwise, and by nothing unless told; the Adam of bitsandbytes runs the kernel of its AdamW.
+    """
+    last = name.rpartition(".")[2]
+    spelled = bare = last.lower().replace("_", "").replace("-", "")
     bits = re.search("[48](?=bit)", bare)
     for decoration in _DECORATIONS:
         bare = bare.replace(decoration, "")
-    for known in _names():
-        if known.lower() == bare:
-            found = UPDATES.get(f"{package}.{known}", UPDATES[f"torch.{known}"])
-            return replace(found, outside=(f"the moments are kept in {bits[0]} bits",)) if bits else found
-    raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}")
+    known = [one for one in _names() if one.lower() == bare]
+    owned = [f"{package}.{one}" for one in (last, *known) if f"{package}.{one}" in UPDATES]
+    key = next(iter([*owned, *(f"torch.{one}" for one in known)]), None)
+    if key is None:
+        raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}")
+    found = replace(UPDATES[key], defaults=_DEFAULTS.get(key, {}))
+    if key == "torch.Adam" and (spelled.endswith(("fusedadam", "cpuadam")) or package in {"bitsandbytes", "bnb"}):
+        found = UPDATES["torch.AdamW"]
+    return replace(found, outside=(f"the moments are kept in {bits[0]} bits",)) if bits else found
 
 
 def clipped(algorithm: Algorithm, norm: float, **fields: Any) -> Algorithm:
