@@ -1,9 +1,9 @@
 r"""Exact forms of numbers: when sin(3)^2 + cos(3)^2 is 1 and sqrt(2)/2 is sqrt(0.5), whatever their digits say.
 
 A number is written as a sum of products :math:`\sum_k c_k \prod_j a_j^{p_{jk}}`, with fractions :math:`c_k, p_{jk}`,
-over atoms :math:`a_j`: primes, i, :math:`e^x`, :math:`e^{ix}`, and every part that no rule knows. The rules are
-identities (:math:`\cos x = (e^{ix} + e^{-ix})/2`), so that equal forms are equal numbers. A form does not tell that
-a number exists (0 log(-1) has the form 0): whoever asks knows that it does.
+over atoms :math:`a_j`: primes, their logarithms, i, :math:`e^x`, :math:`e^{ix}`, and every part that no rule knows.
+The rules are identities (:math:`\cos x = (e^{ix} + e^{-ix})/2`), so that equal forms are equal numbers. A form does
+not tell that a number exists (0 log(-1) has the form 0): whoever asks knows that it does.
 """
 
 from __future__ import annotations
@@ -92,27 +92,71 @@ def _power(base: Form, exponent: Fraction) -> Form | None:
         return result
     if len(base) != 1:
         return None
-    ((part, factor),), roots = base.items(), list[Product]()
+    ((part, factor),) = base.items()
     sides = factor.numerator, factor.denominator
     if max(side.bit_length() for side in sides) * abs(exponent) > _LONGEST:
         return None
     kinds: set[Any] = {atom[0] if isinstance(atom, tuple) else type(atom) for atom, _ in part}
     raised = Product((atom, power * exponent) for atom, power in part)
     if exponent.denominator == 1:  # what may be 0 has no inverse
-        return _product(factor ** int(exponent), raised) if kinds <= {int, str, "e", "e^i"} else None
-    # A root of a product is the product of the roots where every atom is positive: a number, a real power of e.
-    if factor < 0 or not kinds <= {int, "e"}:
+        return _product(factor ** int(exponent), raised) if kinds <= {int, str, "e", "e^i", "log"} else None
+    # A root of a product is the product of the roots where every atom is positive: a number, its logarithm, a real
+    # power of e.
+    if factor < 0 or not kinds <= {int, "e", "log"}:
         return None
-    for side, sign in zip(sides, (1, -1), strict=True):
-        primes = fmpz(side).factor() if side.bit_length() <= _LONGEST_FACTORED else [(side, 1)]
-        roots += [Product({(int(prime), int(power) * sign * exponent)}) for prime, power in primes]
+    roots = [Product({(prime, power * exponent)}) for prime, power in _primes(factor)]
     return _product(_ONE, raised, *roots)
+
+
+def _primes(factor: Fraction) -> list[tuple[int, int]]:
+    """Numbers above 1 and powers whose product is the factor: primes, where it is short enough."""
+    found: list[tuple[int, int]] = []
+    for side, sign in ((factor.numerator, 1), (factor.denominator, -1)):
+        primes = fmpz(side).factor() if side.bit_length() <= _LONGEST_FACTORED else [(side, 1)]
+        found += [(int(prime), int(power) * sign) for prime, power in primes]
+    return found
+
+
+def _logarithm(x: Form) -> Form | None:
+    """log x of one product of positive atoms: log(a^p e^y) = p log a + y."""
+    if len(x) != 1:
+        return None
+    ((part, factor),) = x.items()
+    if factor < 0:
+        return None
+    total = Form()
+    for atom, power in [*part, *_primes(factor)]:
+        match atom:
+            case int():
+                exponent = _atom(("log", atom))
+            case ("e",):
+                exponent = _number(_ONE)
+            case ("e", y):
+                exponent = dict(y)
+            case _:
+                return None
+        total = _plus(total, exponent, power)
+    return total
 
 
 def _exponential(kind: str, x: Form, sign: int = 1) -> Form:
     """e^x, or e^{ix} or e^{-ix}: the power x of one atom where x is a fraction, else an atom of its own."""
     value = fraction_of(x)
     return _atom((kind,), sign * value) if value is not None else _atom((kind, frozenset(x.items())), sign * _ONE)
+
+
+def _exponential_of_sum(x: Form) -> Form:
+    """e^x, where e^{c log a} is a^c."""
+    powers, rest = list[Product](), Form()
+    for part, c in x.items():
+        match tuple(part):
+            case ((("log", a), power),) if power == 1 and abs(c) * a.bit_length() <= _LONGEST:
+                powers.append(Product({(a, c)}))
+            case _:
+                rest[part] = c
+    if rest or not powers:
+        powers += _exponential("e", rest)
+    return _product(_ONE, *powers)
 
 
 def _applied(name: str, x: Form) -> Form | None:
@@ -122,9 +166,13 @@ def _applied(name: str, x: Form) -> Form | None:
         case "sqrt":
             return _power(x, Fraction(1, 2)) if x else x
         case "exp":
-            return _exponential("e", x)
+            return _exponential_of_sum(x)
         case "expm1":
-            return _plus(_exponential("e", x), _number(_ONE), -1)
+            return _plus(_exponential_of_sum(x), _number(_ONE), -1)
+        case "log":
+            return _logarithm(x)
+        case "log1p":
+            return _logarithm(_plus(x, _number(_ONE)))
         case "sin" | "cos":
             forth, back = _exponential("e^i", x), _exponential("e^i", x, -1)
             if name == "cos":
