@@ -7,6 +7,8 @@ import pytest
 
 from generic_adam import Algorithm, Method
 from generic_adam.methods import HeavyBall
+from generic_adam.schedules import parse
+from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.theorem import Assumptions, Verdict
 
@@ -95,3 +97,7 @@ def test_an_answer_for_ever_ends_within_a_second() -> None:
     begin = time.thread_time()
     assert certify_algorithm(x).verdict is Verdict.UNDECIDED
     assert time.thread_time() - begin < 1
+
+
+def test_what_is_no_number_has_no_power_zero() -> None:
+    assert every(parse("abs(1/(t-300))^(t-300)"), Claim.POSITIVE, 1000).holds is None

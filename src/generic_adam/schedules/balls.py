@@ -116,8 +116,8 @@ def quotient(a: Number, b: Number) -> Number:
 def power(base: Number, exponent: Number) -> Number:
     """Base ^ exponent, exact where both are short fractions and the result is one."""
     if isinstance(exponent, fmpq):
-        if exponent == 0:
-            return fmpq(1)
+        if exponent == 0:  # of what is no number, no number
+            return fmpq(1) if ball(base).is_finite() else NAN
         if base == 0:
             return fmpq(0) if exponent > 0 else NAN
         if exponent.q == 1:

@@ -215,7 +215,8 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, bud
         if claim is Claim.FALLING:
             values, errors = filtered(schedule, np.concatenate([[float(begin - 1)], times]))
             after, before = values[1:], values[:-1]
-            values = before - after
+            with np.errstate(invalid="ignore"):  # two infinities, with infinite errors
+                values = before - after
             errors = errors[1:] + errors[:-1] + ULP * np.abs(values) + lost(values, before, after)
         else:
             values, errors = filtered(schedule, times)
