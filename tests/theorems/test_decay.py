@@ -127,7 +127,7 @@ def test_the_largest_update(beta, theta, expected):
 @settings(max_examples=150)
 def test_no_gradients_leave_the_box(steps, beta, theta, decay, seed):
     rng = np.random.default_rng(seed)
-    alpha, nu = rng.random(steps), decay * rng.random(steps) + 1e-3
+    alpha, nu = rng.random(steps), np.minimum(1, decay * rng.random(steps) + 1e-3)
     start = 3 * rng.random()
     box = box_bound(Sequences.of(alpha, beta, theta, decay=nu, steps=steps), start)
     grows = rng.choice([1.0, theta / max(beta, 0.05), -1.0])  # (theta/beta)^t attains |m| = sqrt(M v)

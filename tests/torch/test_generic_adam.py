@@ -3,6 +3,8 @@
 import copy
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from generic_adam import certify, methods, reference
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import bias_correction, sqrt
-from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, WeightedAdaEMA
+from generic_adam.torch import AdaShift, AMSGrad, GenericAdam, OptimizerError, Padam, WeightedAdaEMA
 from generic_adam.torch.kernels import foreach
 from generic_adam.torch.tensors import Bucket
 
@@ -537,3 +539,15 @@ def test_a_flag_may_be_a_whole_number(flag: int) -> None:
     steps(GenericAdam([x], lr=0.1, maximize=flag), [x], 1, 3)
     steps(GenericAdam([y], lr=0.1, maximize=bool(flag)), [y], 1, 3)
     assert torch.equal(x, y)
+
+
+@pytest.mark.parametrize(
+    ("maximum", "power"), [(False, Fraction(1, 2)), (True, Fraction(1, 2)), (True, Fraction(1, 8))]
+)
+def test_peers_run_the_algorithm_that_they_are_given(maximum: bool, power: Fraction) -> None:
+    algorithm = Algorithm(Method(0.1, 0.9, 0.9), eps=1e-8, running_maximum=maximum, power=power)
+    for kind in (Padam, AMSGrad) if power == Fraction(1, 2) else (Padam,):
+        group = kind.from_method([parameter(2)], algorithm).param_groups[0]
+        assert (group["amsgrad"], group.get("partial", 0.5)) == (maximum, power)
+    with pytest.raises(OptimizerError, match="does not run this algorithm") if power < 0.5 else nullcontext():
+        AMSGrad.from_method([parameter(2)], algorithm)

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -228,9 +229,10 @@ def test_groups_are_watched_one_by_one_and_may_come_later():
     ]
 
 
-def test_skipped_steps_are_not_counted():
+@pytest.mark.parametrize("make", [GenericAdam, partial(torch.optim.Adam, fused=True)])
+def test_skipped_steps_are_not_counted(make):
     parameter = torch.nn.Parameter(torch.ones(2))
-    optimizer = GenericAdam([parameter], lr=0.1)
+    optimizer = make([parameter], lr=0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
     scaler.scale(torch.ones(()))  # makes its state
     with Watch(optimizer, every=2) as watch:
@@ -239,6 +241,8 @@ def test_skipped_steps_are_not_counted():
             scaler.step(optimizer)
             scaler.update()
     assert [record.step for record in watch.records] == [2, 4]
+    alphas = [0.1 * math.sqrt(1 - 0.999**t) / (1 - 0.9**t) for t in range(1, 5)]
+    assert watch.records[-1].ratio == pytest.approx(sum(alphas) * math.sqrt(0.001) / (4 * alphas[-1]), rel=1e-12)
 
 
 def test_a_run_resumed_is_watched_from_there():

@@ -186,16 +186,21 @@ class GenericAdam(ScheduledOptimizer):
         """
         algorithm = as_algorithm(method)
         three, decay = algorithm.method, algorithm.decay
-        reason = algorithm.beyond("initial_v", "eps", "decay", "running_maximum")
+        fields = ("initial_v", "eps", "decay", "running_maximum")
+        reason = algorithm.beyond(*fields, "power") if "partial" in cls.options else algorithm.beyond(*fields)
         if reason is not None:
             raise OptimizerError(f"{cls.__name__} does not run this algorithm: {reason}")
         options: dict[str, Any] = {
             "initial_v": algorithm.initial_v,
-            "eps": PAPERS_EPS if isinstance(method, Method) else algorithm.eps,
+            "eps": algorithm.eps,
             "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
             "bias_correction": False,
-            **({"amsgrad": True} if algorithm.running_maximum else {}),
         }
+        if isinstance(method, Method):  # three sequences: the rest is the class's own
+            options["eps"] = PAPERS_EPS
+        else:
+            options["amsgrad"] = algorithm.running_maximum
+            options |= {"partial": float(algorithm.power)} if "partial" in cls.options else {}
         return cls(params, lr=three.alpha, beta=three.beta, theta=three.theta, **{**options, **others})
 
     def algorithm_of(

@@ -231,13 +231,13 @@ class Watch:
                 group.remember(optimizer, self._t)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if float(getattr(optimizer, "found_inf", 0.0)):
+            return  # a gradient scaler had the step skipped
         recorded = (self._t + 1) % self.every == 0
         counted = optimizer.param_groups[0].get("step")
         if counted is None:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
             counted = _steps_done(optimizer) if recorded else self._t + 1
-        if counted == self._t:
-            return  # a gradient scaler had the step skipped
         self._t = counted
         self._seen += 1
         for index, (group, options) in enumerate(zip(self._groups, optimizer.param_groups, strict=False)):
