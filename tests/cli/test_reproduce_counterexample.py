@@ -192,7 +192,7 @@ def compile_kernels():
 counterexample.compile_kernels = compile_kernels
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)  # under nohup they are ignored, and children inherit that
-run(["reproduce", "counterexample", "--out", sys.argv[1]])
+run(["reproduce", "counterexample", "--out", *sys.argv[1:]])
 """
 
 
@@ -212,6 +212,22 @@ def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Pa
     assert err.startswith("\npaused while the inner loops were compiled; go on with: generic-adam reproduce")
     assert err.count("\n") == 2
     assert visible(tmp_path) == set()
+
+
+def test_a_restart_stopped_before_its_first_checkpoint_goes_on_as_a_restart(tmp_path: Path) -> None:
+    assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
+    with subprocess.Popen(
+        [sys.executable, "-c", COMPILING, str(tmp_path), "--restart"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "compiling\n"
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    assert err.endswith(f"--out {tmp_path} --restart\n"), "another run's results are still there"
+    assert visible(tmp_path) == FILES
 
 
 def test_a_figure_that_fails_costs_nothing_that_was_computed(

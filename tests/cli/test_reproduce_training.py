@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import re
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -13,7 +15,7 @@ from generic_adam.cli.reproduce import _STUDIES, _advancing
 from generic_adam.experiments import cost, paper_studies
 from generic_adam.experiments.backends import Paused
 from generic_adam.experiments.downloads import SOURCES
-from generic_adam.experiments.records import read_claims
+from generic_adam.experiments.records import OutputError, read_claims
 from generic_adam.experiments.run import exclusive
 from generic_adam.experiments.study import read_curves
 from tests.experiments.small_mnist import write_small_mnist
@@ -22,6 +24,10 @@ from tests.experiments.small_mnist import write_small_mnist
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> str:
     return str(write_small_mnist(tmp_path_factory.mktemp("data"), train=64, test=20))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.slow
@@ -74,9 +80,12 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     taken = json.loads((tmp_path / "elsewhere" / "manifest.json").read_text())["settings"]["earlier"]
     assert [(len(one["runs"]), one["machine"]) for one in taken] == [(7, manifest["machine"])]
 
+    kept = contents(out)
     with exclusive(out):
-        assert run([*arguments, "--epsilon", "1e-4"]) == 2
-    assert "is in use by another process" in capfd.readouterr().err
+        for restart in ([], ["--restart"]):
+            assert run([*arguments, "--epsilon", "1e-4", *restart]) == 2
+            assert "is in use by another process" in capfd.readouterr().err
+    assert contents(out) == kept
 
 
 @pytest.mark.slow
@@ -158,6 +167,45 @@ def test_a_signal_says_the_command_that_goes_on(tmp_path, data, monkeypatch, cap
     assert "to go on: generic-adam reproduce lenet --epochs 2 --seeds 1 --epsilon 1e-08 --epsilon 0.0001" in said
     assert f"--data {data} --jobs 1 --out '{out}'" in said.replace("\n", " ")
     assert "Traceback" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_while_results_are_published_pauses_too(tmp_path, data, monkeypatch, capfd, name):
+    def is_drawing(_study, _curves, path):
+        with pytest.raises(OutputError, match="in use by another process"), exclusive(out):
+            pass
+        (path.parent / "half.svg").touch()
+        os.kill(os.getpid(), getattr(signal, name))
+
+    out = tmp_path / "study"
+    asked = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--epsilon", "1e-4", "--only", "r = 1"]
+    asked += ["--data", data, "--out", str(out)]
+    with monkeypatch.context() as patch:
+        patch.setattr("generic_adam.experiments.study_figures.plot_study", is_drawing)
+        assert run(asked) == 128 + getattr(signal, name)
+    said = capfd.readouterr().err
+    assert "to go on: generic-adam reproduce lenet --epochs 1" in said
+    assert "Traceback" not in said
+    assert {path.name for path in out.iterdir()} <= {".lock", "elapsed.json", "runs"}
+    (out / ".results-of-a-killed-process").mkdir()
+    assert run(asked) == 0
+    assert "images/s" not in capfd.readouterr().err, "nothing was left to train"
+    assert not list(out.glob(".results-*"))
+
+
+def test_a_run_that_cannot_be_removed_is_not_taken_for_a_new_one(tmp_path, data, capfd):
+    (tmp_path / "elsewhere").mkdir()
+    asked = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--epsilon", "1e-4", "--only", "r = 1"]
+    study = tmp_path / "study"
+    run_directory = study / "runs" / "r-1" / "seed-0"
+    run_directory.parent.mkdir(parents=True)
+    run_directory.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert run([*asked, "--data", data, "--out", str(study), "--restart"]) == 2
+    said = capfd.readouterr().err
+    assert f"cannot write anew to {study}: " in said
+    assert said.count("\n") == 1
+    assert (tmp_path / "elsewhere").is_dir()
 
 
 @pytest.mark.parametrize("width", [60, 80])

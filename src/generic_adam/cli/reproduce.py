@@ -199,15 +199,16 @@ def _reproduce(
 
     begun = time.perf_counter()
     again = f"go on with: {command} --out {shlex.quote(str(out))}"
+    anew = f"{again} --restart" if restart else again  # before there is a checkpoint --out still holds another run
     with open_run(out, identity, restart=restart, hold_signals=scheduler is None) as run:
         lost = "; of a run on a cluster nothing is kept before its end" if scheduler else ""
-        say_if_interrupted(f"interrupted{lost}; {again}")
+        say_if_interrupted(f"interrupted{lost}; {anew}")
         if run.is_finished:
             typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
             return
         try:
             threads = os.cpu_count() or 1 if threads is None else threads
-            found, timing = _compute(compute, lane_steps, run, threads, scheduler, again)
+            found, timing = _compute(compute, lane_steps, run, threads, scheduler, anew)
         except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
@@ -233,7 +234,7 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
 
 
 def _compute(
-    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None, again: str
+    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None, anew: str
 ) -> tuple[Any, dict[str, Any]]:
     """What was found, and how long it took on what."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
@@ -243,7 +244,7 @@ def _compute(
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):
-        farewell = f"paused while the inner loops were compiled; {again}"
+        farewell = f"paused while the inner loops were compiled; {anew}"
         compiling = run.signals.nothing_to_save(compile_kernels, farewell)
     begun, worked = time.perf_counter(), time.process_time()
     elsewhere = scheduler and partial(simulate_on_cluster, address=scheduler, tell=console.print)
@@ -328,8 +329,9 @@ def _run_study(
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam.experiments import cost, paper_studies, sweep
     from generic_adam.experiments import study as studies
-    from generic_adam.experiments.backends import Paused
+    from generic_adam.experiments.backends import Paused, pausing
     from generic_adam.experiments.records import Occasion
+    from generic_adam.experiments.run import exclusive
     from generic_adam.experiments.study_figures import plot_study
 
     experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
@@ -345,21 +347,22 @@ def _run_study(
         with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
             if not sweep.run(study, place, on_advance=tell, tell=console.print, restart=restart):
                 return
+        with pausing(), exclusive(place.directory):  # no other process may begin the runs anew while they are read
+            curves = studies.collect(study, place.directory)
+            seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))
+            files = studies.publish(
+                study,
+                place.directory,
+                curves,
+                Occasion(command, {"device": place.device, **known}, seconds),
+                claims=experiment.judge(study, curves, place.data),
+                draw=plot_study,
+                notes=experiment.notes(study, known["steps"]),
+            )
     except Paused as paused:
         console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")
         console.print(again)
         raise SystemExit(128 + paused.signal) from paused
-    curves = studies.collect(study, place.directory)
-    seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))
-    files = studies.publish(
-        study,
-        place.directory,
-        curves,
-        Occasion(command, {"device": place.device, **known}, seconds),
-        claims=experiment.judge(study, curves, place.data),
-        draw=plot_study,
-        notes=experiment.notes(study, known["steps"]),
-    )
     _print_results(command, files)
 
 

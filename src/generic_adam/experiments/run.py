@@ -138,7 +138,10 @@ def carry_out(work: Work, run: Run | None = None, progress: Progress | None = No
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """Hold a directory for this process alone; the system lets go of it however the process ends."""
+    """Hold a directory for this process alone; the system lets go of it however the process ends.
+
+    What a process killed while it published left behind is cleared away.
+    """
     try:
         lock = FileLock(directory / ".lock").acquire(timeout=0)
     except Timeout as error:
@@ -146,6 +149,8 @@ def exclusive(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"cannot lock {directory}: {error.strerror or error}") from error
     with lock:
+        for left in directory.glob(f"{_ASIDE}*"):
+            shutil.rmtree(left, ignore_errors=True)
         yield
 
 
@@ -252,8 +257,6 @@ def open_run(
     # Signals reach the main thread alone: elsewhere (in a worker of a cluster) there is nothing to hold.
     is_held = hold_signals and threading.current_thread() is threading.main_thread()
     with exclusive(directory):
-        for left in directory.glob(f"{_ASIDE}*"):  # of a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
         if restart:
             checkpoint.remove_all(directory)
         finished = not restart and _is_here(directory, plain)

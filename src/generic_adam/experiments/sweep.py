@@ -22,7 +22,7 @@ from typing import Final
 from generic_adam.experiments import backends
 from generic_adam.experiments.backends import ALONE, Group, Pool
 from generic_adam.experiments.datasets import Dataset, Text, load
-from generic_adam.experiments.records import ensure_output_directory, write_json
+from generic_adam.experiments.records import ensure_output_directory, write_json, writing
 from generic_adam.experiments.run import exclusive
 from generic_adam.experiments.study import Job, Study
 from generic_adam.experiments.training import EpochRecord, train
@@ -102,9 +102,11 @@ def run(
         place.pool(group, tell) as pool,
     ):
         if restart and group.is_first:
-            (directory / _ELAPSED).unlink(missing_ok=True)
-            for job in jobs:
-                shutil.rmtree(job.directory, ignore_errors=True)
+            with writing(f"anew to {directory}"):  # an old run that cannot be removed would be taken for the new one
+                (directory / _ELAPSED).unlink(missing_ok=True)
+                for job in jobs:
+                    if job.directory.exists():
+                        shutil.rmtree(job.directory)
         begun, earlier = time.perf_counter(), elapsed_seconds(directory)
         told = {"on_advance": advanced} if group.is_first else {}
         run_jobs(jobs, pool, data=place.data, device=place.device, **told)
