@@ -544,6 +544,6 @@ def test_a_flag_may_be_a_whole_number(flag: int) -> None:
 def test_peers_run_the_algorithm_that_they_are_given(maximum: bool, power: float) -> None:
     algorithm = Algorithm(Method(0.1, 0.9, 0.9), eps=1e-8, running_maximum=maximum, power=power)
     for kind, runs_it in ((Padam, maximum), (AMSGrad, power == 0.5)):
-        with nullcontext() if runs_it else pytest.raises(OptimizerError, match="amsgrad is False|does not run this"):
+        with nullcontext() if runs_it else pytest.raises(OptimizerError, match=r"amsgrad is False|does not run this"):
             group = kind.from_method([parameter(2)], algorithm).param_groups[0]
             assert (group["amsgrad"], group.get("partial", 0.5)) == (maximum, power)
