@@ -121,9 +121,11 @@ def _window(x: Algorithm, _: Assumptions) -> Decision:
     complement = 1 - x.method.theta
     scaled = collected(complement * t)
     if scaled.is_constant:
-        inside = scaled == as_schedule(1) or (decide.positive(1 - scaled).holds and scaled(1) > 0)
-        told = f"{asked}; it is {scaled(1):.6g} throughout."
-        return Decision(Status.HOLDS if inside else Status.FAILS, told)
+        found = decide.positive(scaled)
+        if found.holds:
+            found = decide.not_negative(1 - scaled)
+        told = "whether it is so is open" if found.status is Status.UNDECIDED else f"it is {scaled(1):.6g} throughout"
+        return Decision(found.status, f"{asked}; {told}.")
     match complement:
         # t/max(t, K) and t/(t + k) lie in (0, 1]: the numerator decides.
         case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
@@ -133,7 +135,7 @@ def _window(x: Algorithm, _: Assumptions) -> Decision:
     if growth is not None and growth.trend != 0:
         witness = GrowthWitness("t (1 - theta_t)", growth)
         return Decision(Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}.", witness)
-    for decision in (decide.positive(1 - scaled), decide.positive(scaled)):
+    for decision in (decide.not_negative(1 - scaled), decide.positive(scaled)):
         if not decision.holds:
             return replace(decision, reason=f"{asked}: {decision.reason}")
     if growth is None or growth.sign <= 0:

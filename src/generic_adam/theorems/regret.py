@@ -160,9 +160,13 @@ def _above_squared_beta(x: Algorithm, _: Assumptions) -> Decision | None:
         return None
     if not (theta.is_constant and beta.is_constant):
         return Decision(Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
-    inside = decide.positive(theta - beta * beta).holds and decide.positive(1 - theta).holds
-    told = "beta^2 < theta < 1." if inside else "beta^2 < theta < 1 is not so."
-    return Decision(Status.HOLDS if inside else Status.FAILS, told)
+    sides = decide.positive(theta - beta * beta), decide.positive(1 - theta)
+    statuses = {one.status for one in sides}
+    if Status.FAILS in statuses:
+        return Decision(Status.FAILS, "beta^2 < theta < 1 is not so.")
+    if Status.UNDECIDED in statuses:
+        return Decision(Status.UNDECIDED, "Whether beta^2 < theta < 1 is open.")
+    return Decision(Status.HOLDS, "beta^2 < theta < 1.")
 
 
 def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision | None:

@@ -407,16 +407,15 @@ def limit_of_theta(theta: Schedule, last: int) -> float:
 
 
 def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
-    """theta > beta^2, decided exactly for constants; two floats have to differ by more than their rounding."""
+    """theta > beta^2, decided exactly for constants; else `limit` bounds theta from below and `facts` beta from above."""
     squared = facts.beta**2
-    otherwise = f"theta = {limit:.6g} is not above beta^2 = {squared:.6g}"
+    left_open = Decision(Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open")
     if method.beta.is_constant and method.theta.is_constant:
         order = decide.positive(method.theta - method.beta * method.beta)
-        if order.status is not Status.UNDECIDED:
-            return replace(order, reason=otherwise)
-        return Decision(Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open")
-    # beta_t < 1 is (R1): a theta that tends to 1 is above.
-    return Decision(Status.HOLDS if limit == 1 or limit - squared > _ROUNDING else Status.FAILS, otherwise)
+        told = f"theta = {limit:.6g} is not above beta^2 = {squared:.6g}"
+        return left_open if order.status is Status.UNDECIDED else replace(order, reason=told)
+    # beta_t < 1 is (R1): a theta that tends to 1 is above. Two floats have to differ by more than their rounding.
+    return replace(left_open, status=Status.HOLDS) if limit == 1 or limit - squared > _ROUNDING else left_open
 
 
 def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
