@@ -310,7 +310,7 @@ def test_theta_limit_counts_even_if_the_horizon_ends_before():
     assert bound(Method("0.1/sqrt(t)", 0.9, "1 - 1/max(t,2)"), PROBLEM, 5).is_valid
     # Of a callable only theta_T is known.
     known_to_five = Method("0.1/sqrt(t)", 0.9, lambda t: 1 - 1 / (t + 1))
-    assert "not above beta^2" in bound(known_to_five, PROBLEM, 3).statement
+    assert "does not show it above beta^2" in bound(known_to_five, PROBLEM, 3).statement
 
 
 @pytest.mark.parametrize("name", names())

@@ -407,9 +407,10 @@ def limit_of_theta(theta: Schedule, last: int) -> float:
 
 
 def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
-    """theta > beta^2, decided exactly for constants; else `limit` bounds theta from below and `facts` beta from above."""
+    """theta > beta^2: exact for constants; else `limit` bounds theta from below and `facts` beta from above."""
     squared = facts.beta**2
-    left_open = Decision(Status.UNDECIDED, f"whether theta = {limit:.6g} is above beta^2 = {squared:.6g} is open")
+    told = f"theta is known to be at least {limit:.6g}, which does not show it above beta^2 = {squared:.6g}"
+    left_open = Decision(Status.UNDECIDED, told)
     if method.beta.is_constant and method.theta.is_constant:
         order = decide.positive(method.theta - method.beta * method.beta)
         told = f"theta = {limit:.6g} is not above beta^2 = {squared:.6g}"
