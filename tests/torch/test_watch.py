@@ -312,3 +312,37 @@ def test_adashift_is_watched_and_has_no_correlation(reduction):
     assert abs(records[-1].correlation) < 0.05
     assert records[-1].theta == 0.9
     assert records[-1].step_size_median > 0
+
+
+def test_a_group_that_is_taken_away_is_watched_no_more():
+    points = [torch.nn.Parameter(torch.ones(2)) for _ in range(3)]
+    optimizer = torch.optim.Adam([{"params": [point], "lr": 0.1 * n} for n, point in enumerate(points[:2], 1)])
+    alone = torch.optim.Adam([torch.nn.Parameter(torch.ones(2))], lr=0.2)
+    with Watch(optimizer, every=1) as watch, Watch(alone, every=1) as expected:
+        for count in range(6):
+            if count == 2:  # another in its place
+                del optimizer.param_groups[0]
+                optimizer.add_param_group({"params": [points[2]], "lr": 0.3})
+            if count == 4:
+                optimizer.param_groups.clear()
+            for point in (*points, *alone.param_groups[0]["params"]):
+                point.grad = torch.ones(2)
+            optimizer.step()
+            alone.step()
+    seen = [(record.step, record.group) for record in watch.records]
+    assert seen == [(step, group) for step in range(1, 5) for group in (0, 1)]
+    own = [*watch.records[1:4:2], *watch.records[4:8:2]]
+    for record, other in zip(own, expected.records[:4], strict=True):
+        assert (record.alpha, record.ratio, record.update_norm) == (other.alpha, other.ratio, other.update_norm)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+def test_sparse_gradients_are_measured():
+    table = torch.nn.Embedding(5, 2, sparse=True)
+    optimizer = torch.optim.Adagrad(table.parameters(), lr=0.1)
+    with Watch(optimizer, every=1) as watch:
+        for _ in range(3):
+            optimizer.zero_grad()
+            table(torch.tensor([1, 1, 3])).sum().backward()
+            optimizer.step()
+    assert [record.gradient_norm for record in watch.records] == [pytest.approx(10**0.5)] * 3

@@ -223,18 +223,19 @@ class Watch:
         self.detach()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        for options in optimizer.param_groups[len(self._groups) :]:
-            self._groups.append(_Group(options, self._look))
+        # A loaded state comes with groups of its own: they are known by their parameters.
+        known = {_first(group.options): group for group in self._groups}
+        self._groups = [known.get(_first(options)) or _Group(options, self._look) for options in optimizer.param_groups]
         if (self._t + 1) % self.every == 0:
             for group, options in zip(self._groups, optimizer.param_groups, strict=True):
-                group.options = options  # a loaded state comes with groups of its own
+                group.options = options
                 group.remember(optimizer, self._t)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if float(getattr(optimizer, "found_inf", 0.0)):
             return  # a gradient scaler had the step skipped
         recorded = (self._t + 1) % self.every == 0
-        counted = optimizer.param_groups[0].get("step")
+        counted = optimizer.param_groups[0].get("step") if optimizer.param_groups else None
         if counted is None:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
             counted = _steps_done(optimizer) if recorded else self._t + 1
@@ -258,6 +259,11 @@ class Watch:
             for name in COLUMNS[2:]:
                 tag = f"watch/group {record.group}/{name}"
                 self._tensorboard.add_scalar(tag, getattr(record, name), record.step)
+
+
+def _first(options: Group) -> int:
+    """What a group is known by: its first parameter; itself where it has none."""
+    return id(next(iter(options["params"]), options))
 
 
 class _Group:
@@ -284,7 +290,7 @@ class _Group:
         result = (
             self._negative_share(after, scale, alpha),
             *_step_sizes(after.values(), alpha, scale),
-            _norm(p.grad for p in self._points if p.grad is not None),
+            _norm(_dense(p.grad) for p in self._points if p.grad is not None),
             _norm(p.detach() - old for p, old in self._points.items()),
             self._correlation(moments),
         )
@@ -342,6 +348,11 @@ def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[
     points = torch.tensor([0.95, 0.5, 0.05], dtype=sample.dtype, device=sample.device)
     low, median, high = (torch.quantile(sample, points) * scale).sqrt().tolist()
     return tuple(alpha / root if root > 0 else math.inf for root in (low, median, high))  # type: ignore[return-value]
+
+
+def _dense(gradient: Tensor) -> Tensor:
+    """All that is not 0 of a sparse gradient, whose repeated indices add up; else the gradient."""
+    return gradient.coalesce().values() if gradient.is_sparse else gradient
 
 
 def _norm(tensors: Iterable[Tensor]) -> float:
