@@ -38,9 +38,12 @@ def test_type_checkers_see_the_same_names():
     assert seen == set(ga.__all__)
 
 
-def test_the_citation_has_this_version():
-    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+def test_the_citation_and_the_changelog_have_this_version():
+    citation, changes = (
+        (Path(__file__).parents[1] / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "CHANGELOG.md")
+    )
     assert f"\nversion: {ga.__version__}\n" in citation
+    assert changes[changes.index("\n## ") :].startswith(f"\n## {ga.__version__} ")
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -140,7 +140,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate) -> str:
         *x.departures,
         "```",
         "",
-        f"{_sentence(certificate.horizon.statement.replace('for your', 'for its'))}.",
+        f"{_sentence(certificate.horizon.statement)}.",
         "",
         f'??? {BOXES[str(certificate.verdict)]} "{_headline(certificate)}"',
         _reasons(certificate),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from generic_adam.theorems.problem import Problem
     from generic_adam.theorems.theorem import Assumptions
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME_OF_NAME = {
     "Algorithm": "methods.algorithm",

@@ -116,7 +116,8 @@ def test_version_and_help(capsys):
     alone = capsys.readouterr().out
     assert main(["--help"]) == 0
     assert capsys.readouterr().out.split() == alone.split()
-    assert "methods" in alone
+    shown = [line.split()[1] for line in alone.splitlines() if line.startswith("│ ") and line[2] != " "]
+    assert [name for name in shown if name in SUBCOMMANDS] == list(SUBCOMMANDS)
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)

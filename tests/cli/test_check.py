@@ -31,7 +31,7 @@ def test_the_run_comes_first_in_at_most_ten_lines(capsys):
     lines = out.splitlines()
     assert len(lines) <= 10
     assert lines[0] == "Adam"
-    assert "for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem" in lines[1]
+    assert "for 100,000 steps: guaranteed to within 0.34 of what holds without a theorem" in lines[1]
     assert "for ever: not certified, which is not to say that it fails: theta_t stays at 0.999" in out
     assert lines[-1] == "  next: generic-adam advise adamw --weight-decay 0 --steps 100000"
 

@@ -86,7 +86,7 @@ def test_what_is_printed(project, capsys):
     _, out, _ = check(capsys, "--from", "guarded_script:decayed")
     assert "Proposition 9.2" in out or "weights" in out
     _, out, _ = check(capsys, "--from", "guarded_script:opaque", "--horizon", "500")
-    assert "for your 500 steps" in out
+    assert "for 500 steps" in out
 
 
 def test_json_of_groups_that_differ(project, capsys):
@@ -199,7 +199,7 @@ def test_a_configuration_file_says_which_keys_were_used(tmp_path, capsys):
     assert code == 1
     assert "read from the file: " in out
     assert "optimizer.params.betas" in out
-    assert "for your 1,000 steps" in out
+    assert "for 1,000 steps" in out
     code, _, err = check(capsys, "--config", str(tmp_path / "none.json"))
     assert code == 2
     assert err.count("\n") == 1

@@ -23,7 +23,7 @@ def test_adam_fails_the_certified_method_arrives_and_the_figure_is_there(tmp_pat
         figure = tmp_path / "demo" / f"counterexample.{suffix}"
         assert f"wrote {figure}" in lines
         assert figure.stat().st_size > 10_000
-    assert "for your 600,000 steps" in output
+    assert "for 600,000 steps" in output
     known = {one.name for one in (*build_app().registered_commands, *build_app().registered_groups)}
     asked = re.findall(r"^  \S+ (\w+)", output.partition("Next:")[2], re.MULTILINE)
     assert len(asked) == 3

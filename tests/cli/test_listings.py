@@ -68,7 +68,7 @@ def test_nothing_is_claimed_for_what_no_theorem_covers(gallery):
 def test_one_recipe_in_full(capsys):
     assert main(["recipes", "Transformer"]) == 0
     text = capsys.readouterr().out
-    assert "for your 100,000 steps" in text
+    assert "for 100,000 steps" in text
     assert "silent" in text
     assert "Theorem E: not certified" in text
 

@@ -72,10 +72,10 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(command, width, 
     assert max(map(len, lines)) <= width
     whole = " ".join(" ".join(lines).split())
     said = {
-        "check": ("for your 10,000 steps: guaranteed to within", "not certified", "theta_t stays at 0.999"),
+        "check": ("for 10,000 steps: guaranteed to within", "not certified", "theta_t stays at 0.999"),
         "check a run": ("clipped gradients are biased", "undecided"),
         "explain": ("not covered, and why:", "Theorem D: not certified"),
-        "advise": ("Over your 3,000 steps", "lr at 10%", "100%", "summed"),
+        "advise": ("Over 3,000 steps", "lr at 10%", "100%", "summed"),
         "bound": ("without a theorem <=", "turns X_w into the l1 norm"),
         "methods": tuple(names()),
         "theorems": ("zou2019", "robbins_monro", "proved here"),
@@ -97,7 +97,7 @@ def test_check_answers_for_the_run_first_in_at_most_ten_lines(subject, on_a_term
     for width in WIDTHS:
         lines = [line for line in on_a_terminal(width, "check", *subject.split()) if line]
         assert len(lines) <= 10
-        assert lines[1].startswith("  for ever: " if subject == "adam" else "  for your ")
+        assert lines[1].startswith("  for ever: " if subject == "adam" else "  for ")
 
 
 def test_a_file_is_answered_in_at_most_ten_lines_too(tmp_path, on_a_terminal):

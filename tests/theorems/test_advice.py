@@ -214,7 +214,7 @@ def test_advice_prints_as_what_to_change_and_its_price():
     lines = str(first).splitlines()
     assert lines[0].startswith("theta_t = max(0.999")
     assert lines[1] == f"  for ever: certified at rate {first.rate}"
-    assert lines[2].startswith("  for your 100,000 steps: guaranteed")
+    assert lines[2].startswith("  for 100,000 steps: guaranteed")
     assert lines[3] == f"  price: {first.price.kept:.0%} of the summed step size is left"
 
 

@@ -208,7 +208,7 @@ def test_a_certificate_prints_as_its_answer():
     lines = str(certify_algorithm(methods.adamw(weight_decay=0), 100_000)).splitlines()
     assert len(lines) == 4
     assert lines[1] == (
-        "  for your 100,000 steps: guaranteed to within 0.34 of what holds without a theorem "
+        "  for 100,000 steps: guaranteed to within 0.34 of what holds without a theorem "
         "(informative), gap and drift apart"
     )
     assert lines[3].startswith("  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999")
@@ -253,7 +253,7 @@ def test_what_the_run_s_numbers_take_for_granted_is_on_their_line():
         "no gradient is longer than 1": certify_algorithm(CLIPPED, 50, assume=Assumptions(gradient_norm=0.5)),
     }
     for provided, found in told.items():
-        assert found.horizon.lines()[0].startswith(f"for your 50 steps, provided {provided}: ")
+        assert found.horizon.lines()[0].startswith(f"for 50 steps, provided {provided}: ")
     assert ", provided" not in str(certify_algorithm(methods.amsgrad())), "nothing is certified there"
 
 

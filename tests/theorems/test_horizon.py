@@ -164,7 +164,7 @@ def test_a_tie_within_rounding_is_not_claimed():
 
 def test_what_was_not_computed_is_undecided_and_not_uncovered():
     far = read_horizon(methods.adamw(weight_decay=0), 10**9)
-    assert far.statement == "for your 1,000,000,000 steps: undecided, the recursions are run up to 100,000,000 steps"
+    assert far.statement == "for 1,000,000,000 steps: undecided, the recursions are run up to 100,000,000 steps"
     with Budget(1e-6):
         spent = read_horizon(Algorithm(Method(lambda t: 1e-3 / t, 0.9, 0.999)), 10**7)
     assert spent.outside == ()

@@ -76,7 +76,7 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
             rates = (_ratio(ratio) for _, ratio in one.price.rates)
             rows.append((str(number), *_numbers(one.after), *rates, _percent(one.price.kept)))
     headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
-    print_table(headings, rows, title=f"Over your {before.steps:,} steps", right=headings[1:])
+    print_table(headings, rows, title=f"Over {before.steps:,} steps", right=headings[1:])
     from_zero = " (from 0: yours is 0)" if any("from 0" in row for row in rows) else ""
     say(
         f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size. "

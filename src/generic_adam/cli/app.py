@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Annotated, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from generic_adam.cli import last_word
 from generic_adam.errors import GenericAdamError
@@ -22,15 +23,15 @@ from generic_adam.extras import missing_extra
 # Each subcommand with its module and an example, in the order of `generic-adam --help`; a group has its own examples.
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
-    "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
     "advise": ("advise", "nanogpt --keep 500000"),
-    "methods": ("listings", "--json"),
+    "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
+    "demo": ("experiments", "--out runs/first"),
     "recipes": ("listings", "nanogpt"),
+    "methods": ("listings", "--json"),
     "theorems": ("listings", "W"),
     "reproduce": ("reproduce", ""),
     "data": ("experiments", ""),
     "report": ("experiments", "runs/counterexample --out page.html"),
-    "demo": ("experiments", "--out runs/first"),
 }
 BAD_INPUT = 2
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -49,10 +50,18 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+class _InOrder(TyperGroup):
+    """Lists groups and commands together: typer puts all groups last."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
+        return [name for name in SUBCOMMANDS if name in self.commands]
+
+
 def build_app(names: Collection[str] = SUBCOMMANDS.keys()) -> typer.Typer:
     """The application with some subcommands, by default all."""
     app = typer.Typer(
         name=_PROGRAM,
+        cls=_InOrder,
         pretty_exceptions_enable=False,
         epilog=_example("check adamw --steps 1e5"),
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -187,7 +187,7 @@ class HorizonAnswer:
     @property
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
-        run = f"for your {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
+        run = f"for {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
         but = "" if self.noise is None else f"; but for that, {self._leaves}"
         if self.outside:
             return f"{run}: no theorem covers it ({'; '.join(self.outside)}){but}"
