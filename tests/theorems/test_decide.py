@@ -7,8 +7,9 @@ import pytest
 
 from generic_adam.methods import Method
 from generic_adam.schedules import Bounded, Opaque, parse
+from generic_adam.schedules.budget import Budget
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import GrowthWitness, LimitWitness, StepWitness
+from generic_adam.theorems.decide import GrowthWitness, LimitWitness, Status, StepWitness
 
 SQUARES = Bounded(Opaque(lambda t: float(math.isqrt(int(t)) ** 2 == t)), 0.0, 1.0)
 WEIGHTED = {
@@ -74,6 +75,17 @@ def test_the_constant_and_the_rate_come_with_the_decision():
     rate = decide.paper_ratio(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).rate
     assert rate is not None
     assert (rate.power, rate.log) == (Fraction(-1, 2), 1)
+
+
+def test_a_rise_that_the_budget_cut_off_says_so():
+    method = Method("0.001 * periodic(0.2 + t/9, 7)", 0.9, 0.999)
+    with Budget(0):
+        cut = decide.step_sizes(method, 10**7)
+        opened = decide.step_sizes(Method(lambda t: 1 + t % 3, 0.9, 0.999))
+    assert cut.status is opened.status is Status.UNDECIDED
+    assert cut.reason.startswith("C0 of chi_t up to t = 10000000 (R3) is not known: the budget of 0 s was used up")
+    assert "the budget of 0 s was used up" in opened.reason
+    assert "inf" not in opened.reason
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,26 @@ def test_what_is_not_covered_is_named_and_claims_nothing():
     assert reading.outside == ("clipped gradients are biased",)
     assert not reading.informative
     assert reading.noise is not None
-    assert "no theorem covers it" in reading.statement
+    assert "no theorem covers it (clipped" in reading.statement
+
+
+def test_clipping_names_the_theorem_that_bounds_it_where_the_problem_is_known():
+    clipped = replace(methods.adamw(weight_decay=0), clipping=Clipping(1.0))
+    told = read_horizon(clipped, 1000).statement
+    assert "no theorem covers it by its sequences alone, with the problem known `bound` has Theorem C3 (clip" in told
+    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+    assert bound_algorithm(clipped, problem, 1000).theorem == "C"
+    # What C3 does not cover is not promised: decay, eps under the root, values that are clipped one by one.
+    for beside in ({"decay": 1e-5}, {"eps_under_root": True}, {"clipping": Clipping(1.0, "value")}):
+        reading = read_horizon(replace(clipped, **beside), 1000)
+        assert reading.with_problem == ""
+        assert not bound_algorithm(replace(clipped, **beside), problem, 1000).is_valid
+
+
+def test_clipping_whose_numbers_the_budget_cut_off_says_so():
+    with Budget(0):
+        told = read_horizon(Algorithm(methods.adam(), clipping=Clipping(1.0)), 10**6).statement
+    assert "(clipped gradients are biased); but for that, undecided, the budget of 0 s was used up" in told
 
 
 def test_no_step_no_bound():

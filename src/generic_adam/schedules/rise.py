@@ -47,13 +47,12 @@ class Rise:
     Attributes:
         constant: the bound; infinite where none was found. Never below the truth.
         exact: whether it is attained (up to rounding).
+        note: why none was found; "" where one was.
     """
 
     constant: float
     exact: bool
-
-
-UNBOUNDED = Rise(math.inf, False)
+    note: str = ""
 
 
 class _Running:
@@ -104,8 +103,8 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
             chi = collected(schedule)
             for start, stop in pieces_between_kinks(chi, 1, last):
                 _follow(running, chi, start, stop, budget)
-    except ScheduleError:
-        return UNBOUNDED
+    except ScheduleError as unknown:
+        return Rise(math.inf, False, str(unknown))
     return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
 
 
@@ -133,7 +132,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
         running.walk(piece, done + 1, int(stop), budget)
         return
     if best is None:
-        raise Undecided("no form bounds it")
+        raise Undecided("no form bounds it, and it is too long to walk")
     running.exact = False
     running.constant = max(running.constant, best)
     # What comes later is compared with the least value, which the stretch may have lowered.

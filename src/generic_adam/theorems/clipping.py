@@ -182,3 +182,9 @@ class Clipped(Weighted):
         if x.eps_under_root or x.eps == NOTHING:
             raise TheoremError("clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root")
         return biased_bound(sequences, problem, threshold).offer()
+
+    def bounds_by(self, x: Algorithm, assume: Assumptions) -> str:
+        """C2 for exact gradients, C3 where eps pays for the bias."""
+        if assume.full_batch:
+            return "Theorem C2"
+        return "" if x.eps_under_root or x.eps == NOTHING else "Theorem C3"

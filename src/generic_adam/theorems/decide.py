@@ -240,8 +240,8 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
             reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3), {cost}."
         return Decision(Status.HOLDS, reason, rise=rise.constant)
     if horizon is None:
-        return _open_rise(chi)
-    reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: no form bounds it, and T is too long."
+        return _open_rise(chi, f"{rise.note}, ")
+    reason = f"C0 of chi_t up to t = {horizon} (R3) is not known: {rise.note}."
     return Decision(Status.UNDECIDED, reason)
 
 
@@ -253,9 +253,10 @@ def constant_of(rise: float | Schedule | None) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _open_rise(chi: Schedule) -> Decision:
-    seen = f"C0 = {least_rise(chi, _LOOKED_AT, Budget(share=FOR_EVER)).constant:.4g} on the first {_LOOKED_AT:,} steps"
-    reason = f"Whether chi_t is almost non-increasing (R3) is open: {seen}, which proves nothing."
+def _open_rise(chi: Schedule, why: str = "") -> Decision:
+    seen = least_rise(chi, _LOOKED_AT, Budget(share=FOR_EVER))
+    told = seen.note or f"C0 = {seen.constant:.4g} on the first {_LOOKED_AT:,} steps, which proves nothing"
+    reason = f"Whether chi_t is almost non-increasing (R3) is open: {why}{told}."
     return Decision(Status.UNDECIDED, reason)
 
 

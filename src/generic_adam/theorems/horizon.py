@@ -29,7 +29,7 @@ from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, About, Assumptions, Theorem, beyond, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -153,6 +153,8 @@ class HorizonAnswer:
         provided: what the numbers take for granted beyond the common assumptions, as a phrase; "" for nothing.
         outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
         unknown: why the numbers were not computed, where a theorem might cover it; "" where they were.
+        with_problem: the theorem that bounds it where the problem's constants are known, though none covers it by
+            its sequences alone; "" where there is none.
         bound: the smallest bound on the problem that was given.
     """
 
@@ -168,6 +170,7 @@ class HorizonAnswer:
     provided: str = ""
     outside: tuple[str, ...] = ()
     unknown: str = ""
+    with_problem: str = ""
     bound: Any = None
 
     @property
@@ -188,9 +191,11 @@ class HorizonAnswer:
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
         run = f"for {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
-        but = "" if self.noise is None else f"; but for that, {self._leaves}"
+        open_yet = f"; but for that, undecided, {self.unknown}" if self.unknown else ""
+        but = open_yet if self.noise is None else f"; but for that, {self._leaves}"
         if self.outside:
-            return f"{run}: no theorem covers it ({'; '.join(self.outside)}){but}"
+            alone = f" by its sequences alone, with the problem known `bound` has {self.with_problem}"
+            return f"{run}: no theorem covers it{alone if self.with_problem else ''} ({'; '.join(self.outside)}){but}"
         if self.unknown:
             return f"{run}: undecided, {self.unknown}"
         if self.decay is None:
@@ -293,19 +298,19 @@ def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) ->
     if last > LONGEST:
         return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
     assumed = assume or Assumptions()
+    covering = [one for one in THEOREMS if outside and one.about is About.GRADIENT and not one.outside(x, assumed)]
+    bounded = next(filter(None, (one.bounds_by(x, assumed) for one in covering)), "")
     if beyond(bare, allowed):
-        covering = [one for one in THEOREMS if one.about is About.GRADIENT and not one.outside(x, assumed)]
         if not covering:
             return HorizonAnswer(last, outside=outside)
-        bounded = [one.title for one in covering if type(one).bound is not Theorem.bound]
         told = f"{covering[0].title} speaks of no number of steps"
         if bounded:
-            told = f"{bounded[0]} bounds it given the problem's constants (`bound`), not by the sequences alone"
+            told = f"{bounded} bounds it given the problem's constants (`bound`), not by the sequences alone"
         return HorizonAnswer(last, unknown=told)
     try:
-        return replace(_numbers(bare, last, assumed), outside=outside)
+        return replace(_numbers(bare, last, assumed), outside=outside, with_problem=bounded)
     except Undecided as spent:
-        return HorizonAnswer(last, outside=outside, unknown=str(spent))
+        return HorizonAnswer(last, outside=outside, unknown=str(spent), with_problem=bounded)
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, str(error)))
 
