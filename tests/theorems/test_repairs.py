@@ -119,3 +119,10 @@ def test_changes_add_up():
     assert (both.changes, both.first_step, both.last_step) == (("one", "two"), 5, 20)
     assert first.changed("for ever", 30).last_step is None
     assert both.method == Method(Fraction(1, 10_000), 0.9, 0.99)
+
+
+def test_a_theta_next_to_1_is_compared_by_what_it_lacks():
+    (one,) = applied(
+        repairs.slower_theta, _candidate("2*log(t+1)^(-2)/t^(1/3)", 0, "theta_from_weights(4e-161^t, 1e-3)")
+    )
+    assert one.first_step == 2  # 1 - theta_2 is 1.6e-318 there, and 4e-159 here: both theta_2 round to 1

@@ -169,7 +169,7 @@ def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
     if memory is not None and candidate.keep is not None and candidate.keep > memory:
         scale = candidate.keep / memory
     rising = maximum(theta, 1 - as_schedule(scale) / t)
-    first = first_apart(theta, rising) if memory is None else math.floor(scale * memory) + 1
+    first = first_apart(1 - theta, 1 - rising) if memory is None else math.floor(scale * memory) + 1
     yield candidate.changed(f"theta_t = {rising}", first, theta=rising)
 
 
@@ -186,12 +186,12 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
         if 0 < largest < exponent:
             slower = 1 - as_schedule(scale) / time ** as_schedule(largest)
             phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {slower}"
-            yield candidate.changed(phrase, first_apart(theta, slower), theta=slower)
+            yield candidate.changed(phrase, first_apart(1 - theta, 1 - slower), theta=slower)
         return
     reference = (1 - theta)(1) / alpha(1) ** 2
     slower = minimum(theta, 1 - as_schedule(reference) * alpha**2)
     phrase = f"1 - theta_t no smaller than {reference:.6g} alpha_t^2"
-    yield candidate.changed(phrase, first_apart(theta, slower), theta=slower)
+    yield candidate.changed(phrase, first_apart(1 - theta, 1 - slower), theta=slower)
 
 
 def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
