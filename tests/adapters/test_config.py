@@ -363,24 +363,94 @@ TORCH = {
 }
 
 
-@pytest.mark.parametrize("form", ["hydra", "lightning", "inside a table"])
+@pytest.mark.parametrize("form", ["hydra", "lightning", "lightning's steps", "inside a table"])
 @pytest.mark.parametrize("name", TORCH)
 def test_torch_s_schedulers_are_read_as_the_live_ones(name, form, tmp_path):
     classes = {
         "optimizer": ("torch.optim.AdamW", {"betas": [0.9, 0.98]}),
         "lr_scheduler": (f"torch.optim.lr_scheduler.{name}", TORCH[name]),
     }
-    if form == "lightning":
+    if form.startswith("lightning"):
         data = {key: {"class_path": path, "init_args": given} for key, (path, given) in classes.items()}
     else:
         data = {key: {"_target_": path, "_partial_": True, **given} for key, (path, given) in classes.items()}
-    data = {"seed": 1, "model": data} if form == "inside a table" else data
-    algorithm, used = read_config(written(tmp_path, data, "conf.yaml"))
+    data = {"model": data} if form == "inside a table" else data
+    every = {"lightning": 3, "lightning's steps": 1}.get(form)
+    algorithm, used = read_config(written(tmp_path, data, "conf.yaml"), steps_per_scheduler_step=every)
     live = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], betas=(0.9, 0.98))
-    expected = read(live, getattr(torch.optim.lr_scheduler, name)(live, **TORCH[name]))
+    scheduler = getattr(torch.optim.lr_scheduler, name)(live, **TORCH[name])
+    expected = read(live, scheduler, steps_per_scheduler_step=every)
     for ours, theirs in ((algorithm.method.alpha, expected.method.alpha), (algorithm.decay, expected.decay)):
         np.testing.assert_allclose(ours.values(1, 201), theirs.values(1, 201), rtol=1e-12, atol=1e-15)
+    assert algorithm.horizon == {"CosineAnnealingLR": 50 * (every or 1), "OneCycleLR": 200 * (every or 1)}.get(name)
     assert any(key.endswith(next(iter(TORCH[name]))) for key in used)
+    assert any("stepped with the optimizer" in note for note in algorithm.notes) is (every is None)
+
+
+def lightning(scheduler, **given):
+    path = {"class_path": f"torch.optim.lr_scheduler.{scheduler}", "init_args": given}
+    return {"optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 0.1}}, "lr_scheduler": path}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_steps_once_an_epoch(tmp_path):
+    """What its command line builds from the file, against the file, over epochs of 4 batches."""
+    pytest.importorskip("jsonargparse")
+    cli = pytest.importorskip("pytorch_lightning.cli")
+    lightning_module = pytest.importorskip("pytorch_lightning").LightningModule
+
+    class Module(lightning_module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.seen = torch.nn.Linear(3, 1), []
+
+        def training_step(self, batch):
+            self.seen.append(self.optimizers().param_groups[0]["lr"])
+            return self.layer(batch).sum()
+
+        def train_dataloader(self):
+            return torch.utils.data.DataLoader(torch.ones(8, 3), batch_size=2)
+
+    file = written(tmp_path, lightning("CosineAnnealingLR", T_max=5), "run.yaml")
+    quiet = {"logger": False, "accelerator": "cpu", "enable_checkpointing": False, "max_epochs": 8}
+    quiet |= {"enable_progress_bar": False, "enable_model_summary": False}
+    made = cli.LightningCLI(
+        Module, run=False, args=["--config", str(file)], save_config_callback=None, trainer_defaults=quiet
+    )
+    made.trainer.fit(made.model)
+    algorithm, _ = read_config(file, steps_per_scheduler_step=4)
+    np.testing.assert_allclose(algorithm.decay.values(1, 33) / 0.01, made.model.seen, rtol=1e-9, atol=1e-15)
+
+
+def test_the_pace_of_a_lightning_scheduler_is_asked_for(tmp_path, capsys):
+    file = str(written(tmp_path, lightning("CosineAnnealingLR", T_max=5), "run.yaml"))
+    with pytest.raises(OptimizerError, match="once an epoch unless the module says otherwise; expected --every N"):
+        read_config(file)
+    assert main(["check", "--config", file]) == 2
+    assert "--every N" in capsys.readouterr().err
+    assert main(["check", "--config", file, "--every", "7", "--horizon", "50"]) != 2
+    hydra = {"optimizer": {"_target_": "torch.optim.AdamW", "lr": 0.1}, "trainer": {"_target_": "lightning.Trainer"}}
+    hydra["scheduler"] = {"_target_": "torch.optim.lr_scheduler.StepLR", "step_size": 3}
+    file = written(tmp_path, hydra, "hydra.yaml")
+    with pytest.raises(OptimizerError, match="expected --every N"):
+        read_config(file)
+    assert read_config(file, steps_per_scheduler_step=10)[0].decay.values(30, 32) == pytest.approx([1e-3, 1e-4])
+    with pytest.raises(OptimizerError, match="its scheduler steps with the optimizer"):
+        read_config(written(tmp_path, deepspeed("WarmupLR")), steps_per_scheduler_step=2)
+
+
+def test_schedulers_of_transformers_once_an_epoch(tmp_path):
+    data = lightning("x")
+    data["lr_scheduler"] = {
+        "class_path": "transformers.get_linear_schedule_with_warmup",
+        "init_args": {"num_warmup_steps": 2, "num_training_steps": 10},
+    }
+    file = written(tmp_path, data, "run.yaml")
+    algorithm, _ = read_config(file, steps=40, steps_per_scheduler_step=5)
+    expected = [min(k / 2, (10 - k) / 8) for k in range(10) for _ in range(5)]
+    np.testing.assert_allclose(algorithm.decay.values(1, 51) / 1e-3, expected, atol=1e-12)
+    assert algorithm.horizon == 40
+    assert read_config(file, steps_per_scheduler_step=5)[0].horizon == 50
 
 
 VARIANTS = [

@@ -11,7 +11,8 @@ algorithm names those that were not.
 - Hydra, OmegaConf and Lightning's command line: an "optimizer" with `_target_: torch.optim.AdamW` (or
   "class_path" and "init_args", or a plain "name"), and perhaps a "scheduler" or "lr_scheduler" of torch's or of
   transformers', at the top or inside one table, and a "trainer" with Lightning's max_steps and
-  gradient_clip_val; "${name}" is looked up.
+  gradient_clip_val; "${name}" is looked up. Lightning steps a scheduler once an epoch unless its module says
+  otherwise, and the file knows neither: the optimizer steps of each scheduler step are asked for.
 
 A file is data: nothing in it is run, and what is not a configuration is refused in one line.
 """
@@ -132,12 +133,16 @@ def _numeric(value: Any) -> Any:
         return value
 
 
-def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorithm, tuple[str, ...]]:
+def read_config(
+    path: str | Path, *, steps: int | None = None, steps_per_scheduler_step: int | None = None
+) -> tuple[Algorithm, tuple[str, ...]]:
     """The algorithm of a configuration file, and the keys that were used.
 
     Args:
         path: a JSON, YAML or TOML file.
         steps: the number of optimizer steps, where the file does not say.
+        steps_per_scheduler_step: the optimizer steps for each step of a scheduler of torch's or transformers'; None
+            means 1, except that Lightning's has to be told the length of an epoch.
 
     Returns:
         The algorithm, and the names of the keys that it was made of, nested ones with dots. The keys that were
@@ -149,7 +154,13 @@ def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorith
     file = Path(path)
     keys = _Keys(_load(file))
     try:
-        algorithm = _kind(keys)(keys, steps)
+        reading = _kind(keys)
+        if steps_per_scheduler_step is None:
+            algorithm = reading(keys, steps)
+        elif reading is _hydra:
+            algorithm = _hydra(keys, steps, steps_per_scheduler_step)
+        else:
+            raise OptimizerError("its scheduler steps with the optimizer; expected no pace of its own (--every)")
     except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
     notes, unused = algorithm.notes, keys.unused()
@@ -328,8 +339,9 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
     return None
 
 
-def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
-    (name, optimizer), (kind, scheduler) = map(_target, _hydra_tables(keys) or (keys, keys))
+def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorithm:
+    tables, trainer = _hydra_tables(keys) or (keys, keys), keys.table("trainer")
+    (name, optimizer), (kind, scheduler) = map(_target, tables)
     bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
     update, given = updates.by_name(name, name.partition(".")[0]), optimizer.settings()
     base = optimizer.value("lr", update.defaults.get("lr", 1e-3))
@@ -338,10 +350,19 @@ def _hydra(keys: _Keys, steps: int | None) -> Algorithm:
         if "eps_scale" not in settings:  # timm takes a rate for a no, transformers refuses
             raise OptimizerError(f"{bare} takes no lr beside relative_step, its default; expected relative_step: false")
         settings["relative_step"] = False
-    rate, beta, end = _hydra_rate(kind, scheduler, base, steps) if kind else (as_schedule(base), None, None)
+    clock = Clock(1 if every is None else every)
+    rate, beta, end = _hydra_rate(kind, scheduler, base, steps, clock) if kind else (as_schedule(base), None, None)
+    notes: tuple[str, ...] = ()
+    if kind and every is None:
+        if "class_path" in tables[1].data or "lightning" in trainer.value("_target_", ""):
+            raise OptimizerError(
+                f"Lightning steps {kind} once an epoch unless the module says otherwise; expected --every N "
+                "(steps_per_scheduler_step): the optimizer steps of an epoch, or 1"
+            )
+        notes = (f"{kind} is read as if it stepped with the optimizer; --every N says otherwise",)
     found = update(settings, rate, beta)
-    trainer = keys.table("trainer")  # Lightning's: -1 steps are as many as it takes
-    said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)
+    found = replace(found, notes=(*found.notes, *notes))
+    said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)  # -1: as many as it takes
     end = steps if steps is not None else said if said > 0 else end
     if clip and trainer.value("gradient_clip_algorithm", "norm") == "value":
         found, clip = replace(found, clipping=Clipping(clip, "value")), 0.0
@@ -355,18 +376,21 @@ def _target(table: _Keys) -> tuple[str, _Keys]:
     return table.value("_target_", "") or table.value("name", "AdamW" if "lr" in table.data else ""), table
 
 
-def _hydra_rate(kind: str, table: _Keys, base: float, steps: int | None) -> tuple[Schedule, Schedule | None, Any]:
+def _hydra_rate(
+    kind: str, table: _Keys, base: float, steps: int | None, clock: Clock
+) -> tuple[Schedule, Schedule | None, int | None]:
     """lr_t, beta_t where it moves and the length of the run, of transformers' get_... or torch's classes."""
     getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
     if kind in getters:
-        given = {"num_warmup_steps": 0, "num_training_steps": steps} | table.settings()
+        given = {"num_warmup_steps": 0, "num_training_steps": steps if clock.every == 1 else None} | table.settings()
         given |= {name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))}
-        total = given["num_training_steps"] if steps is None else steps
-        return transformers_rate(getters[kind], base, {**given, "num_training_steps": total}), None, total
+        total = given["num_training_steps"]
+        return transformers_rate(getters[kind], base, given, clock), None, total and total * clock.every
     name, s = _torch_settings(kind, table, base)
     try:
-        beta = MOMENTA[name](s, Clock()) if name in MOMENTA and s.cycle_momentum else None
-        return closed_form(name, s, Clock()), beta, getattr(s, "T_max", getattr(s, "total_steps", None))
+        beta = MOMENTA[name](s, clock) if name in MOMENTA and s.cycle_momentum else None
+        total = getattr(s, "T_max", getattr(s, "total_steps", None))
+        return closed_form(name, s, clock), beta, total and total * clock.every
     except (GenericAdamError, LookupError, AttributeError, ArithmeticError) as error:
         raise OptimizerError(f"{kind}: {error}; hand over the live one instead") from error
 

@@ -326,7 +326,7 @@ _TRANSFORMERS_FUNCTIONS = {f"_get_{getter}_lr_lambda": name for name, (getter, _
 }
 
 
-def transformers_rate(kind: str, base: float, given: Mapping[str, Any]) -> Schedule:
+def transformers_rate(kind: str, base: float, given: Mapping[str, Any], clock: Clock | None = None) -> Schedule:
     """lr_t of `transformers.get_scheduler`: its name, the base rate, and its arguments.
 
     Raises:
@@ -343,7 +343,7 @@ def transformers_rate(kind: str, base: float, given: Mapping[str, Any]) -> Sched
         if kind.endswith("with_min_lr") and (least is None) is (share is None):
             raise OptimizerError("expected min_lr or min_lr_rate, one of the two")
         settings["min_lr_rate"] = share if least is None else float(least) / base
-        return closed_form(f"transformers.{kind}", SimpleNamespace(**settings), Clock())
+        return closed_form(f"transformers.{kind}", SimpleNamespace(**settings), clock or Clock())
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
         lacks = f"{error.name} is missing" if isinstance(error, AttributeError) else error
         raise OptimizerError(f"lr_scheduler_kwargs {shown(given)} do not fit {kind!r}: {lacks}") from error
