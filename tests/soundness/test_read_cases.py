@@ -149,3 +149,8 @@ def test_a_moving_theta_within_rounding_of_squared_beta_is_open() -> None:
     method = Method(ROOT, 0.7, "0.49 - 0.1/t")
     found = bound(method, Problem(1, 1, 10, 1, 1e-8), 1000)
     assert [str(one.status) for one in found.missing] == ["undecided"]
+
+
+def test_a_fall_below_every_digit_of_theta_is_named() -> None:
+    found = certify_algorithm(Algorithm(Method(ROOT, 0.9, "1/(1 + 1e-200*log(t+5))")))["zou2019"]
+    assert "falls by 1.542e-201 from 1 at t = 2" in found.conditions[1].reason  # 1e-200 log(7/6), to first order

@@ -16,7 +16,7 @@ from fractions import Fraction
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
-from generic_adam.schedules.balls import Number, Precision, ball, nearest, sign_of, value
+from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, sign_of, value
 from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
@@ -207,9 +207,8 @@ def _refuted_theta(theta: Schedule, t: int) -> str:
     before = _shown(theta, t - 1)
     change = f"falls from {before} to {here} at t = {t}"
     if before == here:
-        with Precision():
-            fall = ball(value(1 - theta, t)) - ball(value(1 - theta, t - 1))
-        change = f"falls by {fall.str(4, radius=False)} from {before} at t = {t}"
+        _, fall = decided(lambda: value(1 - theta, t) - value(1 - theta, t - 1))
+        change = f"falls by {ball(fall).str(4, radius=False)} from {before} at t = {t}"
     return f"theta_t {change}; (R2) needs it non-decreasing."
 
 
