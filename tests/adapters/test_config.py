@@ -1,5 +1,6 @@
 """Configuration files: the sequences against the frameworks' formulas, the keys used, and what is refused."""
 
+import inspect
 import json
 import math
 import os
@@ -12,8 +13,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generic_adam.adapters import read, read_config
+from generic_adam.adapters import config, read, read_config
 from generic_adam.adapters.config import LARGEST
+from generic_adam.adapters.schedulers import TRANSFORMERS
 from generic_adam.cli import main
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import Clipping
@@ -78,6 +80,34 @@ def test_deepspeed(kind, log, tmp_path):
     assert algorithm.horizon == (300 if kind != "WarmupLR" else None)
     assert {"optimizer.type", "optimizer.params.lr", "scheduler.params.warmup_num_steps"} <= set(used)
     assert not any(name.startswith(("zero", "train_batch")) for name in used)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "top"),
+    [
+        ("WarmupLR", {}, 3e-4),
+        ("WarmupLR", {"warmup_max_lr": None, "warmup_type": None}, 3e-4),
+        ("WarmupDecayLR", {"total_num_steps": 1200}, 1e-3),
+        ("WarmupDecayLR", {"total_num_steps": 1200, "warmup_max_lr": None}, 3e-4),
+        ("WarmupDecayLR", {"total_num_steps": 700}, 1e-3),
+        ("WarmupCosineLR", {"total_num_steps": 1200}, 3e-4),
+        ("WarmupCosineLR", {"total_num_steps": 700}, 3e-4),
+    ],
+)
+def test_what_deepspeed_takes_where_a_value_is_left_out(kind, given, top, tmp_path):
+    algorithm, _ = read_config(written(tmp_path, deepspeed(kind, **given)))
+    values = {"warm": 1000, "total": max(1001, given.get("total_num_steps", 0)), "low": 0.0, "high": top, "log": True}
+    expected = [deepspeed_rate(kind, t, **values) for t in range(1, 1301)]
+    if given.get("total_num_steps") == 700:  # the warm-up is longer than the run: what is left is the least rate
+        expected[1001:] = [0.0 if kind == "WarmupDecayLR" else 3e-8] * 299
+    np.testing.assert_allclose(rates(algorithm, 1300), expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["warmup_num_steps", "total_num_steps", "warmup_min_lr"])
+def test_null_is_refused_where_deepspeed_cannot_run_with_it(name, tmp_path):
+    data = deepspeed("WarmupDecayLR", **({"total_num_steps": 100} | {name: None}))
+    with pytest.raises(OptimizerError, match=rf"scheduler\.params\.{name} is null"):
+        read_config(written(tmp_path, data))
 
 
 def test_deepspeed_adam_decays_as_adamw_unless_told(tmp_path):
@@ -207,6 +237,72 @@ def test_trainer_arguments_and_axolotl(tmp_path):
         assert algorithm.clipping == Clipping(1.0)
     assert "learning_rate" in used
     assert "seed" not in used
+
+
+@pytest.mark.parametrize(
+    ("given", "warm"),
+    [
+        ({}, 9),
+        ({"max_steps": 9000}, 100),
+        ({"max_steps": 50}, 2),
+        ({"warmup_ratio": 0.0999}, 29),
+        ({"warmup_steps": 0}, 0),
+        ({"warmup_steps": 1}, 2),
+        ({"warmup_steps": None, "warmup_ratio": 0.0}, 0),
+    ],
+)
+def test_what_axolotl_takes_where_a_value_is_left_out(given, warm, tmp_path):
+    common = {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "weight_decay": 0.1} | given
+    algorithm, _ = read_config(written(tmp_path, common, "run.yaml"))
+    length = common["max_steps"] - warm
+    expected = [
+        3e-4 * (k / warm if k < warm else (1 + math.cos(math.pi * (k - warm) / length)) / 2) for k in range(300)
+    ]
+    np.testing.assert_allclose(rates(algorithm, 300), expected, rtol=1e-9, atol=1e-15)
+
+
+def test_what_makes_another_scheduler_is_refused(tmp_path):
+    axolotl = {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "cosine_min_lr_ratio": 0.1}
+    with pytest.raises(OptimizerError, match="scheduler of axolotl's own"):
+        read_config(written(tmp_path, axolotl))
+    titan = {"optimizer": {"lr": 1e-3}, "training": {"steps": 100}, "lr_scheduler": {"lr_min": 0.1}}
+    with pytest.raises(OptimizerError, match=r"lr_scheduler\.lr_min is of another version"):
+        read_config(written(tmp_path, titan))
+
+
+def test_what_trainer_takes_where_a_value_is_left_out(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    plain = transformers.TrainingArguments(output_dir=str(tmp_path), max_steps=70, learning_rate=0.1, use_cpu=True)
+    file = written(tmp_path, {"max_steps": 70, "learning_rate": 0.1})
+    ours, theirs = read_config(file)[0], read(plain)
+    assert (ours.method, ours.clipping, ours.decay, ours.eps) == (
+        theirs.method, theirs.clipping, theirs.decay, theirs.eps,
+    )  # fmt: skip
+    file = written(tmp_path, {"max_steps": 70, "learning_rate": 0.1, "max_grad_norm": None})
+    assert read_config(file)[0].clipping is None
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in config._SCHEDULERS if name not in {"SequentialLR", "ChainedScheduler"}]
+)
+def test_torch_s_defaults(name):
+    home = torch.optim.swa_utils if name == "SWALR" else torch.optim.lr_scheduler
+    arguments = inspect.signature(getattr(home, name)).parameters
+    for one, default in config._SCHEDULERS[name].items():
+        real = arguments[one].default
+        assert real is inspect.Parameter.empty if isinstance(default, type) else default == real, one
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_defaults(name):
+    optimization = pytest.importorskip("transformers.optimization")
+    getter, defaults = TRANSFORMERS[name]
+    arguments = inspect.signature(getattr(optimization, f"get_{getter}")).parameters
+    given = {one: arguments[one].default for one in defaults}
+    assert given == defaults
+    known = {"optimizer", "num_warmup_steps", "num_training_steps", "last_epoch", *defaults}
+    left = {one: arguments[one].default for one in arguments if one not in known}
+    assert all(default in {None, inspect.Parameter.empty} for default in left.values())  # read as None
 
 
 @pytest.mark.parametrize("kind", ["linear", "sqrt", "cosine"])

@@ -234,7 +234,7 @@ def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
 
 _DEEPSPEED: dict[str, dict[str, Any]] = {
     "WarmupLR": {"warmup_min_lr": 0.0},
-    "WarmupDecayLR": {"warmup_min_lr": 0.0, "warmup_max_lr": 1e-3, "total_num_steps": int},
+    "WarmupDecayLR": {"warmup_min_lr": 0.0, "total_num_steps": int},
     "WarmupCosineLR": {"warmup_min_ratio": 0.0, "cos_min_ratio": 1e-4, "total_num_steps": int},
 }
 
@@ -247,8 +247,14 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
     base, source = params.value("lr", update.defaults.get("lr", 1e-3)), f"DeepSpeed, {name}"
     rate = as_schedule(base)
     if kind:
-        own = _DEEPSPEED[kind] | ({"warmup_max_lr": base} if kind == "WarmupLR" else {})
-        s = scheduler.table("params").values({"warmup_num_steps": 1000, "warmup_type": ("log", "linear"), **own})
+        given = scheduler.table("params")
+        own = {"warmup_num_steps": 1000, "warmup_type": ("log", "linear"), **_DEEPSPEED[kind]}
+        empty = [one for one in own if one in given.data and given.data[one] is None and one != "warmup_type"]
+        if empty:
+            raise OptimizerError(f"{given.where}{empty[0]} is null; expected its value, or no such key")
+        if kind != "WarmupCosineLR":  # null is the optimizer's rate, and so is none at all for one of the two
+            own["warmup_max_lr"] = base if kind == "WarmupLR" or "warmup_max_lr" in given.data else 1e-3
+        s = given.values(own)
         s.warmup_num_steps, s.org_lrs = max(2, s.warmup_num_steps), base
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
         rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
@@ -276,12 +282,33 @@ _TRAINER |= {"weight_decay": 0.0, "max_grad_norm": 1.0, "optim_args": ""}
 
 
 def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
-    """Trainer's arguments; axolotl has other names for two of them."""
+    """Trainer's arguments; axolotl has other names for two of them, and other defaults."""
     arguments = keys.values(_TRAINER)
-    arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", "linear")
+    axolotl = not {"lr_scheduler_type", "optim"} & set(keys.data) and bool(_AXOLOTL & set(keys.data))
+    if axolotl:
+        _warm_up_of_axolotl(keys, arguments, steps)
+    elif keys.data.get("max_grad_norm", 1) is None:
+        arguments.max_grad_norm = 0.0
+    usual = "cosine" if axolotl else "linear"
+    arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", usual)
     arguments.lr_scheduler_kwargs = keys.table("lr_scheduler_kwargs").settings()
     arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
     return read_training_arguments(arguments, steps=steps)
+
+
+_AXOLOTL = {"base_model", "micro_batch_size", "optimizer", "lr_scheduler"}
+
+
+def _warm_up_of_axolotl(keys: _Keys, arguments: SimpleNamespace, steps: int | None) -> None:
+    """A share is rounded down; where nothing is said it is 3 % of all steps, at most 100; 1 step is made 2."""
+    for name in ("cosine_min_lr_ratio", "cosine_constant_lr_ratio", "lr_quadratic_warmup"):
+        if keys.get(name):
+            raise OptimizerError(f"{name} makes a scheduler of axolotl's own; hand over the live one")
+    total = arguments.max_steps if steps is None else steps
+    if keys.get("warmup_steps") is None:
+        said = keys.get("warmup_ratio") is not None
+        arguments.warmup_steps = int(arguments.warmup_ratio * total) if said else min(int(0.03 * total), 100)
+    arguments.warmup_steps, arguments.warmup_ratio = (2 if arguments.warmup_steps == 1 else arguments.warmup_steps), 0.0
 
 
 def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
@@ -289,6 +316,9 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     training = keys.table("training")
     total = steps if steps is not None else training.value("steps", int)
     place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
+    for name in ("lr_min", "total_steps"):
+        if place.get(name) is not None:
+            raise OptimizerError(f"{place.where}{name} is of another version of torchtitan than can be read")
     declared = {"warmup_steps": 200, "min_lr_factor": 0.0, "decay_ratio": 1.0}
     s = place.values(declared | {"decay_type": ("linear", "sqrt", "cosine")})
     warm, low = min(s.warmup_steps, total), s.min_lr_factor
