@@ -136,10 +136,20 @@ def test_of_a_callable_nothing_is_known():
     assert infinite_sum(x, Assumptions()).rate is None
 
 
-@pytest.mark.parametrize("bad", [{"weights_bound": -1}, {"gradient_norm": float("nan")}, {"smoothness": float("inf")}])
-def test_assumptions_are_finite_and_not_negative(bad):
-    with pytest.raises(TheoremError, match=rf"^{next(iter(bad))}: expected a finite number >= 0, got "):
-        Assumptions(**bad)
+BAD_ASSUMPTIONS = {
+    "weights_bound": -1,
+    "gradient_norm": float("nan"),
+    "smoothness": "x",
+    "full_batch": "no",
+    "convex": 0,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_ASSUMPTIONS.items())
+def test_assumptions_are_numbers_that_are_not_negative_or_flags(name, value):
+    expected = "True or False" if name in {"full_batch", "convex"} else "a number that is not negative"
+    with pytest.raises(TheoremError, match=rf"^{name} is .*, expected {expected}$"):
+        Assumptions(**{name: value})
 
 
 @pytest.mark.parametrize("statuses", list(itertools.product(Status, repeat=3)))

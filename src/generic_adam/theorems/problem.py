@@ -69,14 +69,15 @@ class Problem:
         object.__setattr__(self, "dimension", _dimension(self.dimension))
         for name in ("smoothness", "gap", "epsilon", "box", "gradient_bound", "variance", "gradient_sup"):
             given: Any = getattr(self, name)
+            may_be_zero = name in _MAY_BE_ZERO
             if name in _ONE_EACH and hasattr(given, "__len__") and not isinstance(given, str):
                 if len(given) != self.dimension:
                     expected = f"expected one for each of {self.dimension} coordinates"
                     raise ProblemError(f"{name} has {len(given)} numbers, {expected}")
-                numbers = tuple(_number(f"{name}[{index}]", one) for index, one in enumerate(given))
-                object.__setattr__(self, name, numbers)
+                each = (number(f"{name}[{k}]", one, may_be_zero=may_be_zero) for k, one in enumerate(given))
+                object.__setattr__(self, name, tuple(each))
             elif given is not None or name not in _OPTIONAL:
-                object.__setattr__(self, name, _number(name, given))
+                object.__setattr__(self, name, number(name, given, may_be_zero=may_be_zero))
 
     @property
     def total_gradient_bound(self) -> float:
@@ -167,16 +168,16 @@ def _largest(values: float | Sequence[float]) -> float:
     return max(values) if isinstance(values, Sequence) else values
 
 
-def _number(name: str, value: Any) -> float:
-    may_be_zero = name.partition("[")[0] in _MAY_BE_ZERO
+def number(name: str, value: Any, *, may_be_zero: bool) -> float:
+    """A finite number that is positive, or not negative, else a `ProblemError` that names it."""
     try:
-        number = float(value)
+        found = float(value)
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (0 < number < math.inf or (number == 0 and may_be_zero)):
+        found = math.nan
+    if not (0 < found < math.inf or (found == 0 and may_be_zero)):
         expected = "a number that is not negative" if may_be_zero else "a positive number"
         raise ProblemError(f"{name} is {shown(value)}, expected {expected}")
-    return number
+    return found
 
 
 def _dimension(value: float) -> int:

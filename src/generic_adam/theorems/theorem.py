@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from generic_adam.errors import TheoremError
+from generic_adam.errors import TheoremError, shown
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, rate_of, two_sided
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.problem import Problem, number
 
 NOTHING = as_schedule(0)
 NOT_COVERED = (
@@ -104,8 +104,11 @@ class Assumptions:
     def __post_init__(self) -> None:
         for name in ("weights_bound", "gradient_norm", "smoothness"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise TheoremError(f"{name}: expected a finite number >= 0, got {value!r}")
+            if value is not None:
+                object.__setattr__(self, name, number(name, value, may_be_zero=True))
+        for name in ("full_batch", "convex"):
+            if not isinstance(getattr(self, name), bool):
+                raise TheoremError(f"{name} is {shown(getattr(self, name))}, expected True or False")
 
     def said(self, *names: str) -> tuple[str, ...]:
         """Those of the named assumptions that are asserted, one phrase each."""
