@@ -22,6 +22,10 @@ from generic_adam.report.plots import draw_check, logarithmic_times, running_rat
 from generic_adam.theorems.zou2019 import examine_method
 
 LAST = 10**6
+REPAIR = {
+    "Adam, lr = 0.001, θ = 0.999": ga.methods.adam(lr=1e-3, bias_correction=False),
+    "its smallest repair": ga.methods.certified_adam(lr=1e-3, bias_correction=False),
+}
 
 
 def memory() -> Figure:
@@ -78,11 +82,7 @@ def path_of_r() -> Figure:
 
 def repair(*, is_tall: bool = False) -> Figure:
     """Adam beside its smallest repair."""
-    methods = {
-        "Adam, lr = 0.001, θ = 0.999": ga.methods.adam(lr=1e-3, bias_correction=False),
-        "its smallest repair": ga.methods.certified_adam(lr=1e-3),
-    }
-    return draw_check(methods, LAST, is_tall=is_tall)
+    return draw_check(REPAIR, LAST, is_tall=is_tall)
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {

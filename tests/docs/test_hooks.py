@@ -41,6 +41,16 @@ def test_a_check_that_no_longer_shows_its_erratum_stops_the_build() -> None:
         output_of(Erratum("somewhere", "a", "b", wrong))
 
 
+def test_the_repair_that_is_drawn_is_adam_for_a_thousand_steps() -> None:
+    from pictures import REPAIR
+
+    adam, repaired = REPAIR.values()
+    for name in ("alpha", "beta", "theta"):
+        ours, theirs = (getattr(method, name).values(1, 1002) for method in (repaired, adam))
+        assert (ours[:1000] == theirs[:1000]).all()
+        assert (ours[1000] == theirs[1000]) == (name == "beta")
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
