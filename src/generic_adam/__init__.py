@@ -7,8 +7,6 @@
 Names are imported when they are first used: ``import generic_adam`` costs nothing, and needs NumPy only.
 """
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # type checkers know the name; `typing` would be the dearest part of this import
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
@@ -65,6 +63,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in _HOME_OF_NAME:
         value = getattr(import_module(f"{__name__}.{_HOME_OF_NAME[name]}"), name)
     elif name in _SUB_PACKAGES:

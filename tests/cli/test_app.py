@@ -260,6 +260,12 @@ def test_an_interrupt_that_nobody_could_catch_ends_the_command_in_one_line(argum
     assert (done.returncode, done.stdout, done.stderr) == (130, "", f"generic-adam: {said}\n")
 
 
+def test_nothing_is_imported_before_an_interrupt_is_handled():
+    script = "import sys; had = set(sys.modules); import generic_adam.cli; print(*sorted(set(sys.modules) - had))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "generic_adam generic_adam.cli\n"
+
+
 def test_a_signal_that_is_ignored_stays_ignored():
     line = f"trap '' INT; {shlex.join((sys.executable, '-c', IN_A_CALLBACK, 'check', 'adam'))}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)

@@ -1,20 +1,22 @@
 """The command ``generic-adam``: thin wrappers, one file a subcommand.
 
 Ctrl-C ends the command at once, in one line: no exception has to find its way through imports and callbacks,
-which Python reports and forgets. Where a run is open the signal pauses it instead (`experiments.run`), and what
-comes before the first line of :func:`main` is Python's own start.
+which Python reports and forgets. Where a run is open the signal pauses it instead (`experiments.run`). What comes
+before the first line of :func:`main` is Python's own start, so nothing is imported here that it has not loaded.
 """
 
 import io
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+
+TYPE_CHECKING = False  # type checkers know the name
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _last_word = "interrupted"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
@@ -63,7 +65,8 @@ def last_word() -> str:
 
 
 def _leave() -> None:
-    with suppress(OSError):
-        cleared = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the line, and the cursor, of a spinner
+    cleared = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the line, and the cursor, of a spinner
+    try:
         os.write(2, f"{cleared}generic-adam: {_last_word}\n".encode())
-    os._exit(130)
+    finally:
+        os._exit(130)
