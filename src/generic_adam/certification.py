@@ -123,6 +123,7 @@ def advise(
     horizon: int | None = None,
     keep: int | None = None,
     *,
+    assume: Assumptions | None = None,
     budget: float = SECONDS,
 ) -> tuple[Advice, ...]:
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
@@ -132,9 +133,13 @@ def advise(
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps T; None takes the one that the source names.
         keep: K, for how many steps it stays your method; None keeps most of the run.
+        assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
+            which the answers name.
         budget: seconds of the processor after which no further candidate is tried.
     """
-    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, budget)
+    if assume is not None:
+        _check("assume", assume, Assumptions)
+    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, budget, assume)
 
 
 __all__ = ["Assumptions", "advise", "bound", "certify", "read"]

@@ -54,6 +54,22 @@ def test_clipping_that_never_acts_is_set_aside_and_said(capsys):
         assert "certified, provided the weights stay bounded" in " ".join(out.split())
 
 
+def test_what_is_granted_is_granted_to_the_proposals_too(capsys):
+    decaying = ["advise", "adamw", "--weight-decay", "0.1", "--steps", "20000"]
+    for granted, bound in ([], 1), (["--weights-bound", "5"], 5):
+        _, out, _ = run(capsys, *decaying, *granted, "--json")
+        first = json.loads(out)["advice"][0]
+        assert first["after"]["statement"].startswith(f"for 20,000 steps, provided |x_t|_inf <= {bound}:")
+        _, out, _ = run(capsys, *decaying, *granted)
+        assert out.endswith(f"all provided |x_t|_inf <= {bound}.\n")
+        assert ["noise", "decay", "gap", "drift"] in [line.split()[:4] for line in out.splitlines()]
+
+
+def test_what_no_budget_would_find_is_not_put_down_to_it(capsys):
+    _, out, _ = run(capsys, "advise", "sgd", "--momentum", "0.9")
+    assert out.splitlines()[-1] == "  no change that helps was found"
+
+
 def test_keep_chooses_where_it_begins(capsys):
     _, out, _ = run(capsys, "advise", "adamw", "--weight-decay", "0", "--keep", "5000")
     assert "from t = 5,001 on" in out

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import generic_adam as ga
 from generic_adam.cli import main
 
 CHECK = ["bound", "power_family", "--lr", "1e-3", "--steps", "1000", "--dimension", "10"]
@@ -32,11 +33,40 @@ def test_the_smallest_bound_and_the_papers(capsys):
 
 
 def test_silence_is_said_and_every_number_is_in_the_table(capsys):
-    _, out, _ = run(capsys, *CHECK)
+    assert len(run(capsys, *CHECK)[1].splitlines()) <= 10
+    _, out, _ = run(capsys, *CHECK, "--explain")
     assert "silent: the trivial bound is smaller" in out
     assert "without a theorem <= 1 " in out
     for name in ("noise", "drift", "divisor", "X_w"):
         assert any(line.split()[:1] == [name] for line in out.splitlines()), name
+
+
+@pytest.mark.parametrize(
+    ("granted", "known"),
+    [
+        (["--smoothness", "7"], {"smoothness": 7}),
+        (["--full-batch"], {"variance": 0}),
+        (["--gradient-norm", "2"], {"gradient_bound": 2, "gradient_sup": 2}),
+        (["--gradient-norm", "2", "--gradient-bound", "0.5"], {"gradient_bound": 0.5, "gradient_sup": 2}),
+        (["--weights-bound", "3"], {"box": 3}),
+    ],
+)
+def test_what_is_granted_is_a_constant_of_the_problem(capsys, granted, known):
+    code, out, _ = run(capsys, *CHECK, *granted, "--json")
+    data = json.loads(out)
+    constants = {"smoothness": 1, "gradient_bound": 1, "dimension": 10, "gap": 1, **known}
+    method = ga.methods.power_family(lr=1e-3)
+    assert code == 0
+    assert data["expectation"] == ga.bound(method, ga.Problem(**constants), 1000).expectation
+
+
+def test_amsgrad_asks_for_a_bound_on_every_gradient(capsys):
+    code, out, _ = run(capsys, "bound", "amsgrad", "--steps", "1e4")
+    assert code == 1
+    assert "add --gradient-norm G" in out
+    code, out, _ = run(capsys, "bound", "amsgrad", "--steps", "1e4", "--gradient-norm", "1")
+    assert code == 0
+    assert "by theorem M" in out
 
 
 def test_no_theorem_no_bound(capsys):
@@ -56,6 +86,7 @@ def test_no_theorem_no_bound(capsys):
         ([*CHECK, "--dimension", "2.5"], "dimension"),
         ([*CHECK, "--gradient-bound", "nan"], "gradient_bound"),
         ([*CHECK, "--theorem", "Q"], "no theorem is called 'Q'"),
+        ([*CHECK, "--convex"], "--convex is about regret"),
     ],
 )
 def test_bad_input_is_one_line(capsys, arguments, words):

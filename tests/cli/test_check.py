@@ -53,8 +53,15 @@ def test_a_shape_without_a_rate_takes_the_methods_own(capsys):
     assert run(capsys, "check", "adamw", *shape) == run(capsys, "check", "adamw", "--lr", "1e-3", *shape)
 
 
+def test_a_warm_up_of_no_steps_is_none(capsys):
+    falls = ["--decay", "cosine", "--steps", "1000", "--json"]
+    shown = [run(capsys, "check", "--lr", "1e-3", *warmup, *falls)[1] for warmup in ([], ["--warmup", "0"])]
+    assert shown[0] == shown[1]
+
+
 def test_the_next_command_is_the_same_question(capsys):
-    arguments = ["--lr", "1e-3", "--betas", "0.9, 0.99", "--clip", "0.5", "--steps", "1000", "--full-batch"]
+    arguments = ["--lr", "1e-3", "--betas", "0.9, 0.99", "--clip", "0.5", "--eps", "1.2345678901234567e-08"]
+    arguments += ["--steps", "1000", "--full-batch"]
     _, out, _ = run(capsys, "check", *arguments)
     words = shlex.split(out.splitlines()[-1])[3:]
     _, out, _ = run(capsys, "check", *arguments, "--json")

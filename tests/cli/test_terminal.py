@@ -27,7 +27,7 @@ COMMANDS = {
     "check a run": ["check", *RUN.split(), "--clip", "1"],
     "explain": ["check", *RUN.split(), "--explain"],
     "advise": ["advise", "adam", "--steps", "3000"],
-    "bound": ["bound", "adam", "--steps", "1e3"],
+    "bound": ["bound", "adam", "--steps", "1e3", "--explain"],
     "methods": ["methods"],
     "theorems": ["theorems"],
     "one theorem": ["theorems", "W"],

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from time import process_time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,8 +35,10 @@ def advise(
     x = subject.algorithm
     kept = None if keep is None else whole_steps(keep, "--keep")
     with make_console(stderr=True).status("asking the theorems"):
+        begun = process_time()
         certificate = certify_algorithm(x, assume=subject.assume, budget=budget)
-        found = advise_algorithm(x, x.horizon, kept, budget)
+        found = advise_algorithm(x, x.horizon, kept, budget, subject.assume)
+        spent = process_time() - begun > budget / 2  # which the search alone may use
     if plot is not None:
         from generic_adam.report.plots import draw_sequences
 
@@ -44,16 +47,15 @@ def advise(
     if as_json:
         print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
     else:
-        _print(certificate, found, budget)
+        _print(certificate, found, f" in {budget:g} s (--budget gives more)" if spent else "")
 
 
-def _print(certificate: "Certificate", found: "Sequence[Advice]", budget: float) -> None:
+def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
     say_lines(line for block in verdict_lines(certificate).values() for line in block)
     if not found:
         certified = str(certificate.verdict) == "certified"
-        none = f"no change that helps was found in {budget:g} s (--budget gives more)"
-        say(f"  {'nothing to change' if certified else none}")
+        say("  nothing to change" if certified else f"  no change that helps was found{spent}")
     for number, one in enumerate(found, start=1):
         say("")
         say(f"{number}. {one.changes}", style="bold")
@@ -69,19 +71,18 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]", budget: float)
 
 
 def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
-    """The three numbers before and after each change, and the learning rate against yours along the run."""
-    rows = [("yours", *_numbers(before), *["1"] * 3, "100%")]
+    """The numbers before and after each change, and the learning rate against yours along the run."""
+    numbers = ["noise", *(["decay"] if before.decay else []), "gap", "drift"]
+    rows = [("yours", *_shown(before, numbers), *["1"] * 3, "100%")]
     for number, one in enumerate(found, start=1):
         if one.price is not None and one.after is not None:
             rates = (_ratio(ratio) for _, ratio in one.price.rates)
-            rows.append((str(number), *_numbers(one.after), *rates, _percent(one.price.kept)))
-    headings = ("", "noise", "gap", "drift", "lr at 10%", "at 50%", "at 100%", "summed")
+            rows.append((str(number), *_shown(one.after, numbers), *rates, _percent(one.price.kept)))
+    headings = ("", *numbers, "lr at 10%", "50%", "100%", "summed")
     print_table(headings, rows, title=f"Over {before.steps:,} steps", right=headings[1:])
     from_zero = " (from 0: yours is 0)" if any("from 0" in row for row in rows) else ""
-    say(
-        f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size. "
-        "Where weights decay, they are taken to stay within 1."
-    )
+    provided = f", all provided {before.provided}" if before.provided else ""
+    say(f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size{provided}.")
 
 
 def _ratio(number: float) -> str:
@@ -92,6 +93,6 @@ def _percent(share: float) -> str:
     return "an unknown share" if math.isnan(share) else f"{100 * share:.3g}%"
 
 
-def _numbers(reading: "HorizonAnswer") -> list[str]:
-    numbers = (reading.noise, reading.gap, reading.drift)
+def _shown(reading: "HorizonAnswer", names: Sequence[str]) -> list[str]:
+    numbers = (getattr(reading, name) for name in names)
     return ["none" if number is None else f"{number:.3g}" for number in numbers]

@@ -1,45 +1,45 @@
 """``generic-adam bound``: a number that the gradient stays below, and whether it beats the trivial one."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from generic_adam.cli.check import grant
-from generic_adam.cli.subject import AsJson, Budget, Subject, Theorem, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
 from generic_adam.cli.tables import print_json, print_table, say, say_lines, sequences, side_by_side
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
-    from generic_adam.theorems.problem import Problem
-    from generic_adam.theorems.theorem import Assumptions
 
 NO_BOUND = 1
+_NEAREST = 3  # reasons that are told without --explain
 
 
 def _constant(flag: str, text: str) -> typer.models.OptionInfo:
     return typer.Option(flag, help=text, rich_help_panel="The problem")
 
 
-_GRADIENT_BOUND = _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past, whatever it was.")
+_GRADIENT_BOUND = _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past (--gradient-norm, or 1).")
 _EPSILON = _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment.")
 
 
 @with_subject
 def bound(
     subject: Subject,
-    lipschitz: Annotated[float, _constant("--smoothness", "L, the gradient's Lipschitz constant.")] = 1.0,
-    gradient_bound: Annotated[float, _GRADIENT_BOUND] = 1.0,
+    gradient_bound: Annotated[float | None, _GRADIENT_BOUND] = None,
     dimension: Annotated[float, _constant("--dimension", "d, the number of parameters.")] = 1.0,
     gap: Annotated[float, _constant("--gap", "f(x_1) - f*.")] = 1.0,
     epsilon: Annotated[float | None, _EPSILON] = None,
     delta: Annotated[float, typer.Option(help="The bound holds with probability 1 - delta^(2/3).")] = 0.1,
     theorem: Theorem = None,
+    explain: Explain = False,
     budget: Budget = 2.0,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
+    """Bound the gradient after T steps (L is --smoothness, or 1): exit code 0 with a bound, 1 where none has one."""
     from dataclasses import asdict, replace
 
     from generic_adam.schedules.budget import Undecided
@@ -47,20 +47,32 @@ def bound(
     from generic_adam.theorems.certificate import without_idle_clipping
     from generic_adam.theorems.problem import Problem
 
-    given, steps = subject.algorithm, subject.algorithm.horizon
+    given, assume, steps = subject.algorithm, subject.assume, subject.algorithm.horizon
     if steps is None:
         raise TheoremError("bound needs a number of steps: --steps T")
-    start = given.initial_v if epsilon is None else epsilon
-    x = replace(without_idle_clipping(given, subject.assume), initial_v=start)
-    box = subject.assume.weights_bound
-    problem = Problem(lipschitz, gradient_bound, dimension, gap, x.initial_v or 1e-8, box=box)  # type: ignore[arg-type]
+    if assume.convex:
+        raise TheoremError("--convex is about regret, of which `check` tells; bound is about the gradient")
+    x = without_idle_clipping(given, assume)
+    x = x if epsilon is None else replace(x, initial_v=epsilon)
+    largest = assume.gradient_norm
+    problem = Problem(
+        1.0 if assume.smoothness is None else assume.smoothness,
+        gradient_bound if gradient_bound is not None else 1.0 if largest is None else largest,
+        dimension,  # type: ignore[arg-type]  # a whole number, which Problem checks
+        gap,
+        x.initial_v or 1e-8,
+        variance=0.0 if assume.full_batch else None,
+        box=assume.weights_bound,
+        gradient_sup=largest,
+    )
     result = bound_algorithm(x, problem, steps, delta, theorem, budget)
-    since, spent = None, ""
+    since, speaks = None, ""
     if result.is_valid and not result.informative:
         try:
             since = informative_from(x, problem, budget)
+            speaks = "" if since is None else f"it says something from about T = {since:,} on"
         except Undecided as unknown:
-            spent = f"from which T on it says something: undecided, {unknown}"
+            speaks = f"from which T on it says something: undecided, {unknown}"
     if as_json:
         beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
         print_json({**result.to_dict(), **beside})
@@ -68,39 +80,49 @@ def bound(
         say(x.label or "Generic Adam", style="bold")
         if given.clipping is not None and x.clipping is None:
             say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
-        _print(x, problem, result, since, subject.assume)
-        say_lines([f"  {spent}"] if spent else [])
+        granted = list(grant(x, assume))
+        if largest is None and any("gradient_sup" in why for _, why in result.missing):
+            granted.append("if no gradient is longer than some G: add --gradient-norm G")
+        _print(result, speaks, granted, explain=explain)
+        constants = {
+            "L": problem.smoothness,
+            "G": problem.total_gradient_bound,
+            "d": problem.dimension,
+            "f(x_1) - f*": problem.gap,
+            "v_0": x.initial_v,
+            "δ": delta,
+            "variance": problem.variance,
+            "|x_t|_inf <= X": problem.box,
+            "sup |g_t|": largest,
+        }
+        say_lines(side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None))
+        if explain:
+            _print_constants(x, result)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _print(x: "Algorithm", problem: "Problem", result: "Bound", since: int | None, assume: "Assumptions") -> None:
-    """The statement, the trivial bound beside it, and a table of the numbers it is made of."""
+def _print(result: "Bound", speaks: str, granted: Iterable[str], *, explain: bool) -> None:
+    """The statement with the trivial bound beside it, or what to grant and why there is none."""
     if result.is_valid:
         say_lines(f"  {sentence}" for sentence in result.statement.split("; "))
-        chance = f"with probability at least {result.probability:.4g}"
-        say(f"  |grad f(x_tau)|^2 <= {result.value:.6g} {chance}")
-    else:
-        say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
-        say_lines(f"  {one}" for one in grant(x, assume))
-        reasons: dict[str, list[str]] = {}
-        for name, why in result.missing:
-            reasons.setdefault(why, []).append(name)
-        # What the fewest say comes first, for that is the nearest.
-        for why, theorems in sorted(reasons.items(), key=lambda item: len(item[1])):
-            say(f"    {', '.join(theorems)}: {why}")
-    if since is not None:
-        say(f"  it says something from about T = {since:,} on")
-    constants = {
-        "L": problem.smoothness,
-        "G": problem.total_gradient_bound,
-        "d": problem.dimension,
-        "f(x_1) - f*": problem.gap,
-        "v_0": x.initial_v,
-        "δ": result.delta,
-        "|x_t|_inf <= X": problem.box,
-    }
-    known = [f"{name} = {number:g}" for name, number in constants.items() if number is not None]
-    say_lines((*side_by_side(known), *sequences(x)))
+        say(f"  |grad f(x_tau)|^2 <= {result.value:.6g} with probability at least {result.probability:.4g}")
+        say_lines([f"  {speaks}"] if speaks else [])
+        return
+    say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
+    say_lines(f"  {one}" for one in granted)
+    reasons: dict[str, list[str]] = {}
+    for name, why in result.missing:
+        reasons.setdefault(why, []).append(name)
+    # What the fewest say comes first, for that is the nearest.
+    nearest = [f"    {', '.join(names)}: {why}" for why, names in sorted(reasons.items(), key=lambda one: len(one[1]))]
+    say_lines(nearest if explain else nearest[:_NEAREST])
+    if len(nearest) > _NEAREST and not explain:
+        say("    --explain says why the others do not")
+
+
+def _print_constants(x: "Algorithm", result: "Bound") -> None:
+    """The sequences, what the other theorems say, and the numbers that the bound is made of."""
+    say_lines(sequences(x, full=True))
     if result.others:
         say(f"  other theorems: {', '.join(f'{name} {number:.6g}' for name, number in result.others)}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]

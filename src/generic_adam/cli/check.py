@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, Theorem, method_names, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
 from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, write_plot
 from generic_adam.errors import MethodError
 
@@ -30,7 +30,7 @@ def check(
     subject: Subject,
     theorem: Theorem = None,
     as_json: AsJson = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the whole argument.")] = False,
+    explain: Explain = False,
     budget: Budget = 2.0,
     plot: Plot = None,
     against: Annotated[

@@ -71,7 +71,6 @@ def recipes(
     known = "as read there" if one.evidence == "read" else "widely reported, the original was not at hand"
     print_answer(certificate, explain=True)
     say(f"source: {one.algorithm.source} ({known})")
-    say_lines(f"note: {note}" for note in one.algorithm.notes)
 
 
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:

@@ -47,6 +47,7 @@ Budget = Annotated[
     typer.Option("--budget", metavar="SECONDS", help="Processor time; what is left then is undecided, and says so."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Print the whole argument.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw it against t: an .svg, .png or .pdf file.")
 ]
@@ -94,7 +95,7 @@ _ASSUMPTIONS: Rows = {
     "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
     "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
     "full_batch": (bool, "--full-batch", "Every gradient is exact."),
-    "smoothness": (float, "--smoothness-bound L", "The gradient is L-Lipschitz."),
+    "smoothness": (float, "--smoothness L", "The gradient is L-Lipschitz."),
     "convex": (bool, "--convex", "Convex losses on a bounded domain: ask for regret too."),
 }
 _PANELS = {
@@ -216,7 +217,7 @@ def _typed(given: Mapping[str, Any]) -> str:
         value = given[name]
         if value is not None:
             words.append(flags.split()[0])
-            words += [] if kind is bool else [f"{value:.12g}" if isinstance(value, float) else str(value)]
+            words += [] if kind is bool else [str(value).removesuffix(".0")]
     return shlex.join(words)
 
 
@@ -332,7 +333,7 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
         raise MethodError("--min-lr is where --decay cosine or --decay linear ends")
     if not 0 <= lowest <= peak:
         raise MethodError(f"--min-lr: expected a number from 0 to --lr, got {lowest:g}")
-    warmup = 0 if given["warmup"] is None else whole_steps(given["warmup"], "--warmup")
+    warmup = whole_steps(given["warmup"], "--warmup") if given["warmup"] else 0
     return training_rate(float(peak), warmup=warmup, decay=shape, lowest=lowest, steps=steps)
 
 

@@ -120,7 +120,11 @@ class Advice:
 
 
 def advise_algorithm(
-    subject: Method | Algorithm, horizon: int | None = None, keep: int | None = None, budget: float | None = None
+    subject: Method | Algorithm,
+    horizon: int | None = None,
+    keep: int | None = None,
+    budget: float | None = None,
+    assume: Assumptions | None = None,
 ) -> tuple[Advice, ...]:
     """Find algorithms near the given one that are certified for ever, or better bounded on its run.
 
@@ -133,6 +137,8 @@ def advise_algorithm(
         keep: K, up to which step it stays as it is; None takes three quarters of the run, or 1/(1 - theta).
         budget: seconds of the processor; None takes those of an enclosing `Budget`, or 2. Where a run is named, half
             of them are for the search, and what is guaranteed for the run is undecided where the rest is used up.
+        assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
+            which the answers name.
 
     Returns:
         The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help
@@ -147,14 +153,15 @@ def advise_algorithm(
     kept = None if keep is None else whole_steps(keep)
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
-    assume = _assumed(x)
+    granted = assume or Assumptions()
+    assume = _beyond(granted, x)
     with Budget(budget):
         with Budget(share=1.0 if steps is None else _SEARCHED) as limit:
-            chosen = _certified(x, kept, assume, limit)
+            chosen = _certified(x, kept, granted, limit)
         if x.preconditioned:  # plain SGD has no theta to change
             chosen += _louder(x, steps, assume)
             if horizon is not None and steps is not None:
-                chosen += _tuned(x, steps)
+                chosen += _tuned(x, steps, assume)
         if steps is None:
             return tuple(chosen)
         prices = [price(x, one.algorithm, steps) for one in chosen]
@@ -166,12 +173,12 @@ def advise_algorithm(
         return tuple(one for one in priced if one.horizon is None or _gains(one))
 
 
-def _certified(x: Algorithm, kept: int | None, assume: Assumptions, limit: Budget) -> list[Advice]:
+def _certified(x: Algorithm, kept: int | None, granted: Assumptions, limit: Budget) -> list[Advice]:
     """What is certified for ever, nearest first, each algorithm once; nothing where it is so as it is."""
-    if certify_algorithm(replace(x, horizon=None)).verdict is Verdict.CERTIFIED:
+    if certify_algorithm(replace(x, horizon=None), assume=granted).verdict is Verdict.CERTIFIED:
         return []
     found: dict[Algorithm, Advice] = {}
-    for one in sorted(_mended(_covered(x, kept), 0, assume, limit), key=_distance):
+    for one in sorted(_mended(_covered(x, kept), 0, _beyond(granted, x), limit), key=_distance):
         found.setdefault(one.algorithm, one)
     return list(found.values())[:_MOST_ADVICE]
 
@@ -192,12 +199,12 @@ def _covered(x: Algorithm, keep: int | None) -> Candidate:
     return Candidate(bare, said, first_step=1, last_step=None, keep=keep)
 
 
-def _assumed(x: Algorithm) -> Assumptions:
+def _beyond(granted: Assumptions, x: Algorithm) -> Assumptions:
     """What advice takes for granted, and says so: weights that stay bounded, and clipping that never acts."""
-    acts_on_gradients = x.clipping is not None and x.clipping.kind != "update"
-    return Assumptions(
-        weights_bound=1.0, gradient_norm=x.clipping.threshold if x.clipping and acts_on_gradients else None
-    )
+    clips = [x.clipping.threshold] if x.clipping is not None and x.clipping.kind != "update" else []
+    norms = clips if granted.gradient_norm is None else [*clips, granted.gradient_norm]
+    bound = 1.0 if granted.weights_bound is None else granted.weights_bound
+    return replace(granted, weights_bound=bound, gradient_norm=min(norms, default=None))
 
 
 def _gains(one: Advice) -> bool:
@@ -277,11 +284,12 @@ def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Ad
         if relative is not None and relative < 1:
             spoken = f"noise floor {noise_floor(louder):.3g}"
             changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: {spoken}"
-            yield Advice(louder, changes, 1, None, certify_algorithm(replace(louder, horizon=None)), steps)
+            certificate = certify_algorithm(replace(louder, horizon=None), assume=assume)
+            yield Advice(louder, changes, 1, None, certificate, steps)
             return
 
 
-def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:
+def _tuned(x: Algorithm, steps: int, assume: Assumptions) -> Iterator[Advice]:
     r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t up to T.
 
     For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
@@ -298,7 +306,7 @@ def _tuned(x: Algorithm, steps: int) -> Iterator[Advice]:
     tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)))
     if tuned != x:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
-        yield Advice(tuned, changes, 1, None, certify_algorithm(replace(tuned, horizon=None)), steps)
+        yield Advice(tuned, changes, 1, None, certify_algorithm(replace(tuned, horizon=None), assume=assume), steps)
 
 
 def _largest(schedule: Schedule, steps: int) -> float:
