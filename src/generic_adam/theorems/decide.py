@@ -16,7 +16,7 @@ from fractions import Fraction
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
-from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, sign_of, value
+from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, sign, sign_of, value
 from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
@@ -148,10 +148,23 @@ def not_negative(schedule: Schedule, horizon: int | None = None, *, name: str = 
     return _in_range(schedule, name, f"{name} >= 0", (schedule, Claim.NOT_NEGATIVE, _last(horizon)))
 
 
-def in_unit_interval(schedule: Schedule, *, name: str = "u_t") -> Decision:
-    """0 < u_t < 1 for every t."""
+def in_unit_interval(schedule: Schedule, *, name: str = "u_t", from_zero: bool = False) -> Decision:
+    """0 < u_t < 1 for every t; u_1 = 0 is allowed where it says so."""
+    if from_zero and sign(schedule, 1) == 0:  # 1/2 in place of the 0 leaves the rest as it is
+        schedule = join(Fraction(1, 2), 2, schedule)
     claims = ((schedule, Claim.POSITIVE, math.inf), (1 - schedule, Claim.POSITIVE, math.inf))
     return _in_range(schedule, name, f"0 < {name} < 1", *claims)
+
+
+def never_rises(schedule: Schedule, *, name: str = "u_t") -> Decision:
+    """u_t <= u_{t-1} for every t >= 2."""
+    return _answered(
+        schedule,
+        _proved((schedule, Claim.FALLING, math.inf)),
+        refuted=lambda t: f"{name} rises at t = {t}, to {_shown(schedule, t)}.",
+        held=f"{name} never rises.",
+        question=f"{name} never rises",
+    )
 
 
 def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
@@ -384,12 +397,9 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
         method: the three sequences.
         first_theta_may_be_zero: theta_1 = 0 is allowed (where an epsilon keeps the denominator positive).
     """
-    theta = method.theta
-    if first_theta_may_be_zero and theta(1) == 0:  # 1/2 in place of the 0 leaves the rest as it is
-        theta = join(Fraction(1, 2), 2, theta)
     for step in (
         bounded_below_one(method.beta),
-        in_unit_interval(theta, name="theta_t"),
+        in_unit_interval(method.theta, name="theta_t", from_zero=first_theta_may_be_zero),
         limit_is_one(method.theta),
         not_negative(method.alpha, name="alpha_t"),
     ):

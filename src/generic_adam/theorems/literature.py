@@ -19,7 +19,7 @@ from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.regret import ADAM_NC, Regret
+from generic_adam.theorems.regret import MONOTONE, Regret
 from generic_adam.theorems.theorem import (
     CONVEX,
     NOTHING,
@@ -189,17 +189,6 @@ def _rooted_regret(x: Algorithm, assume: Assumptions) -> Decision:
     return replace(_root_steps(x, assume), order=order)
 
 
-def _amsgrads_theta(x: Algorithm, assume: Assumptions) -> Decision | None:
-    return _constant("theta")(x, assume) if x.running_maximum else None
-
-
-def _above_squared_beta(x: Algorithm, _: Assumptions) -> Decision | None:
-    if not x.running_maximum:
-        return None
-    order = decide.positive(x.method.theta - x.method.beta * x.method.beta)
-    return replace(order, reason=f"beta_t < sqrt(theta): {order.reason}")
-
-
 class Reddi2018Regret(Theorem):
     """Their Theorems 4 (with the running maximum) and 5, with momentum that fades and the corrections known."""
 
@@ -213,14 +202,7 @@ class Reddi2018Regret(Theorem):
     confidence: ClassVar = Confidence.FORMALISED
     allows: ClassVar = frozenset({"initial_v", "running_maximum"})
     takes: ClassVar = {"convex": CONVEX}
-    hypotheses: ClassVar = (
-        _rooted_regret,
-        _never_above_the_first,
-        _middle_term,
-        _amsgrads_theta,
-        _above_squared_beta,
-        *ADAM_NC,
-    )
+    hypotheses: ClassVar = (_rooted_regret, _never_above_the_first, _middle_term, *MONOTONE)
 
 
 def corollary_regret(

@@ -2,39 +2,41 @@ r"""Theorem R: regret with constant beta, and the condition on :math:`\Gamma_t` 
 
 R-AMS is AMSGrad with constant theta. R-NC is AdamNC and NosAdam: (a) :math:`\alpha_t^2 \le \theta_t\alpha_{t-1}^2` for
 all t >= 2, necessary and sufficient for :math:`\Gamma_t \ge 0`, and (b) a finite
-:math:`\zeta = \sup_t \max_{j\le t} \alpha_t\sqrt{W_t/w_j}`. The proofs are on the page docs/theorems/regret.md.
+:math:`\zeta = \sup_t \max_{j\le t} \alpha_t\sqrt{W_t/w_j}`, which under (a) is :math:`\sup_t \chi_t`. The proofs are on
+the page docs/theorems/regret.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from generic_adam.errors import TheoremError
+from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
     BiasCorrection,
-    Constant,
     Join,
-    Maximum,
     Opaque,
     Periodic,
     Schedule,
     Time,
     WeightedTheta,
-    as_power_of_t,
     as_schedule,
+    bias_correction,
     join,
     t,
 )
-from generic_adam.schedules.enclosure import collected
-from generic_adam.schedules.growth import Growth
+from generic_adam.schedules.balls import decided, value
+from generic_adam.schedules.enclosure import collected, factors, resolved, settled, stretches
+from generic_adam.schedules.growth import CONSTANT, LINEAR
+from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, Status
+from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Sequences
 from generic_adam.theorems.theorem import CONVEX, About, Assumptions, Hypothesis, Theorem
@@ -83,38 +85,28 @@ def non_increasing_regret(x: Sequences, problem: Problem, diameter: float) -> fl
     r"""Return R-NC's bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`.
 
     Args:
-      x: alpha and theta with (a) of the theorem (see `gamma`), constant beta.
+      x: alpha and theta with (a) of the theorem (`gamma` decides it exactly), constant beta.
       problem: its `gradient_sup`.
       diameter: D.
+
+    Raises:
+      TheoremError: a hypothesis fails by more than rounding.
     """
-    beta = last = 0.0
+    beta, zeta, last = 0.0, 0.0, math.inf
     for block in x.blocks():
-        beta, last = _constant("beta", block.beta), float(block.alpha[-1])
-    slope = (1 + beta) / (1 - beta) * zeta_constant(x) * math.sqrt(x.steps)
+        beta = _constant("beta", block.beta)
+        alpha = np.broadcast_to(block.alpha, block.length)
+        before = np.concatenate([[last], alpha[:-1]])
+        with np.errstate(invalid="ignore"):  # theta_1 = 0 times what is not there
+            if (alpha**2 > block.theta * before**2 * (1 + 1e-12)).any():
+                raise TheoremError(f"R-NC: expected (a), alpha_t^2 <= theta_t alpha_(t-1)^2, from {block.start} on")
+        zeta, last = max(zeta, float((alpha / np.sqrt(block.q)).max())), float(alpha[-1])
+    slope = (1 + beta) / (1 - beta) * zeta * math.sqrt(x.steps)
     return _last_divisors(x, problem) * _start(diameter, beta, last) + _gradient_sum(problem) * slope
 
 
 def _start(diameter: float, beta: float, last_rate: float) -> float:
     return diameter**2 / (2 * (1 - beta) * last_rate) if last_rate > 0 else math.inf
-
-
-def zeta_constant(x: Sequences) -> float:
-    r"""Return :math:`\zeta = \max_{t\le T} \max_{j\le t} \alpha_t\sqrt{W_t/w_j}`, in logarithms.
-
-    It is the least number with :math:`\sqrt{v_t}/\alpha_t \ge |g_{1:t}|/\zeta` for every sequence of
-    gradients. Where :math:`\theta_1 = 0` the first gradient is the whole of :math:`v_1`:
-    :math:`W_1 = w_1 = 1`.
-    """
-    growth, least, largest = 0.0, math.inf, 0.0
-    for block in x.blocks():
-        theta, q = np.broadcast_to(block.theta, block.length), np.broadcast_to(block.q, block.length)
-        sums = growth + np.cumsum(np.log1p(np.where(theta > 0, q, 0.0) / np.where(theta > 0, theta, 1.0)))
-        smallest = np.minimum(np.minimum.accumulate(np.log(q) + sums), least)
-        with np.errstate(divide="ignore"):
-            exponents = 2 * np.log(block.alpha) + sums - smallest
-        largest = max(largest, float(np.exp(exponents.max() / 2)))
-        growth, least = float(sums[-1]), float(smallest[-1])
-    return largest
 
 
 def _constant(name: str, values: Array) -> float:
@@ -137,63 +129,88 @@ def _last_divisors(x: Sequences, problem: Problem) -> float:
 
 
 def _constant_beta(x: Algorithm, _: Assumptions) -> Decision:
-    beta = x.method.beta
-    if beta.is_constant and 0 <= beta(1) < 1:
-        return Decision(Status.HOLDS, f"beta_t = {beta} is constant.")
-    return Decision(Status.UNDECIDED, "beta_t is not a constant in [0, 1) by its form.")
+    if not x.method.beta.is_constant:
+        return Decision(Status.UNDECIDED, "beta_t is not constant by its form.")
+    return decide.bounded_below_one(x.method.beta)
 
 
-def _power_of_time(x: Algorithm, _: Assumptions) -> Decision:
-    """alpha_t = c t^-s with 0 < s < 1: the average regret is then of the order T^-min(s, 1 - s)."""
-    power = as_power_of_t(x.method.alpha)
-    if power is None or power[0] <= 0:
-        return Decision(Status.UNDECIDED, "alpha_t is no c t^-s by its form.")
-    s = -power[1]
-    told = f"alpha_t falls as t^-{float(s):g}; 0 < s < 1 is asked for."
-    return Decision(Status.HOLDS if 0 < s < 1 else Status.FAILS, told, order=Growth.of(1, -min(s, 1 - s)))
+def _never_rises(x: Algorithm, _: Assumptions) -> Decision | None:
+    """R-AMS: alpha_t never rises."""
+    return decide.never_rises(x.method.alpha, name="alpha_t") if x.running_maximum else None
 
 
-def _above_squared_beta(x: Algorithm, _: Assumptions) -> Decision | None:
-    """R-AMS: beta^2 < theta < 1, constants."""
-    beta, theta = x.method.beta, x.method.theta
+def _positive(x: Algorithm, _: Assumptions) -> Decision:
+    return decide.positive(x.method.alpha, name="alpha_t")
+
+
+def _long_steps(x: Algorithm, _: Assumptions) -> Decision:
+    """T alpha_T tends to infinity: D'_T = D_T/alpha_T is then o(T)."""
+    growth = x.method.alpha.growth
+    order = None if growth is None or growth.sign <= 0 else (LINEAR * growth).inverse()
+    if order is None:
+        return Decision(Status.UNDECIDED, "The order of T alpha_T is not known.")
+    if order.trend < 0:
+        return Decision(Status.HOLDS, "T alpha_T tends to infinity.", order=order)
+    return Decision(Status.FAILS, "T alpha_T stays bounded.", GrowthWitness("1/(T alpha_T)", order, "T"))
+
+
+def _mean_step_vanishes(x: Algorithm, _: Assumptions) -> Decision | None:
+    """R-AMS: the mean of alpha_t tends to 0."""
     if not x.running_maximum:
         return None
-    if not (theta.is_constant and beta.is_constant):
-        return Decision(Status.UNDECIDED, "R-AMS is proved for constant beta and theta.")
-    sides = decide.positive(theta - beta * beta), decide.positive(1 - theta)
-    statuses = {one.status for one in sides}
-    if Status.FAILS in statuses:
-        return Decision(Status.FAILS, "beta^2 < theta < 1 is not so.")
-    if Status.UNDECIDED in statuses:
-        return Decision(Status.UNDECIDED, "Whether beta^2 < theta < 1 is open.")
-    return Decision(Status.HOLDS, "beta^2 < theta < 1.")
+    order = decide.over_sums(x.method.alpha.growth, CONSTANT)
+    if order is None:
+        return Decision(Status.UNDECIDED, "The order of the mean of alpha_t is not known.")
+    if order.trend < 0:
+        return Decision(Status.HOLDS, "The mean of alpha_t tends to 0.", order=order)
+    return Decision(Status.FAILS, "The mean of alpha_t does not tend to 0.", GrowthWitness("mean", order, "T"))
+
+
+def _eps_keeps_up(x: Algorithm, _: Assumptions) -> Decision | None:
+    """eps_t/alpha_t never falls, as alpha_t never rises; and eps_t, a part of D_T, stays bounded."""
+    if x.eps.is_constant:
+        return None
+    growth = x.eps.growth
+    if growth is None or growth.trend > 0:
+        return Decision(Status.UNDECIDED, "Whether eps_t stays bounded is open.")
+    return decide.never_rises(collected(x.method.alpha / x.eps), name="alpha_t/eps_t")
+
+
+def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision | None:
+    """R-AMS: theta is a constant, beta_t^2 < theta < 1."""
+    if not x.running_maximum:
+        return None
+    beta, theta = x.method.beta, x.method.theta
+    if not theta.is_constant:
+        return decide.constant(theta, "", "theta_t is asked to be constant")
+    sides = decide.positive(theta - beta * beta, name="theta - beta_t^2"), decide.in_unit_interval(theta, name="theta")
+    return next((one for one in sides if not one.holds), Decision(Status.HOLDS, "beta_t^2 < theta < 1, a constant."))
+
+
+def _theta_in_range(x: Algorithm, _: Assumptions) -> Decision | None:
+    """R-NC: 0 < theta_t < 1, or theta_1 = 0."""
+    return None if x.running_maximum else decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=True)
 
 
 def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision | None:
-    """(b) for alpha_t = c/sqrt t: 1 - theta_t = c'/t with c' <= 1, or weights t^-r with r < 1."""
-    alpha, theta = as_power_of_t(x.method.alpha), x.method.theta
-    asked = "zeta = sup_t max_j alpha_t sqrt(W_t/w_j) is finite"
+    """(b): under (a) alpha_t^2 W_t never rises, so that zeta^2 = sup_j max_{t>=j} alpha_t^2 W_t/w_j = sup_j chi_j^2."""
     if x.running_maximum:
         return None
-    if alpha is None or alpha[1] != Fraction(-1, 2):
-        return Decision(Status.UNDECIDED, f"{asked}: decided for alpha_t = c/sqrt t alone.")
-    if isinstance(theta, WeightedTheta):
-        weights = as_power_of_t(theta.weights)
-        if weights is None or weights[1] > 0:
-            return Decision(Status.UNDECIDED, f"{asked}: decided for weights t^-r, r >= 0.")
-        told = f"{asked} for weights t^-r exactly where r < 1; r = {float(-weights[1]):g}."
-        return Decision(Status.HOLDS if weights[1] > -1 else Status.FAILS, told)
-    share = as_power_of_t(_from_the_second_step(1 - theta))
-    if share is None or share[1] != -1 or not 0 < share[0] <= 1:
-        return Decision(Status.UNDECIDED, f"{asked}: decided for 1 - theta_t = c/t, 0 < c <= 1.")
-    return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {float(share[0]):g}/t.")
+    growth = decide.chi_of(x.method).growth
+    if growth is None:
+        return Decision(Status.UNDECIDED, "zeta = sup_t chi_t is finite: the order of chi_t is not known.")
+    if growth.trend <= 0:
+        return Decision(Status.HOLDS, "zeta = sup_t chi_t is finite.")
+    return Decision(Status.FAILS, "zeta = sup_t chi_t is not finite.", GrowthWitness("chi_t", growth))
 
 
-ADAM_NC: tuple[Hypothesis, ...] = (
+MONOTONE: tuple[Hypothesis, ...] = (
+    _amsgrads_theta,
+    _theta_in_range,
     lambda x, _: None if x.running_maximum else gamma(x.method),
     _zeta_is_finite,
 )
-"""(a) and (b) of R-NC."""
+"""What makes D_t/alpha_t rise: AMSGrad's constant theta, or (a) and (b) of R-NC."""
 
 
 class Regret(Theorem):
@@ -202,67 +219,118 @@ class Regret(Theorem):
     name: ClassVar = "R"
     about: ClassVar = About.REGRET
     statement: ClassVar = "average regret tends to 0 on convex problems with bounded domain and gradients"
-    covered: ClassVar = "AMSGrad with constant theta; AdamNC, AdaGrad and NosAdam; constant beta"
+    covered: ClassVar = "AMSGrad with constant theta; AdamNC, AdaGrad and NosAdam; constant beta; bias-corrected or not"
     assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
     source: ClassVar = "docs/theorems/regret.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
-    excludes: ClassVar = {"it has a constant eps beside the root": lambda x: not x.eps.is_constant or x.eps_under_root}
     takes: ClassVar = {"convex": CONVEX}
-    hypotheses: ClassVar = (_constant_beta, _power_of_time, _above_squared_beta, *ADAM_NC)
+    hypotheses: ClassVar = (
+        _constant_beta,
+        _positive,
+        _long_steps,
+        _never_rises,
+        _mean_step_vanishes,
+        *MONOTONE,
+        _eps_keeps_up,
+    )
 
 
 def gamma(method: Method, horizon: int | None = None) -> Decision:
     r"""Decide (a), :math:`\alpha_t^2 \le \theta_t\,\alpha_{t-1}^2` for all t >= 2, or those up to a horizon.
 
-    Ties for ever are decided by form: :math:`\alpha_t = c\,t^{-s}` with :math:`2s \le 1` and
-    :math:`q_t = c' t^p`, :math:`p \le -1`, :math:`c' 2^{p+1} \le 2s` (Bernoulli:
-    :math:`1-(1-1/t)^{2s} \ge 2s/t`), or theta from weights that never rise and :math:`2s \ge 1` (a mean of
-    falling weights falls). The rest is the sign of :math:`\theta_t - \alpha_t^2/\alpha_{t-1}^2`, decided in
-    exact numbers with the first step at which it is negative; a join of forms piece by piece, and where they meet.
-    A bias correction of a constant has a form one step earlier; of a moving factor only failures are found.
+    With :math:`c_t = \alpha_t^2/\alpha_{t-1}^2` it is the sign of :math:`(1 - c_t) - q_t`, decided in exact numbers
+    with a step at which it is negative, the first up to 65,536; at a join by its two values. Where alpha has
+    theta's own bias correction, :math:`\alpha_t^2 = \lambda_t b_t` with :math:`b_t = 1 - \prod_{i\le t}\theta_i`,
+    :math:`\theta_t b_{t-1} = b_t - q_t` makes it that of :math:`b_t (1 - \lambda_t/\lambda_{t-1}) - q_t`. A factor of
+    alpha that only falls may be left out, and :math:`t^{-2s}` with :math:`2s \ge 1` is enough where the weights
+    :math:`w_t = q_t W_t` never rise: :math:`W_t/t` and :math:`(W_t - W_0)/t` are then means of falling weights.
 
     Args:
       method: alpha and theta.
       horizon: the last step that counts; None asks it of every t.
     """
-    return _gamma(method.alpha, method.theta, 2, horizon)
+    alpha, theta = method.alpha, method.theta
+    for start, stop in stretches(1, math.inf if horizon is None else horizon, (*alpha.joins, *theta.joins)):
+        found = _at_join(alpha, theta, start) if start > 1 else None
+        found = found or _between(resolved(alpha, start, stop), theta, start, stop)
+        if not found.holds:
+            return found
+    return _HOLDS
 
 
-def _gamma(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
-    """(a) on the steps from `first` to `last`."""
-    by_form = _holds_by_form(alpha, theta)
-    if by_form is not None:
-        return Decision(Status.HOLDS, by_form)
-    if not isinstance(alpha, Join):
-        return _compared(alpha, theta, first, last)
-    meet = alpha.threshold
-    if first > meet:
-        return _gamma(alpha.after, theta, first, last)
-    if last is not None and last < meet:
-        return _gamma(alpha.before, theta, first, last)
-    pieces = (
-        _gamma(alpha.before, theta, first, meet - 1),
-        _compared(alpha, theta, meet, meet),
-        _gamma(alpha.after, theta, meet + 1, last),
-    )
-    return next((one for one in pieces if not one.holds), pieces[-1])
-
-
+_GAMMA = "alpha_t^2 <= theta_t alpha_(t-1)^2"
+_HOLDS = Decision(Status.HOLDS, f"{_GAMMA} for every t >= 2 asked about.")
 _SHIFTED = (Time, Join, Periodic, BiasCorrection, Opaque)
 
 
-def _compared(alpha: Schedule, theta: Schedule, first: int, last: int | None) -> Decision:
-    """The sign of theta_t - alpha_t^2/alpha_{t-1}^2 on the steps from `first` to `last`."""
-    if not all(isinstance(node, _SHIFTED) or node.pointwise for node in walk(alpha)):  # a sum over the steps
-        return Decision(Status.UNDECIDED, "alpha_(t-1)'s form is not known.")
-    earlier = _one_step_earlier(alpha)
-    ratio = collected(collected(alpha * alpha, first) / collected(earlier * earlier, first), first)
-    name = "theta_t - alpha_t^2/alpha_(t-1)^2"
-    return decide.not_negative(join(1, first, theta - ratio), last, name=name)
+def _at_join(alpha: Schedule, theta: Schedule, step: int) -> Decision | None:
+    """What is wrong with (a) at a single step; None where it holds there."""
+    try:
+        sign, _ = decided(lambda: value(theta, step) * value(alpha, step - 1) ** 2 - value(alpha, step) ** 2)
+    except ScheduleError as error:
+        return Decision(Status.UNDECIDED, f"Whether {_GAMMA} at t = {step} is open: {error}.")
+    if sign is None:
+        return Decision(Status.UNDECIDED, f"Whether {_GAMMA} at t = {step}, where pieces meet, no precision tells.")
+    return _fails(step) if sign < 0 else None
+
+
+def _fails(step: int) -> Decision:
+    return Decision(Status.FAILS, f"{_GAMMA} fails at t = {step}.", StepWitness(step))
+
+
+def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decision:
+    """(a) on the steps start + 1..stop, on which alpha has no join."""
+    own = bias_correction(theta)
+    parts = {base: power for base, power in factors(alpha * alpha, start, stop).items() if not base.is_constant}
+    corrected = parts.get(own) == 1
+    if corrected:
+        del parts[own]
+    if not all(isinstance(node, _SHIFTED) or node.pointwise for base in parts for node in walk(base)):
+        return Decision(Status.UNDECIDED, f"Whether {_GAMMA} is open: alpha_(t-1)'s form is not known.")
+    moving = {base: power for base, power in parts.items() if not _only_falls(base ** as_schedule(power))}
+    if not {*moving} - {t} and parts.get(t, Fraction(0)) <= -1 and _weights_never_rise(theta):
+        return _HOLDS
+    last = None if math.isinf(stop) else int(stop)
+
+    def asked(left: Mapping[Schedule, Fraction], correction: Schedule) -> Decision:
+        share = settled(correction * (1 - _step_ratio(left)) - (1 - theta), start + 1, stop)
+        return decide.not_negative(join(1, start + 1, share), last, name="theta_t - alpha_t^2/alpha_(t-1)^2")
+
+    one = as_schedule(1)
+    found = asked(parts, own if corrected else one)
+    if corrected and found.status is Status.UNDECIDED:  # b_t < 1: what fails without it fails with it
+        bare = asked(parts, one)
+        found = bare if isinstance(bare.witness, StepWitness) else found
+    if isinstance(found.witness, StepWitness):
+        return _fails(found.witness.t)
+    return found if found.holds or moving == parts or not asked(moving, own if corrected else one).holds else _HOLDS
+
+
+def _only_falls(part: Schedule) -> bool:
+    return bool(every(part, Claim.POSITIVE).holds and every(part, Claim.FALLING).holds)
+
+
+def _weights_never_rise(theta: Schedule) -> bool:
+    """Whether w_t = q_t W_t never rises: 1/q_t - 1/q_{t-1} >= 1, as w_t/w_{t-1} = q_t/(q_{t-1} theta_t)."""
+    if isinstance(theta, WeightedTheta):
+        return bool(every(theta.weights, Claim.FALLING).holds)
+    if not all(node.pointwise for node in walk(theta)):
+        return False
+    inverse = collected(1 / (1 - theta))
+    return decide.not_negative(join(1, 2, inverse - _one_step_earlier(inverse) - 1)).holds
+
+
+def _step_ratio(parts: Mapping[Schedule, Fraction]) -> Schedule:
+    """The product of the parts at t over that at t - 1, with what cancels in 1 less it in view: ((t - 1)/t)^p."""
+    result = as_schedule(1)
+    for base, power in parts.items():
+        earlier = _one_step_earlier(base)
+        result = result * (earlier / base if power < 0 else base / earlier) ** as_schedule(abs(power))
+    return result
 
 
 def _one_step_earlier(schedule: Schedule) -> Schedule:
-    """The schedule of u_{t-1}, for t >= 2, of one without sums or products over the steps."""
+    """The schedule of u_{t-1}, for t >= 2, of one without sums over the steps."""
     match schedule:
         case Time():
             return t - 1
@@ -278,33 +346,3 @@ def _one_step_earlier(schedule: Schedule) -> Schedule:
             return Opaque(lambda times: function(np.maximum(times - 1, 1)), name)
         case _:
             return rebuild(schedule, _one_step_earlier)
-
-
-def _holds_by_form(alpha: Schedule, theta: Schedule) -> str | None:
-    rate = as_power_of_t(alpha)
-    if rate is None or rate[0] <= 0:
-        return None
-    doubled = -2 * rate[1]
-    if isinstance(theta, WeightedTheta):
-        weights = as_power_of_t(theta.weights)
-        falls = doubled >= 1 and weights is not None and weights[0] > 0 and weights[1] <= 0
-        return "The weights never rise, so B_t/t does not rise." if falls else None
-    share = as_power_of_t(_from_the_second_step(1 - theta))
-    if share is None or not 0 < doubled <= 1 or share[1] > -1:
-        return None
-    factor, power = share
-    # c' 2^(p+1) <= 2s; the power of 2 is rational only for whole p, and at most 1 otherwise.
-    scale = Fraction(2) ** int(power + 1) if power.denominator == 1 else Fraction(1)
-    return f"1 - theta_t <= {float(doubled):g}/t." if factor * scale <= doubled else None
-
-
-def _from_the_second_step(schedule: Schedule) -> Schedule:
-    """Return the schedule as it is for t >= 2, where max(t, 2) is t."""
-    maxima = [node for node in walk(schedule) if isinstance(node, Maximum)]
-    early: dict[Schedule, Schedule] = {
-        node: t
-        for node in maxima
-        for one, other in ((node.left, node.right), (node.right, node.left))
-        if one == t and isinstance(other, Constant) and other.value <= 2
-    }
-    return substitute(schedule, early)
