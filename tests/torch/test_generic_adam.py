@@ -111,6 +111,58 @@ def test_a_group_added_later_starts_at_the_present_t() -> None:
     assert [group["step"] for group in optimizer.param_groups] == [20, 20]
 
 
+def _regroup(optimizer: torch.optim.Optimizer, how: str) -> None:
+    groups = optimizer.param_groups
+    if how == "a group is taken out and added again":
+        optimizer.add_param_group({"params": groups.pop(0)["params"]})
+    elif how == "a group is replaced by a copy":
+        groups[0] = dict(groups[0])
+    elif how == "a parameter moves to the next group":
+        groups[1]["params"].append(groups[0]["params"].pop())
+    elif how == "a parameter moves to the group before":
+        groups[0]["params"].append(groups[1]["params"].pop(0))
+    else:
+        optimizer.add_param_group({"params": [groups[0]["params"].pop()]})
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["private", "seen before"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "a group is taken out and added again",
+        "a group is replaced by a copy",
+        "a parameter moves to the next group",
+        "a parameter moves to the group before",
+        "a parameter has a group of its own",
+    ],
+)
+def test_parameters_that_change_groups_take_their_history_along(how: str, seen: bool) -> None:
+    def run(constructor: Callable[..., torch.optim.Optimizer]) -> tuple[torch.Tensor, list[int]]:
+        params = [parameter(4) for _ in range(5)]
+        optimizer = constructor([{"params": params[:2]}, {"params": params[2:4]}], lr=0.1)
+        steps(optimizer, params[:4], 1, 6)
+        optimizer.add_param_group({"params": params[4:]})  # whose correction is another
+        steps(optimizer, params, 7, 6)
+        if seen:
+            assert len(optimizer.state) == 5
+        _regroup(optimizer, how)
+        steps(optimizer, params, 13, 3)
+        return torch.stack(params).detach(), [int(optimizer.state[x]["step"]) for x in params]
+
+    (ours, counts), (theirs, expected_counts) = run(GenericAdam), run(torch.optim.Adam)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
+    assert counts == expected_counts == [15, 15, 15, 15, 9]
+
+
+def test_a_correction_that_is_switched_on_late_is_the_whole_one() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr=0.1, bias_correction=False)
+    steps(optimizer, [x], 1, 5)
+    optimizer.param_groups[0]["bias_correction"] = True
+    steps(optimizer, [x], 6, 1)
+    assert optimizer.used(optimizer.param_groups[0])[0] == pytest.approx(0.1 * (1 - 0.999**6) ** 0.5 / (1 - 0.9**6))
+
+
 # --- driven from outside ---
 
 
@@ -375,7 +427,7 @@ def test_a_misspelt_option_of_from_method_is_an_error() -> None:
 
 def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    bucket = Bucket(parameter(2), aligned=True, count=0)
+    bucket = Bucket(parameter(2), aligned=True, numbers={})
     bucket.device_type = "cuda"
     bucket.run_with(foreach)
     with pytest.raises(OptimizerError, match="capturing is not supported"):

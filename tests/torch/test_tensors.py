@@ -3,9 +3,11 @@
 import copy
 import weakref
 from collections import defaultdict
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from generic_adam.torch import GenericAdam, OptimizerError
 
@@ -109,6 +111,41 @@ def test_elements_that_share_their_memory(path: str) -> None:
     optimizer.state[y]["exp_avg"] = torch.ones(1, dtype=torch.float64).expand(6)
     with pytest.raises(OptimizerError, match="each element with memory of its own"):
         optimizer.step()
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("view", [lambda: tensor(1).expand(6), lambda: torch._neg_view(tensor(6))])
+def test_a_parameter_that_cannot_be_updated_in_place_changes_nothing(path: str, view: Callable[[], torch.Tensor]):
+    first, x = torch.nn.Parameter(tensor(6)), torch.nn.Parameter(view())
+    optimizer = GenericAdam([first, x], **OPTIONS, **PATHS[path])
+    first.grad, x.grad = tensor(6), tensor(6)
+    with pytest.raises(OptimizerError, match=r"the value of parameter 1 of its group .* memory of its own"):
+        optimizer.step()
+    assert first.equal(tensor(6))
+    assert optimizer.param_groups[0]["step"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_complex_numbers_of_half_precision_have_a_wider_state() -> None:
+    pair = tensor(4, 2).half()
+    x, y = torch.nn.Parameter(torch.view_as_complex(pair.clone())), torch.nn.Parameter(pair.clone())
+    x.grad, y.grad = torch.view_as_complex(pair.clone()), pair.clone()
+    for one in (x, y):
+        optimizer = GenericAdam([one], lr=0.1)
+        optimizer.step()
+        optimizer.step()
+    assert torch.view_as_real(x.detach()).equal(y.detach())
+
+
+def test_a_step_on_fake_tensors_makes_fake_ones() -> None:
+    # As programs that estimate the memory of a training do.
+    with FakeTensorMode():
+        x = torch.nn.Parameter(torch.zeros(4))
+        x.grad = torch.ones(4)
+        optimizer = GenericAdam([x], lr=0.1)
+        optimizer.step()
+        optimizer.step()
+        assert optimizer.state[x]["exp_avg"].shape == (4,)
 
 
 @pytest.mark.parametrize("path", PATHS)

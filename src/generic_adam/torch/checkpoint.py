@@ -121,12 +121,9 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
         group["step"], group["betas"] = t, (group["beta"], group["theta"])
         # 1 - beta^t, by a form in which nothing cancels: Adam's parameters were constant.
         bases = (float(numbers["beta"]), float(numbers["theta"]))
-        group["bias_corrections"] = tuple(one_minus_power(base, t) for base in bases)
-        for parameter in group["params"]:
-            count = steps.get(parameter, t)
-            if count != t:
-                own = (one_minus_power(base, count) for base in bases)
-                state["state"][parameter].update(zip(CORRECTIONS, own, strict=True))
+        for parameter in steps.keys() & set(group["params"]):
+            own = (one_minus_power(base, steps[parameter]) for base in bases)
+            state["state"][parameter].update(zip(CORRECTIONS, own, strict=True))
 
 
 def one_minus_power(base: float, exponent: int) -> float:

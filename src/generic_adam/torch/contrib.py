@@ -160,12 +160,11 @@ class AdaShift(ScheduledOptimizer):
         plan.used = (lr, beta, theta)
         keep = group["keep"]
         for bucket in plan.buckets:
-            count, correction = (bucket.states[0].get(key, 0) for key in ("count", "correction"))
+            count, correction = bucket.numbers["count"], bucket.numbers["correction"]
             slot = count % keep
             if count >= keep:
                 correction = theta * correction + one_minus_theta
-            for moments in bucket.states:
-                moments.update(count=count + 1, correction=correction)
+            bucket.numbers.update(count=count + 1, correction=correction)
             for parameter, g, history, v, *_ in zip(*bucket.lists[:4], strict=True):
                 gradient = g.to(history.dtype)
                 if self.grad_divisor is not None:
@@ -187,6 +186,7 @@ class AdaShift(ScheduledOptimizer):
                 # In the precision of the state, then rounded once.
                 decayed = parameter.to(history.dtype) * (1.0 - lr * group["weight_decay"])
                 parameter.copy_(decayed - quotient.mul_(lr))
+            bucket.finish()
 
 
 class AdaUSM(ScheduledOptimizer):
@@ -286,4 +286,5 @@ class AdaUSM(ScheduledOptimizer):
             eps = max(group["eps"] / root, smallest(bucket.dtype))
             numbers = (*plan.used, 0.0, weight / total, decay, eps)
             bucket.kernel(bucket.lists, *numbers, group["maximize"], self.grad_divisor)
-            bucket.count()
+            bucket.numbers["step"] += 1
+            bucket.finish()

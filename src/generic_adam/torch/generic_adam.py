@@ -131,12 +131,9 @@ class GenericAdam(ScheduledOptimizer):
         **dict.fromkeys(("foreach", "fused"), rules.FLAG_OR_NONE),
     }
     running: ClassVar[Mapping[str, Rule]] = {
-        "bias_corrections": Rule(
-            "two numbers in [0, 1]", lambda pair: _is_pair(pair) and all(map(rules.SHARE.fits, pair))
-        ),
         "theta_carry": Rule("at most 2^-24", lambda one: rules.is_number(one) and abs(one) <= kernels.SPACING),
     }
-    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "bias_corrections": True, "partial": False}
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "initial_v": True, "partial": False}
     # What a form of it has beside; set before the constructor runs.
     _more_options: Mapping[str, Any] = MappingProxyType({})
 
@@ -168,7 +165,7 @@ class GenericAdam(ScheduledOptimizer):
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
         flags = {"amsgrad": amsgrad, "maximize": maximize, "bias_correction": bias_correction}
         ways = {"foreach": foreach, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay}
-        start = {"betas": None, "initial_v": initial_v, "bias_corrections": (0.0, 0.0), "theta_carry": 0.0}
+        start = {"betas": None, "initial_v": initial_v, "theta_carry": 0.0}
         super().__init__(params, {**numbers, **start, **flags, **ways, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
@@ -297,19 +294,6 @@ class GenericAdam(ScheduledOptimizer):
         moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=float(group["initial_v"])), **maximum}
         return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
 
-    def _gather(self, group: dict[str, Any], plan: Plan) -> None:
-        """Parameters that miss a step of their group have corrections of their own from then on."""
-        plan.forget()
-        past = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
-        state = self.__dict__["state"]
-        for parameter in group["params"] if group["bias_correction"] else ():
-            moments = state.get(parameter)
-            if not moments and parameter.grad is not None and past["theta_correction"]:
-                state[parameter].update(dict.fromkeys(past, 0.0))
-            elif moments and parameter.grad is None:
-                moments.update({**past, **moments})
-        super()._gather(group, plan)
-
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
         wants_fused, wants_foreach = group["fused"], group["foreach"]
@@ -322,23 +306,17 @@ class GenericAdam(ScheduledOptimizer):
 
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = plan.values
-        alpha, added, corrected, rounded = lr, eps, group["bias_correction"], None
-        if corrected:
-            # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
-            past_beta, past_theta = group["bias_corrections"]
-            of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
-            group["bias_corrections"], root = (of_beta, of_theta), _sqrt(of_theta)
-            alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
-        plan.used = (alpha, beta, theta)
+        rounded, plan.used = None, (lr, beta, theta)
         for bucket in plan.buckets:
-            own_alpha, own_eps, held, one_minus_held = alpha, added, theta, one_minus_theta
-            if corrected and "theta_correction" in bucket.states[0]:
-                past_beta, past_theta = (bucket.states[0][key] for key in checkpoint.CORRECTIONS)
-                of_beta, of_theta = beta * past_beta + one_minus_beta, theta * past_theta + one_minus_theta
-                for moments in bucket.states:
-                    moments.update(beta_correction=of_beta, theta_correction=of_theta)
+            alpha, added, held, one_minus_held, numbers = lr, eps, theta, one_minus_theta, bucket.numbers
+            # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
+            of_beta = numbers["beta_correction"] = beta * numbers["beta_correction"] + one_minus_beta
+            of_theta = numbers["theta_correction"] = theta * numbers["theta_correction"] + one_minus_theta
+            numbers["step"] += 1
+            if group["bias_correction"]:
                 root = _sqrt(of_theta)
-                own_alpha, own_eps = lr * root / of_beta if of_beta else 0.0, eps * root
+                alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
+                plan.used = (alpha, beta, theta)
             if theta > CLOSE_TO_ONE and bucket.in_float32 and bucket.is_fused:
                 if rounded is None:
                     # As float32 can hold both; what rounding leaves is carried to the next step. Rounded apart, the
@@ -348,50 +326,36 @@ class GenericAdam(ScheduledOptimizer):
                     group["theta_carry"] = wanted - rounded
                 held, one_minus_held = 1.0 - rounded, rounded
             # The smallest positive number changes no root that is not 0, and makes 0/0 a 0.
-            if own_eps < _SMALLEST:
-                own_eps = max(own_eps, kernels.smallest(bucket.dtype))
+            if added < _SMALLEST:
+                added = max(added, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
                 kernels.revive(*bucket.lists[2:4])
             bucket.kernel(
                 bucket.lists,
-                own_alpha,
+                alpha,
                 beta,
                 held,
                 one_minus_beta,
                 one_minus_held,
                 lr * weight_decay,
-                own_eps,
+                added,
                 group["maximize"],
                 self.__dict__.get("grad_scale"),
             )
-            bucket.count()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state in plain types; torch.optim.Adam and AdamW load it too, and go on with the numbers."""
-        result = super().state_dict()
-        for group in result["param_groups"]:
-            if group["bias_correction"]:
-                # Every parameter's own, so that checkpoints that are read key by key have them.
-                own = dict(zip(checkpoint.CORRECTIONS, group["bias_corrections"], strict=True))
-                for index in group["params"]:
-                    if index in result["state"]:
-                        result["state"][index] = {**own, **result["state"][index]}
-        return result
+            bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         if checkpoint.is_of_adam(state["param_groups"]):
             checkpoint.translate_adam(state, present)
-        super()._check_loaded(state, present)
         for group in state["param_groups"]:
+            # Version 0.1 had one pair for a whole group.
+            shared = group.pop("bias_corrections", (0.0, 0.0))
+            if not _is_pair(shared):
+                raise OptimizerError(f"the saved bias_corrections is {rules.shown(shared)}; expected two numbers")
             for moments in filter(None, map(state["state"].get, group["params"])):
-                moments.setdefault("step", group["step"])
-                own = tuple(moments[key] for key in checkpoint.CORRECTIONS if key in moments)
-                if len(own) == 1:
-                    raise OptimizerError("the saved state has one bias correction of a parameter; expected two or none")
-                # Left out where they are its group's.
-                if own == tuple(group["bias_corrections"]):
-                    for key in checkpoint.CORRECTIONS:
-                        del moments[key]
+                own = dict(zip(checkpoint.CORRECTIONS, shared, strict=True))
+                moments.update({"step": group.get("step", 0), **own, **moments})
+        super()._check_loaded(state, present)
 
 
 class WeightedAdaEMA(GenericAdam):

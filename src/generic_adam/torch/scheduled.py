@@ -310,6 +310,13 @@ class ScheduledOptimizer(Optimizer):
     def _gather(self, group: dict[str, Any], plan: Plan) -> None:
         """Find the tensors of a group's update, with state made where there is none; changes no parameter."""
         plan.forget()
+        # Its parameters may have come from another group, with their state, or from one that is gone.
+        groups = {id(one) for one in self.param_groups}
+        for key, other in list(self._plans.items()):
+            if key not in groups:
+                self._plans.pop(key).forget()
+            elif other.kept is not None:
+                other.kept.write()
         params, state = group["params"], self.__dict__["state"]
         plan.buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
         for bucket in plan.buckets:

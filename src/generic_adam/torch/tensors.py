@@ -104,24 +104,25 @@ class Bucket:
     """Tensors of one dtype and device, for one step; of a group that stays as it is, filled anew for the next.
 
     As long as nobody else has seen the state of the optimizer, nobody can have changed it: its tensors are held
-    from step to step, and steps are counted here. After that they are asked for, compared and let go of at every
+    from step to step, and its numbers are kept here. After that they are asked for, compared and let go of at every
     step, so that one who drops or moves the state frees its memory.
 
     Attributes:
         lists: the tensors.
+        numbers: of the state of each parameter, which agree; a step counts them on.
         aligned: whether the tensors of each parameter lie in memory in the same order, without gaps.
         dtype: of the parameters.
         device_type: "cpu", "cuda", ...
         in_float32: whether that is what their state is kept in.
-        states: the state of each parameter; their numbers agree.
+        states: the state of each parameter.
         kernel: what updates them.
         is_fused: whether that is torch's fused kernel.
     """
 
-    def __init__(self, first: Tensor, aligned: bool, count: int) -> None:
+    def __init__(self, first: Tensor, aligned: bool, numbers: dict[str, Any]) -> None:
         self.lists: Lists = ([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
-        self.aligned, self._count = aligned, count
+        self.aligned, self.numbers = aligned, numbers
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self.run_with(foreach)
@@ -174,8 +175,10 @@ class Bucket:
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
         m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
-        self._count = states[0].get("step", 0)
-        if not self._same_moments(*m, *v, *maxima) or type(self._count) is not int:
+        for key, number in self.numbers.items():
+            if [moments[key] for moments in states] != [number] * len(states):
+                raise KeyError(key)
+        if not self._same_moments(*m, *v, *maxima):
             raise TypeError
         return m, v, maxima
 
@@ -187,25 +190,25 @@ class Bucket:
         if self.device_type == "cuda":
             self.kernel = _outside_graphs(self.kernel)
 
-    def count(self) -> None:
-        """Count a step, and let go of the tensors that are not held."""
+    def finish(self) -> None:
+        """End a step: the state has its numbers, and tensors that are not held are let go of."""
         self.lists = _NOTHING
-        self._count += 1
         if self._held is None:
-            self._write()
+            self.write()
             self.states = []
 
     def release(self) -> None:
-        """Hold nothing of the state beyond the present step; its counts are then up to date."""
+        """Hold nothing of the state beyond the present step; its numbers are then up to date."""
         if self._held is not None:
             self._held = None
-            self._write()
+            self.write()
             if self.lists is _NOTHING:
                 self.states = []
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Bring the numbers of the states up to date."""
         for moments in self.states:
-            moments["step"] = self._count
+            moments.update(self.numbers)
 
 
 def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
@@ -218,13 +221,18 @@ def state_dtype(parameter: Tensor) -> torch.dtype:
 
     In bfloat16, 0.999 v rounds to v, and v would never forget; in float16, v_0 = 1e-8 is 0.
     """
+    if parameter.is_complex():
+        return torch.promote_types(parameter.dtype, torch.complex64)
     return torch.float32 if parameter.is_floating_point() and parameter.element_size() < 4 else parameter.dtype
 
 
 def gather(
     params: Sequence[Tensor], state: Mapping[Tensor, dict[str, Any]], state_of: Callable[[Tensor], State]
 ) -> list[Bucket]:
-    """The tensors of one step, in buckets, each as its parameter asks for; makes what a state lacks."""
+    """The tensors of one step, each as its parameter asks for, in buckets: those with most steps behind them last.
+
+    What a state lacks is made, and its numbers begin at 0.
+    """
     buckets: dict[tuple[Any, ...], Bucket] = {}
     for index, parameter in enumerate(params):
         gradient = parameter.grad
@@ -235,15 +243,17 @@ def gather(
                 f"the gradient of parameter {index} of its group, of shape {tuple(parameter.shape)}, is "
                 f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
             )
-        moments, row, numbers = state[parameter], [parameter], {}
-        for key, one in {"gradient": Moment(parameter.shape, parameter.dtype), **state_of(parameter)}.items():
+        moments, row, numbers = state[parameter], [], {}
+        given = {"value": parameter, "gradient": gradient}
+        asked = dict.fromkeys(given, Moment(parameter.shape, parameter.dtype))
+        for key, one in {**asked, **state_of(parameter)}.items():
             name = f"the {key} of parameter {index} of its group"
             if isinstance(one, Rule):
-                numbers[key] = one.check(name, moments[key]) if key in moments else None
+                numbers[key] = one.check(name, moments.get(key, 0))
                 continue
-            if key not in moments and key != "gradient":
+            if key not in given and key not in moments:
                 moments[key] = one.make(parameter)
-            tensor = gradient if key == "gradient" else moments[key]
+            tensor = given[key] if key in given else moments[key]
             fitted = one.fitted(name, tensor, parameter)
             # A gradient is read only: one whose elements share their memory is as good as a copy of it.
             if fitted is not tensor and not (key == "gradient" and tensor.dtype is one.dtype):
@@ -255,12 +265,12 @@ def gather(
         row = _local_and_real(row)
         aligned = _are_aligned(row)
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
-        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, count=numbers.get("step") or 0))
+        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, numbers))
         bucket.states.append(moments)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for part, tensor in zip(bucket.lists, row, strict=False):
             part.append(tensor)
-    return list(buckets.values())
+    return sorted(buckets.values(), key=lambda bucket: bucket.numbers.get("step", 0))
 
 
 def _local_and_real(row: list[Tensor]) -> list[Tensor]:
@@ -284,7 +294,9 @@ def _local(tensor: Any, like: Any) -> Tensor:
 
 
 def _are_aligned(row: list[Tensor]) -> bool:
-    if any(tensor.shape != row[0].shape for tensor in row):
+    # A class with a dispatch of its own, such as FakeTensor, may have no memory at all.
+    plain = {getattr(kind, "__torch_dispatch__", None) for kind in (Tensor, *map(type, row))}
+    if len(plain) > 1 or any(tensor.shape != row[0].shape for tensor in row):
         return False
     if all(tensor.is_contiguous() for tensor in row):
         return True
