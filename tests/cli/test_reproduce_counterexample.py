@@ -250,3 +250,29 @@ def test_a_figure_that_fails_costs_nothing_that_was_computed(
 
 def test_a_plan_counts_its_lane_steps() -> None:
     assert Plan(figure_methods(), 10**7, 100).lane_steps == 10**10
+
+
+def test_what_the_run_before_left_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    tiny = ["counterexample", "--quick", "--steps", "20", "--seeds", "1", "--no-peers", "--out", tmp_path]
+    assert reproduce(*tiny) == 0
+    assert {"turning.md", "drift.csv"} < visible(tmp_path)
+    (tmp_path / "notes.md").write_text("a user's own")
+    assert reproduce(*tiny, "--no-turning", "--restart") == 0
+    assert visible(tmp_path) == FILES | {"notes.md"}
+
+
+def test_a_quick_run_is_not_the_whole_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The drift is measured with a tenth of the lanes."""
+    for small in (
+        ["counterexample", "--steps", "20", "--seeds", "1", "--no-peers"],
+        ["phase-map", "--steps", "20", "--seeds", "1", "--columns", "2", "--rows", "2"],
+    ):
+        out = tmp_path / small[0]
+        assert reproduce(*small, "--quick", "--out", out) == 0
+        assert reproduce(*small, "--out", out) == 2
+        assert "a finished run whose quick is true, this one's is null" in capsys.readouterr().err
+
+
+def test_a_grid_that_fills_the_memory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("phase-map", "--columns", "100000", "--rows", "100000", "--out", tmp_path) == 2
+    assert "at most 10,000 points" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,8 @@ from generic_adam.experiments.records import OutputError, read_claims
 from generic_adam.experiments.run import exclusive
 from generic_adam.experiments.study import read_curves
 from tests.experiments.small_mnist import write_small_mnist
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +123,17 @@ def test_the_cost_study_compares_adam_with_what_is_advised(tmp_path, data):
         (["reproduce", "lenet", "--epochs", "0"], "--epochs 0: expected a positive whole number"),
         (["reproduce", "lenet", "--width", "8"], "goes with ResNet-18"),
         (["reproduce", "lenet-cost", "--epsilon", "1e-8"], "does not go with lenet-cost"),
+        (["reproduce", "lenet-v0", "--quick", "--only", "r = 0"], "--only does not go with lenet-v0"),
+        (
+            ["reproduce", "lenet", "--quick", "--seeds", "99999999999999999999"],
+            "expected a positive whole",
+        ),
+        (["reproduce", "resnet18", "--quick", "--width", "9999999"], "number of at most 4,096"),
+        (["reproduce", "lenet", "--quick", "--earlier", str(RESULTS / "bound")], "the results of a study of networks"),
+        (
+            ["reproduce", "lenet", "--quick", "--earlier", str(RESULTS / "lenet-cost")],
+            "dataset is mnist",
+        ),
         (["data", "fetch", "mnist", "--mirror", "http://["], "begins with http"),
         (["reproduce", "lenet", "--quick", "--jobs", "0"], "jobs 0: expected a positive whole number"),
         (["data", "fetch", "imagenet"], "expected one of cifar100, mnist"),
@@ -230,3 +244,34 @@ def test_bars_and_counts_stay_visible_on_a_narrow_terminal(width, monkeypatch, t
         assert ("60/200" if name == "all runs" else "30/100") in last
         assert ("1:06:40 left" if name == "all runs" else "98.53%") in last
         assert name[-6:] in last
+
+
+def test_a_directory_of_another_study_is_refused_unless_it_is_to_be_replaced(tmp_path, data, capfd):
+    settings = {
+        "name": "lenet-cost",
+        "network": "lenet",
+        "width": 1,
+        "dataset": "mnist",
+        "batch_size": 64,
+        "bf16": False,
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps({"settings": settings, "files": {}}))
+    asked = [
+        "reproduce",
+        "lenet",
+        "--epochs",
+        "1",
+        "--jobs",
+        "1",
+        "--only",
+        "SGD",
+        "--data",
+        data,
+        "--out",
+        str(tmp_path),
+    ]
+    assert run(asked) == 2
+    assert 'a finished run whose name is "lenet-cost", this one\'s is "lenet"' in capfd.readouterr().err
+    assert not (tmp_path / "runs" / "sgd" / "seed-0" / "records.csv").exists()
+    (tmp_path / "manifest.json").write_text(json.dumps({"settings": settings | {"name": "lenet"}, "files": {}}))
+    assert run(asked) == 0, "one method has a figure, and no claims that compare it"

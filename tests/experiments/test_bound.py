@@ -178,3 +178,12 @@ def test_readings_are_whole_and_end_at_the_last_step() -> None:
     assert steps[0] == 10
     assert steps[-1] == 12_345
     assert (np.diff(steps) > 0).all()
+
+
+def test_fewer_than_two_decades_have_no_exponent(tmp_path: Path) -> None:
+    found = run_measurements(WELL, 10, 2)
+    assert all(math.isnan(one) for one in found[0].slopes)
+    assert claims(found)[2].verdict == "unclear"
+    steps = np.array([10.0, 100, 1000, 10_000])
+    rising = made_up(steps**0.2, 5 * steps**0.5)
+    assert claims([rising])[2].verdict == "unclear", "what rises slower than its bound does not fall"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from generic_adam.cli import reproduce as reproduction
 from generic_adam.cli.app import run
 from generic_adam.errors import RunError
 from generic_adam.experiments.backends import simulate_on_cluster
@@ -62,9 +63,16 @@ def test_a_worker_killed_in_mid_run_changes_nothing(cluster: object) -> None:
     assert same_bits(records, simulate(plan, threads=2))
 
 
-def test_the_command_line_writes_the_same_records(cluster: object, tmp_path: Path) -> None:
-    small = ["reproduce", "counterexample", "--steps", "2000", "--seeds", "8", "--no-peers", "--out"]
+def test_the_command_line_writes_the_same_records(
+    cluster: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ["reproduce", "counterexample", "--quick", "--steps", "2000", "--seeds", "8", "--no-peers", "--out"]
     assert run([*small, str(tmp_path / "here")]) == 0
+    with monkeypatch.context() as patch:  # what was paused here can be run there
+        begin = reproduction.make_progress
+        ask = lambda *columns: os.kill(os.getpid(), signal.SIGTERM) or begin(*columns)  # noqa: E731
+        patch.setattr(reproduction, "make_progress", ask)
+        assert run([*small, str(tmp_path / "there")]) == 128 + signal.SIGTERM
     assert run([*small, str(tmp_path / "there"), "--scheduler", cluster.scheduler_address]) == 0
     for name in ("records.csv", "outcomes.csv"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()

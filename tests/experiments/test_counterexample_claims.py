@@ -14,9 +14,11 @@ from generic_adam.experiments.counterexample.study import (
     PANELS,
     PATH,
     Outcome,
+    Study,
     Turning,
     claims,
     figure_methods,
+    run_study,
     staged_adagrad,
 )
 from generic_adam.experiments.records import Claim
@@ -158,3 +160,34 @@ def test_the_turn_explains_what_is_not_seen(
     found = claims(Outcome(lanes(AS_CLAIMED), printed, turning=turning))
     wanted = [find(found, words) for words in ("not sufficiently close", "no convergent trend")]
     assert [claim.verdict for claim in wanted] == verdicts
+
+
+@pytest.mark.parametrize(
+    ("end", "convergent"), [((1.0, 0.4), "unclear"), ((-0.95, 0.1), "supported")], ids=["not yet there", "there"]
+)
+def test_a_run_shorter_than_the_papers_leaves_open_what_has_not_happened(
+    printed: LaneRecords, end: tuple[float, float], convergent: str
+) -> None:
+    short = replace(lanes(dict.fromkeys(AS_CLAIMED, end)), times=TIMES // 10)
+    verdicts = {claim.sentence: claim.verdict for claim in claims(Outcome(short, printed))}
+    found = {verdict for sentence, verdict in verdicts.items() if sentence.endswith("is convergent.")}
+    assert found == {convergent}
+    open_ones = ("it does not converge.", "r = 0 is not.", "is faster (s", "is faster (so", "when r decreases")
+    for words in open_ones:
+        assert {verdict for sentence, verdict in verdicts.items() if words in sentence} == {"unclear"}
+
+
+def test_the_misprint_is_judged_on_runs_that_are_long_enough() -> None:
+    outcome = run_study(Study(Plan(figure_methods(), 1, 2), with_turning=False))
+    assert find(claims(outcome), "as printed").verdict == "contradicted"
+    assert claims(outcome, as_printed=True)[0].verdict == "contradicted"
+
+
+@pytest.mark.parametrize(("theta_star", "step"), [(0.9955, 1.1e7), (0.9953, 0.9e7), (float("nan"), float("nan"))])
+def test_a_turn_within_its_error_is_unclear(printed: LaneRecords, theta_star: float, step: float) -> None:
+    unseen = Estimate(float("nan"), float("nan"))
+    rows = tuple((curve, Estimate(step, step / 10), unseen) for curve in PATH.values() if curve.r)
+    found = claims(Outcome(lanes(AS_CLAIMED), printed, turning=Turning(Estimate(theta_star, 1e-4), rows, ())))
+    assert [find(found, words).verdict for words in ("not sufficiently close", "no convergent trend")] == [
+        "unclear"
+    ] * 2

@@ -235,3 +235,49 @@ def test_the_sweep_runs_adaema_once_and_says_where_the_order_turns():
     ]
     found = sweep_claims(sweep.study, curves)
     assert [str(claim.verdict) for claim in found] == ["contradicted", "supported"]
+
+
+def test_the_cut_off_is_judged_seed_by_seed_and_v0_by_v0():
+    """Without the cut-off every run is a little worse; against the run of another seed or v_0 it is better."""
+    experiment = EXPERIMENTS["resnet18-large-lr"]
+    options = Options(only=("r = 0", "r = 0, no cut-off"))
+    lines = options.chosen(experiment.lines(experiment.study, options, 100))
+    curves = [
+        one
+        for seed, loss in enumerate((0.1, 0.5))
+        for one in (
+            *study({"r = 0": loss}, seed=seed),
+            *study({"r = 0": 0.8}, seed=seed, initial_v=1e-4),
+            *study({"r = 0, no cut-off": loss + 0.01}, seed=seed),
+        )
+    ]
+    *_, last = study_claims(replace(experiment.study, lines=lines), curves)
+    assert last.verdict == "supported"
+    assert last.evidence.count("training loss") == 2
+
+
+def test_seeds_that_disagree_about_the_reason_are_unclear():
+    curves = study({"Adam, corrected": 0.5}, initial_v=None) + study({"Adam, corrected": 0.35}, initial_v=None, seed=1)
+    found = study_claims(LENET.study, study(AS_CLAIMED) + study(AS_CLAIMED, seed=1) + curves)
+    (claim,) = [one for one in found if "possible reason" in one.sentence]
+    assert claim.verdict == "unclear"
+
+
+def test_a_method_alone_is_compared_with_nothing():
+    assert study_claims(LENET.study, study({"SGD": 0.5}, initial_v=None)) == []
+
+
+def test_an_accuracy_below_what_is_called_well_contradicts_nothing():
+    """On CIFAR-100, or after an epoch, 60 % may be well."""
+    ends = {"r = 0": 0.4, "RMSProp": 0.4, "NAdam": 0.4}
+    (claim,) = [one for one in study_claims(LENET.study, study(ends)) if one.source == "Section 1"]
+    assert claim.verdict == "unclear"
+
+
+def test_runs_that_are_lost_have_no_order_among_them():
+    nan = float("nan")
+    lost = AS_CLAIMED | dict.fromkeys(LABELS[1:], nan)
+    _, _, larger, larger_positive, *_ = verdicts(study(lost))
+    assert (larger, larger_positive) == ("unclear", "unclear")
+    everything = verdicts(study(dict.fromkeys(AS_CLAIMED, nan)))
+    assert everything[4] == "unclear", "nothing was measured that could be sensitive"

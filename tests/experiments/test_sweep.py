@@ -41,6 +41,7 @@ def test_a_run_that_is_ahead_waits_for_the_others(tmp_path, data):
     assert seen[-1][1] == 0, "nothing is left"
 
 
-def test_elapsed_time_that_cannot_be_read_is_only_lost(tmp_path):
-    (tmp_path / "elapsed.json").write_text("[]")
+@pytest.mark.parametrize("content", ["[]", '{"seconds": NaN}', '{"seconds": 1e999}', '{"seconds": 1' + 400 * "0" + "}"])
+def test_elapsed_time_that_cannot_be_read_is_only_lost(tmp_path, content):
+    (tmp_path / "elapsed.json").write_text(content)
     assert elapsed_seconds(tmp_path) == 0.0

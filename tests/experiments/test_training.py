@@ -300,3 +300,10 @@ def test_a_text_is_trained_and_resumed_to_the_same_bits(tmp_path, monkeypatch):
     assert records[1].test_loss < 1.5 < records[0].train_loss
     assert records[1].test_accuracy > 0.6
     assert (whole / "records.csv").read_bytes() == (parts / "records.csv").read_bytes()
+
+
+def test_a_run_does_not_go_on_with_other_data(few, tmp_path):
+    train(run(), few, tmp_path, until=1)
+    other = replace(few, train_labels=few.train_labels[::-1].copy())
+    with pytest.raises(CheckpointError, match="holds a run on other data"):
+        train(run(), other, tmp_path)

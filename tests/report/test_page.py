@@ -226,9 +226,10 @@ def test_the_command_says_where_the_page_is(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_manifest_of_another_shape_is_shown_and_not_trusted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", ["soon", 10**400, -(10**400), True])
+def test_a_manifest_of_another_shape_is_shown_and_not_trusted(tmp_path: Path, seconds: object) -> None:
     (tmp_path / "manifest.json").write_text(
-        json.dumps({"command": "x", "seconds": "soon", "settings": {"methods": ["adam"]}}), encoding="utf-8"
+        json.dumps({"command": "x", "seconds": seconds, "settings": {"methods": ["adam"]}}), encoding="utf-8"
     )
     contents = read_contents(tmp_path)
     assert contents.certificates == {}

@@ -120,7 +120,7 @@ def phase_map(
     rows = (13 if quick else 25) if rows is None else rows
     grid = maps.Grid.regular(columns, rows)
     plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
-    settings = maps.identity(grid, plan)
+    settings = maps.identity(grid, plan, is_quick=quick)
     values = {"seeds": seeds, "steps": plan.steps, "seed": seed, "columns": columns, "rows": rows}
     command = _command("phase-map", values, {"quick": quick})
 
@@ -252,13 +252,14 @@ def _compute(
     with make_progress(*columns) as bar:
         task = bar.add_task("steps", total=None)
         found = compute(
-            run=run,
+            run=run if scheduler is None else None,  # of a run on a cluster nothing is kept before its end
             threads=threads,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
             simulate_lanes=elsewhere,
         )
+    how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
     for complaint in run.complaints:
-        console.print(f"warning: {complaint}; the checkpoint before it was used")
+        console.print(f"warning: {complaint}; the run was {how}")
     seconds = run.seconds if scheduler is None else time.perf_counter() - begun
     console.print(
         f"{lane_steps:,} lane-steps and what belongs to them in {seconds:.1f} s on {threads} "

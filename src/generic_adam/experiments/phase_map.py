@@ -39,6 +39,7 @@ Flags = NDArray[np.bool_]
 
 R_RANGE = (0.0, 2.0)
 S_RANGE = (0.0, 1.2)
+MOST_POINTS = 10**4
 BEST, BEST_SEEDS = 20, 200
 MOSTLY = 0.75
 """A point goes (arrives) if this share of its lanes does."""
@@ -85,8 +86,8 @@ class Grid:
     @staticmethod
     def regular(columns: int, rows: int) -> Grid:
         """Return a regular grid over 0 <= r <= 2 and 0 <= s <= 1.2."""
-        if columns < 2 or rows < 2:
-            raise RunError(f"the grid is {columns} by {rows}, expected at least 2 by 2")
+        if columns < 2 or rows < 2 or columns * rows > MOST_POINTS:
+            raise RunError(f"the grid is {columns} by {rows}, expected at least 2 by 2, at most {MOST_POINTS:,} points")
         r, s = np.linspace(*R_RANGE, columns), np.linspace(*S_RANGE, rows)
         return Grid(tuple(np.round(r, 6).tolist()), tuple(np.round(s, 6).tolist()))
 
@@ -305,10 +306,10 @@ def _inside(region: Flags, right: Flags) -> str:
     return "supported" if region.any() and right[region].all() else "unclear"
 
 
-def identity(grid: Grid, plan: Plan) -> dict[str, Any]:
-    """Return the settings as plain types; the methods follow from r and s."""
+def identity(grid: Grid, plan: Plan, *, is_quick: bool = False) -> dict[str, Any]:
+    """Return the settings as plain types; the methods follow from r and s, and an older map has no `quick`."""
     settings = {key: value for key, value in plan.settings().items() if key != "methods"}
-    return settings | {"r": list(grid.r), "s": list(grid.s)}
+    return settings | {"r": list(grid.r), "s": list(grid.s), "quick": is_quick or None}
 
 
 # Tables and figure ----------------------------------------------------------------------------------------
@@ -386,7 +387,9 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
         how = {"shading": "nearest", "rasterized": True}
         where = above.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
         figure.colorbar(where, ax=above, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
-        pays = below.pcolormesh(*at, measured.average_regret, cmap="viridis_r", norm=LogNorm(), **how)
+        regret = measured.average_regret
+        norm = LogNorm() if (regret > 0).any() else None  # in a few steps nobody has a regret
+        pays = below.pcolormesh(*at, regret, cmap="viridis_r", norm=norm, **how)
         scale = figure.colorbar(pays, ax=below, label="median R(T)/T", format="{x:.2g}")
         scale.ax.yaxis.set_minor_formatter("{x:.2g}")
         for axes, title in ((above, "where it ends"), (below, "what it pays")):

@@ -274,8 +274,14 @@ def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:
         kind, old = "finished", manifest.get("settings")
     else:
         return False
+    refuse_another(directory, kind, old, identity)
+    return paused is None and "files" in manifest and not damaged_files(directory, manifest)
+
+
+def refuse_another(directory: Path, kind: str, settings: Any, identity: Mapping[str, Any]) -> None:
+    """Raise `OutputError` where the settings of the `kind` run that a directory holds are not those of this run."""
     for key, value in identity.items():
-        found = old.get(key) if isinstance(old, dict) else None
+        found = settings.get(key) if isinstance(settings, dict) else None
         if found != value:
             texts = (json.dumps(one, ensure_ascii=False) for one in (found, value))
             shown, wanted = (text if len(text) <= 60 else f"{text:.57}..." for text in texts)
@@ -283,15 +289,14 @@ def _is_here(directory: Path, identity: Mapping[str, Any]) -> bool:
                 f"{directory} holds a {kind} run whose {key} is {shown}, this one's is {wanted}; "
                 "--restart replaces it, --out chooses another directory"
             )
-    return paused is None and "files" in manifest and not damaged_files(directory, manifest)
 
 
 @contextmanager
 def published(directory: Path) -> Iterator[Path]:
     """Yield a folder; when the block ends without an error its files appear in `directory`, manifest last.
 
-    A process killed on the way leaves the old files or a set without manifest, never a manifest beside
-    files that are not its own.
+    What the manifest before it named goes. A process killed on the way leaves the old files or a set without
+    manifest, never a manifest beside files that are not its own.
     """
     with writing(f"to {directory}"):
         folder = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=directory))
@@ -300,7 +305,11 @@ def published(directory: Path) -> Iterator[Path]:
             last = "manifest.json"
             names = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == last, name))
             if last in names:
+                before = (read_manifest(directory) or {}).get("files")
                 (directory / last).unlink(missing_ok=True)
+                for name in set(before if isinstance(before, dict) else ()).difference(names):
+                    if Path(name).name == name:
+                        (directory / name).unlink(missing_ok=True)
             for name in names:
                 (folder / name).replace(directory / name)
             with suppress(PermissionError):  # Windows opens no directories

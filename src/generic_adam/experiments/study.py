@@ -34,6 +34,9 @@ COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_los
 MEASURES: Final = {"train_loss": "training loss", "test_accuracy": "test accuracy", "test_loss": "test loss"}
 """What is measured, in the order of the paper's panels, and what people call it."""
 
+_MOST: Final = {"epochs": 10**5, "seeds": 1000, "width": 4096}
+"""What a study can be asked for: more is a slip of the pen, and would fill the memory before it fails."""
+
 _NETWORKS: Final = {
     "lenet": "LeNet",
     "resnet18": "ResNet-18, width {}",
@@ -99,6 +102,12 @@ class Study:
     bf16: bool = False
     lines: tuple[Line, ...] = ()
     earlier: tuple[Curve, ...] = ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the runs of one directory share; methods, seeds and epochs may be added."""
+        names = ("name", "network", "width", "dataset", "batch_size", "bf16")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def title(self) -> str:
@@ -191,9 +200,10 @@ def with_earlier(
         manifest = read_manifest(directory)
         if manifest is None or damaged_files(directory, manifest):
             raise RunError(f"{directory}: expected published results whose files are as their manifest says")
-        settings = manifest["settings"]
-        same = ("network", "width", "dataset", "batch_size", "bf16")
-        wanted = {name: getattr(study, name) for name in same} | {"data_sha256": known["data_sha256"]}
+        settings = manifest.get("settings")
+        if not isinstance(settings, dict) or not isinstance(settings.get("lines"), list):
+            raise RunError(f"{directory}: expected the results of a study of networks")
+        wanted = study.identity | {"data_sha256": known["data_sha256"], "name": settings.get("name")}
         for name, value in wanted.items():
             if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
                 raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
@@ -344,26 +354,27 @@ class Options:
         Raises:
             RunError: it cannot be run as asked.
         """
-        counts = {name: getattr(self, name) for name in ("epochs", "seeds", "width")}
-        asked = {name: value for name, value in counts.items() if value is not None}
-        for name, value in asked.items():
-            if value < 1:
-                raise RunError(f"--{name} {value}: expected a positive whole number")
-        if self.blocks not in {"usual", "paper"}:
-            raise RunError(f"--blocks {self.blocks!r}: expected usual or paper")
-        if study.network == "lenet" and self.width is not None:
-            raise RunError("--width goes with ResNet-18 and GPT: there is one LeNet")
-        if study.network != "resnet18" and self.blocks != "usual":
-            raise RunError("--blocks goes with ResNet-18")
-        if self.initial_vs and study.compares == "costs":
-            raise RunError(f"--epsilon does not go with {study.name}, whose methods are fixed")
-        if self.corrected and study.compares != "methods":
-            raise RunError(f"--corrected does not go with {study.name}, whose methods are fixed")
-        for value in self.initial_vs:
-            if not 0 < value < math.inf:
-                raise RunError(f"--epsilon {value:g}: expected a positive number")
-        if len({f"{value:g}" for value in self.initial_vs}) < len(set(self.initial_vs)):
-            raise RunError("--epsilon: two values are equal to six digits, which name their folders")
+        asked = {name: value for name in _MOST if (value := getattr(self, name)) is not None}
+        fixed, digits = f"does not go with {study.name}, whose methods are fixed", {f"{v:g}" for v in self.initial_vs}
+        refused: dict[str, object] = {
+            f"--{name} {value}: expected a positive whole number of at most {_MOST[name]:,}": value != clamped
+            for name, value in asked.items()
+            if (clamped := min(max(1, value), _MOST[name]))
+        }
+        refused |= {f"--epsilon {v:g}: expected a positive number": not 0 < v < math.inf for v in self.initial_vs}
+        refused |= {
+            f"--blocks {self.blocks!r}: expected usual or paper": self.blocks not in {"usual", "paper"},
+            "--width goes with ResNet-18 and GPT: there is one LeNet": study.network == "lenet" and "width" in asked,
+            "--blocks goes with ResNet-18": study.network != "resnet18" and self.blocks != "usual",
+            f"--epsilon {fixed}": self.initial_vs and study.compares == "costs",
+            f"--corrected {fixed}": self.corrected and study.compares != "methods",
+            f"--only {fixed}": self.only and study.compares == "initial v",
+            "--epsilon: two values are equal to six digits, which name their folders": len(digits)
+            < len(set(self.initial_vs)),
+        }
+        for reason, is_so in refused.items():
+            if is_so:
+                raise RunError(reason)
         if self.quick:
             dataset, epochs = ("stdlib", 1) if study.dataset == "stdlib" else ("digits", 3)
             study = replace(study, dataset=dataset, width=min(study.width, 4), epochs=epochs, seeds=1)

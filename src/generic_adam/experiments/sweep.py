@@ -22,8 +22,8 @@ from typing import Final
 from generic_adam.experiments import backends
 from generic_adam.experiments.backends import ALONE, Group, Pool
 from generic_adam.experiments.datasets import Dataset, Text, load
-from generic_adam.experiments.records import ensure_output_directory, write_json, writing
-from generic_adam.experiments.run import exclusive
+from generic_adam.experiments.records import ensure_output_directory, read_manifest, write_json, writing
+from generic_adam.experiments.run import exclusive, refuse_another
 from generic_adam.experiments.study import Job, Study
 from generic_adam.experiments.training import EpochRecord, train
 
@@ -107,6 +107,8 @@ def run(
                 for job in jobs:
                     if job.directory.exists():
                         shutil.rmtree(job.directory)
+        elif group.is_first and (manifest := read_manifest(directory)):
+            refuse_another(directory, "finished", manifest.get("settings"), study.identity)
         begun, earlier = time.perf_counter(), elapsed_seconds(directory)
         told = {"on_advance": advanced} if group.is_first else {}
         run_jobs(jobs, pool, data=place.data, device=place.device, **told)
@@ -116,9 +118,10 @@ def run(
 def elapsed_seconds(directory: Path) -> float:
     """Seconds that commands have spent on this study so far; a manifest counts them all."""
     try:
-        return float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+        seconds = float(json.loads((directory / _ELAPSED).read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return 0.0  # only the manifest's time is lost with it
+    return seconds if math.isfinite(seconds) else 0.0
 
 
 def run_jobs(

@@ -229,6 +229,10 @@ def train(
             raise checkpoint.CheckpointError(
                 f"{directory} holds a run with other settings; --restart replaces it, --out chooses another directory"
             )
+        if state.get("data_sha256", dataset.sha256) != dataset.sha256:  # checkpoints of 0.1 have none
+            raise checkpoint.CheckpointError(
+                f"{directory} holds a run on other data; --restart replaces it, --out chooses another directory"
+            )
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         if scheduler is not None:
@@ -270,6 +274,7 @@ def train(
         if group.is_first:
             state = {
                 "fingerprint": settings.fingerprint(),
+                "data_sha256": dataset.sha256,
                 "network": network.state_dict(),
                 "optimizer": optimizer.state_dict(),
                 "scheduler": scheduler.state_dict() if scheduler is not None else None,

@@ -13,10 +13,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -222,7 +222,8 @@ def _fits(data: Any, shape: Any) -> bool:
         )
     if isinstance(data, bool):
         return shape is bool
-    return isinstance(data, shape) and not (isinstance(data, float) and not math.isfinite(data))
+    # Neither nan nor what no float can hold: numbers are computed with.
+    return isinstance(data, shape) and (not isinstance(data, _NUMBER) or abs(data) < sys.float_info.max)
 
 
 def _fitting_parts(manifest: Any) -> dict[str, Any]:
