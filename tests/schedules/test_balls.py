@@ -1,16 +1,21 @@
 """Numbers that cannot lie: a ball holds the true value, a range every product, a sign is found with enough digits."""
 
 import math
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
 
 from generic_adam.schedules import parse
 from generic_adam.schedules.balls import (
+    BITS,
+    Precision,
     above,
     as_fraction,
     ball,
@@ -69,6 +74,27 @@ def test_a_ball_holds_the_value_at_sixty_digits(text, t):
         exact = arb(mp.nstr(truth[text](), 55, min_fixed=1, max_fixed=0))
         assert number.overlaps(exact)
         assert number.rel_accuracy_bits() > 60
+
+
+def test_a_precision_lasts_until_its_end():
+    def widened(bits):
+        barrier.wait()
+        for _ in range(300):
+            with Precision(bits):
+                seen.append(ctx.prec >= bits)
+                time.sleep(0)  # another thread may run now
+                seen.append(ctx.prec >= bits)
+
+    seen: list[bool] = []
+    barrier = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(widened, (8192, 512, 2048)))
+    with Precision(512):
+        with Precision(2048):
+            pass
+        assert ctx.prec == 512
+    assert ctx.prec == BITS
+    assert all(seen)
 
 
 def test_a_sign_takes_as_many_digits_as_it_needs():

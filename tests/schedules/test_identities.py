@@ -1,6 +1,7 @@
 """Exact forms of numbers: what folds is equal to sixty digits, and what is no number does not fold."""
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -124,3 +125,16 @@ def test_identities_count_at_a_step():
     assert sign_of_step(parse("(sin(t)^2 + cos(t)^2)/3"), 9) == 0
     # No number at either step: they are not equal.
     assert sign_of_step(parse("sin(log(min(t, 3) - 5))"), 5) is None
+
+
+def test_a_form_takes_no_time_to_speak_of():
+    # Its numbers would have 10^9 digits; of a part without a form the parts were asked twice, each time.
+    constant, root = "1.0000000001", "t"
+    for _ in range(10):
+        constant = f"({constant}^8)"
+    for _ in range(24):
+        root = f"sqrt(t + {root})"
+    began = time.process_time()
+    parse(constant)
+    assert sign(parse(f"{root} - {root}"), 3) == 0
+    assert time.process_time() - began < 5

@@ -6,7 +6,7 @@ from operator import mul
 
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generic_adam.schedules import ScheduleError, as_power_of_t, as_schedule, parse, t
@@ -26,22 +26,21 @@ def test_lines_are_collected_exactly(a, b, c, d):
     assert -one == linear(-a, -b)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(t-5)/(t-5)",
-        "(t-5)^2/(t-5)",
-        "sqrt(t-5)^2",
-        "sqrt(t-5)*sqrt(t-5)",
-        "1/(1/(t-5))",
-        "((t-5)^-1)^-2",
-        "(t-5)^1.5*(t-5)^0.5",
-        "(t/(t-5))^-1",
-        "(t-5)*(t-5)/(t-5)^2/(t-5)",
-        "sqrt((t-5)^2)",
-        "(2*t-10)*(t-5)^-2*sqrt(t)",
-    ],
+@given(
+    st.recursive(
+        st.sampled_from(["t", "(t-5)", "2"]),
+        lambda part: st.one_of(
+            st.builds("({}*{})".format, part, part),
+            st.builds("({}/{})".format, part, part),
+            st.builds("({}^({}))".format, part, st.sampled_from(["-2", "-1", "-0.5", "0.5", "1.5", "2"])),
+            st.builds("sqrt({})".format, part),
+        ),
+        max_leaves=5,
+    )
 )
+@example("(1/(t-5))*(t-5)")
+@example("(t-5)^(-0.5)*(t-5)")
+@example("sqrt((t-5)^2)")
 def test_factors_are_a_number_exactly_where_the_whole_is(text):
     schedule = parse(text)
     with Precision():

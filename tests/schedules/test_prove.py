@@ -30,6 +30,8 @@ from tests.schedules.expressions import positive_schedules
         ("1/t if t < 1000 else 1/(t - 2)", Claim.FALLING, False, 1000),
         ("1 - 0.5^t", Claim.POSITIVE, True, None),
         ("0.5^t", Claim.POSITIVE, True, None),
+        # no number anywhere, although the derivative is one
+        ("-log(-sqrt(t + 1e9))", Claim.FALLING, None, None),
     ],
 )
 def test_decided_as_mathematics_does(text, claim, holds, t):

@@ -59,6 +59,11 @@ def test_text_parses_back_to_an_equal_schedule(text):
     assert hash(parse(str(schedule))) == hash(schedule)
 
 
+@pytest.mark.parametrize("text", ["0.123456789^64*0.987654321^64*0.192837465^64/t", "*".join(["1." + "3" * 900] * 3)])
+def test_a_long_number_parses_back(text):
+    assert parse(str(parse(text))) == parse(text)
+
+
 @given(positive_schedules())
 @settings(max_examples=200, deadline=None)
 def test_any_schedule_prints_as_text_that_parses_back(schedule):
@@ -130,6 +135,7 @@ HOSTILE = [
     "max(" + "t," * 4_000 + "t)",
     "t" * 10_000_000,
     "1 if t < 2 else " * 500 + "1",
+    "*".join(["1." + "3" * 990] * 5),
     "\x00",
 ]
 

@@ -67,6 +67,9 @@ CASES = [
     Named("a pole inside exp", alpha="1/sqrt(t)+exp(-1/(t-1000003)^2)", allowed={3: NOT_HOLDS}),
     Named("a logarithm that ends", alpha="(2+sin(log(1e9-t)))/sqrt(t)", allowed={3: NOT_HOLDS}),
     Named("a root that ends", alpha="(2+sin(sqrt(1e9-t)))/sqrt(t)", allowed={3: NOT_HOLDS}),
+    Named("0 to a negative power in a maximum", alpha="max(1-(1-1/t)^(-0.5), 0.5)/sqrt(t)", allowed={3: NOT_HOLDS}),
+    Named("0 to a negative power in exp", alpha="1/sqrt(t)+exp(1-(1-1/t)^(-2))/t^2", allowed={3: NOT_HOLDS}),
+    Named("a power of 0 that is 0", alpha="1-(1-1/t)^0.5", allowed={3: (HOLDS,)}),
     # Values in floats with bounds that were too small.
     Named(
         "a constant factor of which floats cancel a third",
@@ -209,6 +212,7 @@ REFUSED = {
     "1 to the power of a pole": ({"alpha": "1/sqrt(t)+1^(1/(t-5))-1"}, "got nan at t = 5"),
     "undefined less undefined": ({"alpha": "1/sqrt(t)+(sqrt(5-t)-sqrt(5-t))"}, "got nan at t = 6"),
     "weights of 0/0": ({"theta": "theta_from_weights(0.5^t*(t-5)/(t-5))"}, "at t = 5"),
+    "weights of 1/0 times 0": ({"theta": "theta_from_weights(0.5^t/(t-5)*(t-5))"}, "at t = 5"),
 }
 
 

@@ -5,8 +5,8 @@ exponents, that holds the true value by construction. Nothing underflows, nothin
 be any whole number. Where a ball does not answer a question, `sign` asks again with more digits.
 
 Arb's precision is a setting of the process. It is 128 bits from the import of this module on, and more while
-one question is asked again: one thread at a time raises it. Another thread's balls are narrower meanwhile,
-which costs it time and changes no answer.
+one question is asked again: one thread at a time raises it, and has what it asked for until it is done. The balls
+of a thread that asked for no more are narrower meanwhile, which costs it time.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ class Precision:
 
     def __init__(self, bits: int = BITS) -> None:
         self.bits = bits
-        self.raised = False
+        self.before = BITS
 
     def __enter__(self) -> None:
-        if self.bits > ctx.prec:
+        if self.bits > BITS:
             _RAISING.acquire()
-            self.raised, ctx.prec = True, self.bits
+            self.before = ctx.prec
+            ctx.prec = max(self.before, self.bits)
 
     def __exit__(self, *_error: object) -> None:
-        if self.raised:
-            ctx.prec = BITS
+        if self.bits > BITS:
+            ctx.prec = self.before
             _RAISING.release()
 
 
@@ -149,8 +150,6 @@ def apply(name: str, x: Number) -> Number:
         return fmpq(1) if name in {"exp", "cos"} else fmpq(0)
     if name == "log" and x == 1:
         return fmpq(0)
-    if name == "log1p" and x == -1:
-        return -INFINITY  # 1 - (1 - 1/t)^p passes through it at t = 1
     return getattr(ball(x), name)()
 
 
@@ -195,6 +194,15 @@ def larger(a: Number, b: Number) -> Number:
 def smaller(a: Number, b: Number) -> Number:
     """min(a, b)."""
     return a if a <= b else b if b <= a else ball(a).min(ball(b))
+
+
+def _function(node: tree.Function, t: int) -> Number:
+    match node:
+        # e^(p log1p(x)) is (1 + x)^p, which a complement writes so: 0 where x is -1 and p > 0.
+        case tree.Function("exp" | "expm1", tree.Multiply(p, tree.Function("log1p", x))) if value(x, t) == -1:
+            return NAN if not value(p, t) > 0 else fmpq(0) if node.name == "exp" else fmpq(-1)
+        case _:
+            return apply(node.name, value(node.argument, t))
 
 
 def _opaque(node: tree.Opaque, t: int) -> Number:
@@ -283,7 +291,7 @@ value_of.declare(
         tree.Maximum: _of_two(larger),
         tree.Minimum: _of_two(smaller),
         tree.Negate: lambda node, t: -value(node.operand, t),
-        tree.Function: lambda node, t: apply(node.name, value(node.argument, t)),
+        tree.Function: _function,
         tree.Join: lambda node, t: value(node.before if t < node.threshold else node.after, t),
         tree.Periodic: lambda node, t: value(node.body, (t - 1) % node.period + 1),
         tree.Bounded: lambda node, t: value(node.operand, t),

@@ -206,7 +206,7 @@ def _range_of_monotone(schedule: Schedule, direction: int, start: int, stop: flo
         return Range(first.low, INFINITY) if direction >= 0 else Range(-INFINITY, first.high)
     bounds = first.hull(last)
     growth = schedule.order
-    if math.isinf(stop) and growth is not None and growth.trend < 0 and growth.sign == first.sign:
+    if math.isinf(stop) and growth is not None and growth.trend < 0 and growth.sign == first.sign != 0:
         # It falls (or rises) to 0, keeps its sign for ever, and never gets there.
         return Range(bounds.low, bounds.high, True)
     return bounds
@@ -468,6 +468,8 @@ def settled(node: Schedule, start: int, stop: float) -> Schedule:
     """The same sequence on a stretch, with every maximum and minimum replaced of which the side is proved."""
 
     def ahead(left: Schedule, right: Schedule) -> int | None:
+        if not (is_defined(left, start, stop) and is_defined(right, start, stop)):
+            return None  # of what has no value neither is ahead
         one, other = enclose(left, start, stop), enclose(right, start, stop)
         apart = one.range - other.range
         if apart.trend is None and one.positive and other.positive:  # two that move together

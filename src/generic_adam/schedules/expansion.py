@@ -46,7 +46,7 @@ from generic_adam.schedules.balls import (
 from generic_adam.schedules.enclosure import FLAT, enclose, factors, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
-from generic_adam.schedules.ranges import ONE, SWING, Range, point
+from generic_adam.schedules.ranges import ONE, SWING, Range, is_finite, point
 from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.
@@ -554,8 +554,14 @@ def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
 
 
 def tail_direction(schedule: Schedule, start: int) -> int | None:
-    """1, 0 or -1 where u_t rises, is constant or falls for t >= start; None where that is not proved."""
+    """1, 0 or -1 where u_t rises, is constant or falls for t >= start; None where that is not proved.
+
+    The derivative of log(x), x'/x, has values where x < 0: whether u_t has one is asked at its first step, as x keeps
+    its sign where x'/x has an expansion.
+    """
     with Precision():
+        if not is_finite(value(schedule, start)):
+            return None
         try:
             smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
             every = factors(smooth, start)

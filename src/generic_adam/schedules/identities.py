@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from flint import fmpz
@@ -33,6 +33,7 @@ _MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 32, 2048, 64
 def exact_form(node: Schedule, t: int = 1, order: Order = lambda _left, _right: None) -> Form:
     """What u_t is made of; `order` may tell 1 or -1 where one part is above or below the other at t."""
 
+    @cache  # an atom asks again for the parts of which no rule made a form
     def form(part: Schedule, at: int = t) -> Form:
         return _constant_form(part) if part.is_constant else exact_form(part, at, order)
 
@@ -81,7 +82,9 @@ def _product(factor: Fraction, *parts: Product) -> Form:
 def _times(a: Form, b: Form) -> Form | None:
     if len(a) * len(b) > _MOST_TERMS:
         return None
-    return reduce(_plus, (_product(c * d, p, q) for p, c in a.items() for q, d in b.items()), Form())
+    product = reduce(_plus, (_product(c * d, p, q) for p, c in a.items() for q, d in b.items()), Form())
+    longest = max((max(map(int.bit_length, c.as_integer_ratio())) for c in product.values()), default=0)
+    return product if longest <= _LONGEST else None
 
 
 def _power(base: Form, exponent: Fraction) -> Form | None:

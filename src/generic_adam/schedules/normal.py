@@ -135,12 +135,14 @@ def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positiv
                 return None
             case _:
                 pass
-        before = found.get(node)
-        if before is not None and not (_asks_no_less(before + exponent, before, exponent) or positive(node)):
-            node, exponent = node ** tree.Constant(exponent), Fraction(1)
-        found[node] = found.pop(node, Fraction(0)) + exponent
-        if not found[node]:
-            del found[node]
+        before = found.pop(node, Fraction(0))
+        if before and not (_asks_no_less(before + exponent, before, exponent) or positive(node)):
+            # Apart: one of them as it is, the other as a part of its own.
+            found[node], other = (exponent, before) if exponent == 1 else (before, exponent)
+            node = node ** tree.Constant(other)
+            before, exponent = found.pop(node, Fraction(0)), Fraction(1)
+        if before + exponent:
+            found[node] = before + exponent
         return None
 
     collect(schedule, Fraction(1))
@@ -358,7 +360,8 @@ def _at_most_one(node: Schedule) -> bool:
         known = (form or line) is not None and _positive(base)
         if not isinstance(base, tree.Constant) and (not known or rises == (exponent > 0)):
             return False
-    return node(1) <= 1
+    first = fraction_of(exact_form(node))
+    return node(1) < 1 if first is None else first <= 1
 
 
 def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:

@@ -67,7 +67,7 @@ class _Running:
         """Values that begin no lower than `smallest`, then reach `largest` at most."""
         low = ball(smallest).lower()
         self.least = low if self.least is None else min(low, self.least)
-        if largest > self.least:
+        if not largest <= self.least:
             self.constant = max(self.constant, (largest / self.least).upper())
 
     def walk(self, schedule: Schedule, first: int, last: int, budget: Budget) -> None:

@@ -21,7 +21,7 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.tree import FUNCTIONS, Schedule, exact, normal_form, operand, text_of
 
 LONGEST_TEXT = 10_000
-LONGEST_NUMBER = 1_000
+LONGEST_NUMBER = 4_000
 DEEPEST_NESTING = 60
 
 t = tree.Time()

@@ -39,6 +39,8 @@ BLOCK = 8192
 LONGEST_PERIOD = 50_000_000
 # As many values as `values` makes at once: 8 GB.
 MOST_VALUES = 10**9
+# Bits of an exact number: what is longer has no text that Python would read again.
+LONGEST_NUMBER = 12_000
 FUNCTIONS = ("sqrt", "log", "exp", "abs", "sin", "cos", "expm1", "log1p")
 """The functions of one argument that a schedule may use."""
 
@@ -293,6 +295,8 @@ class Constant(Schedule):
             number = math.inf
         if not math.isfinite(number):
             raise ScheduleError("a number of this expression is too large for a float64 (above 1.8e308)")
+        if max(map(int.bit_length, self.value.as_integer_ratio())) > LONGEST_NUMBER:
+            raise ScheduleError("a number of this expression has more than 3,600 digits")
         self.__dict__["constant_value"] = number
 
 
