@@ -3,7 +3,6 @@
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
   tables of methods, recipes and errata come from the library and cannot fall behind it.
 - `results/` (records of committed runs) and what comes from npm become part of the site.
-- Pages on single experiments and benchmarks find their place in the navigation by their names.
 - A public name that no API page shows stops the build.
 """
 
@@ -35,21 +34,11 @@ GENERATORS: dict[str, Callable[[], str]] = {
     **house.GENERATORS,
     **api_pages.GENERATORS,
 }
-SECTIONS_OF_MANY = {"reproduction", "performance"}
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')
 _FIGURE = r'<span class="figure"><a href="\2">\1<span class="larger">Open the large figure</span></a></span>'
 _INLINE_CODE = re.compile(r"(?<=<code>)[^<]+")
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
-
-
-def on_config(config: MkDocsConfig) -> None:
-    """Put `reproduction-*.md` and `performance-*.md` below the page whose name they begin with."""
-    for section in config.nav or ():
-        for title, pages in section.items():
-            if title.lower() in SECTIONS_OF_MANY:
-                found = sorted(path.name for path in Path(config.docs_dir).glob(f"{title.lower()}-*.md"))
-                pages.extend(name for name in found if name not in pages)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -20,9 +20,9 @@ EXPERIMENTS = (
     ("ResNet-18 on CIFAR-100", "resnet18", "reproduction-training.md"),
     ("ResNet-18 with the larger step size", "resnet18-large-lr", "reproduction-training.md"),
     ("Adam against AdaEMA as a function of v₀", "lenet-v0", "reproduction-training.md"),
-    ("what the guarantee costs on LeNet", "lenet-cost", "reproduction-training.md"),
-    ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-training.md"),
-    ("what the guarantee costs on a small GPT", "gpt-cost", "reproduction-training.md"),
+    ("what the guarantee costs on LeNet", "lenet-cost", "reproduction-cost.md"),
+    ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-cost.md"),
+    ("what the guarantee costs on a small GPT", "gpt-cost", "reproduction-cost.md"),
     ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
 )
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}

@@ -1,4 +1,4 @@
-"""What the page on networks states as measured is what the committed records say."""
+"""What the pages on networks state as measured is what the committed records say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from generic_adam.experiments.study import Line, by_method, read_curves
 from generic_adam.experiments.training import OptimizerSettings
 
 ROOT = Path(__file__).parents[2]
-PAGE = " ".join((ROOT / "docs" / "reproduction-training.md").read_text(encoding="utf-8").split())
+PAGES = (ROOT / "docs" / f"reproduction-{name}.md" for name in ("training", "cost"))
+PAGE = " ".join(" ".join(page.read_text(encoding="utf-8").split()) for page in PAGES)
 POSITIVE = ["r = 0.25", "r = 0.5", "r = 0.75", "r = 1"]
 
 
