@@ -79,6 +79,15 @@ class TestFullBatchAndClipping:
         assert deviation[1] > 0.4
         assert all(deviation <= np.sort(noise))
 
+    @pytest.mark.parametrize("each", [True, False])
+    def test_the_variances_of_all_coordinates_move_the_one_that_stood_still(self, each):
+        """1, and a thousand times 0 or 0.1 together: each of these varies by 0.05, the clipped 1 by 0.35."""
+        still, others = 1.0, np.full(1000, 0.1)
+        clipped = still / np.hypot(still, np.linalg.norm(others))
+        bounds = [still, *others] if each else math.hypot(still, np.linalg.norm(others))
+        problem = Problem(1, bounds, 1001, 1, variance=[0.0, *(others**2 / 4)])
+        assert (still - clipped) / 2 <= max(part.noise for part in clipped_parts(problem, 1.0))
+
     def test_never_active(self):
         known = Problem(1, 1, 4, 1, gradient_sup=0.25)
         assert never_active(known, 0.5)

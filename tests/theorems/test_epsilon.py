@@ -63,6 +63,21 @@ class TestHeavyBall:
         assert inside.value == close(h.value, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "form", [{"nesterov": Nesterov("0.9", "0.1")}, *({"heavy_ball": HeavyBall("0.9", inside)} for inside in (0, 1))]
+)
+def test_momentum_of_another_kind_beside_v_0_alone(form):
+    """e = 0 and v_0 > 0: N and H hold as they stand, for ever, at a horizon and on a problem alike."""
+    x = Algorithm(Method("0.1/sqrt(t)", 0 if "heavy_ball" in form else 0.9, "1 - 1/(t+1)"), **form)
+    found, bound = certify_algorithm(x, horizon=1000), bound_algorithm(x, TINY, 1000)
+    assert (str(found.verdict), found.theorem, bound.theorem) == ("certified", "E", "E")
+    assert found.horizon.theorem == ("N" if "nesterov" in form else "H")
+    assert bound.expectation <= bound_algorithm(replace(x, eps=1e-30), TINY, 1000).expectation
+    nothing = certify_algorithm(replace(x, initial_v=0))
+    assert str(nothing.verdict) == "undecided"
+    assert not bound_algorithm(replace(x, initial_v=0), TINY, 1000).is_valid
+
+
 class TestForEver:
     """N and H keep W-infinity's rates; what their proof asks for is asked."""
 

@@ -214,7 +214,7 @@ def variances(x: Setting):
     return (float(x.chances @ x.outcomes**2) * x.noisy).tolist()
 
 
-@given(with_eps, st.floats(0, 0.95), st.booleans())
+@given(cases, st.floats(0, 0.95), st.booleans())
 @settings(max_examples=80)
 def test_theorem_h(case, factor, rate_inside):
     x = draw_setting(*case)

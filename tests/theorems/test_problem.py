@@ -49,7 +49,6 @@ def test_norms_of_the_bounds(bounds):
     total, summed, root = problem.total_gradient_bound, problem.gradient_sum_bound, math.sqrt(len(bounds))
     assert total == pytest.approx(np.linalg.norm(bounds), rel=1e-12)
     assert total <= summed * (1 + 1e-12) <= root * total * (1 + 1e-9)
-    assert problem.coordinate_bound == max(bounds)
     alike = Problem(1, total, len(bounds), 1)
     assert alike.gradient_sum_bound == pytest.approx(root * total, rel=1e-12)
     assert sum(part.count * part.second_moment for part in problem.parts) == pytest.approx(total**2)
@@ -73,6 +72,25 @@ def test_the_noise_of_a_coordinate_is_no_more_than_its_gradient():
     ]
     assert Problem(1, 1, 3, 1).sup_parts == ()
     assert [part.second_moment for part in Problem(1, 1, 3, 1, gradient_sup=2).sup_parts] == [4.0]
+
+
+def test_the_whole_variance_is_a_sum_or_a_number_and_never_above_the_second_moment():
+    assert Problem(1, [3.0, 4.0], 2, 1, variance=[1.0, 2.0]).total_variance == 3
+    assert Problem(1, 5, 2, 1, variance=4).total_variance == 4
+    assert [Problem(1, 5, 2, 1, variance=given).total_variance for given in (None, [20.0, 9.0], 99)] == [25] * 3
+
+
+def test_an_array_of_no_dimension_is_a_number():
+    assert Problem(1, np.array(2.0), 3, 1, variance=np.array(0.5)) == Problem(1, 2, 3, 1, variance=0.5)
+    with pytest.raises(ProblemError, match=r"gap is .*nan"):
+        Problem(1, 1, 3, np.array(math.nan))  # pyright: ignore[reportArgumentType]
+
+
+def test_thousands_of_different_bounds_without_noise():
+    bounds = np.geomspace(1, 10, 2000)
+    parts = Problem(1, bounds, 2000, 1, variance=0).parts
+    assert {part.noise for part in parts} == {0.0}
+    assert bounds.sum() <= sum(part.count * part.gradient for part in parts)
 
 
 def test_thousands_of_different_bounds_are_rounded_up():

@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.methods import Algorithm, Method
+from generic_adam.theorems.bounds import bound_algorithm
+from generic_adam.theorems.horizon import read_horizon
+from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Recursion, Sequences, backward, log_growth, majorant
+from generic_adam.theorems.weighted import weighted_bound
 
 
 def looped(terms, factors, start=0.0):
@@ -79,6 +83,35 @@ def test_the_logarithm_far_out_is_that_of_theta():
     assert log_growth(growth, 1e16, before=200.0, length=10**9).tolist() == decrease.tolist()
     near = log_growth(growth, 1e16, before=110.0, length=3)
     assert near == pytest.approx(np.repeat(decrease, 3), rel=1e-14)
+
+
+def test_complements_have_all_their_digits():
+    """1 - beta_t divides and multiplies: as a difference of doubles it would be off by 1e-5 here."""
+    x = Algorithm(Method(0.1, "1 - 1e-11*(1 + 1/t)", "1 - 1e-13/t"))
+    block = Sequences.of_algorithm(x, 50).block(1, 51)
+    t = np.arange(1.0, 51)
+    assert block.gain == pytest.approx(1e-11 * (1 + 1 / t), rel=1e-15)
+    assert block.q == pytest.approx(1e-13 / t, rel=1e-15)
+    beyond = Algorithm(Method(0.1, "1 - 1e-20", 0.9))  # a beta that rounds to 1 is below 1
+    assert weighted_bound(Sequences.of_algorithm(beyond, 5), Problem(1, 1, 1, 1)).weight > 0
+
+
+def test_a_single_step_is_no_constant_block():
+    sequences = Sequences.of_algorithm(Algorithm(Method("1/t", 0.9, 0.999)), 50)
+    assert sequences.block(1, 2).alpha.tolist() == [1.0]
+    assert len(sequences.block(1, 51).alpha) == 50
+
+
+@pytest.mark.parametrize("alpha", ["(t + 1e17)^0.5 - 1e17^0.5", "sqrt((t + 1e9)^2 + 1) - (t + 1e9)"])
+def test_a_sequence_whose_digits_cancel_has_no_bound(alpha):
+    """In doubles the first is a multiple of 1/16 and the second 0."""
+    x = Algorithm(Method(alpha, 0.9, 0.999), initial_v=0, eps=1e-8)
+    found = bound_algorithm(x, Problem(1, 1, 1, 1), 1000)
+    assert not found.is_valid
+    assert "cancel" in dict(found.missing)["E"]
+    assert "undecided, the terms of alpha_t" in read_horizon(x, 1000).statement
+    shallow = Algorithm(Method("sqrt(t + 1) - sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-8)
+    assert bound_algorithm(shallow, Problem(1, 1, 1, 1), 10**5).is_valid
 
 
 def test_what_is_kept_of_a_constant_stretch_is_one_number():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -409,16 +410,34 @@ def test_a_constant_tail_in_closed_form_is_the_long_sum():
 
 def test_groups_with_proportional_rates():
     """kappa = 1 for all is no group; another kappa for all is kappa alpha, in a scale of its own."""
-    plain = weighted(TEN, *ADAEMA, s=0.5)
-    assert weighted(TEN, *ADAEMA, s=0.5, scales=[(4, 1.0), (6, 1.0)]).value == close(plain.value, rel=1e-12)
+    each = TEN_BY_COORDINATE
+    plain = weighted(each, *ADAEMA, s=0.5)
+    assert weighted(each, *ADAEMA, s=0.5, scales=[(4, 1.0), (6, 1.0)]).value == close(plain.value, rel=1e-12)
     alpha, beta, theta = ADAEMA
-    faster = weighted(TEN, 3 * alpha, beta, theta, s=0.5)
-    grouped = weighted(TEN, alpha, beta, theta, s=0.5, scales=[(10, 3.0)])
+    faster = weighted(each, 3 * alpha, beta, theta, s=0.5)
+    grouped = weighted(each, alpha, beta, theta, s=0.5, scales=[(10, 3.0)])
     # pi has alpha in it and D/kappa has 1/kappa: X_w counts kappa times what it counts with alpha * kappa.
     assert grouped.value == close(3 * faster.value, rel=1e-9)
     assert grouped.l2 == close(faster.l2, rel=1e-9)
     with pytest.raises(TheoremError, match="10 coordinates in all"):
-        weighted(TEN, *ADAEMA, scales=[(4, 1.0)])
+        weighted(each, *ADAEMA, scales=[(4, 1.0)])
+    # One G for the whole gradient may all be in the group with the slowest rate, where s_1 has its largest 1/kappa.
+    with pytest.raises(TheoremError, match="for each coordinate"):
+        weighted(TEN, *ADAEMA, scales=[(4, 1.0), (6, 0.01)])
+
+
+@given(cases(longest=30), st.lists(st.floats(0.01, 10), min_size=2, max_size=6))
+@settings(max_examples=60)
+def test_one_bound_for_the_whole_gradient_is_above_every_way_to_spread_it(case, bounds):
+    """Model (i) with G^2 = sum of G_k^2: every (ii) with that sum is a case of it."""
+    alpha, beta, theta, e = case
+    each = Problem(1, bounds, len(bounds), 1, box=1.0)
+    whole = replace(each, gradient_bound=each.total_gradient_bound)
+    for form in ({"eps": e}, {"eps": e, "under_root": True}, {"eps": e, "decay": 0.1 * alpha}):
+        sequences = Sequences.of(alpha, beta, theta, **form)
+        spread, together = (weighted_bound(sequences, one, s=0.4, zeta=0.1) for one in (each, whole))
+        assert spread.l1 <= together.l1 * (1 + 1e-12)
+        assert spread.l2 <= together.l2 * (1 + 1e-12)
 
 
 def test_the_variance_of_a_batch_makes_the_noise_smaller():

@@ -103,9 +103,12 @@ def bound(
 
 def _print(result: "Bound", speaks: str, granted: Iterable[str], *, explain: bool) -> None:
     """The statement with the trivial bound beside it, or what to grant and why there is none."""
+    from generic_adam.theorems.theorem import rounded_up
+
     if result.is_valid:
         say_lines(f"  {sentence}" for sentence in result.statement.split("; "))
-        say(f"  |grad f(x_tau)|^2 <= {result.value:.6g} with probability at least {result.probability:.4g}")
+        chance = f"with probability at least {result.probability:.4g}"
+        say(f"  |grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} {chance}")
         say_lines([f"  {speaks}"] if speaks else [])
         return
     say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
@@ -122,9 +125,11 @@ def _print(result: "Bound", speaks: str, granted: Iterable[str], *, explain: boo
 
 def _print_constants(x: "Algorithm", result: "Bound") -> None:
     """The sequences, what the other theorems say, and the numbers that the bound is made of."""
+    from generic_adam.theorems.theorem import rounded_up
+
     say_lines(sequences(x, full=True))
     if result.others:
-        say(f"  other theorems: {', '.join(f'{name} {number:.6g}' for name, number in result.others)}")
+        say(f"  other theorems: {', '.join(f'{name} {rounded_up(number, 6)}' for name, number in result.others)}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
     if rows:
         print_table(("constant", "value", "what it is"), rows, right=("value",))

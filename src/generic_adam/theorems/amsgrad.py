@@ -44,7 +44,7 @@ from generic_adam.theorems.weighted import (
 
 def _plain(terms: Callable[[Sequences, Block, Array, State], Terms]) -> Form:
     """A form where beta_t is kept and there is no noise (M, O)."""
-    return Form(lambda _, block: State(block.beta, 1 - block.beta), terms, noisy=False)
+    return Form(lambda _, block: State(block.beta, block.gain), terms, noisy=False)
 
 
 def _plain_terms(alpha: Array, gain: Array) -> Terms:

@@ -21,7 +21,7 @@ from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields, rounded_up
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `Problem.gradient_sup` is about.
@@ -90,14 +90,16 @@ class Bound:
         word = "informative" if self.expectation < self.trivial else "silent: the trivial bound is smaller"
         provided = f"provided {' and '.join(self.needs)}, " if self.needs else ""
         said = (
-            f"after {self.steps:,} steps, {provided}(E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g} "
-            f"by theorem {self.theorem}; without a theorem <= {self.trivial:.6g} ({word})"
+            f"after {self.steps:,} steps, {provided}(E |grad f(x_tau)|^(4/3))^(3/2) <= "
+            f"{rounded_up(self.expectation, 6)} by theorem {self.theorem}; "
+            f"without a theorem <= {rounded_up(self.trivial, 6)} ({word})"
             + (f"; f is the loss + {self.l2 / 2:g} |x|^2" if self.l2 else "")
         )
         if self.l1 is None:
             return said
         word = "informative" if self.l1 < self.trivial_l1 else "silent"
-        return f"{said}; E |grad f(x_tau)|_1 <= {self.l1:.6g}, without a theorem <= {self.trivial_l1:.6g} ({word})"
+        l1, trivial = rounded_up(self.l1, 6), rounded_up(self.trivial_l1, 6)
+        return f"{said}; E |grad f(x_tau)|_1 <= {l1}, without a theorem <= {trivial} ({word})"
 
     def __str__(self) -> str:
         return self.statement

@@ -56,13 +56,10 @@ def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
     """
     if not threshold > 0:
         raise TheoremError(f"clipping threshold is {threshold!r}, expected a positive number")
-    if not isinstance(problem.gradient_bound, Sequence):
-        second = min(problem.gradient_bound, threshold) ** 2 / problem.dimension
-        return tuple(replace(part, second_moment=second) for part in problem.parts)
-    spread = math.sqrt(sum(part.count * part.noise**2 for part in problem.parts))
+    spread = math.sqrt(problem.total_variance)
+    second = threshold**2 / (1 if isinstance(problem.gradient_bound, Sequence) else problem.dimension)
     return tuple(
-        replace(p, noise=min(p.gradient, spread), second_moment=min(p.second_moment, threshold**2))
-        for p in problem.parts
+        replace(p, noise=min(p.gradient, spread), second_moment=min(p.second_moment, second)) for p in problem.parts
     )
 
 
@@ -90,7 +87,7 @@ def full_batch_bound(
 
 def _with_bias(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
     def tally(_: Array, Q: Array) -> tuple[Array]:
-        return ((1 - block.beta) * Q / np.sqrt(block.q),)
+        return (block.gain * Q / np.sqrt(block.q),)
 
     return replace(adam_terms(x, block, eps_before, state), tally=tally)
 

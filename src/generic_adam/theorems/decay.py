@@ -19,7 +19,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import Recursion, Sequences
+from generic_adam.theorems.sequences import Recursion, Sequences, rounding
 from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Assumptions
 from generic_adam.theorems.weighted import Weighted
 
@@ -44,11 +44,11 @@ def box_bound(sequences: Sequences, start: float) -> float:
     for block in sequences.blocks():
         if block.decay.max() > 1:
             raise TheoremError(f"box lemma: expected nu_t <= 1, got {block.decay.max():g}")
-        M = Recursion(block.rho**2, block.length)((1 - block.beta) ** 2 / block.q, squares)
+        M = Recursion(block.rho**2, block.length)(block.gain**2 / block.q, squares)
         with np.errstate(divide="ignore", invalid="ignore"):
             largest = block.momentum_weight * np.sqrt(M) + block.gradient_weight / np.sqrt(block.q)
             reach = np.where(block.alpha > 0, block.alpha * largest / block.decay, 0.0)
-        squares, box = float(M[-1]), max(box, float(reach.max()))
+        squares, box = float(M[-1]), max(box, float(reach.max()) * (1 + rounding(sequences.steps)))
     return box
 
 

@@ -86,7 +86,7 @@ def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
 
 def _weights_stay(x: Algorithm, _: Assumptions) -> Decision | None:
     """a_t and b_t of Nesterov's step are bounded, not negative, and do not both vanish: N's weights are alpha_t's."""
-    if x.eps == NOTHING or x.nesterov is None:
+    if x.nesterov is None:
         return None
     both = (x.nesterov.momentum_weight, x.nesterov.gradient_weight)
     for name, weights in zip(("a_t", "b_t"), both, strict=True):
@@ -121,7 +121,10 @@ class Epsilon(Weighted):
     source: ClassVar = "docs/theorems/epsilon.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball"})
     excludes: ClassVar = {
-        "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: x.eps == NOTHING,
+        "nothing is added to sqrt(v_t): Theorem W is the one to ask": lambda x: (
+            x.eps == NOTHING and x.nesterov is None and x.heavy_ball is None
+        ),
+        "v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and x.eps == NOTHING,
         "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
         "heavy-ball momentum outside [0, 1)": lambda x: x.heavy_ball is not None and not 0 <= x.heavy_ball.factor < 1,
     }

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from generic_adam.errors import TheoremError
@@ -29,7 +28,7 @@ from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields, rounded_up
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -204,7 +203,7 @@ class HorizonAnswer:
             close = self.relative is not None and self.relative * (1 - self.rounding) < 1
             told = "silent, within rounding of 1, which doubles do not tell apart" if close else self._leaves
             return f"{run}: {told}"
-        left = f"{_rounded_up(self.relative or 0.0)} of {_TRIVIAL}"
+        left = f"{_share((self.relative or 0.0) * (1 + self.rounding))} of {_TRIVIAL}"
         return f"{run}: guaranteed to within {left} (informative), gap and drift apart"
 
     def __str__(self) -> str:
@@ -220,19 +219,19 @@ class HorizonAnswer:
         )
         if number is None or number >= 100:
             return f"silent: {causes} far more than {_TRIVIAL}"
-        word, times = ("informative", "of") if number * (1 + self.rounding) < 1 else ("silent", "times")
-        return f"{word}: {causes} {_rounded_up(number)} {times} {_TRIVIAL}"
+        number *= 1 + self.rounding
+        word, times = ("informative", "of") if number < 1 else ("silent", "times")
+        return f"{word}: {causes} {_share(number)} {times} {_TRIVIAL}"
 
     def lines(self) -> list[str]:
         """The answer, and its numbers with the theorem they are of."""
         if self.noise is None:
             return [self.statement]
         floor = "" if self.floor is None or self.floor > self.noise else f" (never below {self.floor:.4g})"
-        theorem = f"(Theorem {self.theorem})"
-        return [
-            self.statement,
-            f"  noise {self.noise:.4g}{floor}, gap {self.gap:.4g}, drift {self.drift:.4g} {theorem}",
-        ]
+        noise, gap, drift = (
+            rounded_up((number or 0.0) * (1 + self.rounding), 4) for number in (self.noise, self.gap, self.drift)
+        )
+        return [self.statement, f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; a number that a double cannot hold is None."""
@@ -364,10 +363,6 @@ def _limit(schedule: Schedule) -> float | None:
     return 0.0 if growth.trend < 0 or growth.is_zero else growth.limit
 
 
-def _rounded_up(share: float) -> str:
-    """Two digits, never below the number: a share of 0.997 is no "1", and one of 1.002 is no "1" either."""
-    if not 0 < share < math.inf:
-        return f"{share:.2g}"
-    unit = Decimal(1).scaleb(Decimal(str(share)).adjusted() - 1)
-    digits = Decimal(str(share)).quantize(unit, ROUND_CEILING)
-    return f"{share:.4g}" if digits == 1 and share < 1 else f"{digits.normalize():f}"
+def _share(number: float) -> str:
+    """Two digits, rounded up, or more where they would be a 1: a share of 0.997 is none."""
+    return next((told for digits in range(2, 18) if (told := rounded_up(number, digits)) != "1"), "1")

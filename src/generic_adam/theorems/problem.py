@@ -70,7 +70,9 @@ class Problem:
         for name in ("smoothness", "gap", "epsilon", "box", "gradient_bound", "variance", "gradient_sup"):
             given: Any = getattr(self, name)
             may_be_zero = name in _MAY_BE_ZERO
-            if name in _ONE_EACH and hasattr(given, "__len__") and not isinstance(given, str):
+            # An array or a tensor of no dimension has a length by its type, and is one number.
+            many = hasattr(given, "__len__") and not isinstance(given, str) and getattr(given, "ndim", 1)
+            if many and name in _ONE_EACH:
                 if len(given) != self.dimension:
                     expected = f"expected one for each of {self.dimension} coordinates"
                     raise ProblemError(f"{name} has {len(given)} numbers, {expected}")
@@ -104,9 +106,10 @@ class Problem:
         return min(self.total_gradient_bound**2, math.fsum(certain) if certain else math.inf)
 
     @property
-    def coordinate_bound(self) -> float:
-        r""":math:`\max_k G_k`; :math:`G` itself where there is one number for all."""
-        return _largest(self.gradient_bound)
+    def total_variance(self) -> float:
+        r"""What :math:`\mathbb{E}_t\|g_t - \nabla f(x_t)\|^2` is at most, never more than :math:`G_2^2`."""
+        given = math.inf if self.variance is None else self.variance
+        return min(self.total_gradient_bound**2, math.fsum(given) if isinstance(given, Sequence) else given)
 
     @property
     def second_moment_root(self) -> float:
@@ -126,14 +129,13 @@ class Problem:
 
         More than 256 different constants are rounded up to 256 classes: every bound rises with each of them.
         """
+        variances = np.asarray(np.inf if self.variance is None else self.variance, dtype=np.float64)
         if not isinstance(self.gradient_bound, Sequence):
             bound = self.gradient_bound
-            spread = math.inf if self.variance is None else _largest(self.variance)
-            return (Part(self.dimension, bound, min(bound, math.sqrt(spread)), bound**2 / self.dimension),)
+            noise = min(bound, math.sqrt(np.max(variances)))
+            return (Part(self.dimension, bound, noise, bound**2 / self.dimension),)
         bounds = np.asarray(self.gradient_bound, dtype=np.float64)
-        variances = np.inf if self.variance is None else np.asarray(self.variance, dtype=np.float64)
-        noise = np.minimum(bounds, np.sqrt(np.broadcast_to(variances, bounds.shape)))
-        return _classes(bounds, noise)
+        return _classes(bounds, np.minimum(bounds, np.sqrt(np.broadcast_to(variances, bounds.shape))))
 
     @cached_property
     def sup_parts(self) -> tuple[Part, ...]:
@@ -159,13 +161,10 @@ def _classes(bounds: Array, noise: Array) -> tuple[Part, ...]:
 def _rounded_up(values: Array, classes: int) -> Array:
     """Round each value up to one of at most `classes` of them, evenly spaced in their logarithm."""
     levels = np.zeros(classes)
-    levels[1:] = np.geomspace(values[values > 0].min(), values.max(), classes - 1)
+    if values.any():
+        levels[1:] = np.geomspace(values[values > 0].min(), values.max(), classes - 1)
     levels[-1] = values.max()
     return levels[np.searchsorted(levels, values)]
-
-
-def _largest(values: float | Sequence[float]) -> float:
-    return max(values) if isinstance(values, Sequence) else values
 
 
 def number(name: str, value: Any, *, may_be_zero: bool) -> float:

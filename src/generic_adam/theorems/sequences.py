@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.budget import check_time
+from generic_adam.schedules.budget import Undecided, check_time
+from generic_adam.schedules.rounding import filtered
 
 Array = NDArray[np.float64]
 
@@ -53,10 +54,10 @@ def _sequence(name: str) -> cached_property[Array]:
 class Block:
     r"""The sequences on consecutive steps, read when they are looked at; an array of length 1 is a constant.
 
-    alpha is :math:`\alpha_t` as it multiplies the step, a bias correction folded in; q is :math:`1 - \theta_t`
-    with all its digits; eps is :math:`e_t`, added to :math:`\sqrt{v_t}` (or its square under the root); the weights
-    of momentum and gradient are :math:`a_t` and :math:`b_t` of :math:`\alpha_t (a_t m_t + b_t g_t)/D_t`, and decay is
-    :math:`\nu_t` of :math:`x_{t+1} = (1-\nu_t) x_t - \dots`.
+    alpha is :math:`\alpha_t` as it multiplies the step, a bias correction folded in; gain is :math:`1 - \beta_t` and
+    q is :math:`1 - \theta_t`, with all their digits; eps is :math:`e_t`, added to :math:`\sqrt{v_t}` (or its square
+    under the root); the weights of momentum and gradient are :math:`a_t` and :math:`b_t` of
+    :math:`\alpha_t (a_t m_t + b_t g_t)/D_t`, and decay is :math:`\nu_t` of :math:`x_{t+1} = (1-\nu_t) x_t - \dots`.
 
     Args:
       read: the values of a sequence by its name.
@@ -69,6 +70,7 @@ class Block:
     stop: int
     alpha = _sequence("alpha")
     beta = _sequence("beta")
+    gain = _sequence("gain")
     theta = _sequence("theta")
     q = _sequence("q")
     eps = _sequence("eps")
@@ -152,6 +154,7 @@ class Sequences:
         """Return the sequences that arrays of T values, or numbers for constants, spell out."""
         complement = 1 - np.asarray(theta, dtype=np.float64) if q is None else q
         given = {"alpha": alpha, "beta": beta, "theta": theta, "q": complement, "eps": eps, "decay": decay}
+        given["gain"] = 1 - np.asarray(beta, dtype=np.float64)
         given |= {"momentum_weight": momentum_weight, "gradient_weight": gradient_weight}
         arrays = {name: np.atleast_1d(np.asarray(one, dtype=np.float64)) for name, one in given.items()}
         lengths = {len(values) for values in arrays.values() if len(values) > 1}
@@ -175,20 +178,23 @@ class Sequences:
 
         Raises:
           TheoremError: when a value is asked for that is no finite number.
-          Undecided: when a block is asked for after the time limit.
+          Undecided: terms of a sequence cancel, so that doubles do not have its digits; or, when a block is asked for
+            after the time limit.
         """
         method = x.method
         ahead = x.nesterov or Nesterov(as_schedule(1), as_schedule(0))
-        schedules = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta, "q": 1 - method.theta}
-        schedules |= {"eps": x.eps, "decay": x.decay}
+        schedules = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}
+        schedules |= {"gain": 1 - method.beta, "q": 1 - method.theta, "eps": x.eps, "decay": x.decay}
         schedules |= {"momentum_weight": ahead.momentum_weight, "gradient_weight": ahead.gradient_weight}
-        constant: dict[tuple[str, int], Array] = {}  # what stands still is evaluated in one pass alone
+        for name, one in schedules.items():
+            _check_digits(name, one, steps)
+        constant: dict[tuple[str, int, int], Array] = {}  # what stands still is evaluated in one pass alone
 
         def block(start: int, stop: int) -> Block:
             check_time(start)
 
             def read(name: str) -> Array:
-                key = (name, start)
+                key = (name, start, stop)
                 found = constant[key] if key in constant else _values(schedules[name], start, stop)
                 if len(found) == 1:
                     constant[key] = found
@@ -198,6 +204,19 @@ class Sequences:
 
         form = (x.initial_v, x.eps_under_root, x.running_maximum, float(x.power), x.heavy_ball)
         return cls(steps, block, *form, x.nesterov is not None, x.decay != as_schedule(0))
+
+
+def _check_digits(name: str, schedule: Schedule, steps: int) -> None:
+    """Raise Undecided where the errors of a sequence's values, at a sample of the steps, are no rounding any more."""
+    if schedule.is_constant or not schedule.accepts_real_times:
+        return
+    times = np.unique(np.concatenate([np.geomspace(1, steps, 32), np.linspace(1, steps, 32)]).round())
+    values, errors = filtered(schedule, times)
+    known = np.isfinite(errors)
+    # beta and theta enter as products over the steps, the others as they are.
+    most = 1e-12 if name in ("beta", "theta") else 1e-6
+    if errors[known].sum() > most * np.abs(values[known]).sum():
+        raise Undecided(f"the terms of {name}_t = {schedule} cancel: doubles do not have enough of its digits")
 
 
 def _values(schedule: Schedule, start: int, stop: int) -> Array:
@@ -216,8 +235,8 @@ def _values(schedule: Schedule, start: int, stop: int) -> Array:
 _SHORT = 48
 # Rows of a table: NumPy is called for each, and a column's carry costs no more than a term of a short recursion.
 _ROWS = 32
-# A step that moves F by less than this share of it is rounding.
-_REST = 4 * np.finfo(np.float64).eps
+# A step that moves F by no more than this share of it, 4u, is rounding.
+_REST = 2.0**-51
 
 
 class Recursion:
@@ -337,16 +356,16 @@ def rounding(steps: int, ratio: float = 1.0) -> float:
     r"""Return how far, relatively, doubles may carry a bound from its exact value: about 56 T units in the last place.
 
     Everything is a sum of products of non-negative numbers, so relative errors add up and never grow by
-    cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for,
-    :math:`\rho_t = \beta_t/\sqrt{\theta_t}` is within 5u. A term of a recursion is multiplied and added
-    once a step (in the table too: a term meets at most a row, a column and a carry), so each recursion adds
-    7u a step for R, Q and H, and 12u for M, of which the root is taken; a recursion at rest is within 4u a
-    step. Drift: R and Q inside H, 21 T u. Noise: Q and the root of M, 13 T u. The logarithm takes
-    :math:`\lambda_t`, within (T + 5)u of itself, and is within :math:`(1 + \log^+ r^{-1})` times that; the
-    sum over the steps adds T u, and the divisor :math:`\Pi`, a sum of Q, 8 T u. Together
-    :math:`(31 + \log^+ r^{-1}) T u`, and what does not grow with T is less than 400u while the shares leave a
-    fiftieth of the descent. The share of eps is a difference: it is rounded up by its own error instead, and
-    :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}` is believed to 16u a step.
+    cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for (`_check_digits`
+    refuses one that has lost its digits), :math:`\rho_t = \beta_t/\sqrt{\theta_t}` is within 5u. A term of a recursion
+    is multiplied and added once a step (in the table too: a term meets at most a row, a column and a carry), so each
+    recursion adds 7u a step for R, Q and H, and 12u for M, of which the root is taken; a recursion at rest adds 4u a
+    step to its factor's 5u. Drift: R and Q inside H, 27 T u. Noise: Q and the root of M, 16 T u. The logarithm takes
+    :math:`\lambda_t`, within (T + 5)u of itself, and is within :math:`(1 + \log^+ r^{-1})` times that; the sum over the
+    steps adds T u, and the divisor :math:`\Pi`, a sum of Q, 10 T u. Together :math:`(39 + \log^+ r^{-1}) T u`, and what
+    does not grow with T is less than 400u while the shares leave a fiftieth of the descent. The share of eps is a
+    difference: it is rounded up by its own error instead, and :math:`e_t \ge \sqrt{\theta_t}\,e_{t-1}` is believed to
+    16u a step.
 
     Args:
       steps: T.

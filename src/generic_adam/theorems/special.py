@@ -95,7 +95,7 @@ class Averaged:
         if not 0 < alpha <= limit:
             raise TheoremError(f"expected alpha = {alpha:g} <= {limit:g}")
         first = problem.total_gradient_bound**2 if first_gradient is None else first_gradient
-        noise = beta * first / ((1 - beta) * steps) + (1 - beta) * _variance(problem)
+        noise = beta * first / ((1 - beta) * steps) + (1 - beta) * problem.total_variance
         return 2 * problem.gap / (alpha * lower * steps) + upper / lower * noise
 
 
@@ -199,7 +199,7 @@ class BigBatch(Averaging):
         demand(_small_steps(x, assume), _long_memory(x, assume))
         largest = math.sqrt(x.method.theta(1) * max(G**2, x.initial_v)) + eps
         start = 2 * largest * problem.gap / (alpha * steps) if alpha else math.inf
-        return _offered(start + largest / eps * _variance(problem), problem)
+        return _offered(start + largest / eps * problem.total_variance, problem)
 
 
 class Sign(Theorem):
@@ -252,14 +252,6 @@ def _number(schedule: Schedule) -> float | Fraction:
     """The value of a constant: a fraction where its form has one."""
     simple = collected(schedule)
     return simple.value if isinstance(simple, Constant) else schedule(1)
-
-
-def _variance(problem: Problem) -> float:
-    """E |g - grad f|^2, at most E |g|^2 where it is not given."""
-    given, total = problem.variance, problem.total_gradient_bound**2
-    if given is None:
-        return total
-    return min(total, math.fsum(given) if isinstance(given, Sequence) else given)
 
 
 def _deviations(problem: Problem) -> float:

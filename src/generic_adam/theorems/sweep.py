@@ -117,8 +117,8 @@ def adam_state(x: Sequences, block: Block) -> State:
     r"""Return :math:`\rho_t` or, with a running maximum, :math:`\beta_t`; :math:`\mu` of a heavy ball."""
     if x.heavy_ball is not None:
         return State(np.array([float(x.heavy_ball.factor)]), np.ones(1))
-    gain, rho = 1 - block.beta, block.rho
-    return State(block.beta if x.running_maximum else rho, gain, (rho**2, gain**2 / block.q))
+    rho = block.rho
+    return State(block.beta if x.running_maximum else rho, block.gain, (rho**2, block.gain**2 / block.q))
 
 
 def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
@@ -468,7 +468,7 @@ def _check_range(block: Block, names: Sequence[str]) -> None:
         values: Array = getattr(block, name)
         inside, claim = values >= 0, f"{_LETTERS.get(name, name)}_t >= 0"
         if name == "beta":
-            inside, claim = inside & (values < 1), "0 <= beta_t < 1"
+            inside, claim = inside & (block.gain > 0), "0 <= beta_t < 1"
         elif name == "theta":
             inside = np.broadcast_to((values > 0) & (block.q > 0), block.length).copy()
             inside[0] |= block.start == 1 and values[0] == 0

@@ -163,19 +163,20 @@ def parts_of(problem: Problem, scales: Sequence[tuple[int, float]] | None) -> tu
     r"""Return the problem's coordinates, in groups with proportional learning rates where `scales` says so.
 
     Args:
-      problem: its `parts` hold for every coordinate.
+      problem: with scales, the same bound :math:`G_k` for each coordinate: one for the whole gradient does not say
+        how much of it is in which group.
       scales: (number of coordinates, :math:`\kappa`) of each group,
         :math:`\alpha^{(k)}_t = \kappa_k \alpha_t` (W.4).
 
     Raises:
-      TheoremError: the groups do not add up to the dimension, or the coordinates differ within a group.
+      TheoremError: the groups do not add up to the dimension, or the coordinates have no bound in common.
     """
     if scales is None:
         return problem.parts
     if sum(count for count, _ in scales) != problem.dimension or min(scale for _, scale in scales) <= 0:
         raise TheoremError(f"groups: expected positive scales of {problem.dimension} coordinates in all, got {scales}")
-    if len(problem.parts) != 1:
-        raise TheoremError("groups with proportional rates: expected the same gradient bound in all coordinates")
+    if len(problem.parts) != 1 or not isinstance(problem.gradient_bound, Sequence):
+        raise TheoremError("groups with proportional rates: expected the same gradient bound for each coordinate")
     part = problem.parts[0]
     return tuple(Part(n, part.gradient, part.noise, part.second_moment, kappa) for n, kappa in scales)
 
@@ -317,8 +318,8 @@ def concluded(
 def letter_of(sweep: Sweep) -> str:
     """The letter of the theorem that `weighted_bound` evaluates."""
     x = sweep.x
-    kinds = {"H": x.heavy_ball is not None, "D": sweep.x.decays, "M_E": x.running_maximum}
-    kinds |= {"W": sweep.largest_eps == 0, "N": sweep.x.looks_ahead}
+    kinds = {"H": x.heavy_ball is not None, "D": x.decays, "M_E": x.running_maximum}
+    kinds |= {"N": x.looks_ahead, "W": sweep.largest_eps == 0}
     return next((letter for letter, is_so in kinds.items() if is_so), "E")
 
 
