@@ -145,23 +145,6 @@ class TestCheckValuesOfW:
         assert not wild.informative
 
 
-SLOPES = [((0.9, 0.25), -0.25), ((0.5, 0.1), -0.1), ((1.2, 0.5), -0.3), ((1, 1), -0.079), ((1.5, 0.5), 0.0)]
-
-
-@pytest.mark.parametrize(("powers", "slope"), SLOPES)
-def test_the_bound_falls_as_w_infinity_says(powers, slope):
-    """Between 1e5 and 1e6 steps, in powers of ten: T^-s, T^-(1+s-r), 1/log T, and nothing on the border r = 1 + s."""
-    r, s = powers
-    values = []
-    for steps in (10**5, 10**6):
-        t = np.arange(1.0, steps + 1)
-        q = 0.5 * t**-r
-        sequences = Sequences.of(t**-s, 0.9, 1 - q, q=q, initial_v=1e-8)
-        values.append(weighted_bound(sequences, TEN, s=0.5).value)
-    # What falls faster (gap, start) is still seen beside it: never slower than predicted.
-    assert slope - 0.06 <= math.log10(values[1] / values[0]) <= slope + 0.005
-
-
 class TestCheckValuesOfE:
     def test_tiny(self):
         bound = weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY, s=0.5, zeta=0.1)
