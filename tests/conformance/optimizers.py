@@ -108,8 +108,8 @@ _GENERIC_ADAM = OptimizerInfo(
             decoupled_weight_decay=False,
         ),
         _bad("lr is a tensor of shape (2,); expected one real number", lr=torch.ones(2)),
-        _bad("capturable=True is not supported: each step's numbers come from Python", capturable=True),
-        _bad("differentiable=True is not supported: each step's numbers come from Python", differentiable=True),
+        _bad("capturable is True; expected False, as each step's numbers come from Python", capturable=True),
+        _bad("differentiable is True; expected False, as each step's numbers come from Python", differentiable=True),
     ),
 )
 _WEIGHTED_ADAEMA = OptimizerInfo(

@@ -173,3 +173,47 @@ def test_trainer_builds_it_by_name_and_its_scheduler_drives_the_rate(tmp_path: P
     assert optimizer.param_groups[0]["step"] == STEPS
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-12)  # where the linear decay ends
     assert optimizer.used(optimizer.param_groups[0])[2] == 0.999
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("info", EVERY)
+def test_lightning_logs_the_rate_of_the_step_and_resumes(info: OptimizerInfo, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("pytorch_lightning")
+    logged: list[float] = []
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = Regression()
+
+        def training_step(self, rows: dict[str, torch.Tensor], _: int) -> torch.Tensor:
+            return self.network(rows["inputs"])["loss"]
+
+        def configure_optimizers(self) -> ScheduledOptimizer:
+            return make(info, self.network)
+
+    class Logger(lightning.loggers.CSVLogger):
+        def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+            logged.extend(value for key, value in metrics.items() if key.startswith("lr-"))
+
+    def fit(epochs: int, checkpoint: Path | None = None) -> tuple[Any, torch.Tensor]:
+        module = Module()
+        trainer = lightning.Trainer(
+            max_epochs=epochs,
+            accelerator="cpu",
+            logger=Logger(tmp_path),
+            callbacks=[lightning.callbacks.LearningRateMonitor("step")],
+            log_every_n_steps=1,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(module, torch.utils.data.DataLoader(Data(), batch_size=4), ckpt_path=checkpoint)
+        return trainer, weights(module.network)
+
+    _, whole = fit(2)
+    assert logged == pytest.approx([0.02 / t**0.5 for t in range(1, 2 * STEPS + 1)])
+    first, half = fit(1)
+    assert torch.equal(half, straight(info))
+    first.save_checkpoint(tmp_path / "half.ckpt")
+    assert torch.equal(fit(2, tmp_path / "half.ckpt")[1], whole)

@@ -18,6 +18,7 @@ from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.torch import AdaShift, AMSGrad, GenericAdam, OptimizerError, Padam, WeightedAdaEMA
 from generic_adam.torch.kernels import foreach
 from generic_adam.torch.tensors import Bucket
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
 PAPERS = {"initial_v": 1e-8, "eps": 1e-16, "bias_correction": False}
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
@@ -152,6 +153,20 @@ def test_parameters_that_change_groups_take_their_history_along(how: str, seen: 
     (ours, counts), (theirs, expected_counts) = run(GenericAdam), run(torch.optim.Adam)
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
     assert counts == expected_counts == [15, 15, 15, 15, 9]
+
+
+@pytest.mark.parametrize("info", OPTIMIZERS, ids=lambda info: info.name)
+def test_a_group_of_its_own_changes_no_step(info: OptimizerInfo) -> None:
+    found = []
+    for moves in (False, True):
+        params = [parameter(4), parameter(4)]
+        optimizer = info.constructor(params, lr="0.1/sqrt(t)")
+        steps(optimizer, params, 1, 12)
+        if moves:
+            optimizer.add_param_group({"params": [optimizer.param_groups[0]["params"].pop()]})
+        steps(optimizer, params, 13, 5)
+        found.append(torch.stack(params).detach())
+    assert torch.equal(*found)
 
 
 def test_a_correction_that_is_switched_on_late_is_the_whole_one() -> None:
@@ -423,6 +438,31 @@ def test_a_misspelt_option_of_from_method_is_an_error() -> None:
         GenericAdam.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9), epsilon=1e-8)
     with pytest.raises(OptimizerError, match=r"use GenericAdam\.from_method"):
         WeightedAdaEMA.from_method([parameter(2)], Method(alpha=0.1, beta=0.9, theta=0.9))
+
+
+def test_what_the_constructor_refuses_a_group_is_refused_too() -> None:
+    x = parameter(2)
+    adam = torch.optim.Adam([x], capturable=True)
+    for groups in ([{"params": [x], "differentiable": True}], adam.param_groups):
+        with pytest.raises(OptimizerError, match="expected False, as each step's numbers come from Python"):
+            GenericAdam(groups)
+    optimizer = GenericAdam([x])
+    optimizer.param_groups[0]["capturable"] = True
+    with pytest.raises(OptimizerError, match="capturable is True"):
+        steps(optimizer, [x], 1, 1)
+
+
+def test_weight_decay_inside_the_gradient_does_not_come_in_later() -> None:
+    x = parameter(2)
+    with pytest.raises(OptimizerError, match=r"\(L2\) is not supported"):
+        GenericAdam([x], weight_decay="0 if t < 3 else 0.1", decoupled_weight_decay=False)
+    optimizer = GenericAdam(torch.optim.Adam([x]).param_groups)  # whose decay, which is 0, is not decoupled
+    steps(optimizer, [x], 1, 1)
+    optimizer.param_groups[0]["weight_decay"] = 0.1
+    before = x.detach().clone()
+    with pytest.raises(OptimizerError, match=r"\(L2\) is not supported"):
+        steps(optimizer, [x], 2, 1)
+    assert torch.equal(x, before)
 
 
 def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,17 @@ def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str)
             raise OptimizerError(f"the saved state of {where} has no {key!r}")
 
 
+def hand_down(state: dict[str, Any], key: str, names: tuple[str, ...]) -> None:
+    """Give each parameter that has none the numbers that version 0.1 kept once for its group."""
+    for group in state["param_groups"]:
+        shared = group.pop(key, (0.0,) * len(names))
+        shared = shared if isinstance(shared, (tuple, list)) else (shared,)
+        if len(shared) != len(names):
+            raise OptimizerError(f"the saved {key} are {rules.shown(shared)}; expected {len(names)} numbers")
+        for moments in filter(None, map(state["state"].get, group["params"])):
+            moments.update({"step": group.get("step"), **dict(zip(names, shared, strict=True)), **moments})
+
+
 def is_of_adam(groups: list[dict[str, Any]]) -> bool:
     """Whether saved groups are of torch.optim.Adam or AdamW."""
     return all({"betas", "amsgrad"} <= group.keys() and "initial_v" not in group for group in groups)

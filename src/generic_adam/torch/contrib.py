@@ -13,7 +13,7 @@ from torch.optim.optimizer import ParamsT
 from generic_adam.errors import OptimizerError
 from generic_adam.methods.algorithm import Algorithm
 from generic_adam.schedules import Schedule
-from generic_adam.torch import rules
+from generic_adam.torch import checkpoint, rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
 from generic_adam.torch.kernels import Kernel, Lists, Step, average, smallest
 from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
@@ -197,7 +197,8 @@ class AdaUSM(ScheduledOptimizer):
         m_t &= \mu m_{t-1} - \eta_t g_t \Big/ \Big(\sqrt{v_t / (A_t / t)} + \text{eps}\Big) \\
         x_{t+1} &= x_t + m_t + \lambda (m_t - m_{t-1})
 
-    with A_0 = 0 and v_0 = m_0 = 0. The state keeps v_t / A_t, a weighted mean that does not overflow as v_t does.
+    with A_0 = 0 and v_0 = m_0 = 0. The state keeps A_t, over the steps that a parameter has taken part in, and
+    v_t / A_t, a weighted mean that does not overflow as v_t does.
 
     Args:
         params: the parameters, or groups of them.
@@ -219,8 +220,7 @@ class AdaUSM(ScheduledOptimizer):
         "interpolation": rules.NON_NEGATIVE,
         **_OPTIONS,
     }
-    running: ClassVar[Mapping[str, Rule]] = {"weight_sum": rules.NON_NEGATIVE}
-    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "weight_sum": True}
+    _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "interpolation": True}
 
     def __init__(
         self,
@@ -235,8 +235,7 @@ class AdaUSM(ScheduledOptimizer):
         maximize: bool = False,
     ) -> None:
         numbers = {"lr": lr, "weights": weights, "momentum": momentum, "interpolation": interpolation}
-        options = {"eps": eps, "weight_decay": weight_decay, "maximize": maximize, "weight_sum": 0.0}
-        super().__init__(params, {**numbers, **options})
+        super().__init__(params, {**numbers, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
 
     def _check_options(self, group: Mapping[str, Any]) -> None:
         super()._check_options(group)
@@ -251,7 +250,7 @@ class AdaUSM(ScheduledOptimizer):
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         del group
         moment = Moment(parameter.shape, state_dtype(parameter))
-        return {"exp_avg": moment, "exp_avg_sq": moment, "step": rules.WHOLE}
+        return {"exp_avg": moment, "exp_avg_sq": moment, "step": rules.WHOLE, "weight_sum": rules.NON_NEGATIVE}
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         del bucket
@@ -277,14 +276,18 @@ class AdaUSM(ScheduledOptimizer):
 
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, weight = plan.values
-        past, total = group["weight_sum"], group["weight_sum"] + weight
-        group["weight_sum"] = total
         # v_t / (A_t / t) is t times the mean that is kept.
         root, decay = math.sqrt(plan.step + 1), lr * group["weight_decay"]
-        plan.used = (lr / root, group["momentum"], past / total)
         for bucket in plan.buckets:
+            past = bucket.numbers["weight_sum"]
+            total = bucket.numbers["weight_sum"] = past + weight
+            bucket.numbers["step"] += 1
+            plan.used = (lr / root, group["momentum"], past / total)
             eps = max(group["eps"] / root, smallest(bucket.dtype))
             numbers = (*plan.used, 0.0, weight / total, decay, eps)
             bucket.kernel(bucket.lists, *numbers, group["maximize"], self.grad_divisor)
-            bucket.numbers["step"] += 1
             bucket.finish()
+
+    def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
+        checkpoint.hand_down(state, "weight_sum", ("weight_sum",))
+        super()._check_loaded(state, present)

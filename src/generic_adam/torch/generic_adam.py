@@ -129,6 +129,7 @@ class GenericAdam(ScheduledOptimizer):
         "initial_v": rules.NON_NEGATIVE,
         **dict.fromkeys(("amsgrad", "maximize", "bias_correction", "decoupled_weight_decay"), rules.FLAG),
         **dict.fromkeys(("foreach", "fused"), rules.FLAG_OR_NONE),
+        **dict.fromkeys(("capturable", "differentiable"), rules.UNSUPPORTED),
     }
     running: ClassVar[Mapping[str, Rule]] = {
         "theta_carry": Rule("at most 2^-24", lambda one: rules.is_number(one) and abs(one) <= kernels.SPACING),
@@ -157,14 +158,12 @@ class GenericAdam(ScheduledOptimizer):
         differentiable: bool = False,
         decoupled_weight_decay: bool = True,
     ) -> None:
-        if capturable or differentiable:
-            name = "capturable" if capturable else "differentiable"
-            raise OptimizerError(f"{name}=True is not supported: each step's numbers come from Python")
         beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
         beta, theta = 0.9 if beta is None else beta, 0.999 if theta is None else theta
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
         flags = {"amsgrad": amsgrad, "maximize": maximize, "bias_correction": bias_correction}
-        ways = {"foreach": foreach, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay}
+        flags["decoupled_weight_decay"] = decoupled_weight_decay
+        ways = {"foreach": foreach, "fused": fused, "capturable": capturable, "differentiable": differentiable}
         start = {"betas": None, "initial_v": initial_v, "theta_carry": 0.0}
         super().__init__(params, {**numbers, **start, **flags, **ways, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
@@ -263,7 +262,7 @@ class GenericAdam(ScheduledOptimizer):
         super()._check_options(group)
         if group["foreach"] and group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
-        if group["weight_decay"] and not group["decoupled_weight_decay"]:
+        if not group["decoupled_weight_decay"] and (group["weight_decay"] or group.get("weight_decay_schedule")):
             raise OptimizerError(
                 "weight decay inside the gradient (L2) is not supported; "
                 "expected decoupled_weight_decay=True, as in AdamW"
@@ -272,6 +271,8 @@ class GenericAdam(ScheduledOptimizer):
     def _read(self, group: dict[str, Any], plan: Plan) -> None:
         group["betas"] = group["beta"], group["theta"] = self._betas(group, plan)
         super()._read(group, plan)
+        if not group["decoupled_weight_decay"]:
+            self._check_options(group)  # a weight decay may have been written there since
 
     def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
@@ -347,14 +348,7 @@ class GenericAdam(ScheduledOptimizer):
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         if checkpoint.is_of_adam(state["param_groups"]):
             checkpoint.translate_adam(state, present)
-        for group in state["param_groups"]:
-            # Version 0.1 had one pair for a whole group.
-            shared = group.pop("bias_corrections", (0.0, 0.0))
-            if not _is_pair(shared):
-                raise OptimizerError(f"the saved bias_corrections is {rules.shown(shared)}; expected two numbers")
-            for moments in filter(None, map(state["state"].get, group["params"])):
-                own = dict(zip(checkpoint.CORRECTIONS, shared, strict=True))
-                moments.update({"step": group.get("step", 0), **own, **moments})
+        checkpoint.hand_down(state, "bias_corrections", checkpoint.CORRECTIONS)
         super()._check_loaded(state, present)
 
 

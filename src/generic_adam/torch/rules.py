@@ -50,6 +50,7 @@ SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= val
 WHOLE = Rule("a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1)
 FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {0, 1})
 FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
+UNSUPPORTED = Rule("False, as each step's numbers come from Python", lambda x: FLAG_OR_NONE.fits(x) and not x)
 
 
 @dataclass(frozen=True)
