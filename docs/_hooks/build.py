@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import api_pages
-import errata_page
+import errata
 import house
 import method_pages
 import npm_packages
@@ -27,12 +26,28 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
+# Modules of the theorems by their API page; one that is in neither list is on the page of theorems.
+CERTIFICATES = ("certificate", "theorem", "decide", "horizon", "advice", "problem", "bounds")
+LEMMAS = ("lemmas", "paths")
+
+
+def _documented(names: Iterable[str]) -> str:
+    return "\n\n".join(f"::: generic_adam.theorems.{name}" for name in names)
+
+
+def _theorems() -> str:
+    modules = {path.stem for path in (ROOT / "src" / "generic_adam" / "theorems").glob("*.py")}
+    return _documented(sorted(modules - {*CERTIFICATES, *LEMMAS, "__init__"}))
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     **method_pages.GENERATORS,
-    **errata_page.GENERATORS,
     **results_pages.GENERATORS,
-    **house.GENERATORS,
-    **api_pages.GENERATORS,
+    "errata": errata.sections,
+    "house": house.picture,
+    "api-certificates": lambda: _documented(CERTIFICATES),
+    "api-lemmas": lambda: _documented(LEMMAS),
+    "api-theorems": _theorems,
 }
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')

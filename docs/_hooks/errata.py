@@ -1,16 +1,20 @@
 """The paper's misprints, each with a check that computes the difference.
 
 A check prints what it finds and asserts it: a build of the site runs all of them, and shows their source and
-output.
+output; one that no longer shows its erratum stops the build.
 """
 
 from __future__ import annotations
 
+import inspect
+import io
 import math
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 import numpy as np
+from mkdocs.exceptions import PluginError
 
 import generic_adam as ga
 from generic_adam.reference import generic_adam
@@ -305,3 +309,31 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum("CIFAR-100 (supplement)", "6,000 images a class", "600", images_in_a_class),
 )
+
+
+def sections() -> str:
+    """A section an erratum: what is printed, what is right, what its check prints, and the check."""
+    return "\n\n".join(_section(number, erratum) for number, erratum in enumerate(ERRATA, start=1))
+
+
+def output_of(erratum: Erratum) -> str:
+    """What the check prints."""
+    output = io.StringIO()
+    try:
+        with redirect_stdout(output):
+            erratum.check()
+    except AssertionError as error:
+        raise PluginError(f"the check of the erratum {erratum.where!r} fails: {output.getvalue()}") from error
+    return output.getvalue().rstrip()
+
+
+def _section(number: int, erratum: Erratum) -> str:
+    code = ["```python", *inspect.getsource(erratum.check).rstrip().splitlines(), "```"]
+    lines = (
+        f"### {number}. {erratum.where}\n",
+        f"| printed | right |\n|---|---|\n| {erratum.printed} | {erratum.right} |\n",
+        f"The check says:\n\n```text\n{output_of(erratum)}\n```\n",
+        '??? quote "How it is computed"\n',
+        *(f"    {line}" for line in code),
+    )
+    return "\n".join(lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 WIDTH, HEIGHT = 930, 382
 # name: (left, top, width, height, what it holds, kind)
 ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
@@ -71,6 +69,3 @@ def picture() -> str:
     key = "filled: NumPy and python-flint · outlined: an extra or the command"
     parts.append(f'<text class="key" x="8" y="374">{key}</text></svg></div>')
     return "".join(parts)
-
-
-GENERATORS: dict[str, Callable[[], str]] = {"house": picture}

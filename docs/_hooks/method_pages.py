@@ -19,11 +19,6 @@ def badge(verdict: str) -> str:
     return f'<span class="badge {BADGES[verdict]}">{verdict}</span>'
 
 
-def formula(text: str) -> str:
-    """A schedule's text in a table cell: a bar would end the cell."""
-    return f"`{text}`".replace("|", "\\|")
-
-
 def row(*cells: str) -> str:
     """One line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
@@ -32,26 +27,20 @@ def row(*cells: str) -> str:
 def methods_table() -> str:
     """One line a method of the catalogue, with its defaults."""
     lines = [
-        row("method", "α<sub>t</sub>", "β<sub>t</sub>", "θ<sub>t</sub>", "verdict", "rate"),
-        row(*["---"] * 6),
+        row("method", "α<sub>t</sub>", "β<sub>t</sub>", "θ<sub>t</sub>", "verdict, rate"),
+        row(*["---"] * 5),
     ]
     for entry in entries():
         x, certificate = as_algorithm(entry.build()), ga.certify(entry.build())
-        sequences = [formula(str(one)) for one in (x.method.alpha, x.method.beta, x.method.theta)]
+        sequences = [f"`{one}`" for one in (x.method.alpha, x.method.beta, x.method.theta)]
         lines.append(
             row(
                 f"[{entry.name}](#{entry.name})",
                 *(sequences if x.preconditioned else (sequences[0], "–", "–")),
-                badge(str(certificate.verdict)),
-                rate(certificate),
+                badge(str(certificate.verdict)) + ("" if certificate.rate is None else f" `{certificate.rate}`"),
             )
         )
     return "\n".join(lines)
-
-
-def rate(certificate: Certificate) -> str:
-    """The certified rate, or a dash."""
-    return "–" if certificate.rate is None else f"`{certificate.rate}`"
 
 
 def method_sections() -> str:

@@ -13,28 +13,8 @@ from method_pages import row
 from generic_adam.experiments.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
-EXPERIMENTS = (
-    ("the counterexample, 10⁷ steps", "counterexample", "reproduction-counterexample.md"),
-    ("which (r, s) reach the right end", "phase-map", "reproduction-counterexample.md"),
-    ("LeNet on MNIST", "lenet", "reproduction-training.md"),
-    ("ResNet-18 on CIFAR-100", "resnet18", "reproduction-training.md"),
-    ("ResNet-18 with the larger step size", "resnet18-large-lr", "reproduction-training.md"),
-    ("Adam against AdaEMA as a function of v₀", "lenet-v0", "reproduction-training.md"),
-    ("what the guarantee costs on LeNet", "lenet-cost", "reproduction-cost.md"),
-    ("what the guarantee costs on ResNet-18", "resnet18-cost", "reproduction-cost.md"),
-    ("what the guarantee costs on a small GPT", "gpt-cost", "reproduction-cost.md"),
-    ("Theorem 1 against its bound", "bound", "#theorem-1-measured"),
-)
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}
 NAMED_VERSIONS = ("numpy", "torch", "jax")
-
-
-def experiments() -> str:
-    """One line an experiment: its command, and the page about it."""
-    lines = [row("experiment", "command", "page"), row(*["---"] * 3)]
-    for name, command, page in EXPERIMENTS:
-        lines.append(row(name, f"`generic-adam reproduce {command}`", f"[read]({page})"))
-    return "\n".join(lines)
 
 
 def committed_runs() -> str:
@@ -45,7 +25,7 @@ def committed_runs() -> str:
         machine = record["machine"]
         place = f"{machine['processor']}, {machine['cores']} cores"
         name = path.parent.relative_to(RESULTS).as_posix()
-        lines.append(row(name, f"`{record['command']}`", f"{record['seconds']:,}", place))
+        lines.append(row(name, f"`{record['command']}`", f"{record['seconds']:,.0f}", place))
     return "\n".join(lines)
 
 
@@ -103,6 +83,5 @@ def _generators() -> dict[str, Callable[[], str]]:
 GENERATORS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "committed-runs": committed_runs,
-    "experiments": experiments,
     **_generators(),
 }

@@ -21,8 +21,7 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_erratum_is_shown_by_its_check() -> None:
-    from errata import ERRATA
-    from errata_page import output_of
+    from errata import ERRATA, output_of
 
     assert len(ERRATA) == 16
     outputs = [output_of(erratum) for erratum in ERRATA]
@@ -30,8 +29,7 @@ def test_every_erratum_is_shown_by_its_check() -> None:
 
 
 def test_a_check_that_no_longer_shows_its_erratum_stops_the_build() -> None:
-    from errata import Erratum
-    from errata_page import output_of
+    from errata import Erratum, output_of
 
     def wrong() -> None:
         print("what was found")

@@ -119,6 +119,17 @@ def test_the_search_finds_what_a_page_is_about(
     assert any(page in address for address in found[:5]), found
 
 
+def test_a_page_follows_the_system_from_light_to_dark_and_back(site: Path, browser: Chrome) -> None:
+    shown = []
+    for scheme in ("light", "dark", "light"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        browser.get((site / "index.html").as_uri())
+        shown.append(browser.execute_script("return document.body.getAttribute('data-md-color-scheme')"))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert shown == ["default", "slate", "default"]
+
+
 def test_a_phone_shows_every_page_without_scrolling_sideways_and_links_large_figures(
     site: Path, browser: Chrome
 ) -> None:
