@@ -113,7 +113,7 @@ def bound(
     """
     _check("problem", problem, Problem)
     _check("theorem", "" if theorem is None else theorem, str)
-    x = subject if isinstance(subject, Method) else read(subject)
+    x = subject if isinstance(subject, Method) else read(subject, steps=steps)
     return bound_algorithm(x, problem, steps, delta, theorem, budget)
 
 

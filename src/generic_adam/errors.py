@@ -60,7 +60,7 @@ def told_as(kind: type[GenericAdamError], said: str) -> Iterator[None]:
         yield
     except GenericAdamError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise kind(f"{said} {type(error).__name__}: {error}") from error
 
 

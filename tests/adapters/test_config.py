@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import os
+import re
 import time
 
 import numpy as np
@@ -237,6 +238,9 @@ def test_trainer_arguments_and_axolotl(tmp_path):
         assert algorithm.clipping == Clipping(1.0)
     assert "learning_rate" in used
     assert "seed" not in used
+    # The schedule is as long as the file says, however much of it is run.
+    half, _ = read_config(written(tmp_path, names, "run.yaml"), steps=150)
+    assert (half.method, half.horizon) == (axolotl.method, 150)
 
 
 @pytest.mark.parametrize(
@@ -261,13 +265,101 @@ def test_what_axolotl_takes_where_a_value_is_left_out(given, warm, tmp_path):
     np.testing.assert_allclose(rates(algorithm, 300), expected, rtol=1e-9, atol=1e-15)
 
 
-def test_what_makes_another_scheduler_is_refused(tmp_path):
-    axolotl = {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "cosine_min_lr_ratio": 0.1}
-    with pytest.raises(OptimizerError, match="scheduler of axolotl's own"):
-        read_config(written(tmp_path, axolotl))
-    titan = {"optimizer": {"lr": 1e-3}, "training": {"steps": 100}, "lr_scheduler": {"lr_min": 0.1}}
-    with pytest.raises(OptimizerError, match=r"lr_scheduler\.lr_min is of another version"):
-        read_config(written(tmp_path, titan))
+ADAMW = {"_target_": "torch.optim.AdamW", "lr": 1e-3}
+PLAIN = {"name": "adamw", "lr": 1e-3}
+COSINE = {"_target_": "torch.optim.lr_scheduler.CosineAnnealingLR", "T_max": 100}
+TITAN = {"optimizer": {"lr": 1e-3}, "training": {"steps": 100, "max_norm": 1.0}}
+# What a file says of the steps and nobody reads would be another algorithm than the one that is run.
+IGNORED = {
+    "cosine_min_lr_ratio": {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "cosine_min_lr_ratio": 0.1},
+    "embedding_lr": {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "embedding_lr": "1e-5"},
+    "lr_scheduler.lr_min": TITAN | {"lr_scheduler": {"warmup_steps": 3, "lr_min": 0.1}},
+    "lr_scheduler.total_steps": TITAN | {"lr_scheduler": {"warmup_steps": 3, "total_steps": 50}},
+    "optimizer.momentum": {"optimizer": PLAIN | {"momentum": 0.5}},
+    "optimizer.decay": {"optimizer": PLAIN | {"decay": 0.5}},
+    "optimizer.sched": {"optimizer": PLAIN | {"sched": {"name": "CosineAnnealing", "warmup_steps": 5}}},
+    "optimizer.init_args.momentum": {
+        "optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 1e-3, "momentum": 0.5}}
+    },
+    "scheduler": {"optimizer": ADAMW, "scheduler": "cosine"},
+    "lr_scheduler": {"optimizer": ADAMW, "lr_scheduler": {"scheduler": COSINE, "interval": "step"}},
+    "train": {"optimizer": ADAMW, "train": {"scheduler": COSINE}},
+    "warmup_steps": {"optimizer": ADAMW, "warmup_steps": 100},
+    "scheduler.last_epoch": {"optimizer": ADAMW, "scheduler": COSINE | {"last_epoch": 7}},
+    "scheduler.eta": {"optimizer": ADAMW, "scheduler": COSINE | {"eta": 1e-3}},
+    "optimizer.params.momentum": {"optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "momentum": 0.5}}},
+    "scheduler.params": deepspeed("WarmupLR", decay=3),
+    "scheduler.params.decay": deepspeed("WarmupLR", decay=3, warmup_num_steps=3),
+}
+
+
+@pytest.mark.parametrize("key", IGNORED)
+def test_what_may_change_the_steps_and_is_not_read_is_refused(key, tmp_path):
+    with pytest.raises(OptimizerError, match=re.escape(f"config.json: {key} may change the steps")) as caught:
+        read_config(written(tmp_path, IGNORED[key]))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"optimizer": ADAMW | {"fused": True, "_partial_": True}, "scheduler": COSINE | {"last_epoch": -1}},
+        {"optimizer": ADAMW, "callbacks": {"lr_monitor": {"logging_interval": "step"}}, "lr_find": True},
+        {"optimizer": ADAMW, "scheduler": None, "trainer": {"max_epochs": 3, "log_every_n_steps": 5}},
+    ],
+)
+def test_what_does_not_change_the_steps_is_a_note(data, tmp_path):
+    algorithm, _ = read_config(written(tmp_path, data))
+    assert "that were not used" in algorithm.notes[-1]
+
+
+def test_a_name_is_not_taken_for_another_framework_s(tmp_path):
+    # A table of its own for training does not make a file torchtitan's.
+    hydra = {"optimizer": ADAMW | {"_target_": "torch.optim.Adam"}, "training": {"steps": 100, "max_norm": 1.0}}
+    algorithm, _ = read_config(written(tmp_path, hydra))
+    assert (algorithm.label, algorithm.method.theta(1), algorithm.clipping) == ("Adam", 0.999, None)
+    # `type` is DeepSpeed's where the settings are in `params`.
+    typed = {"optimizer": {"type": "adamw", "lr": 3e-4, "betas": [0.9, 0.98], "weight_decay": 0.1}}
+    algorithm, _ = read_config(written(tmp_path, typed))
+    assert (rates(algorithm, 1)[0], algorithm.method.theta(1)) == (pytest.approx(3e-4), 0.98)
+    # Betas may come one by one.
+    single = {"optimizer": PLAIN | {"beta1": 0.8, "beta2": "0.95"}}
+    algorithm, used = read_config(written(tmp_path, single))
+    assert (algorithm.method.beta(1), algorithm.method.theta(1)) == (0.8, 0.95)
+    assert {"optimizer.beta1", "optimizer.beta2"} <= {*used}
+    betas = TITAN | {"optimizer": {"name": "Adam", "lr": 1e-3, "betas": [0.8, 0.9]}}
+    assert read_config(written(tmp_path, betas))[0].method.theta(1) == 0.9
+    # torchtune's name for a target, whose scheduler is told the number of steps when it runs.
+    tune = {
+        "optimizer": {"_component_": "torch.optim.AdamW", "lr": 0.01, "weight_decay": 0.1},
+        "lr_scheduler": {"_component_": "torchtune.x.get_cosine_schedule_with_warmup", "num_warmup_steps": 10},
+    }
+    with pytest.raises(OptimizerError, match="num_training_steps is missing"):
+        read_config(written(tmp_path, tune))
+    algorithm, _ = read_config(written(tmp_path, tune), steps=100)
+    assert rates(algorithm, 100)[[0, 10, 55]] == pytest.approx([0, 0.01, 0.005])
+    with pytest.raises(OptimizerError, match="optimizer names no class; expected class_path"):
+        read_config(written(tmp_path, {"optimizer": {"lr": 1e-3}}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"optimizer": {"name": "adam", "lr": 0.1, "lr": 0.2}}'),
+        ("a.yaml", "optimizer: {name: adam}\nseed: 1\noptimizer: {name: adam, lr: 0.1}"),
+        ("a.toml", 'optimizer.name = "adam"\noptimizer.lr = 0.1\noptimizer.lr = 0.2'),
+    ],
+)
+def test_a_key_that_comes_twice_is_refused(name, text, tmp_path):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(OptimizerError, match=r"cannot be parsed: .*(twice|overwrite)"):
+        read_config(tmp_path / name)
+
+
+def test_a_merged_key_may_be_set_again(tmp_path):
+    text = "base: &b {name: adamw, lr: 0.1, weight_decay: 0.1}\noptimizer: {<<: *b, lr: 0.2}\nother: {<<: *b}"
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    assert rates(read_config(tmp_path / "a.yaml")[0], 1)[0] == pytest.approx(0.2)
 
 
 def test_what_trainer_takes_where_a_value_is_left_out(tmp_path):
@@ -299,10 +391,8 @@ def test_transformers_defaults(name):
     getter, defaults = TRANSFORMERS[name]
     arguments = inspect.signature(getattr(optimization, f"get_{getter}")).parameters
     given = {one: arguments[one].default for one in defaults}
-    assert given == defaults
-    known = {"optimizer", "num_warmup_steps", "num_training_steps", "last_epoch", *defaults}
-    left = {one: arguments[one].default for one in arguments if one not in known}
-    assert all(default in {None, inspect.Parameter.empty} for default in left.values())  # read as None
+    assert given == {one: inspect.Parameter.empty if default is int else default for one, default in defaults.items()}
+    assert set(arguments) - {"optimizer", "num_warmup_steps", "num_training_steps", "last_epoch"} == set(defaults)
 
 
 @pytest.mark.parametrize("kind", ["linear", "sqrt", "cosine"])
@@ -331,6 +421,8 @@ def test_torchtitan(kind, ratio, tmp_path):
     assert (algorithm.horizon, algorithm.clipping) == (200, Clipping(2.0))
     assert algorithm.method.theta(1) == 0.95
     assert "training.seq_len" not in used
+    half, _ = read_config(tmp_path / "titan.yaml", steps=100)
+    assert (half.method, half.horizon) == (algorithm.method, 100)
 
 
 def test_a_plain_block_is_read_as_it_stands(tmp_path):
@@ -419,17 +511,17 @@ def test_hydra(tmp_path):
         ),
         (
             "a.yaml",
-            "optimizer: {lr: 0.1}\nscheduler: {_target_: x.MultiStepLR, milestones: [50.5, 80]}",
+            "optimizer: {name: adam, lr: 0.1}\nscheduler: {_target_: x.MultiStepLR, milestones: [50.5, 80]}",
             "milestones is (50.5, 80); expected whole numbers",
         ),
         (
             "a.yaml",
-            "optimizer: {lr: 0.1}\nscheduler: {_target_: x.MultiStepLR, milestones: [-3, 80]}",
+            "optimizer: {name: adam, lr: 0.1}\nscheduler: {_target_: x.MultiStepLR, milestones: [-3, 80]}",
             "milestones below 0 have no closed form",
         ),
         (
             "a.yaml",
-            "optimizer: {lr: 0.1}\nscheduler: {_target_: x.SequentialLR, milestones: [9, 6], schedulers: "
+            "optimizer: {name: adam, lr: 0.1}\nscheduler: {_target_: x.SequentialLR, milestones: [9, 6], schedulers: "
             + str([{"_target_": "x.LinearLR"}] * 3)
             + "}",
             "the milestones [9, 6] do not rise",
@@ -616,13 +708,13 @@ def test_a_stack_in_a_file_is_read_as_torch_runs_it_or_refused(kind, parts, tmp_
 def test_what_is_used_and_what_is_not_is_said(tmp_path):
     data = {
         "trainer": {"lr": "3e-4", "epochs": 3},
-        "optimizer": {"_target_": "torch.optim.Adam", "lr": "${trainer.lr}", "fancy": True},
+        "optimizer": {"_target_": "torch.optim.Adam", "lr": "${trainer.lr}", "fused": True},
         "data": {"path": "x"},
     }
     algorithm, used = read_config(written(tmp_path, data, "conf.yaml"))
     assert algorithm.method.alpha(10**6) == pytest.approx(3e-4)
-    assert set(used) == {"optimizer._target_", "optimizer.lr", "optimizer.fancy", "trainer.lr"}
-    assert algorithm.notes[-1] == "keys of conf.yaml that were not used: data, trainer.epochs"
+    assert set(used) == {"optimizer._target_", "optimizer.lr", "trainer.lr"}
+    assert algorithm.notes[-1] == "keys of conf.yaml that were not used: data, optimizer.fused, trainer.epochs"
     many = {f"key{n}": n for n in range(40)} | {"learning_rate": 1e-3, "max_steps": 10}
     assert read_config(written(tmp_path, many))[0].notes[-1].endswith("key10, key11 and 28 more")
 

@@ -1,5 +1,10 @@
-"""Stacks of torch's schedulers made at random: read right, against the scheduler, or refused in a line."""
+"""Stacks of torch's schedulers made at random: read right, against the scheduler, or refused in a line.
 
+pytest tests/adapters/test_stacks.py -m exhaustive          (FUZZ_STACKS=10000)
+"""
+
+import copy
+import os
 import time
 
 import numpy as np
@@ -29,43 +34,90 @@ whole = st.one_of(st.integers(1, 60), st.integers(1, 60), st.integers(400, 1_300
 # Lengths that are not whole are torch's to bear.
 length = st.one_of(whole, whole, whole, st.floats(0.5, 1_300).map(lambda x: round(2 * x) / 2))
 share = st.floats(0.01, 1.0)
+TRANSFORMERS = [
+    *((name, {}) for name in ("constant", "constant_with_warmup", "linear", "cosine", "inverse_sqrt", "polynomial")),
+    *(("cosine_with_restarts", {"num_cycles": n}) for n in (1, 3, 5)),
+    ("cosine", {"num_cycles": 1.7}),
+    ("cosine_with_min_lr", {"min_lr": 1e-3}),
+    ("cosine_warmup_with_min_lr", {"min_lr_rate": 0.1}),
+    ("cosine_warmup_with_min_lr", {"min_lr_rate": 0.1, "warmup_lr_rate": 0.3}),
+    ("inverse_sqrt", {"timescale": 40}),
+    ("polynomial", {"lr_end": 1e-4, "power": 2.0}),
+    *(
+        ("warmup_stable_decay", {"num_decay_steps": 20, "decay_type": kind, "warmup_type": up, "min_lr_ratio": 0.1})
+        for kind in ("linear", "cosine", "1-sqrt")
+        for up in ("linear", "cosine", "1-sqrt")
+    ),
+]
 SIMPLE = st.one_of(
     st.builds(lambda f, n: lambda o: torch_lr.ConstantLR(o, f, n), share, st.just(0) | length),
     st.builds(lambda a, b, n: lambda o: torch_lr.LinearLR(o, a, b, n), share, st.floats(0, 1), st.just(0) | length),
-    st.builds(lambda g: lambda o: torch_lr.ExponentialLR(o, g), st.floats(0.9, 1.01)),
-    st.builds(lambda n, g: lambda o: torch_lr.StepLR(o, n, g), length, st.floats(0.1, 1.0)),
-    st.builds(lambda m, g: lambda o: torch_lr.MultiStepLR(o, m, g), st.lists(length, max_size=3), share),
-    st.builds(lambda n, p: lambda o: torch_lr.PolynomialLR(o, n, p), length, st.floats(0.5, 3)),
-    st.builds(lambda n, e: lambda o: torch_lr.CosineAnnealingLR(o, n, e), length, st.sampled_from([0, 1e-3])),
-    st.builds(lambda n, m: lambda o: torch_lr.CosineAnnealingWarmRestarts(o, n, m, 1e-3), whole, st.integers(1, 3)),
+    st.builds(lambda g: lambda o: torch_lr.ExponentialLR(o, g), st.just(0.0) | st.floats(0.9, 1.01)),
+    st.builds(lambda n, g: lambda o: torch_lr.StepLR(o, n, g), length, st.just(0) | st.floats(0.1, 1.0)),
+    st.builds(lambda m, g: lambda o: torch_lr.MultiStepLR(o, m, g), st.lists(st.just(0) | length, max_size=3), share),
+    st.builds(lambda n, p: lambda o: torch_lr.PolynomialLR(o, n, p), length, st.just(0) | st.floats(0.5, 3)),
+    st.builds(lambda n, e: lambda o: torch_lr.CosineAnnealingLR(o, n, e), length, st.sampled_from([0, 1e-3, 0.2])),
     st.builds(
-        lambda n, share, s, three, c: (
+        lambda n, m, e: lambda o: torch_lr.CosineAnnealingWarmRestarts(o, n, m, e),
+        whole,
+        st.integers(1, 3),
+        st.sampled_from([0, 1e-3, 0.2]),
+    ),
+    st.builds(
+        lambda most, n, share, s, three, c, first, last: (
             lambda o: torch_lr.OneCycleLR(
-                o, 0.5, n, pct_start=share, anneal_strategy=s, three_phase=three, cycle_momentum=c
+                o,
+                [most / (k + 1) for k in range(len(o.param_groups))],
+                n,
+                pct_start=share,
+                anneal_strategy=s,
+                three_phase=three,
+                cycle_momentum=c,
+                base_momentum=0.6,
+                max_momentum=0.9,
+                div_factor=first,
+                final_div_factor=last,
             )
         ),
+        st.sampled_from([0.5, 1e-3]),
         st.integers(1, 2_500),
         st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0]),
         st.sampled_from(["linear", "cos"]),
         st.booleans(),
         st.booleans(),
+        st.sampled_from([1, 25, 0.5]),
+        st.sampled_from([1, 1e4]),
     ),
     st.builds(
-        lambda n, down, m, c: lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, n, down, mode=m, gamma=0.99, cycle_momentum=c),
+        lambda low, n, down, m, c: (
+            lambda o: torch_lr.CyclicLR(o, low, 0.1, n, down, mode=m, gamma=0.99, cycle_momentum=c)
+        ),
+        st.sampled_from([0.0, 0.01, 0.3]),
         whole,
         st.one_of(st.none(), whole),
         st.sampled_from(["triangular", "triangular2", "exp_range"]),
         st.booleans(),
     ),
     st.builds(
-        lambda shape, warm, total: lambda o: transformers.get_scheduler(shape, o, warm, total),
-        st.sampled_from(["constant_with_warmup", "linear", "cosine", "cosine_with_restarts", "inverse_sqrt"]),
-        st.integers(1, 30),
+        lambda n, where: lambda o: torch_lr.CyclicLR(o, 0.01, 0.1, n, scale_fn=lambda x: 1 / (1 + x), scale_mode=where),
+        whole,
+        st.sampled_from(["cycle", "iterations"]),
+    ),
+    st.builds(
+        lambda shape, warm, total: lambda o: transformers.get_scheduler(shape[0], o, warm, total, shape[1]),
+        st.sampled_from(TRANSFORMERS),
+        st.integers(0, 30),
         st.integers(31, 1_300),
     ),
     st.builds(lambda n: lambda o: ScheduleLR(o, f"0.1 / sqrt(t + {n})"), whole),
+    st.builds(lambda n: lambda o: ScheduleLR(o, f"0.1 if t < {n} else 0.2 / (t + 3)"), whole),
     st.builds(lambda g: lambda o: torch_lr.MultiplicativeLR(o, lambda _k: g), st.floats(0.9, 1.0)),
+    st.builds(lambda g: lambda o: torch_lr.MultiplicativeLR(o, lambda k: 1 if k % 7 else g), share),
     st.builds(lambda g: lambda o: torch_lr.LambdaLR(o, lambda k: 1 / (1 + g * k)), share),
+    st.builds(
+        lambda g: lambda o: torch_lr.LambdaLR(o, [lambda k, n=n: g**n / (1 + k) for n, _ in enumerate(o.param_groups)]),
+        share,
+    ),
     st.builds(
         lambda n, s: lambda o: torch.optim.swa_utils.SWALR(o, 0.02, n, s),
         st.integers(0, 60),
@@ -95,48 +147,72 @@ STACKS = st.recursive(
 )
 
 
-def made(build, groups, before):
-    """An optimizer and its scheduler, stepped `before` times; None where torch itself refuses the stack."""
-    optimizer = adam(groups)
+def made(build, groups=1, before=0, every=1, resumed=False):
+    """An optimizer, its scheduler and what was seen of (lr, betas) before each of `before` scheduler steps.
+
+    Resumed, both are new ones that have loaded the states. None where torch itself refuses the stack.
+    """
+    optimizer, past = adam(groups), []
     try:
         scheduler = build(optimizer)
         for _ in range(before):
+            past += [settings_of(optimizer)] * every
             scheduler.step()
+        if resumed:
+            states = copy.deepcopy((optimizer.state_dict(), scheduler.state_dict()))
+            optimizer = adam(groups)
+            scheduler = build(optimizer)
+            for one, state in zip((optimizer, scheduler), states, strict=True):
+                one.load_state_dict(state)
     except Exception:  # noqa: BLE001
         return None
-    return optimizer, scheduler
+    return optimizer, scheduler, past
 
 
-def compared(build, every=1, groups=1, before=0, run="short"):
-    """What came of reading a stack: "refused", "torch refuses", or the number of steps that agreed."""
-    pair = made(build, groups, before)
+def settings_of(optimizer):
+    return [(float(group["lr"]), *group["betas"]) for group in optimizer.param_groups]
+
+
+def pictured(scheduler):
+    """All that is in a scheduler and in those inside it, and its optimizer's groups."""
+    own = {name: value for name, value in vars(scheduler).items() if name not in {"optimizer", "_schedulers"}}
+    return repr([own, scheduler.optimizer.param_groups, *map(pictured, getattr(scheduler, "_schedulers", ()))])
+
+
+def compared(build, every=1, groups=1, before=0, run="short", resumed=False):
+    """What came of reading a stack: "refused", "torch refuses", or how it was read, from its first step on."""
+    pair = made(build, groups, before, every, resumed)
     if pair is None:
         return "torch refuses"
-    optimizer, scheduler = pair
+    optimizer, scheduler, seen = pair
+    picture = pictured(scheduler)
     try:
         algorithm = read(optimizer, scheduler, steps_per_scheduler_step=every)
     except GenericAdamError as refusal:
         assert "\n" not in str(refusal)  # noqa: PT017 - it may be read as well
         return "refused"
+    finally:
+        assert pictured(scheduler) == picture
     if isinstance(scheduler, torch_lr.ReduceLROnPlateau):
         return "bounds"
     parts = {group: part.method for part in algorithm.parts for group in part.groups}
-    first = before * every + 1
     limit = STEPS[run] if algorithm.horizon is None else min(STEPS[run], algorithm.horizon)
-    seen = []
     outcome = "replayed" if algorithm_is_replayed(algorithm) else "read by form"
-    for t in range(first, limit + 1):
-        seen.append([(float(group["lr"]), *group["betas"]) for group in optimizer.param_groups])
+    for t in range(before * every + 1, limit + 1):
+        seen.append(settings_of(optimizer))
         if t % every == 0:
             try:
                 scheduler.step()
             except Exception:  # noqa: BLE001 - torch's own end: OneCycleLR in a chain, SWALR in a sequence
                 outcome = "ends"
                 break
-    times = np.arange(first, first + len(seen))
+    times = np.arange(1, len(seen) + 1)
     for group in range(groups if seen else 0):
         rate, beta, theta = np.array([row[group] for row in seen]).T
         rate[(rate > -1e-9) & (rate < 0)] = 0.0
+        if group not in parts:  # it stands still
+            np.testing.assert_array_equal(rate, 0.0)
+            continue
         corrected = rate * np.sqrt(1 - theta**times) / (1 - beta**times)
         np.testing.assert_allclose(parts[group].alpha.at(times), corrected, rtol=1e-5, atol=1e-9)
         np.testing.assert_allclose(parts[group].beta.at(times), beta, rtol=1e-6)
@@ -153,6 +229,7 @@ OPTIONS = {
     "groups": st.sampled_from([1, 1, 2]),
     "before": st.sampled_from([0, 0, 0, 1, 17, 650]),
     "run": st.sampled_from(["short", "short", "short", "long"]),
+    "resumed": st.sampled_from([False, False, True]),
 }
 
 
@@ -166,9 +243,11 @@ def test_a_stack_is_read_right_or_refused_in_one_line(chosen):
 @pytest.mark.exhaustive
 @pytest.mark.timeout(0)
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=int(os.environ.get("FUZZ_STACKS", "10000")), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(chosen=st.fixed_dictionaries(OPTIONS))
-def test_ten_thousand_stacks(chosen):
+def test_many_stacks(chosen):
     compared(**chosen)
 
 
@@ -180,7 +259,7 @@ def test_certify_answers_or_refuses_in_one_line(build, before):
     if pair is None:
         return
     try:
-        ga.certify(*pair, horizon=500)
+        ga.certify(*pair[:2], horizon=500)
     except GenericAdamError as refusal:
         assert "\n" not in str(refusal)  # noqa: PT017 - it may be answered as well
 

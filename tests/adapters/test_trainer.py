@@ -11,7 +11,7 @@ import torch
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
 
-from generic_adam import certify  # noqa: E402
+from generic_adam import Problem, bound, certify  # noqa: E402
 from generic_adam.adapters.torch import read  # noqa: E402
 from generic_adam.adapters.trainer import read_training_arguments  # noqa: E402
 from generic_adam.errors import OptimizerError  # noqa: E402
@@ -170,6 +170,7 @@ def test_relative_steps_decay_at_their_own_rate():
         ({"max_steps": -1}, "the number of steps is not known"),
         ({"lr_scheduler_type": "warmup_stable_decay"}, "'warmup_stable_decay': num_decay_steps is missing"),
         ({"lr_scheduler_type": "cosine_with_min_lr"}, "expected min_lr or min_lr_rate"),
+        ({"lr_scheduler_type": "cosine", "lr_scheduler_kwargs": {"min_lr": 1e-6}}, "'cosine': it takes no min_lr"),
         (
             {
                 "lr_scheduler_type": "cosine_warmup_with_min_lr",
@@ -196,6 +197,20 @@ def test_attributes_are_enough_and_missing_ones_are_named():
     assert certify(plain).verdict == "not certified"
     assert read_training_arguments(plain).method.alpha(1) == 0
     assert read_training_arguments(plain).method.alpha(11) > 0
+
+
+def test_a_part_of_the_run_has_the_schedule_of_the_run(tmp_path):
+    given = arguments(tmp_path, lr_scheduler_type="cosine")
+    half = certify(given, horizon=TOTAL // 2)
+    assert half.horizon.steps == TOTAL // 2
+    assert half.method == certify(given).method
+    assert certify(given, horizon=2 * TOTAL).method == certify(given).method
+    # Where they do not say how long they run, the number of steps does.
+    open_end = types.SimpleNamespace(**{**vars(given), "max_steps": -1})
+    assert certify(open_end, horizon=TOTAL).method == certify(given).method
+    problem = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+    unclipped = types.SimpleNamespace(**{**vars(open_end), "max_grad_norm": 0.0})
+    assert bound(unclipped, problem, steps=TOTAL) == bound(certify(unclipped, horizon=TOTAL).algorithm, problem, TOTAL)
 
 
 def test_certify_takes_the_arguments_and_their_horizon(tmp_path):

@@ -49,6 +49,10 @@ def mismatched():
 def sgd():
     return torch.optim.SGD(weights(), lr=0.1)
 
+def talks():
+    print("loading ...")
+    return plain()
+
 def raises():
     raise KeyError("no such\\nfile")
 
@@ -96,6 +100,12 @@ def test_json_of_groups_that_differ(project, capsys):
     assert data["verdict"] == "not certified"
     assert [part["verdict"] for part in data["parts"]] == ["certified", "not certified"]
     assert data["method"]["theta"] == "0.9"
+
+
+def test_what_a_script_prints_is_no_part_of_the_answer(project, capsys):
+    _, out, err = check(capsys, "--from", "guarded_script:talks", "--json")
+    assert json.loads(out)["verdict"] == "not certified"
+    assert err.startswith("loading ...")
 
 
 def test_an_epochs_scheduler_needs_its_length(project, capsys):

@@ -27,7 +27,7 @@ import stat
 import textwrap
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ from typing import Any
 from generic_adam.adapters import updates
 from generic_adam.adapters.clock import Clock, ramp, scaled, stages
 from generic_adam.adapters.schedulers import MOMENTA, TRANSFORMERS, Nested, closed_form, transformers_rate
-from generic_adam.adapters.trainer import read_training_arguments
+from generic_adam.adapters.trainer import read_training_arguments, run_length
 from generic_adam.errors import GenericAdamError, OptimizerError, shown
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, Clipping
@@ -59,14 +59,14 @@ class _Keys:
     def get(self, name: str, default: Any = None, depth: int = 8) -> Any:
         """The value of a key, or the default where there is none or it is null; "${a.b}" is looked up."""
         value = self.data.get(name)
+        if name in self.data and not isinstance(value, Mapping):
+            self.used[self.where + name] = None
         if value is None:
             return default
         if isinstance(value, str) and value == "auto":
             raise OptimizerError(
                 f"{self.where}{name} is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
             )
-        if not isinstance(value, Mapping):
-            self.used[self.where + name] = None
         elsewhere = re.fullmatch(r"\$\{([\w.]+)\}", value) if isinstance(value, str) and depth else None
         if elsewhere is None:
             return value
@@ -111,16 +111,44 @@ class _Keys:
         found = {name: _numeric(self.get(name)) for name in self.data if isinstance(name, str)}
         return {name: one for name, one in found.items() if one is not None and not isinstance(one, Mapping)}
 
-    def unused(self) -> list[str]:
+    def updated(self, update: updates.Update, rate: Schedule, beta: Schedule | None = None, **more: Any) -> Algorithm:
+        """The algorithm of an optimizer whose settings are in this table; those that its rule asks for are used."""
+        used = {*self.used}
+        settings = updates.Settings(update.defaults, self.settings(), more)
+        found = update(settings, rate, beta)
+        for name in self.data:
+            if name not in settings.read and f"{self.where}{name}" not in used:
+                self.used.pop(f"{self.where}{name}", None)
+        return found
+
+    def unused(self) -> dict[str, Any]:
         """The keys here, and those of tables that were looked into, that nothing was made of."""
-        found: list[str] = []
-        for key in self.data:
+        found: dict[str, Any] = {}
+        for key, value in self.data.items():
             name = f"{self.where}{key}"
             if any(used.startswith(f"{name}.") for used in self.used):
-                found += self.table(key).unused()
+                found |= self.table(key).unused()
             elif name not in self.used:
-                found.append(name)
+                found[name] = value
         return found
+
+
+# Tables that say how steps are taken, and numbers that do; then what does not, though it stands there.
+_STEPS = re.compile(r"(^|\.)(optim(izer)?|(lr_)?sched(uler)?)(\.|$)")
+_RATE = re.compile(r"(^|[._])(lr|learning_rate|warmup)(_|$)")
+_IDLE = {"_partial_", "_convert_", "_recursive_", "name", "type", "fused", "foreach", "capturable"}
+_IDLE |= {"differentiable", "implementation", "early_step_in_backward", "legacy_fusion", "set_grad_none", "verbose"}
+_IDLE |= {"min_8bit_size", "block_wise", "is_paged"}
+
+
+def _matters(name: str, value: Any) -> bool:
+    """Whether a key that nothing was made of may change the steps."""
+    if value in (None, False, "", -1, {}, []) or name.rpartition(".")[2] in _IDLE:
+        return False
+    inside = value if isinstance(value, Mapping) else ()
+    if _STEPS.search(name) or any(_STEPS.search(str(key)) for key in inside):
+        return True
+    return bool(_RATE.search(name)) and isinstance(_numeric(value), int | float) and not isinstance(value, bool)
 
 
 def _numeric(value: Any) -> Any:
@@ -164,9 +192,15 @@ def read_config(
     except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
     notes, unused = algorithm.notes, keys.unused()
+    ignored = next((name for name, value in unused.items() if _matters(name, value)), None)
+    if ignored is not None:
+        raise OptimizerError(
+            f"{file.name}: {textwrap.shorten(ignored, 60)} may change the steps and cannot be read here; expected a "
+            "file without it, or the live optimizer and scheduler (--from)"
+        )
     if unused:
         more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
-        names = (textwrap.shorten(name, 60) for name in unused[:_NAMED])
+        names = (textwrap.shorten(name, 60) for name in list(unused)[:_NAMED])
         notes = (*notes, f"keys of {file.name} that were not used: {', '.join(names)}{more}")
     source = f"{file.name}: {algorithm.source or algorithm.label}"
     return replace(algorithm, source=source, notes=notes), tuple(keys.used)
@@ -195,11 +229,30 @@ def _load(file: Path) -> Mapping[Any, Any]:
     return data
 
 
+def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The pairs as a dictionary, where no key comes again with another value."""
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} comes twice")
+        found[key] = value
+    return found
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
 def _yaml(text: str) -> Any:
     with from_extra("cli"):
         import yaml
 
     class Loader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
+            _once((key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<")
+            return node
+
         def flatten_mapping(self, node: Any) -> None:
             super().flatten_mapping(node)
             if len(node.value) > LARGEST // 4:  # merges of merges multiply
@@ -211,18 +264,23 @@ def _yaml(text: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
+_PARSERS: dict[str, Callable[[str], Any]] = {".json": _json, ".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
+
+
+_TARGETS = ("class_path", "_target_", "_component_")  # Lightning's, Hydra's and torchtune's
+_NAMES = (*_TARGETS, "name", "type")
+_TITAN = {"warmup_steps", "decay_ratio", "decay_type", "min_lr_factor", "max_norm", "seq_len", "local_batch_size"}
 
 
 def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
     """The reading that fits the keys."""
-    optimizer = keys.table("optimizer").data
-    if "type" in optimizer:
+    optimizer, rates = keys.table("optimizer").data, keys.table("lr_scheduler").data
+    if "type" in optimizer and "lr" not in optimizer:
         return _deepspeed
     if "learning_rate" in keys.data:
         return _trainer
-    rates = keys.table("lr_scheduler").data
-    if "lr" in optimizer and ("training" in keys.data or {"warmup_steps", "decay_ratio"} & set(rates)):
+    theirs = _TITAN & {*rates, *keys.table("training").data}
+    if "lr" in optimizer and theirs and not {*_NAMES} & set(rates) and not {*_TARGETS} & set(optimizer):
         return _torchtitan
     if _hydra_tables(keys) is not None:
         return _hydra
@@ -259,9 +317,8 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
         rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
         steps = getattr(s, "total_num_steps", None) if steps is None else steps
-    clip, settings = keys.value("gradient_clipping", 0.0), params.settings()
-    settings.pop("adam_w_mode", None)
-    return updates.clipped(update(settings, rate), clip, source=source, horizon=steps)
+    found, clip = params.updated(update, rate, adam_w_mode=None), keys.value("gradient_clipping", 0.0)
+    return updates.clipped(found, clip, source=source, horizon=steps)
 
 
 def _deepspeed_update(name: str, params: _Keys) -> updates.Update:
@@ -301,10 +358,7 @@ _AXOLOTL = {"base_model", "micro_batch_size", "optimizer", "lr_scheduler"}
 
 def _warm_up_of_axolotl(keys: _Keys, arguments: SimpleNamespace, steps: int | None) -> None:
     """A share is rounded down; where nothing is said it is 3 % of all steps, at most 100; 1 step is made 2."""
-    for name in ("cosine_min_lr_ratio", "cosine_constant_lr_ratio", "lr_quadratic_warmup"):
-        if keys.get(name):
-            raise OptimizerError(f"{name} makes a scheduler of axolotl's own; hand over the live one")
-    total = arguments.max_steps if steps is None else steps
+    total = run_length(arguments.max_steps, steps)
     if keys.get("warmup_steps") is None:
         said = keys.get("warmup_ratio") is not None
         arguments.warmup_steps = int(arguments.warmup_ratio * total) if said else min(int(0.03 * total), 100)
@@ -314,11 +368,8 @@ def _warm_up_of_axolotl(keys: _Keys, arguments: SimpleNamespace, steps: int | No
 def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     """Linear warm-up, flat, then a decay over the last share of the run to the least factor."""
     training = keys.table("training")
-    total = steps if steps is not None else training.value("steps", int)
+    total = training.value("steps", int if steps is None else steps)
     place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
-    for name in ("lr_min", "total_steps"):
-        if place.get(name) is not None:
-            raise OptimizerError(f"{place.where}{name} is of another version of torchtitan than can be read")
     declared = {"warmup_steps": 200, "min_lr_factor": 0.0, "decay_ratio": 1.0}
     s = place.values(declared | {"decay_type": ("linear", "sqrt", "cosine")})
     warm, low = min(s.warmup_steps, total), s.min_lr_factor
@@ -329,12 +380,12 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
         (flat, 1),
         (total, ramp(1, low, max(1, decay), s.decay_type, ahead=1)),
     ]
-    declared = {"name": "AdamW", "lr": 8e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.1}
-    settings = vars(keys.table("optimizer").values(declared))
-    settings["betas"] = (settings["beta1"], settings["beta2"])
-    rate = scaled(settings["lr"], stages(Clock(), parts, low if decay else 1))
-    found, clip = updates.by_name(settings["name"])(settings, rate), training.value("max_norm", 1.0)
-    return updates.clipped(found, clip, source=f"torchtitan, {settings['name']}", horizon=total)
+    optimizer = keys.table("optimizer")
+    name, base = optimizer.value("name", "AdamW"), optimizer.value("lr", 8e-4)
+    update = replace(updates.by_name(name), defaults={"beta2": 0.95, "weight_decay": 0.1})
+    found = optimizer.updated(update, scaled(base, stages(Clock(), parts, low if decay else 1)))
+    clip = training.value("max_norm", 1.0)
+    return updates.clipped(found, clip, source=f"torchtitan, {name}", horizon=steps or total)
 
 
 _SCHEDULERS: Mapping[str, Mapping[str, Any]] = {
@@ -364,7 +415,7 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
     for place in (keys, *inside):
         for name in ("optimizer", "optim"):
             table = place.table(name)
-            if {"_target_", "class_path", "lr"} & set(table.data):
+            if {*_TARGETS, "lr"} & set(table.data):
                 return table, place.table("scheduler" if "scheduler" in place.data else "lr_scheduler")
     return None
 
@@ -373,13 +424,16 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
     tables, trainer = _hydra_tables(keys) or (keys, keys), keys.table("trainer")
     (name, optimizer), (kind, scheduler) = map(_target, tables)
     bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
-    update, given = updates.by_name(name, name.partition(".")[0]), optimizer.settings()
+    if not name:
+        raise OptimizerError(f"{optimizer.where[:-1]} names no class; expected {', '.join(_NAMES)}")
+    update = updates.by_name(name, name.partition(".")[0])
     base = optimizer.value("lr", update.defaults.get("lr", 1e-3))
-    settings = {**update.defaults, **given, "largest_lr": base}
-    if settings.get("relative_step") and "lr" in given:
-        if "eps_scale" not in settings:  # timm takes a rate for a no, transformers refuses
+    more: dict[str, Any] = {"largest_lr": base}
+    relative = update.defaults.get("relative_step") and optimizer.value("relative_step", True)
+    if relative and optimizer.get("lr") is not None:
+        if "eps_scale" not in update.defaults:  # timm takes a rate for a no, transformers refuses
             raise OptimizerError(f"{bare} takes no lr beside relative_step, its default; expected relative_step: false")
-        settings["relative_step"] = False
+        more["relative_step"] = False
     clock = Clock(1 if every is None else every)
     rate, beta, end = _hydra_rate(kind, scheduler, base, steps, clock) if kind else (as_schedule(base), None, None)
     notes: tuple[str, ...] = ()
@@ -390,7 +444,7 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
                 "(steps_per_scheduler_step): the optimizer steps of an epoch, or 1"
             )
         notes = (f"{kind} is read as if it stepped with the optimizer; --every N says otherwise",)
-    found = update(settings, rate, beta)
+    found = optimizer.updated(update, rate, beta, **more)
     found = replace(found, notes=(*found.notes, *notes))
     said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)  # -1: as many as it takes
     end = steps if steps is not None else said if said > 0 else end
@@ -401,9 +455,10 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
 
 def _target(table: _Keys) -> tuple[str, _Keys]:
     """The class that a table names, and the table of its arguments."""
-    if "class_path" in table.data:
-        return table.value("class_path", str), table.table("init_args")
-    return table.value("_target_", "") or table.value("name", "AdamW" if "lr" in table.data else ""), table
+    for name in _NAMES:
+        if name in table.data:
+            return table.value(name, str), table.table("init_args") if name == "class_path" else table
+    return "", table
 
 
 def _hydra_rate(
@@ -412,10 +467,14 @@ def _hydra_rate(
     """lr_t, beta_t where it moves and the length of the run, of transformers' get_... or torch's classes."""
     getters = {f"get_{getter}": name for name, (getter, _) in TRANSFORMERS.items()}
     if kind in getters:
-        given = {"num_warmup_steps": 0, "num_training_steps": steps if clock.every == 1 else None} | table.settings()
-        given |= {name: table.value(name, int) for name in table.data if re.fullmatch("num_.*_steps", str(name))}
-        total = given["num_training_steps"]
-        return transformers_rate(getters[kind], base, given, clock), None, total and total * clock.every
+        name = getters[kind]
+        given: dict[str, Any] = {"num_warmup_steps": 0}
+        if steps is not None and clock.every == 1:
+            given["num_training_steps"] = steps
+        for one in table.data.keys() & {*given, "num_training_steps", *TRANSFORMERS[name][1]}:
+            given[one] = table.value(one, int) if one.endswith("_steps") else _numeric(table.get(one))
+        total = given.get("num_training_steps")
+        return transformers_rate(name, base, given, clock), None, total and total * clock.every
     name, s = _torch_settings(kind, table, base)
     try:
         beta = MOMENTA[name](s, clock) if name in MOMENTA and s.cycle_momentum else None

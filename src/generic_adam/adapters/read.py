@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from generic_adam.adapters.clock import Clock
@@ -150,7 +152,8 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
 def load(reference: str) -> Any:
     """Import a module, call a function of it without arguments, and return what it returns.
 
-    The module is looked for in the working directory too, as `python -m` does. The user's own code runs.
+    Modules are looked for in the working directory too, as `python -m` does, or beside a file that is named. The
+    user's own code runs.
 
     Args:
         reference: such as "train:configure", "package.module:function" or "scripts/train.py:configure".
@@ -161,32 +164,42 @@ def load(reference: str) -> Any:
     module, separator, path = reference.rpartition(":")
     if not separator or not module or not path:
         raise OptimizerError(f"expected package.module:function, got {reference!r}")
-    with told_as(OptimizerError, f"{reference} raised"):
-        try:
-            function = attrgetter(path)(_import(module))
-        except AttributeError:
-            raise OptimizerError(f"{module} has no {path!r}; expected a function that returns an optimizer") from None
-        if not callable(function):
-            raise OptimizerError(f"{reference} is a {type(function).__name__}; expected a function without arguments")
-        return function()
-
-
-def _import(name: str) -> Any:
-    here = str(Path.cwd())
-    if name.endswith(".py"):  # a file, whose folder is looked into as when Python starts it
-        here, name = str(Path(name).resolve().parent), Path(name).stem
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    here = str(Path(module).resolve().parent if module.endswith(".py") else Path.cwd())
+    sys.path.insert(0, here)
     try:
-        with told_as(OptimizerError, f"importing {name} raised"):
-            return importlib.import_module(name)
-    except OptimizerError as error:
-        missing = error.__cause__
-        if isinstance(missing, ModuleNotFoundError) and f"{name}.".startswith(f"{missing.name}."):
-            said = f"no module named {missing.name!r}, looked for in {here} and Python's path"
-            raise OptimizerError(said) from missing
-        raise
+        with told_as(OptimizerError, f"{reference} raised"):
+            try:
+                function = attrgetter(path)(_import(module, here))
+            except AttributeError:
+                said = f"{module} has no {path!r}; expected a function that returns an optimizer"
+                raise OptimizerError(said) from None
+            if not callable(function):
+                said = f"{reference} is a {type(function).__name__}; expected a function without arguments"
+                raise OptimizerError(said)
+            return function()
     finally:
-        if added:
+        with suppress(ValueError):  # the user's code may have taken it away itself
             sys.path.remove(here)
+
+
+def _import(name: str, here: str) -> Any:
+    with told_as(OptimizerError, f"importing {name} raised"):
+        if not name.endswith(".py"):
+            try:
+                return importlib.import_module(name)
+            except ModuleNotFoundError as missing:
+                if not f"{name}.".startswith(f"{missing.name}."):
+                    raise
+                said = f"no module named {missing.name!r}, looked for in {here} and Python's path"
+                raise OptimizerError(said) from missing
+        # The file itself, as it is now, whatever else goes by its name.
+        file = Path(name)
+        try:
+            code = compile(file.read_bytes(), file.resolve(), "exec")
+        except OSError as error:
+            raise OptimizerError(f"{name} cannot be read: {error.strerror}") from error
+        module = ModuleType(file.stem)
+        module.__file__ = str(file.resolve())
+        sys.modules.setdefault(file.stem, module)
+        exec(code, vars(module))  # noqa: S102 - the user's own script
+        return module

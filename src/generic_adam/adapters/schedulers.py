@@ -166,7 +166,8 @@ def _lambda(s: Any, clock: Clock) -> Schedule:
     if getattr(inner, "__module__", "") == "transformers.optimization" and not getattr(function, "args", ()):
         name = _TRANSFORMERS_FUNCTIONS.get(inner.__name__)
         if name is not None:
-            return closed_form(f"transformers.{name}", SimpleNamespace(base_lrs=s.base_lrs, **given), clock)
+            settings = TRANSFORMERS[name][1] | given | {"base_lrs": s.base_lrs}
+            return closed_form(f"transformers.{name}", SimpleNamespace(**settings), clock)
     label = f"LambdaLR {getattr(function, '__qualname__', 'function')}"
     return tree.Opaque(Called(_Factor(function, s.base_lrs), clock), label)
 
@@ -261,7 +262,7 @@ def _wave(s: Any, ahead: int = 0) -> Part:
 
 def _wave_from_first_step(s: Any, clock: Clock) -> Schedule:
     """As cosine, but the warm-up starts above 0 and all is one step earlier."""
-    steps, start = s.num_warmup_steps, getattr(s, "warmup_lr_rate", None)
+    steps, start = s.num_warmup_steps, s.warmup_lr_rate
     rise = ramp(0, 1, max(1, steps), ahead=1) if start is None else ramp(start, 1, max(1, steps - 1))
     return stages(clock, [(steps, rise)], _wave(s, 1))
 
@@ -286,37 +287,42 @@ def _restarts(s: Any, clock: Clock) -> Schedule:
 
 def _inverse_sqrt(s: Any, clock: Clock) -> Schedule:
     warm = s.num_warmup_steps
-    timescale = getattr(s, "timescale", None) or warm or 10_000
+    timescale = s.timescale or warm or 10_000
     return stages(clock, [_rise(s)], 1 / sqrt((clock.count + (timescale - warm)) / timescale))
 
 
 def _warmup_stable_decay(s: Any, clock: Clock) -> Schedule:
     """Up, flat, down to min_lr_ratio, where it stays."""
     warm, decay, low = s.num_warmup_steps, s.num_decay_steps, s.min_lr_ratio
-    stable = getattr(s, "num_stable_steps", None)
-    fall = warm + stable if stable is not None else s.num_training_steps - decay
+    fall = s.num_training_steps - decay if s.num_stable_steps is None else warm + s.num_stable_steps
     up = power(0.5) if s.warmup_type == "1-sqrt" else s.warmup_type
     wave = decay / (2 * s.num_cycles) if s.decay_type == "cosine" else decay
     parts = [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, ramp(1, low, wave, s.decay_type))]
     return stages(clock, parts, low)
 
 
+_LEAST = {"num_cycles": 0.5, "min_lr": None, "min_lr_rate": None}
 TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
     "constant": ("constant_schedule", {}),
     "constant_with_warmup": ("constant_schedule_with_warmup", {}),
     "linear": ("linear_schedule_with_warmup", {}),
     "cosine": ("cosine_schedule_with_warmup", {"num_cycles": 0.5}),
     "cosine_with_restarts": ("cosine_with_hard_restarts_schedule_with_warmup", {"num_cycles": 1}),
-    "cosine_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup", {"num_cycles": 0.5}),
-    "cosine_warmup_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup_lr_rate", {"num_cycles": 0.5}),
+    "cosine_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup", _LEAST),
+    "cosine_warmup_with_min_lr": (
+        "cosine_with_min_lr_schedule_with_warmup_lr_rate",
+        {**_LEAST, "warmup_lr_rate": None},
+    ),
     "polynomial": ("polynomial_decay_schedule_with_warmup", {"lr_end": 1e-7, "power": 1.0}),
-    "inverse_sqrt": ("inverse_sqrt_schedule", {}),
+    "inverse_sqrt": ("inverse_sqrt_schedule", {"timescale": None}),
     "warmup_stable_decay": (
         "wsd_schedule",
-        {"warmup_type": "linear", "decay_type": "cosine", "min_lr_ratio": 0.0, "num_cycles": 0.5},
+        {"num_decay_steps": int, "num_stable_steps": None, "warmup_type": "linear", "decay_type": "cosine"}
+        | {"min_lr_ratio": 0.0, "num_cycles": 0.5},
     ),
 }
-"""The names of `transformers.get_scheduler`, what follows get_ in each one's function, and its defaults."""
+"""The names of `transformers.get_scheduler`: what follows get_ in each one's function, and its arguments beside the
+numbers of steps with their defaults; a type for what has to be given."""
 
 # The functions inside the LambdaLR that those build.
 _TRANSFORMERS_FUNCTIONS = {f"_get_{getter}_lr_lambda": name for name, (getter, _) in TRANSFORMERS.items()} | {
@@ -337,8 +343,13 @@ def transformers_rate(kind: str, base: float, given: Mapping[str, Any], clock: C
     if kind not in TRANSFORMERS:
         names = ", ".join(TRANSFORMERS)
         raise OptimizerError(f"lr_scheduler_type {kind!r} has no known closed form; expected one of {names}")
-    settings = {**TRANSFORMERS[kind][1], "base_lrs": base, "lr_init": base, **given}
+    _, declared = TRANSFORMERS[kind]
+    unknown = given.keys() - declared.keys() - {"num_warmup_steps", "num_training_steps"}
+    settings = {name: one for name, one in declared.items() if not isinstance(one, type)}
+    settings |= {"base_lrs": base, "lr_init": base, **given}
     try:
+        if unknown and not kind.startswith("constant"):  # to those, transformers hands on nothing
+            raise OptimizerError(f"it takes no {', '.join(sorted(unknown))}")
         least, share = settings.get("min_lr"), settings.get("min_lr_rate")
         if kind.endswith("with_min_lr") and (least is None) is (share is None):
             raise OptimizerError("expected min_lr or min_lr_rate, one of the two")
@@ -459,7 +470,10 @@ FACTORS: dict[str, Form] = {
     "torch.ExponentialLR": lambda s, c: c.staircase(s.gamma),
     "torch.StepLR": lambda s, c: c.staircase(s.gamma, s.step_size),
     "torch.MultiStepLR": _multi_step,
-    "torch.PolynomialLR": lambda s, c: stages(c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0),
+    # A power of 0 never falls: Python's 0**0 is 1.
+    "torch.PolynomialLR": lambda s, c: stages(
+        c, [(s.total_iters, ramp(1, 0, s.total_iters, power(s.power)))], 0**s.power
+    ),
     "transformers.constant": lambda _s, _c: as_schedule(1),
     "transformers.constant_with_warmup": lambda s, c: stages(c, [_rise(s)], 1),
     "transformers.linear": lambda s, c: stages(c, [_rise(s), (s.num_training_steps, ramp(1, 0, _length(s)))], 0),
@@ -469,7 +483,7 @@ FACTORS: dict[str, Form] = {
     "transformers.cosine_warmup_with_min_lr": _wave_from_first_step,
     "transformers.polynomial": lambda s, c: stages(
         c,
-        [_rise(s), (s.num_training_steps, ramp(1, s.lr_end / s.lr_init, _length(s), power(s.power)))],
+        [_rise(s), (s.num_training_steps + 1, ramp(1, s.lr_end / s.lr_init, _length(s), power(s.power)))],
         s.lr_end / s.lr_init,
     ),
     "transformers.inverse_sqrt": _inverse_sqrt,

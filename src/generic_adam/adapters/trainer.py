@@ -17,15 +17,11 @@ from generic_adam.methods import Algorithm
 def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algorithm:
     """The algorithm that Trainer runs with transformers.TrainingArguments, or anything with its attributes.
 
-    `steps` is the number of optimizer steps where `max_steps` is not set (it then follows from the data).
+    `steps` is the number of optimizer steps where `max_steps` is not set (it then follows from the data); where it is,
+    it says how long the schedule is, and `steps` how much of it is run.
     """
     with told_as(OptimizerError, f"{type(arguments).__name__} cannot be read:"):
-        total = arguments.max_steps if steps is None else steps
-        if isinstance(total, bool) or not isinstance(total, int) or total < 1:
-            raise OptimizerError(
-                f"the number of steps is not known (max_steps is {shown(total)}); "
-                "expected max_steps > 0, or a horizon (--steps)"
-            )
+        total = run_length(arguments.max_steps, steps)
         # Both may be members of an enumeration.
         optimizer, kind = (
             str(getattr(value, "value", value)) for value in (arguments.optim, arguments.lr_scheduler_type)
@@ -46,11 +42,22 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
         ignored = ", ".join(one for one, _ in given if one not in taken)
         source, clip = f"Trainer, {optimizer} with {kind}", float(getattr(arguments, "max_grad_norm", 0) or 0)
         try:
-            found = updates.clipped(update(settings, rate), clip, source=source, horizon=total)
+            found = updates.clipped(update(settings, rate), clip, source=source, horizon=steps or total)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}: {error}") from error
         said = f"optim_args that Trainer does not pass on to {optimizer}: {ignored}"
         return replace(found, notes=(*found.notes, said)) if ignored else found
+
+
+def run_length(said: Any, steps: int | None) -> int:
+    """`max_steps`, or the number that was given beside the arguments where it is not above 0."""
+    total = steps if steps is not None and (said is None or said < 1) else said
+    if isinstance(total, bool) or not isinstance(total, int) or total < 1:
+        raise OptimizerError(
+            f"the number of steps is not known (max_steps is {shown(total)}); "
+            "expected max_steps > 0, or a horizon (--steps)"
+        )
+    return total
 
 
 def _warm_up_steps(arguments: Any, total: int) -> int:

@@ -42,7 +42,20 @@ def name_of(kind: type) -> str:
 
 
 class Settings(dict[str, Any]):
-    """The settings of an optimizer, by name."""
+    """The settings of an optimizer, by name.
+
+    Attributes:
+        read: the names that were asked for.
+    """
+
+    def __init__(self, *given: Mapping[str, Any]) -> None:
+        super().__init__({name: value for one in given for name, value in one.items()})
+        self.read: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """One of them."""
+        self.read.add(name)
+        return super().get(name, default)
 
     def number(self, name: str, default: float = 0.0) -> float:
         """One of them as a number."""
@@ -53,10 +66,12 @@ class Settings(dict[str, Any]):
             raise OptimizerError(f"{name} is {shown(value)}; expected a number") from None
 
     def betas(self, theta: float = 0.999) -> tuple[float, float]:
-        """(beta_1, beta_2)."""
+        """(beta_1, beta_2), which torchtitan names one by one."""
         given = self.get("betas")
+        if given is None:
+            return self.number("beta1", 0.9), self.number("beta2", theta)
         try:
-            first, second = map(float, (0.9, theta) if given is None else given)
+            first, second = map(float, given)
         except (TypeError, ValueError):
             raise OptimizerError(f"betas is {shown(given)}; expected two numbers") from None
         return first, second
@@ -84,9 +99,9 @@ class Update:
         nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
         x_t in the gradient.
         """
-        s = Settings({**self.defaults, **given})
+        s = given if isinstance(given, Settings) else Settings(self.defaults, given)
         decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
-        decoupled = bool(next((s[mode] for mode in _MODES if mode in s), decoupled))
+        decoupled = bool(next((mode for mode in map(s.get, _MODES) if mode is not None), decoupled))
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
         outside, notes = [*found.outside, *self.outside], [*found.notes]
         if s.get("maximize"):
@@ -143,7 +158,8 @@ def _torch_correction(beta: Schedule) -> Schedule:
 
 def _transformers_adamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """Transformers' AdamW, until its release 5: eps beside sqrt(v_t), not corrected; what has been moved is decayed."""
-    found = _adam(Settings({**s, "bias_correction": s.get("correct_bias", True)}), rate, beta)
+    s["bias_correction"] = s.get("correct_bias", True)
+    found = _adam(s, rate, beta)
     method = replace(found.method, alpha=found.method.alpha * (1 - rate * as_schedule(s.number("weight_decay"))))
     return replace(found, method=method, eps=as_schedule(s.number("eps", 1e-6)))
 
@@ -197,8 +213,8 @@ def _adagrad(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
 
 def _sgd(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """Stochastic gradient descent: D_t = 1, with heavy-ball momentum or without."""
-    momentum, outside = s.number("momentum"), _moved(beta)
-    if momentum and s.get("nesterov"):
+    momentum, nesterov, outside = s.number("momentum"), s.get("nesterov"), _moved(beta)
+    if momentum and nesterov:
         outside += ("Nesterov momentum without a second moment",)
     if s.number("dampening"):
         outside += ("the momentum is dampened",)
@@ -225,10 +241,10 @@ def _torch_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Alg
 
 def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Transformers' and timm's Adafactor: relative_step has a rate of its own, scale_parameter multiplies it."""
-    relative, outside = bool(s.get("relative_step")), ()
+    relative, slow, outside = bool(s.get("relative_step")), s.get("warmup_init"), ()
     if relative:
-        rate = minimum(as_schedule("1e-6 * t" if s.get("warmup_init") else "0.01"), 1 / sqrt(t))
-    if s.get("scale_parameter") and (relative or "eps_scale" not in s):  # timm's name
+        rate = minimum(as_schedule("1e-6 * t" if slow else "0.01"), 1 / sqrt(t))
+    if s.get("scale_parameter") and (relative or s.get("eps_scale") is None):  # timm's name
         outside = (_SCALED,)
     if s.get("beta1") is not None:
         outside += ("updates are averaged after they were divided and clipped",)

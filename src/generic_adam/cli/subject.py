@@ -5,9 +5,11 @@ receives an `Algorithm` and what is taken for granted. Options are declared as r
 them what typer reads.
 """
 
+import contextlib
 import functools
 import inspect
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -201,7 +203,8 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         from generic_adam.methods.recipes import named, recipe
 
         if sources == ["reference"]:
-            found = read(load(given["reference"]), steps_per_scheduler_step=every, steps=steps)
+            with contextlib.redirect_stdout(sys.stderr):  # what a script prints is no part of the answer
+                found = read(load(given["reference"]), steps_per_scheduler_step=every, steps=steps)
         else:
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
     else:
