@@ -15,7 +15,7 @@ from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import HeavyBall, Method
 from generic_adam.reference import generic_adam
-from generic_adam.schedules import parse
+from generic_adam.schedules import has_callable, parse
 from generic_adam.torch import GenericAdam
 from generic_adam.torch.contrib import AdaUSM, Padam
 from generic_adam.torch.schedule_lr import ScheduleLR
@@ -286,5 +286,55 @@ def test_a_pace_that_is_none_is_refused_without_a_scheduler_too(bad):
 def test_tensor_rates_and_forgotten_schedulers():
     optimizer = torch.optim.Adam(weights(), lr=torch.tensor(0.5))
     assert read(optimizer).method.alpha(10**6) == pytest.approx(0.5)
+    assert not read(optimizer).notes
     torch_lr.StepLR(optimizer, 10)
-    assert "a scheduler has touched" in read(optimizer).notes[-1]
+    assert "read as constant; where a scheduler or a loop moves it" in read(optimizer).notes[-1]
+
+
+def test_a_loop_that_writes_the_rate_is_a_remark_and_its_function_has_a_way():
+    x = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.AdamW([x], lr=6e-4)
+    x.grad = torch.ones(1)
+    optimizer.step()
+    assert not read(optimizer).notes
+    optimizer.param_groups[0]["lr"] = 3e-7  # nanoGPT's loop
+    optimizer.step()
+    assert "read as constant" in read(optimizer).notes[-1]
+    with pytest.raises(OptimizerError, match=r"got function; .* LambdaLR\(optimizer, lambda k: rate\(k\) / lr\)"):
+        read(optimizer, lambda k: 6e-4 / (k + 1))
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.RMSprop])
+@pytest.mark.parametrize("cycle", [True, False])
+def test_one_cycle_of_the_momentum_of_sgd(kind, cycle):
+    optimizer = kind(weights(), lr=0.1, momentum=0.9)
+    scheduler = torch_lr.OneCycleLR(optimizer, 0.5, 700, cycle_momentum=cycle)
+    found = read(optimizer, scheduler)
+    assert found.horizon == 700
+    assert not has_callable(found.method.alpha)
+    assert ("a scheduler moves the momentum" in found.outside) is cycle
+    rates = []
+    for _ in range(700):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    np.testing.assert_allclose(found.method.alpha.values(1, 701), rates, rtol=1e-9)
+
+
+def test_a_method_of_the_model_does_not_bring_its_weights():
+    class Heavy(torch.nn.Parameter):
+        def __deepcopy__(self, memo):
+            raise MemoryError("a copy of the weights")
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = Heavy(torch.zeros(3))
+
+        def factor(self, k):
+            return 1 / (1 + k)
+
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    found = read(optimizer, torch_lr.LambdaLR(optimizer, model.factor))
+    assert found.method.alpha(100) == pytest.approx(1e-3 * read(optimizer).method.alpha(100) / 0.1, rel=1e-9)

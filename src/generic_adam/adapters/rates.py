@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.adapters.clock import Called, Clock
-from generic_adam.adapters.schedulers import MOMENTA, closed_form, settings_of
+from generic_adam.adapters.schedulers import MOMENTA, closed_form, parameters, settings_of
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
@@ -242,7 +242,8 @@ class Replay:
             stand_in.param_groups = self._groups
             stand_in.defaults = dict(optimizer.defaults)
             # Every reference to the user's optimizer, in nested schedulers too, becomes one to the stand-in.
-            copied = copy.deepcopy(scheduler, dict.fromkeys((id(optimizer), id(scheduler.optimizer)), stand_in))
+            stood_in = dict.fromkeys((id(optimizer), id(scheduler.optimizer)), stand_in)
+            copied = copy.deepcopy(scheduler, parameters(optimizer) | stood_in)
             if any(part.optimizer is not stand_in for part in _parts(copied)):
                 raise OptimizerError(f"{self.name} cannot be copied to try it out: its optimizer stays in the copy")
             if _is_timm(scheduler):  # back to where its constructor left it
@@ -331,7 +332,8 @@ class Replay:
 
 
 def _beta(group: Mapping[str, Any]) -> float:
-    return float(group["betas"][0]) if "betas" in group else math.nan
+    """What torch's schedulers of the momentum move: the first of the betas, or SGD's and RMSprop's momentum."""
+    return float(group["betas"][0] if "betas" in group else group.get("momentum", math.nan))
 
 
 def _close(ours: npt.NDArray[np.float64], real: npt.NDArray[np.float64], scale: Any) -> bool:

@@ -62,8 +62,8 @@ def read(
             return merged([part for one in found for part in one.parts])
         raise OptimizerError(
             f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
-            "(optimizer, scheduler), a Lightning configuration, transformers.TrainingArguments or an Optax "
-            "transformation"
+            "(optimizer, scheduler), what Lightning's configure_optimizers returns, transformers.TrainingArguments "
+            "or an Optax transformation"
         )
 
 

@@ -50,6 +50,11 @@ def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) ->
     return SimpleNamespace(**plain(found))
 
 
+def parameters(optimizer: Any) -> dict[int, Any]:
+    """What a deep copy leaves as it is: a method of a model would bring all its weights with it."""
+    return {id(one): one for group in optimizer.param_groups for one in group["params"]}
+
+
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """A tensor or an array of one number is its number."""
     return {name: one.item() if hasattr(one, "item") else one for name, one in settings.items()}
@@ -158,7 +163,8 @@ def _lambda(s: Any, clock: Clock) -> Schedule:
     A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
     `generic_adam.torch.ScheduleFactor` has.
     """
-    function = copy.deepcopy(s.lr_lambdas)  # an object of the user's may change when it is called
+    # An object of the user's may change when it is called.
+    function = copy.deepcopy(s.lr_lambdas, parameters(s.optimizer))
     carried = getattr(function, "schedule", None)
     if isinstance(carried, Schedule):
         return scaled(s.base_lrs, follow(carried, clock))

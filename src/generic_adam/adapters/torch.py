@@ -43,7 +43,7 @@ def read(
     update, outside = _update_of(optimizer)
     source, notes = type(optimizer).__name__, ()
     if scheduler is None:
-        rates = [_unscheduled(group) for group in optimizer.param_groups]
+        rates = [_unscheduled(optimizer, group) for group in optimizer.param_groups]
     else:
         scheduler = _scheduler_inside(scheduler)
         _check_belongs(scheduler, optimizer)
@@ -141,12 +141,13 @@ def _bare(step: Any) -> Any:
     return step
 
 
-def _unscheduled(group: dict[str, Any]) -> Rates:
+def _unscheduled(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> Rates:
     # Adafactor's relative steps have no rate, and ask for none.
     rate = read_schedule("lr", 1 if group.get("relative_step") else float(group["lr"]))
-    if "initial_lr" not in group:
-        return Rates(rate)
-    return Rates(rate, notes=("a scheduler has touched this learning rate; it is read as constant without it",))
+    # A scheduler leaves a trace; a loop that writes the rate itself, as nanoGPT's, only another number.
+    moved = "initial_lr" in group or (optimizer.state and group["lr"] != optimizer.defaults.get("lr"))
+    said = "its learning rate is read as constant; where a scheduler or a loop moves it, hand over the scheduler too"
+    return Rates(rate, notes=(said,) if moved else ())
 
 
 def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:
@@ -163,7 +164,10 @@ def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:
 def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
     owner = getattr(scheduler, "optimizer", None)
     if owner is None:
-        raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}")
+        instead = (
+            "; one of the rate goes in as LambdaLR(optimizer, lambda k: rate(k) / lr)" if callable(scheduler) else ""
+        )
+        raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}{instead}")
     if _inside(owner) is not optimizer:
         raise OptimizerError(
             f"{type(scheduler).__name__} belongs to another optimizer ({type(owner).__name__}); "
