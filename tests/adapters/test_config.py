@@ -213,8 +213,11 @@ def test_adafactor_by_name_has_steps_of_its_own(tmp_path):
     given = {"_target_": "transformers.Adafactor", "lr": 0.1}
     with pytest.raises(OptimizerError, match="takes no lr beside relative_step"):
         read_config(written(tmp_path, {"optimizer": given}))
-    algorithm, _ = read_config(written(tmp_path, {"optimizer": given | {"relative_step": False}}))
+    given |= {"relative_step": False, "eps": [1e-30, 1e-3]}
+    algorithm, _ = read_config(written(tmp_path, {"optimizer": given}))
     assert algorithm.method.alpha(40_000) == 0.1
+    larger, _ = read_config(written(tmp_path, {"optimizer": given | {"eps": [1e-4, 1e-3]}}))
+    assert larger.outside == (*algorithm.outside, "eps = 0.0001 beside the squares of the gradients")
 
 
 def test_what_trainer_would_fill_in_is_asked_for(tmp_path):
@@ -504,6 +507,8 @@ def test_hydra(tmp_path):
         ),
         ("a.json", '{"optimizer": {"type": "AdamW", "params": {"lr": -1}}}', "a.json: "),
         ("a.json", '{"learning_rate": 0.1, "lr_scheduler_type": "linear"}', "number of steps is not known"),
+        ("a.json", '{"learning_rate": 0.1, "max_steps": 9, "warmup_steps": -5}', "warmup_steps is -5; expected"),
+        ("a.yaml", "optimizer: {name: adam, lr: '${lr}'}", "optimizer.lr is '${lr}', and there is no lr"),
         (
             "a.yaml",
             "optimizer: {_target_: torch.optim.Adam, lr: 0.1}\nscheduler: {_target_: x.MyLR}",

@@ -74,7 +74,10 @@ class _Keys:
         table = self.root
         for one in tables:
             table = table.table(one)
-        return table.get(last, default, depth - 1)
+        found = table.get(last, None, depth - 1)
+        if found is None:
+            raise OptimizerError(f"{self.where}{name} is {shown(value)}, and there is no {elsewhere[1]}")
+        return found
 
     def value(self, name: str, expected: Any) -> Any:
         """The value of a key, of the type of the default that is given, or of the type that is.

@@ -63,6 +63,8 @@ def run_length(said: Any, steps: int | None) -> int:
 def _warm_up_steps(arguments: Any, total: int) -> int:
     """As Trainer counts them: a number below 1 is a share of all steps, and so is warmup_ratio."""
     steps = float(arguments.warmup_steps or 0)
+    if steps < 0:
+        raise OptimizerError(f"warmup_steps is {steps:g}; expected a number of at least 0")
     share = steps or float(getattr(arguments, "warmup_ratio", 0) or 0)
     return int(steps) if steps >= 1 else math.ceil(total * share)
 

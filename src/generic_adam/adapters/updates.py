@@ -222,8 +222,14 @@ def _sgd(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
 
 
 def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: tuple[str, ...]) -> Algorithm:
-    """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments."""
-    shapes = s.get("params")
+    """beta_t = 0, theta_t = 1 - t^-0.8, clipped updates and, for matrices, factored moments.
+
+    The first of its eps (timm's is alone) is added to the squares or holds their average up.
+    """
+    shapes, eps = s.get("params"), s.get("eps")
+    floor = eps[0] if isinstance(eps, tuple | list) else eps
+    if floor and floor > 1e-16:
+        outside += (f"eps = {floor:g} beside the squares of the gradients",)
     return Algorithm(
         Method(rate, 0, adafactor(r=-s.number(exponent, -0.8)).method.theta),
         initial_v=0,
