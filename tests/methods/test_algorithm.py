@@ -56,6 +56,10 @@ def test_departures_name_everything_that_the_paper_has_not():
     assert replace(RICH, outside=(), clipping=None).departures == RICH.departures[:-2]
 
 
+def test_a_factor_is_the_decimal_that_was_written():
+    assert HeavyBall(0.9) == HeavyBall(Fraction(9, 10))
+
+
 def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
     decayed, bare = Algorithm(PLAIN, decay=1e-4, groups=(0,)), Algorithm(PLAIN, groups=(1,))
     both = merged([decayed, bare, replace(decayed, groups=(2,))])
@@ -74,6 +78,11 @@ def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
         (lambda: Algorithm(PLAIN, initial_v=-1), r"^initial_v: expected a number >= 0, got -1$"),
         (lambda: Algorithm(PLAIN, eps="-1/t"), r"^eps: expected a number >= 0 at every t, got -1 at t = 1$"),
         (lambda: Algorithm(PLAIN, power=0.75), r"^power: expected a number > 0 and <= 0.5, got 0.75$"),
+        (lambda: Algorithm(PLAIN, nesterov=0.9), r"^nesterov: expected a Nesterov, got float$"),
+        (lambda: Algorithm(PLAIN, outside="maximize"), r"^outside: expected a sequence, got the text 'maximize'$"),
+        (lambda: HeavyBall("x"), r"^factor: expected a finite number, got 'x'$"),
+        (lambda: Clipping(1.0, "nrom"), r"^clipping: expected a kind of norm, value, update, got 'nrom'$"),
+        (lambda: Algorithm.from_dict({"alpha": "1"}), r"^no algorithm that `to_dict` wrote: KeyError: 'beta'$"),
         (
             lambda: Algorithm(PLAIN, horizon=0),
             r"^horizon: expected a whole number of steps from 1 to 10\^15, got 0$",

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
+from types import NoneType
 from typing import Any, Literal, TypeVar
 
-from generic_adam.errors import MethodError
+from generic_adam.errors import MethodError, told_as
 from generic_adam.methods.method import Method, Read, ScheduleLike, exact_number, read_schedule
 from generic_adam.schedules import Multiply, Schedule, as_schedule
 from generic_adam.schedules.sums import SumError, whole_steps
@@ -22,10 +23,15 @@ _HALF = Fraction(1, 2)
 _Kept = TypeVar("_Kept")
 
 
-def _method(name: str, value: Method) -> Method:
-    if not isinstance(value, Method):  # pyright: ignore[reportUnnecessaryIsInstance] - people pass optimizers
-        raise MethodError(f"{name}: expected a Method, got {type(value).__name__}")
-    return value
+def _one_of(*kinds: type[Any]) -> Callable[[str, Any], Any]:
+    """The reader of a field that holds an instance of one of these classes: people pass optimizers and numbers."""
+
+    def read(name: str, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise MethodError(f"{name}: expected a {kinds[0].__name__}, got {type(value).__name__}")
+        return value
+
+    return read
 
 
 def _not_negative(name: str, value: ScheduleLike) -> Schedule:
@@ -45,7 +51,9 @@ def _steps(name: str, value: int | None) -> int | None:
         raise MethodError(str(error)) from None
 
 
-def _tuple(_name: str, value: Sequence[_Kept]) -> tuple[_Kept, ...]:
+def _tuple(name: str, value: Sequence[_Kept]) -> tuple[_Kept, ...]:
+    if isinstance(value, str):
+        raise MethodError(f"{name}: expected a sequence, got the text {value!r}")
     return tuple(value)
 
 
@@ -71,8 +79,15 @@ class HeavyBall:
         rate_inside: whether the learning rate is inside the buffer, b_t = mu b_{t-1} + alpha_t g_t / D_t.
     """
 
-    factor: Read[Fraction | str, Fraction] = Read(lambda _name, value: Fraction(value))
+    factor: Read[float | Fraction, Fraction] = Read(exact_number)
     rate_inside: bool = False
+
+
+_CLIPPED = {
+    "norm": "gradients are clipped to norm",
+    "value": "gradients are clipped to values of",
+    "update": "updates are clipped to a root mean square of",
+}
 
 
 @dataclass(frozen=True)
@@ -89,13 +104,8 @@ class Clipping:
 
     def __post_init__(self) -> None:
         exact_number("clipping", self.threshold, above=0)
-
-
-_CLIPPED = {
-    "norm": "gradients are clipped to norm",
-    "value": "gradients are clipped to values of",
-    "update": "updates are clipped to a root mean square of",
-}
+        if self.kind not in _CLIPPED:
+            raise MethodError(f"clipping: expected a kind of {', '.join(_CLIPPED)}, got {self.kind!r}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,7 +155,7 @@ class Algorithm:
         ('v_0 = 0', 'eps_t = 1e-08 is added to sqrt(v_t)')
     """
 
-    method: Read[Method, Method] = Read(_method)
+    method: Read[Method, Method] = Read(_one_of(Method))
     _: KW_ONLY
     initial_v: Read[float, float] = Read(lambda name, v: float(exact_number(name, v, at_least=0)), PAPERS_INITIAL_V)
     eps: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
@@ -154,9 +164,9 @@ class Algorithm:
     decay: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
     running_maximum: bool = False
     power: Read[float | Fraction, Fraction] = Read(partial(exact_number, above=0, at_most=0.5), 0.5)
-    nesterov: Nesterov | None = None
-    heavy_ball: HeavyBall | None = None
-    clipping: Clipping | None = None
+    nesterov: Read[Nesterov | None, Nesterov | None] = Read(_one_of(Nesterov, NoneType), None)
+    heavy_ball: Read[HeavyBall | None, HeavyBall | None] = Read(_one_of(HeavyBall, NoneType), None)
+    clipping: Read[Clipping | None, Clipping | None] = Read(_one_of(Clipping, NoneType), None)
     preconditioned: bool = True
     delayed: bool = False
     factored: bool = False
@@ -211,15 +221,13 @@ class Algorithm:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Algorithm:
         """The algorithm that `to_dict` wrote; one made of callables has no text to come back from."""
-        settings = dict(data)
-        method = Method(*(settings.pop(name) for name in ("alpha", "beta", "theta")))
-        known = {field.name for field in fields(cls)}
-        for name, value in settings.items():
-            if name not in known:
+        with told_as(MethodError, "no algorithm that `to_dict` wrote:"):
+            settings = {name: _FROM_PLAIN.get(name, lambda value: value)(value) for name, value in data.items()}
+            method = Method(*(settings.pop(name) for name in ("alpha", "beta", "theta")))
+            known = {field.name for field in fields(cls)}
+            for name in settings.keys() - known:
                 raise MethodError(f"an algorithm has no {name!r}; it has {', '.join(sorted(known))}")
-            if name in _FROM_PLAIN:
-                settings[name] = _FROM_PLAIN[name](value)
-        return cls(method, **settings)
+            return cls(method, **settings)
 
     def __repr__(self) -> str:
         beside = f" with {'; '.join(self.departures)}" if self.departures else ""
@@ -276,11 +284,11 @@ def _plain(value: object) -> object:
             return value
 
 
-_FROM_PLAIN: dict[str, Callable[[Any], object]] = {
+_FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
     "l2": Fraction,
     "power": Fraction,
     "nesterov": lambda data: Nesterov(**data),
-    "heavy_ball": lambda data: HeavyBall(**data),
+    "heavy_ball": lambda data: HeavyBall(Fraction(data["factor"]), data["rate_inside"]),
     "clipping": lambda data: Clipping(**data),
     "others": lambda parts: [Algorithm.from_dict(part) for part in parts],
 }
