@@ -98,6 +98,7 @@ def test_running_sums_go_on_past_the_table() -> None:
         "1 - theta_from_weights(t^-0.7)",
         "1 - theta_from_weights(log(t+1)/t)",
         "1 - theta_from_weights(1 if t < 1000 else t)",
+        "1 - theta_from_weights(t^10)",
         "bias_correction(1 - 1/(t+1)^2)",
         "bias_correction(1 - 0.1/(t+1))",
         "bias_correction(0.9 * 0.99^t)",
@@ -120,18 +121,22 @@ def test_the_sum_is_right_to_the_last_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "count"),
     [
-        "theta_from_weights(2 + sin(t))",
-        "theta_from_weights(1 if t < 200000 else t)",
-        "theta_from_weights(t * 1.001^t)",
-        "theta_from_weights(t * 1.01^t)",
+        ("theta_from_weights(2 + sin(t))", 250_000),
+        ("theta_from_weights(1 if t < 200000 else t)", 250_000),
+        ("theta_from_weights(t * 1.001^t)", 2_000_000),
+        ("theta_from_weights(t * 1.01^t)", 250_000),
+        # ten steps wide: no 300 samples of a stretch of 131,072 steps would see it
+        ("theta_from_weights(1 if t < 150000 else (100000 if t < 150010 else 1))", 250_000),
+        ("theta_from_weights(1 + 1000000*exp(-(t - 150000)^2/100))", 250_000),
+        ("bias_correction(1 - 1e-6 if t < 150000 else (0.5 if t < 150002 else 1 - 1e-6))", 250_000),
     ],
 )
-def test_past_the_table_a_rough_sum_is_nan_rather_than_a_guess(text: str) -> None:
+def test_past_the_table_a_rough_sum_is_nan_rather_than_a_guess(text: str, count: int) -> None:
     schedule = jax.jit(as_optax_schedule(text))
     assert float(schedule(131_071)) == pytest.approx(parse(text)(131_072), rel=1e-6)
-    assert np.isnan(float(schedule(250_000)))
+    assert np.isnan(float(schedule(count)))
 
 
 def test_count_zero_is_the_first_step() -> None:

@@ -9,6 +9,7 @@ transformation, where there is a state, `coefficients` runs the recursion itself
 import math
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -25,17 +26,17 @@ from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
 from generic_adam.schedules.evaluate import decay_of, split_geometric
 from generic_adam.schedules.growth import GeometricBase
-from generic_adam.schedules.sums import end_correction, gauss_legendre
+from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth, smooth_sums
 
 TABLE = 2**17
 """How many steps of a running sum are tabulated: t = 1, ..., 131,072."""
 
-_STARTS = TABLE * 2.0 ** np.arange(14)
+_STARTS = [TABLE << doubled for doubled in range(14)]
 """Where the stretches [a, 2a] begin that reach to 2^31, the largest t that Optax counts to."""
 # Over [a, 2a] a function with its singularity at 0, as t^p (log t)^q, is a polynomial of degree n to 5.8^-n.
 _DEGREE = 20
-_POINTS = chebpts1(_DEGREE + 1)
-_TO_WAVES = np.linalg.inv(chebvander(_POINTS, _DEGREE)).astype(np.float64)
+_POINTS = np.rint(TABLE * (3 + chebpts1(_DEGREE + 1)) / 2).astype(int)
+_TO_WAVES = np.linalg.inv(chebvander(2 * _POINTS / TABLE - 3, _DEGREE)).astype(np.float64)
 _AGREEMENT = 1e-13
 
 _ONE = tree.Constant(Fraction(1))
@@ -104,7 +105,8 @@ def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
     weights c rho^t, are computed in closed form. Others are read from a table for t up to 131,072 and
     continued by the Euler-Maclaurin formula, to the same accuracy, up to t = 2^31. From the first stretch
     [a, 2a] past the table over which the summand is not smooth (a join, an oscillation, a Python callable),
-    the value is nan rather than a guess. `generic_adam` has no such limit: it carries the sums in its state.
+    the value is nan rather than a guess. `generic_adam` carries its sums in its state and has no such limit, but
+    where they are inside `periodic`.
 
     Raises:
         ScheduleError: when called while JAX traces, if the schedule holds a callable that cannot be traced.
@@ -256,8 +258,7 @@ def _tabulated(node: Running, moment: Moment) -> jax.Array:
 @lru_cache(maxsize=64)
 def _table(node: Running) -> tuple[FloatArray, FloatArray]:
     """u_1, ..., u_TABLE, and u over each stretch as a sum of Chebyshev polynomials: nan from the first rough one on."""
-    values, last = node.values(1, TABLE + 1), float(TABLE)
-    polynomials = np.full((len(_STARTS), _DEGREE + 1), np.nan)
+    values, polynomials = node.values(1, TABLE + 1), np.full((len(_STARTS), _DEGREE + 1), np.nan)
     if isinstance(node, tree.WeightShare):
         summand, total = node.weights, float(node.weights.at(TABLE)) / float(values[-1])
     else:
@@ -266,29 +267,16 @@ def _table(node: Running) -> tuple[FloatArray, FloatArray]:
         if total == -math.inf:  # the product has vanished, and factors below 1 keep it so
             polynomials[:] = np.eye(1, _DEGREE + 1)
             return values, polynomials
-    if not summand.accepts_real_times:
+    if not (summand.accepts_real_times and is_piecewise_smooth(summand)):
         return values, polynomials
-
-    def sums(ends: FloatArray, nodes: int) -> FloatArray:
-        """The sums over last < i <= end: integrals from last + 1/2 to end + 1/2, corrected."""
-        points, weights = gauss_legendre(nodes)
-        half = (ends - last) / 2
-        integral = half * (summand.at(last + 0.5 + np.multiply.outer(half, 1 + points)) @ weights)
-        return integral - end_correction(summand.at, last + 0.5, ends + 0.5)
-
-    def waves(nodes: int) -> FloatArray:
-        ends = last * (3 + _POINTS) / 2
-        reached = total + sums(ends, nodes)
-        share = isinstance(node, tree.WeightShare)
-        return _TO_WAVES @ (summand.at(ends) / reached if share else -np.expm1(reached))
-
-    with np.errstate(all="ignore"):  # weights that leave the range of floats end in nan
-        for stretch in range(len(_STARTS)):
-            fine, coarse = waves(16), waves(12)
-            # Quadratures that differ, or high waves, mean a kink, a jump or an oscillation: the formula is wrong.
-            rough = max(np.abs(fine - coarse).max(), np.abs(fine[-2:]).max())
-            if not rough <= _AGREEMENT * np.abs(fine[0]):
+    with suppress(QuadratureError), np.errstate(all="ignore"):  # weights that leave the range of floats end in nan
+        for stretch, start in enumerate(_STARTS):
+            ends = _POINTS * (start // TABLE)
+            *reached, total = total + np.array(smooth_sums(summand, [*ends, 2 * start], start + 1))
+            running = summand.at(ends) / reached if isinstance(node, tree.WeightShare) else -np.expm1(reached)
+            waves = _TO_WAVES @ running
+            # High waves mean a kink, a jump or a bump, which a polynomial cannot follow.
+            if not np.abs(waves[-2:]).max() <= _AGREEMENT * np.abs(waves[0]):
                 break
-            polynomials[stretch] = fine
-            total, last = total + float(sums(np.array([2 * last]), 16)[0]), 2 * last
+            polynomials[stretch] = waves
     return values, polynomials

@@ -216,19 +216,20 @@ def _total(parts: Iterable[float]) -> float:
         return math.inf
 
 
-def smooth_sums(schedule: Schedule, ends: Sequence[int]) -> list[float]:
-    """Add u_t over t = 1..T for each T of `ends`, which rise, by Euler and Maclaurin's formula.
+def smooth_sums(schedule: Schedule, ends: Sequence[int], first: int = 1) -> list[float]:
+    """Add u_t over t = first..T for each T of `ends`, which rise, by Euler and Maclaurin's formula.
 
     Raises:
       QuadratureError: the form of the schedule does not show that it is smooth on the range.
     """
-    beginning = min(ends[-1], FIRST_SMOOTH)
+    late = max(first, min(ends[-1], FIRST_SMOOTH) + 1)
     sums: list[float] = []
     parts: list[float] = []
     cuts = {end + 1 for end in ends}
-    for start, stop, smooth in [(1, beginning, schedule), *_smooth_stretches(schedule, beginning + 1, ends[-1])]:
-        for first, last in stretches(start, stop, cuts):
-            parts.append(_smooth_sum(smooth, first, last))
+    beginning = [(first, late - 1, schedule)] if first < late else []
+    for start, stop, smooth in [*beginning, *_smooth_stretches(schedule, late, ends[-1])]:
+        for begin, last in stretches(start, stop, cuts):
+            parts.append(_smooth_sum(smooth, begin, last))
             if last == ends[len(sums)]:
                 sums.append(_total(parts))
     return sums
