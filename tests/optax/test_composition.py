@@ -12,7 +12,9 @@ import pytest
 from generic_adam import reference
 from generic_adam.methods import Method
 from generic_adam.optax import as_optax_schedule, generic_adam, scale_by_generic_adam
-from generic_adam.optax.contrib import padam
+from generic_adam.optax.coefficients import RunningSchedules
+from generic_adam.optax.contrib import adashift, padam
+from generic_adam.schedules import parse
 
 METHOD = Method("0.1/sqrt(t)", 0.9, "theta_from_weights(t^0.5)")
 PARAMS = {"weight": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "bias": jnp.array([0.1, -0.3])}
@@ -196,6 +198,29 @@ def test_complex_parameters_follow_the_modulus() -> None:
     np.testing.assert_allclose(update(g * phase, solver.init(g))[0], updates * phase, rtol=1e-6)
     real = update(jnp.array([-3.0]), solver.init(jnp.array([0.0])))[0]
     np.testing.assert_allclose(updates[1], real[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", [generic_adam(0.1), adashift(0.1, keep=1)], ids=["generic_adam", "adashift"])
+def test_a_real_gradient_of_complex_parameters_keeps_the_imaginary_part_of_m(solver: Any) -> None:
+    x = jnp.zeros(1, jnp.complex64)
+    _, state = solver.update(jnp.array([1 + 1j]), solver.init(x))
+    expected, _ = solver.update(jnp.array([2 + 0j]), state)
+    np.testing.assert_array_equal(solver.update(jnp.array([2.0]), state)[0], expected)
+    assert expected.dtype == jnp.complex64
+
+
+@pytest.mark.parametrize("weights", ["t * 1.001^t", "t * 1.00001^t", "t^0.5 * 0.9999^t"])
+def test_a_running_sum_in_units_of_its_power_keeps_float32(weights: str) -> None:
+    """A factor of 1.001 is rounded at each of its steps: multiplied in, it is off by 4e-5, and 1.00001 by 8e-4."""
+    theta, steps = parse(f"theta_from_weights({weights})"), 100_000
+    running = RunningSchedules(1, 0.9, theta, 0.0)
+
+    def step(state: Any, _: None) -> tuple[Any, Any]:
+        numbers, sums = running.numbers_at(*state)
+        return (state[0] + 1, sums), numbers["one_minus_theta"]
+
+    _, shares = jax.lax.scan(step, (jnp.int32(0), running.start()), length=steps)
+    np.testing.assert_allclose(shares, (1 - theta).values(1, steps + 1), rtol=6e-7)
 
 
 def test_a_tree_follows_the_reference_in_single_precision() -> None:

@@ -150,6 +150,17 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
         (lambda: padam(0.1, 0.9, 0.9, partial=0.75), OptimizerError, "partial is 0.75; expected"),
         (lambda: padam(0.1, partial="1/8"), OptimizerError, "partial is '1/8'; expected 0 < partial <= 1/2"),
         (lambda: generic_adam(0.1, initial_v="0"), OptimizerError, "initial_v is '0'; expected a finite"),
+        (lambda: generic_adam(np.array(-0.1)), MethodError, "alpha: expected a finite number > 0"),
+        (
+            lambda: generic_adam(0.1, mu_dtype=jnp.int32).init(jnp.ones(2)),
+            OptimizerError,
+            "mu_dtype is int32; expected one that holds an average of float32",
+        ),
+        (
+            lambda: generic_adam(0.1, mu_dtype=jnp.bfloat16).init(jnp.ones(2) + 1j),
+            OptimizerError,
+            "mu_dtype is bfloat16; expected one that holds an average of complex64",
+        ),
         (lambda: adashift(0.1, keep=0), OptimizerError, "keep is 0; expected"),
         (lambda: adashift(0.1, keep=2.5), OptimizerError, "keep is 2.5; expected a whole number >= 1"),
         (lambda: adashift(0.1, theta=1.0), OptimizerError, "theta is 1.0; expected"),

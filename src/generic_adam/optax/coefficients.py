@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,9 +43,12 @@ class RunningSum(NamedTuple):
     high: jax.Array
     low: jax.Array
 
-    def plus(self, increment: ArrayLike, unit: float = 1.0) -> "RunningSum":
-        """The sum, counted in a new unit, with one more term, by Knuth's error-free addition."""
-        before, term = self.high * unit, self.low * unit + increment
+    def plus(self, increment: ArrayLike, growth: float = 0.0) -> "RunningSum":
+        """The sum times 1 + growth, with one more term, by Knuth's error-free addition."""
+        # A factor close to 1 is a term too: multiplied in, its rounding would add up over all the steps that it spans.
+        close = abs(growth) < 0.5
+        before = self.high if close else (1 + growth) * self.high
+        term = (1 + growth) * self.low + increment + (growth * self.high if close else 0)
         high = before + term
         part = high - before
         low = (before - (high - part)) + (term - part)
@@ -57,6 +60,8 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
 
     A JAX array is a number for every t that may be known only when traced, and is taken as it is.
     """
+    if isinstance(value, np.ndarray) and value.shape == ():
+        value = cast("float", value.item())
     if isinstance(value, jax.Array | np.ndarray):
         if value.shape != ():
             raise OptimizerError(f"{name}: expected one number, got an array of shape {value.shape}")
@@ -118,25 +123,25 @@ class RunningSchedules:
         """
 
         def init(params: optax.Params) -> Any:
-            return State(jnp.zeros([], jnp.int32), *moments(params), self._start())
+            return State(jnp.zeros([], jnp.int32), *moments(params), self.start())
 
         def update(
             updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra_args: Any
         ) -> tuple[optax.Updates, Any]:
             del params, extra_args
-            numbers, sums = self._advance(state.count, state.sums)
+            numbers, sums = self.numbers_at(state.count, state.sums)
             moved, *following = map_leaves(partial(move, numbers), updates, *state[1:-1])
             return moved, State(optax.safe_increment(state.count), *following, sums)
 
         return optax.GradientTransformationExtraArgs(init, update)
 
-    def _start(self) -> tuple[RunningSum, ...]:
+    def start(self) -> tuple[RunningSum, ...]:
         """The sums before the first step: W_0, and 0 for 1 minus a product."""
         firsts = (float(n.initial) if isinstance(n, tree.WeightShare) else 0.0 for n in self._running)
         dtype = jnp.result_type(float)
         return tuple(RunningSum(jnp.asarray(one, dtype), jnp.asarray(0.0, dtype)) for one in firsts)
 
-    def _advance(
+    def numbers_at(
         self, count: ArrayLike, sums: tuple[RunningSum, ...]
     ) -> tuple[dict[str, Number], tuple[RunningSum, ...]]:
         """The values by name at t = count + 1, and the sums after this step."""
@@ -147,14 +152,17 @@ class RunningSchedules:
                 # In units of rho^t, so that weights c_t rho^t cannot overflow.
                 log_rho, rest = split_geometric(node.weights)
                 weight = evaluate(rest, now)
-                following.append(total.plus(weight, math.exp(-log_rho)))
+                following.append(total.plus(weight, math.expm1(-log_rho)))
                 values[node] = weight / following[-1].high
             else:
                 # 1 - P_t = (1 - P_{t-1}) + (1 - theta_t) P_{t-1}: positive terms only, and nothing cancels.
                 missing = evaluate(node.factor.complement, now)
                 following.append(total.plus(missing * ((1 - total.high) - total.low)))
                 values[node] = following[-1].high
-        return {name: evaluate(one, now) for name, one in self.schedules.items()}, tuple(following)
+        numbers = {name: evaluate(one, now) for name, one in self.schedules.items()}
+        # On processors XLA runs loops as their numbers are known: an array's m and v together, its gradient read once.
+        numbers["one_minus_beta"] += 0 * numbers["one_minus_theta"]
+        return numbers, tuple(following)
 
 
 def _running_sums(node: Schedule) -> Iterator[Running]:

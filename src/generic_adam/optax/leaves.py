@@ -83,14 +83,16 @@ def map_leaves(function: Callable[..., tuple[Any, ...]], gradients: PyTree, *mom
     """(update, *new moments) by a function of one leaf of each tree that returns them in this order.
 
     A gradient that is None has no update and leaves its moments as they are; None parameters have none of
-    the three; masked parts stay as they are. Python numbers are taken as arrays.
+    the three; masked parts stay as they are. Python numbers are taken as arrays, and a real gradient of complex
+    parameters as a complex one.
     """
 
     def moved(gradient: ArrayLike | None, *own: Any) -> tuple[Any, ...]:
         if gradient is None:
             return None, *own
         inexact = jnp.issubdtype(jnp.result_type(gradient), jnp.inexact)
-        return function(jnp.asarray(gradient, None if inexact else float), *own)
+        given = jnp.asarray(gradient, None if inexact else float)
+        return function(given + 0j if jnp.iscomplexobj(own[0]) else given, *own)
 
     leaves, structure = jax.tree.flatten(gradients, is_leaf=lambda leaf: leaf is None)
     results = [moved(*one) for one in zip(leaves, *map(structure.flatten_up_to, moments), strict=True)]
@@ -120,6 +122,9 @@ def first_moments(params: PyTree, dtype: DTypeLike | None) -> PyTree:
         if not jnp.issubdtype(kind, jnp.inexact):
             where = jax.tree_util.keystr(path) or "the parameter"
             raise OptimizerError(f"{where} is of dtype {kind}; expected floating or complex parameters (mask others)")
+        wanted = jnp.complexfloating if jnp.iscomplexobj(leaf) else jnp.floating
+        if dtype is not None and not jnp.issubdtype(dtype, wanted):
+            raise OptimizerError(f"mu_dtype is {jnp.dtype(dtype)}; expected one that holds an average of {kind}")
     return jax.tree.map(lambda p: jnp.zeros_like(p, dtype=dtype or _moment_dtype(p)), params)
 
 
