@@ -302,6 +302,10 @@ def test_writing_beta_or_theta_takes_effect() -> None:
     steps(optimizer, [x], 4, 1)
     # A pair: who writes to one element of a list would not be noticed.
     assert (group["beta"], group["theta"]) == group["betas"] == (0.3, 0.6)
+    for wrong in ((torch.ones(2), 0.9), ("0.9", 0.99)):
+        group["betas"] = wrong
+        with pytest.raises(OptimizerError, match=r"^beta is .*; expected"):
+            steps(optimizer, [x], 5, 1)
     group["betas"], group["theta"] = (0.1, 0.2), 0.7
     for does in (lambda: steps(optimizer, [x], 5, 1), lambda: certify(optimizer)):
         with pytest.raises(OptimizerError, match="set one of them"):
@@ -599,6 +603,8 @@ def test_an_infinite_second_moment_close_to_one_is_no_nan(path: str) -> None:
     [
         ("1 - 1/max(t, 2)", {}, "1,048,576"),
         ("1 - 1/max(t, 2)", {"foreach": True}, "8,388,608"),
+        ("1 - 1/max(t, 2)", {"fused": False}, "8,388,608"),
+        ("1 - 1/max(t, 2)", {"fused": True, "foreach": False}, "1,048,576"),
         (1 - 1e-7, {}, "1,048,576"),
         ("1 - 1/sqrt(t + 1)", {}, ""),
         (0.999, {}, ""),

@@ -158,7 +158,7 @@ class AdaShift(ScheduledOptimizer):
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, beta, theta, _, one_minus_theta = plan.values
         plan.used = (lr, beta, theta)
-        keep = group["keep"]
+        keep, grad_scale = group["keep"], self.__dict__.get("grad_scale")
         for bucket in plan.buckets:
             count, correction = bucket.numbers["count"], bucket.numbers["correction"]
             slot = count % keep
@@ -167,8 +167,8 @@ class AdaShift(ScheduledOptimizer):
             bucket.numbers.update(count=count + 1, correction=correction)
             for parameter, g, history, v, *_ in zip(*bucket.lists[:4], strict=True):
                 gradient = g.to(history.dtype)
-                if self.grad_divisor is not None:
-                    gradient = gradient / self.grad_divisor
+                if grad_scale is not None:
+                    gradient = gradient / grad_scale
                 old = history[slot].square()
                 history[slot] = -gradient if group["maximize"] else gradient
                 if count < keep:
@@ -285,7 +285,7 @@ class AdaUSM(ScheduledOptimizer):
             plan.used = (lr / root, group["momentum"], past / total)
             eps = max(group["eps"] / root, smallest(bucket.dtype))
             numbers = (*plan.used, 0.0, weight / total, decay, eps)
-            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.grad_divisor)
+            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.__dict__.get("grad_scale"))
             bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:

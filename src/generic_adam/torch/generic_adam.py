@@ -76,11 +76,9 @@ class GenericAdam(ScheduledOptimizer):
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
 
-    In float32, v loses what is small against it. theta_t and 1 - theta_t are rounded so that they add up to 1 and
-    nothing is lost of them in the mean; what remains is the rounding of v itself. With theta_t = 1 - 1/t and
-    gaussian gradients it moved v by 6e-4 in 10^5 steps, 0.6 % in 10^6 and 2 % in 10^7; with ``foreach=True`` or
-    False, whose form is v + (1 - theta)(g^2 - v), by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). In float64 there
-    is no such limit in practice. `certify` notes from which step on.
+    In float32, v loses what is small against it. With theta_t = 1 - 1/t and gaussian gradients that moved v by 6e-4 in
+    10^5 steps, 0.6 % in 10^6 and 2 % in 10^7; with ``foreach=True`` or False, whose form is v + (1 - theta)(g^2 - v),
+    by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). `certify` notes from which step on; in float64 there is no such limit.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under the names
     that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the largest number of their
@@ -102,9 +100,9 @@ class GenericAdam(ScheduledOptimizer):
         maximize: climb instead of descend.
         foreach: True for multi-tensor operations, False for one parameter after the other.
         fused: True for torch's fused kernel; by default it is used wherever it exists.
-        capturable: not supported; here so that asking for it gets a clear answer.
+        capturable: not supported; here so that asking for it gets a clear answer, as are the next two.
         differentiable: likewise.
-        decoupled_weight_decay: as torch's groups say it; False with a weight decay is not supported.
+        decoupled_weight_decay: False with a weight decay is not supported.
 
     Raises:
         OptimizerError: an argument is out of range, or two of them contradict each other.
@@ -161,10 +159,9 @@ class GenericAdam(ScheduledOptimizer):
         beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
         beta, theta = 0.9 if beta is None else beta, 0.999 if theta is None else theta
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
-        flags = {"amsgrad": amsgrad, "maximize": maximize, "bias_correction": bias_correction}
-        flags["decoupled_weight_decay"] = decoupled_weight_decay
+        start = {"betas": None, "initial_v": initial_v, "theta_carry": 0.0, "bias_correction": bias_correction}
+        flags = {"amsgrad": amsgrad, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}
         ways = {"foreach": foreach, "fused": fused, "capturable": capturable, "differentiable": differentiable}
-        start = {"betas": None, "initial_v": initial_v, "theta_carry": 0.0}
         super().__init__(params, {**numbers, **start, **flags, **ways, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
         self.defaults["betas"] = (self.defaults["beta"], self.defaults["theta"])
@@ -232,18 +229,15 @@ class GenericAdam(ScheduledOptimizer):
 
     def _rounding(self, group: Mapping[str, Any], theta: Schedule) -> list[str]:
         """From which step on float32 holds v_t no better than to 0.5 %, where a run may get there."""
-        t = _BLURRED_FROM if group["foreach"] is None else _BLURRED_FROM_WITH_FOREACH
+        t = _BLURRED_FROM if _wants_fused(group) else _BLURRED_FROM_WITH_FOREACH
         try:
             share = theta.complement(t)
         except ScheduleError:
             return []
         if share > 2.0 / t or all(state_dtype(parameter) is not torch.float32 for parameter in group["params"]):
             return []
-        note = (
-            f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"
-            " moves v_t by 0.5 % and more; parameters in float64 have no such limit"
-        )
-        return [note]
+        note = f"v_t is kept in float32: about t = {t:,} 1 - theta_t is {share:.2g}, and from there on rounding"
+        return [f"{note} moves v_t by 0.5 % and more; parameters in float64 have no such limit"]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own; `betas` is taken in place of `beta` and `theta`."""
@@ -279,6 +273,8 @@ class GenericAdam(ScheduledOptimizer):
         betas, apart = group["betas"], (group["beta"], group["theta"])
         if not _is_pair(betas):
             raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
+        for coefficient, value in zip((rules.MOMENTUM, rules.SECOND_MOMENT), betas, strict=True):
+            coefficient.plain(value)
         last = dict(zip(group, plan.shown, strict=False))
         before = (last.get("beta"), last.get("theta"))
         if tuple(betas) in (apart, before):
@@ -297,13 +293,11 @@ class GenericAdam(ScheduledOptimizer):
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
-        wants_fused, wants_foreach = group["fused"], group["foreach"]
-        if wants_fused or (wants_fused is None and wants_foreach is None):
-            if bucket.aligned and kernels.has_fused(bucket.device_type):
-                return fused
-            if wants_fused:
-                _refuse_unfused(bucket.device_type)
-        return kernels.single_tensor if wants_foreach is False else kernels.foreach
+        if group["fused"]:
+            _refuse_unfused(bucket.device_type)
+        if _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
+            return fused
+        return kernels.single_tensor if group["foreach"] is False else kernels.foreach
 
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = plan.values
@@ -455,6 +449,10 @@ def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
     if not _is_pair(betas):
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]
+
+
+def _wants_fused(group: Mapping[str, Any]) -> bool:
+    return bool(group["fused"]) or (group["fused"] is None and group["foreach"] is None)
 
 
 def _refuse_unfused(device_type: str) -> None:

@@ -116,7 +116,7 @@ class ScheduledOptimizer(Optimizer):
     running: ClassVar[Mapping[str, Rule]] = {}
     # Keys by which a group of a state_dict is known to be of this optimizer: that must be there, or must not.
     _marks: ClassVar[Mapping[str, bool]]
-    # GradScaler then hands over found_inf and grad_scale in place of unscaling by itself.
+    # GradScaler then leaves found_inf, and grad_scale to divide by, on the optimizer for one step.
     _step_supports_amp_scaling = True
 
     def __init__(self, params: ParamsT, given: Mapping[str, Any]) -> None:
@@ -301,11 +301,6 @@ class ScheduledOptimizer(Optimizer):
         """The coefficients of the last step, alpha_t with its bias correction first; () before the first."""
         plan = self._plans.get(id(group))
         return () if plan is None else plan.used
-
-    @property
-    def grad_divisor(self) -> Tensor | None:
-        """What the gradients are to be divided by: the scale that a GradScaler leaves here for one step."""
-        return self.__dict__.get("grad_scale")
 
     def _gather(self, group: dict[str, Any], plan: Plan) -> None:
         """Find the tensors of a group's update, with state made where there is none; changes no parameter."""
