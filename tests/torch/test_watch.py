@@ -1,5 +1,6 @@
 """What Watch records is what happened: every column against a computation apart, and no trace afterwards."""
 
+import copy
 import csv
 import math
 from functools import partial
@@ -256,6 +257,43 @@ def test_a_run_resumed_is_watched_from_there():
             parameter.grad = torch.ones(2)
             optimizer.step()
     assert [record.step for record in watch.records] == [8, 12]
+
+
+@pytest.mark.parametrize("make", [GenericAdam, torch.optim.Adam])
+def test_a_state_that_is_loaded_is_watched_from_its_own_step(make):
+    parameter = torch.nn.Parameter(torch.ones(2))
+    optimizer = make([parameter], lr=0.1)
+    with Watch(optimizer, every=2) as watch:
+        for t in range(1, 16):
+            parameter.grad = torch.ones(2)
+            optimizer.step()
+            if t == 5:
+                saved = copy.deepcopy(optimizer.state_dict())
+            if t == 10:
+                optimizer.load_state_dict(saved)
+    assert [record.step for record in watch.records] == [2, 4, 6, 8, 10, 6, 8, 10]
+    for record in watch.records:
+        assert record.alpha == pytest.approx(0.1 * math.sqrt(1 - 0.999**record.step) / (1 - 0.9**record.step))
+    # alpha_5 was not of this run: there is no Gamma_6 in it.
+    assert [math.isnan(record.negative_gamma) for record in watch.records] == [False] * 5 + [True, False, False]
+
+
+@pytest.mark.parametrize("make", [GenericAdam, torch.optim.Adam])
+def test_a_group_that_comes_later_is_corrected_from_its_own_first_step(make):
+    first, second = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = make([first], lr=0.1)
+    with Watch(optimizer, every=3) as watch:
+        for t in range(1, 10):
+            if t == 5:
+                optimizer.add_param_group({"params": [second]})
+            for parameter in (first, second):
+                parameter.grad = torch.ones(2)
+            optimizer.step()
+    late = [record for record in watch.records if record.group == 1]
+    alphas = [0.1 * math.sqrt(1 - 0.999**t) / (1 - 0.9**t) for t in range(1, 6)]
+    assert [record.step for record in late] == [6, 9]
+    assert [record.alpha for record in late] == pytest.approx([alphas[1], alphas[4]])
+    assert late[1].ratio == pytest.approx(sum(alphas) * math.sqrt(0.001) / (5 * alphas[4]))
 
 
 @pytest.mark.parametrize("every", [0, -5, 2.5, True, "10"])

@@ -78,7 +78,7 @@ class GenericAdam(ScheduledOptimizer):
 
     In float32, v loses what is small against it. With theta_t = 1 - 1/t and gaussian gradients that moved v by 6e-4 in
     10^5 steps, 0.6 % in 10^6 and 2 % in 10^7; with ``foreach=True`` or False, whose form is v + (1 - theta)(g^2 - v),
-    by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). `certify` notes from which step on; in float64 there is no such limit.
+    by 9e-6, 3e-5 and 0.6 % (benchmarks/drift.py). `certify` notes from which step on. In float64 it does not matter.
 
     The state is two tensors a parameter (three with AMSGrad), in float32 for half-precision parameters, under the names
     that torch.optim.Adam uses: state_dicts go both ways. Gradients with abs(g) up to half the largest number of their

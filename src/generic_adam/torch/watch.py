@@ -45,12 +45,12 @@ class _Live(NamedTuple):
     Attributes:
         moment: (group) -> the name in the state of the tensor whose root divides.
         coefficients: (optimizer, group, t) -> alpha_t, beta_t, theta_t of the step t that has been made.
-        scale: (optimizer, t) -> what that tensor has to be multiplied by to be v_t.
+        scale: (optimizer, group, t) -> what that tensor has to be multiplied by to be v_t.
     """
 
     moment: Callable[[Group], str]
     coefficients: Callable[[Any, Group, int], tuple[float, ...]] = lambda optimizer, group, _t: optimizer.used(group)
-    scale: Callable[[Any, int], float] = lambda _optimizer, _t: 1.0
+    scale: Callable[[Any, Group, int], float] = lambda _optimizer, _group, _t: 1.0
 
     def moments(self, optimizer: torch.optim.Optimizer, group: Group) -> dict[Tensor, Tensor]:
         """Each parameter's tensor whose root divides, where there is one; complex ones as pairs of real numbers."""
@@ -74,9 +74,10 @@ def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     return rate / math.sqrt(t + 1), 0.0, 1 - 1 / (t + 1)
 
 
-def _shifted(optimizer: AdaShift, _t: int) -> float:
+def _shifted(optimizer: AdaShift, group: Group, _t: int) -> float:
     """1 over the correction of AdaShift's v_t, 1 - theta^(t - n); 1 while it only collects gradients."""
-    return 1 / (max((state["correction"] for state in _state(optimizer).values()), default=0.0) or 1.0)
+    states = (_state(optimizer).get(p, {}) for p in group["params"])
+    return 1 / (max((state.get("correction", 0.0) for state in states), default=0.0) or 1.0)
 
 
 def _of_adam(group: Group) -> str:
@@ -89,13 +90,14 @@ _LIVE: dict[type[torch.optim.Optimizer], _Live] = {
     AdaShift: _Live(lambda _group: "second_moment", scale=_shifted),
     torch.optim.Adam: _Live(_of_adam, _adam),
     torch.optim.RMSprop: _Live(lambda _group: "square_avg", _rmsprop),
-    torch.optim.Adagrad: _Live(lambda _group: "sum", _adagrad, lambda _optimizer, t: 1 / (t + 1)),
+    torch.optim.Adagrad: _Live(lambda _group: "sum", _adagrad, lambda _optimizer, _group, t: 1 / (t + 1)),
 }
 
 
-def _steps_done(optimizer: torch.optim.Optimizer) -> int:
-    """How many steps the optimizer has made: 0 before the first."""
-    places = (*optimizer.param_groups, *_state(optimizer).values())
+def _steps_done(optimizer: torch.optim.Optimizer, group: Group) -> int:
+    """How many steps the parameters of a group have made: 0 before the first."""
+    state = _state(optimizer)
+    places = (group, *(state[p] for p in group["params"] if p in state))
     return max((int(place["step"]) for place in places if "step" in place), default=0)
 
 
@@ -200,7 +202,7 @@ class Watch:
         self._look = look
         self._tensorboard = tensorboard
         self._file = None if csv is None else _Lines(csv)
-        self._t, self._seen = _steps_done(optimizer), 0
+        self._t = 0
         self._groups: list[_Group] = []
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
@@ -223,32 +225,40 @@ class Watch:
         self.detach()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        # A loaded state comes with groups of its own: they are known by their parameters.
-        known = {_first(group.options): group for group in self._groups}
-        self._groups = [known.get(_first(options)) or _Group(options, self._look) for options in optimizer.param_groups]
-        if (self._t + 1) % self.every == 0:
+        if [id(group.options) for group in self._groups] != [id(options) for options in optimizer.param_groups]:
+            # A loaded state comes with a count and with groups of its own: they are known by their parameters.
+            known = {_first(group.options): group for group in self._groups}
+            self._groups = [known.get(_first(one)) or _Group(one, self._look) for one in optimizer.param_groups]
             for group, options in zip(self._groups, optimizer.param_groups, strict=True):
-                group.options = options
-                group.remember(optimizer, self._t)
+                group.steps = _steps_done(optimizer, options)
+                if group.options is not options:
+                    group.options, group.alpha = options, math.nan
+            self._t = max((group.steps for group in self._groups), default=0)
+        if (self._t + 1) % self.every == 0:
+            for group in self._groups:
+                group.remember(optimizer)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if float(getattr(optimizer, "found_inf", 0.0)):
             return  # a gradient scaler had the step skipped
         recorded = (self._t + 1) % self.every == 0
-        counted = optimizer.param_groups[0].get("step") if optimizer.param_groups else None
-        if counted is None:
+        self._t += 1
+        for group in self._groups:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
-            counted = _steps_done(optimizer) if recorded else self._t + 1
-        self._t = counted
-        self._seen += 1
-        for index, (group, options) in enumerate(zip(self._groups, optimizer.param_groups, strict=False)):
-            alpha, beta, theta = self._look.coefficients(optimizer, options, self._t)
+            group.steps = _steps_done(optimizer, group.options) if recorded else group.steps + group.has_gradients
+        if recorded:
+            self._t = max((group.steps for group in self._groups), default=0)
+        for index, group in enumerate(self._groups):
+            # The step to come, where there was none.
+            alpha, beta, theta = self._look.coefficients(optimizer, group.options, group.steps or 1)
             group.total += alpha * math.sqrt(1 - theta)
+            group.seen += 1
             if recorded:
                 chi = alpha / math.sqrt(1 - theta) if theta < 1 else math.nan
-                ratio = group.total / (self._seen * alpha) if alpha else math.nan
-                measured = group.measure(optimizer, self._t, alpha)
-                self._keep(WatchRecord(self._t, index, alpha, beta, theta, chi, ratio, *measured))
+                ratio = group.total / (group.seen * alpha) if alpha else math.nan
+                self._keep(
+                    WatchRecord(self._t, index, alpha, beta, theta, chi, ratio, *group.measure(optimizer, alpha))
+                )
             group.alpha = alpha
 
     def _keep(self, record: WatchRecord) -> None:
@@ -271,21 +281,27 @@ class _Group:
 
     def __init__(self, options: Group, look: _Live) -> None:
         self.options, self.look = options, look
-        self.total, self.alpha = 0.0, math.nan
+        self.total, self.alpha, self.steps, self.seen = 0.0, math.nan, 0, 0
         # For each parameter the count, the two means and the three sums of products of deviations of v_t and
         # g_t^2 over the records, after Welford.
         self._along: dict[Tensor, tuple[int, Tensor, Tensor]] = {}
 
-    def remember(self, optimizer: torch.optim.Optimizer, t: int) -> None:
+    @property
+    def has_gradients(self) -> bool:
+        """Whether a step has anything to do here."""
+        return any(p.grad is not None for p in self.options["params"])
+
+    def remember(self, optimizer: torch.optim.Optimizer) -> None:
         """Copy parameters and second moments."""
         self._points = {p: p.detach().clone() for p in self.options["params"] if p.requires_grad}
         self._moments = {p: v.clone() for p, v in self.look.moments(optimizer, self.options).items()}
-        self._scale = self.look.scale(optimizer, t)
+        self._scale = self.look.scale(optimizer, self.options, self.steps)
 
     @torch.no_grad()
-    def measure(self, optimizer: torch.optim.Optimizer, t: int, alpha: float) -> tuple[float, ...]:
+    def measure(self, optimizer: torch.optim.Optimizer, alpha: float) -> tuple[float, ...]:
         """The measured columns of a record, from `negative_gamma` on."""
-        scale, moments = self.look.scale(optimizer, t), self.look.moments(optimizer, self.options)
+        scale = self.look.scale(optimizer, self.options, self.steps)
+        moments = self.look.moments(optimizer, self.options)
         after = {p: v for p, v in moments.items() if p.grad is not None}
         result = (
             self._negative_share(after, scale, alpha),
