@@ -108,6 +108,33 @@ def test_what_a_script_prints_is_no_part_of_the_answer(project, capsys):
     assert err.startswith("loading ...")
 
 
+def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(project, capsys, tmp_path):
+    named = ("--from", "guarded_script:groups", "--steps", "1000")
+    _, out, _ = check(capsys, *named)
+    lines = out.splitlines()
+    assert lines[1].startswith("  for 1,000 steps: no theorem covers it (parameter groups with sequences of different")
+    assert [line.split(":")[0] for line in lines[4:6]] == ["  GenericAdam, group 0", "  GenericAdam, group 1"]
+    assert "add --steps" not in out
+    _, out, _ = check(capsys, *named, "--explain")
+    assert "GenericAdam, group 1: for ever not certified; for 1,000 steps: silent" in out
+    assert main(["advise", *named]) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if line.startswith("GenericAdam")] == [
+        "GenericAdam, group 0",
+        "GenericAdam, group 1",
+    ]
+    assert "Each set of groups is answered alone" in out
+    assert main(["advise", *named, "--json"]) == 0
+    parts = json.loads(capsys.readouterr().out)["parts"]
+    assert [(one["verdict"], bool(one["advice"])) for one in parts] == [("certified", True), ("not certified", True)]
+    assert main(["advise", *named, "--plot", str(tmp_path / "both.svg")]) == 2
+    assert "--plot draws one set of parameter groups" in capsys.readouterr().err
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "check.svg"
+    check(capsys, *named, "--plot", str(figure))
+    assert all(f"GenericAdam, group {number}" in figure.read_text() for number in (0, 1))
+
+
 def test_an_epochs_scheduler_needs_its_length(project, capsys):
     code, _, err = check(capsys, "--from", "guarded_script:lightning")
     assert code == 2

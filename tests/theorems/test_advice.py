@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,3 +238,12 @@ def test_where_theta_is_not_in_the_way_the_rate_alone_falls(build, factor, theor
 
 def test_no_constants_are_offered_where_nothing_is_known_of_the_run():
     assert advise(methods.build("sgd", momentum=0.9), horizon=10**4) == ()
+
+
+def test_groups_with_sequences_of_their_own_are_advised_one_by_one():
+    first, second = (replace(methods.adamw(theta=theta), groups=(group,)) for group, theta in enumerate((0.999, 0.95)))
+    with pytest.raises(GenericAdamError, match="parameter groups with different sequences"):
+        advise(replace(first, others=(second,)))
+    assert [advise(part)[0].method for part in replace(first, others=(second,)).parts] == [
+        advise(one)[0].method for one in (first, second)
+    ]

@@ -9,7 +9,18 @@ import typer
 
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
-from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, sequences, write_plot
+from generic_adam.cli.tables import (
+    answer,
+    make_console,
+    print_json,
+    print_table,
+    say,
+    say_lines,
+    sequences,
+    title,
+    write_plot,
+)
+from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
     from generic_adam.theorems.advice import Advice
@@ -32,27 +43,42 @@ def advise(
     from generic_adam.theorems.advice import advise_algorithm
     from generic_adam.theorems.certificate import certify_algorithm
 
-    x = subject.algorithm
     kept = None if keep is None else whole_steps(keep, "--keep")
+    parts = subject.algorithm.parts
+    share = budget / len(parts)
+    found: list[tuple[Certificate, tuple[Advice, ...], str]] = []
     with make_console(stderr=True).status("asking the theorems"):
-        begun = process_time()
-        certificate = certify_algorithm(x, assume=subject.assume, budget=budget)
-        found = advise_algorithm(x, x.horizon, kept, budget, subject.assume)
-        spent = process_time() - begun > budget / 2  # which the search alone may use
+        for x in parts:
+            begun = process_time()
+            certificate = certify_algorithm(x, assume=subject.assume, budget=share)
+            advice = advise_algorithm(x, x.horizon, kept, share, subject.assume)
+            spent = process_time() - begun > share / 2  # which the search alone may use
+            found.append((certificate, advice, f" in {budget:g} s (--budget gives more)" if spent else ""))
     if plot is not None:
         from generic_adam.report.plots import draw_sequences
 
-        methods = {"yours": x.method} | {f"proposal {n}": one.method for n, one in enumerate(found, 1)}
-        write_plot(plot, lambda: draw_sequences(methods, x.horizon or 10**6))
+        if len(parts) > 1:
+            raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")
+        methods = {"yours": subject.algorithm.method} | {
+            f"proposal {n}": one.method for n, one in enumerate(found[0][1], 1)
+        }
+        write_plot(plot, lambda: draw_sequences(methods, subject.algorithm.horizon or 10**6))
     if as_json:
-        print_json({**certificate.to_dict(), "advice": [one.to_dict() for one in found]})
-    else:
-        _print(certificate, found, f" in {budget:g} s (--budget gives more)" if spent else "")
+        plain = [{**c.to_dict(), "advice": [one.to_dict() for one in advice]} for c, advice, _ in found]
+        print_json(plain[0] if len(plain) == 1 else {"parts": plain})
+        return
+    for number, (certificate, advice, spent) in enumerate(found):
+        say_lines([""] if number else [])
+        say(title(certificate.algorithm, is_part=len(parts) > 1), style="bold")
+        _print(certificate, advice, spent)
+    if len(parts) > 1:
+        say("")
+        say("Each set of groups is answered alone; together they are covered if their rates alone differ, in scale.")
 
 
 def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
-    say_lines(line for block in verdict_lines(certificate).values() for line in block)
+    say_lines(line for name, block in verdict_lines(certificate).items() if name != "label" for line in block)
     if not found:
         certified = str(certificate.verdict) == "certified"
         say("  nothing to change" if certified else f"  no change that helps was found{spent}")

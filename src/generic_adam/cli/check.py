@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, write_plot
+from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, title, write_plot
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verdict_lines(certificate: "Certificate") -> dict[str, list[Text]]:
     """What is certified, its answer for the run, where one is known, and its answer for ever."""
     run = [] if certificate.horizon is None else [Text(f"  {one}") for one in certificate.horizon.lines()]
     return {
-        "label": [Text(certificate.algorithm.label or "Generic Adam", style="bold")],
+        "label": [Text(title(certificate.algorithm), style="bold")],
         "run": run[:1],
         "numbers": run[1:],
         "for ever": [Text.assemble("  for ever: ", answer(certificate.verdict), certificate.why)],
@@ -64,7 +64,8 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
     console = make_console()
     x, used = certificate.algorithm, () if subject is None else subject.used
-    lines = verdict_lines(certificate) | {"sequences": sequences(x, full=explain)}
+    lines = verdict_lines(certificate) | {"sequences": [] if certificate.parts else sequences(x, full=explain)}
+    lines["parts"] = [] if explain else [Text(f"  {_said_of_part(one)}") for one in certificate.parts]
     read = [f"read from the file: {', '.join(used)}"] if used else []
     lines["read"] = [Text(f"  {one}") for one in (*read, *x.notes)]
     steps = [] if subject is None else _next_steps(certificate, subject, console.width)
@@ -76,7 +77,15 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
         return
     # What a narrow terminal goes without, the first of them first.
     keys = Text(f"  {len(used)} keys of the file were read (--explain says which)")
-    shorter = {"sequences": [], "numbers": [], "read": [keys] if used else []}
+    apart = Text(
+        f"  {len(certificate.parts)} sets of parameter groups, each with sequences of its own: --explain has them"
+    )
+    shorter = {
+        "parts": [apart] if certificate.parts else [],
+        "sequences": [],
+        "numbers": [],
+        "read": [keys] if used else [],
+    }
     for name, spare in shorter.items():
         if sum(len(hung(line, console)) for block in lines.values() for line in block) > _LONGEST:
             lines[name] = spare
@@ -90,9 +99,15 @@ def _print_argument(certificate: "Certificate") -> None:
     for part in certificate.parts or (certificate,):
         say("")
         if certificate.parts:
-            say(f"{part.algorithm.label}: {part.verdict}", style="bold")
+            say(_said_of_part(part), style="bold")
             say_lines(sequences(part.algorithm, full=True))
         say_lines(part.argument())
+
+
+def _said_of_part(part: "Certificate") -> str:
+    """What is said of the parameter groups that share their sequences, in a line."""
+    run = "" if part.horizon is None else f"; {part.horizon.statement}"
+    return f"{title(part.algorithm, is_part=True)}: for ever {part.verdict}{run}"
 
 
 def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Iterator[str]:
@@ -128,6 +143,7 @@ def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:
     from generic_adam.methods import as_algorithm, build
     from generic_adam.report.plots import LONGEST, draw_check
 
-    methods = {part.label or "the method": part.method for part in subject.algorithm.parts}
+    parts = subject.algorithm.parts
+    methods = {title(part, is_part=len(parts) > 1): part.method for part in parts}
     methods |= {name: as_algorithm(build(name)).method for name in against}
     write_plot(path, lambda: draw_check(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))

@@ -209,7 +209,8 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
     else:
         found = _written(given, steps)
-    found = found if steps is None else replace(found, horizon=steps)
+    if steps is not None:
+        found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
     return Subject(found, assume, tuple(used), _typed(given))
 
 

@@ -163,6 +163,12 @@ def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
     return lines
 
 
+def title(x: "Algorithm", *, is_part: bool = False) -> str:
+    """What an algorithm is called; a part of an optimizer by its parameter groups as well."""
+    groups = f", group{'s'[: len(x.groups) - 1]} {', '.join(map(str, x.groups))}" if is_part else ""
+    return f"{x.label or 'Generic Adam'}{groups}"
+
+
 def sequences(x: "Algorithm", indent: int = 2, *, full: bool = False) -> list[Text]:
     """Lines with the sequences of an algorithm, long ones shortened to a line unless asked for in full."""
     room = max(20, min(make_console().width, 100) - indent - 6)

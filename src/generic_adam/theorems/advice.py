@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
 from generic_adam.schedules.budget import Budget
@@ -146,8 +147,12 @@ def advise_algorithm(
 
     Raises:
         SumError: the horizon or K is no whole number of steps.
+        TheoremError: parameter groups differ.
     """
-    x = replace(as_algorithm(subject), others=())
+    x = as_algorithm(subject)
+    if x.others:
+        told = "expected one of the parts that `adapters.read` gives, each has its own advice"
+        raise TheoremError(f"parameter groups with different sequences: {told}")
     named = horizon if horizon is not None else x.horizon
     steps = None if named is None else whole_steps(named)
     kept = None if keep is None else whole_steps(keep)
