@@ -9,10 +9,12 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method
 from generic_adam.schedules.budget import Undecided
+from generic_adam.theorems import bounds
 from generic_adam.theorems.amsgrad import amsgrad_bound
 from generic_adam.theorems.bounds import bound_algorithm, informative_from
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.theorem import Offer, Theorem
 from generic_adam.theorems.weighted import weighted_bound
 
 PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
@@ -49,6 +51,21 @@ def test_torch_adam_is_informative_on_a_long_run():
     assert since is not None
     assert since < 100_000
     assert bound_algorithm(methods.adamw(weight_decay=0), even, since).informative
+
+
+def test_a_theorem_that_says_something_comes_before_a_smaller_bound_that_does_not(monkeypatch):
+    class Smaller(Theorem):
+        name = "smaller"
+
+        def bound(self, x, problem, steps):
+            return Offer(1.01 * problem.trivial_l2, None, {})
+
+    monkeypatch.setattr(Smaller, "outside", lambda *_: ())
+    monkeypatch.setattr(bounds, "THEOREMS", (Smaller(), *bounds.THEOREMS))
+    found = bound_algorithm(methods.adamw(weight_decay=0), Problem(1, [10**-0.5] * 10, 10, 1), 100_000)
+    assert found.theorem == "E"
+    assert found.informative
+    assert found.trivial < dict(found.others)["smaller"] < found.expectation
 
 
 def test_a_bound_is_only_given_where_a_theorem_covers():

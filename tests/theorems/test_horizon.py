@@ -138,6 +138,13 @@ def test_a_large_start_is_a_part_of_the_divisor():
     assert reading.relative == pytest.approx(reading.norm * reading.noise)
 
 
+@pytest.mark.parametrize("eps", [0.1, 1.0])
+def test_silence_that_eps_makes_is_one_of_small_gradients(eps):
+    x = Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=eps)
+    assert "silent on gradients of 0.001: " in read_horizon(x, 100_000).statement
+    assert bound_algorithm(x, Problem(1, [10.0] * 3, 3, 1), 100_000).informative
+
+
 def test_a_running_maximum_has_the_numbers_of_its_own_theorem():
     sequences = Sequences.of_algorithm(methods.amsgrad(), 20_000)
     problem = Problem(1e-30, [1e-3], 1, 0.0, gradient_sup=[1e-3])

@@ -85,6 +85,13 @@ def test_blocks_do_not_show(monkeypatch, block):
     assert weighted_bound(sequences, PROBLEM, s=0.4, zeta=0.05).value == pytest.approx(whole, rel=1e-12)
 
 
+def test_hundreds_of_different_bounds_take_no_more_memory_than_a_few():
+    many = Problem(1, np.geomspace(0.01, 10, 300), 300, 1)
+    passes = sweep.Sweep(Sequences.of(0.1 / np.sqrt(np.arange(1.0, 101)), 0.9, 0.99, eps=0.1))
+    passes.sums(many.parts, *sweep.SUMMANDS)
+    assert all(len(piece.increments) < 10 for piece in passes.pieces())
+
+
 @pytest.mark.parametrize("shape", ["falling", "cosine", "late"])
 def test_a_long_run_takes_one_pass_or_the_best_shares(monkeypatch, shape):
     """Beyond the steps that are kept: no worse than a fifth of a percent, whatever its beginning says."""

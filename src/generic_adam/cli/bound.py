@@ -70,9 +70,9 @@ def bound(
     if result.is_valid and not result.informative:
         try:
             since = informative_from(x, problem, budget)
-            speaks = "" if since is None else f"it says something from about T = {since:,} on"
+            speaks = "" if since is None else f"it says something at T = {since:,}"
         except Undecided as unknown:
-            speaks = f"from which T on it says something: undecided, {unknown}"
+            speaks = f"at which T it says something: undecided, {unknown}"
     if as_json:
         beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
         print_json({**result.to_dict(), **beside})

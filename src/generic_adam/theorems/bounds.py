@@ -33,7 +33,8 @@ class Bound:
     r"""What is guaranteed on a problem after T steps.
 
     Attributes:
-        theorem: the name of the theorem with the smallest bound; None where no theorem has one.
+        theorem: the name of the theorem with the smallest bound, of those that say something if some do; None where no
+            theorem has one.
         steps: T.
         delta: in (0, 1).
         expectation: what :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` is at most.
@@ -78,7 +79,7 @@ class Bound:
     @property
     def informative(self) -> bool:
         """Whether the bound is below what holds without a theorem; else the theorem is silent."""
-        return self.expectation < self.trivial or (self.l1 is not None and self.l1 < self.trivial_l1)
+        return Offer(self.expectation, self.l1, {}).beats(self.trivial, self.trivial_l1)
 
     @property
     def statement(self) -> str:
@@ -141,15 +142,9 @@ def bound_algorithm(
     x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
     if x.others:
         raise TheoremError("parameter groups with different sequences: expected one group, each has its own bound")
-    clip = x.clipping
-    idle = (
-        clip is not None
-        and clip.kind != "update"
-        and never_active(  # C1: it changes nothing
-            problem, clip.threshold, by_value=clip.kind == "value"
-        )
-    )
-    x = replace(x, clipping=None) if idle else x
+    clip = x.clipping if x.clipping is not None and x.clipping.kind != "update" else None
+    idle = clip is not None and never_active(problem, clip.threshold, by_value=clip.kind == "value")
+    x = replace(x, clipping=None) if idle else x  # C1: it changes nothing
     named = problem
     problem = coupled(problem, float(x.l2))
     certain = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
@@ -169,7 +164,9 @@ def bound_algorithm(
                 found.append((one, one.bound(x, problem, last)))
             except GenericAdamError as error:
                 missing.append((one.name, str(error)))
-    found.sort(key=lambda pair: pair[1].expectation)
+    # One that says something, be it in the l1 norm alone, comes before one that does not.
+    trivial = problem.trivial_l2, problem.trivial_l1
+    found.sort(key=lambda pair: (not pair[1].beats(*trivial), pair[1].expectation))
     best, offer = found[0] if found else (None, Offer(math.inf, None, {}))
     needs: list[str] = []
     if best is not None and (x.decay != NOTHING or x.l2):
@@ -181,9 +178,9 @@ def bound_algorithm(
         steps=last,
         delta=delta,
         expectation=offer.expectation,
-        trivial=problem.trivial_l2,
+        trivial=trivial[0],
         l1=offer.l1,
-        trivial_l1=problem.trivial_l1,
+        trivial_l1=trivial[1],
         constants=offer.constants,
         others=tuple((one.name, other.expectation) for one, other in found[1:]),
         missing=tuple(missing),
@@ -197,9 +194,10 @@ def _shown(bound: float | Sequence[float] | None) -> str:
 
 
 def informative_from(subject: Method | Algorithm, problem: Problem, budget: float | None = None) -> int | None:
-    """A number of steps from which the bound says something, to two digits; None if 10^6 is not enough.
+    """A number of steps after which the bound says something; None if 10^6 is not enough.
 
-    Once the budget is used up (see `bound_algorithm`) it is the least that was found, however rough.
+    It is the least, to two digits, where the bound does not fall silent again; once the budget is used up (see
+    `bound_algorithm`) it is the least that was found, however rough.
 
     Raises:
         Undecided: the budget was used up before any was found.

@@ -212,16 +212,16 @@ class HorizonAnswer:
     @property
     def _leaves(self) -> str:
         """What is left of the trivial bound, where that is not certain or no gain, with the word for it."""
-        number, causes = (
-            (self.relative, "noise and decay leave")
-            if self.decay
-            else (None if self.noise is None else self.norm * self.noise, "the noise leaves")
-        )
-        if number is None or number >= 100:
-            return f"silent: {causes} far more than {_TRIVIAL}"
+        causes, number = ("noise and decay leave", self.relative) if self.decay else ("the noise leaves", None)
+        if number is None:
+            number = math.inf if self.noise is None else self.norm * self.noise
         number *= 1 + self.rounding
-        word, times = ("informative", "of") if number < 1 else ("silent", "times")
-        return f"{word}: {causes} {_share(number)} {times} {_TRIVIAL}"
+        if number < 1:
+            return f"informative: {causes} {_share(number)} of {_TRIVIAL}"
+        # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
+        silent = f"silent on gradients of {TYPICAL_GRADIENT:g}" if number < self.norm else "silent"
+        times = f"{_share(number)} times" if number < 100 else "far more than"
+        return f"{silent}: {causes} {times} {_TRIVIAL}"
 
     def lines(self) -> list[str]:
         """The answer, and its numbers with the theorem they are of."""

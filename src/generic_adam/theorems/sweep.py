@@ -40,8 +40,10 @@ from generic_adam.theorems.sequences import (
 KEPT = 1 << 20
 """The number of steps up to which the blocks are kept for a second look."""
 
-# How far rounding may carry e_t's share of growth, a difference: past its bounds, and below what it is.
-_ROUNDING = 2.0**-49
+# A piece keeps the logarithms of so many ratios; hundreds of different G_k would be gigabytes.
+_RATIOS = 4
+ROUNDING = 2.0**-49
+"""How far rounding may carry e_t's share of growth, a difference: past its bounds, and below what it is."""
 # Every term is >= 0: one that a double cannot hold, 1/q_t where 1 - theta_t underflows, makes the sum infinite.
 _beyond_doubles = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 
@@ -189,13 +191,13 @@ def _share(x: Sequences, block: Block, before: Array) -> Array:
     if block.start == 1:  # nothing is inherited by the first step
         share = np.broadcast_to(share, block.length).copy()
         share[0] = 0.0
-    inside = (share >= -_ROUNDING) & (share <= (np.inf if x.under_root else 0.5 + _ROUNDING))
+    inside = (share >= -ROUNDING) & (share <= (np.inf if x.under_root else 0.5 + ROUNDING))
     if not inside.all():
         root = "" if x.running_maximum else "sqrt(theta_t) "
         bound = "" if x.under_root else f" <= 2 {root}e_(t-1)"
         at = block.start + int(np.argmin(inside))
         raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
-    return np.maximum(share, 0.0) + _ROUNDING
+    return np.maximum(share, 0.0) + ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +308,7 @@ class Sweep:
             carry = (growth, squares, decreased, last_eps)
             self._carries.append(carry)
             before = _shifted(block.eps, last_eps, block.length)
-            eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - _ROUNDING)).any())
+            eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - ROUNDING)).any())
             state, R, M = self._states(block, carry)
             growth, squares = float(R[-1]), float(M[-1])
             self.has_momentum |= bool(state.keep.any())
@@ -407,12 +409,14 @@ class Sweep:
 
     def increments(self, piece: Piece, ratio: float) -> Array:
         r"""Return :math:`S_t - S_{t-1}`; if :math:`\theta_1 = 0`, :math:`S_1 = 1` and W starts at t = 2."""
-        if ratio not in piece.increments:
+        found = piece.increments.get(ratio)
+        if found is None:
             found = log_growth(piece.growth, ratio, piece.lambda_before, piece.length)
             if piece.start == 1 and self.first_theta == 0:
                 found[0] = 1.0
-            piece.increments[ratio] = found
-        return piece.increments[ratio]
+            if len(piece.increments) < _RATIOS:
+                piece.increments[ratio] = found
+        return found
 
     @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:

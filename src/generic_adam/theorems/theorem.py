@@ -245,6 +245,10 @@ class Offer:
     l1: float | None
     constants: dict[str, float]
 
+    def beats(self, trivial: float, trivial_l1: float) -> bool:
+        """Whether one of the two is below what holds without a theorem."""
+        return self.expectation < trivial or (self.l1 is not None and self.l1 < trivial_l1)
+
 
 Hypothesis = Callable[[Algorithm, Assumptions], Decision | None]
 """A question about an algorithm and what is assumed of its run; None where there is nothing to ask."""
