@@ -77,7 +77,7 @@ def test_bisection_brackets_the_zero() -> None:
 @pytest.mark.slow
 def test_a_short_schedule_turns_where_its_theta_passes_theta_star() -> None:
     near = (1 / 4e-4) ** 1
-    turns = Turns(PROBLEM, [Method(1, 0.9, "1 - 1/max(t, 2)")], lambda place: near, lane_steps=10**8)
+    turns = Turns(PROBLEM, [(Method(1, 0.9, "1 - 1/max(t, 2)"), near)], lane_steps=10**8)
     turns.advance()
     (seen,) = turns.found
     assert turns.is_finished

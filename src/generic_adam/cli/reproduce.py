@@ -241,21 +241,23 @@ def _compute(
 
     from generic_adam.experiments.backends import simulate_on_cluster
     from generic_adam.experiments.counterexample import compile_kernels
+    from generic_adam.experiments.counterexample.simulation import Elsewhere, Simulation
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):
         farewell = f"paused while the inner loops were compiled; {anew}"
         compiling = run.signals.nothing_to_save(compile_kernels, farewell)
     begun, worked = time.perf_counter(), time.process_time()
-    elsewhere = scheduler and partial(simulate_on_cluster, address=scheduler, tell=console.print)
+    simulating = partial(Simulation, threads=threads)
+    if scheduler is not None:
+        simulating = partial(Elsewhere, by=partial(simulate_on_cluster, address=scheduler, tell=console.print))
     columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
     with make_progress(*columns) as bar:
         task = bar.add_task("steps", total=None)
         found = compute(
             run=run if scheduler is None else None,  # of a run on a cluster nothing is kept before its end
-            threads=threads,
+            simulating=simulating,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
-            simulate_lanes=elsewhere,
         )
     how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
     for complaint in run.complaints:

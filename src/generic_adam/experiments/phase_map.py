@@ -9,9 +9,8 @@ for a minimum over a thousand medians of eight is mostly luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,11 @@ from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan
 from generic_adam.experiments.counterexample.drift import STEPS as DRIFT_STEPS
 from generic_adam.experiments.counterexample.drift import DriftCurve, Estimate
-from generic_adam.experiments.counterexample.simulation import Simulation
+from generic_adam.experiments.counterexample.simulation import Lanes, Simulation
 from generic_adam.experiments.counterexample.study import ARRIVED, PAPER_BETA
 from generic_adam.experiments.figures import BLUE, GREY, VERMILION, house_style, save_figure
 from generic_adam.experiments.records import Claim, Occasion, write_results
-from generic_adam.experiments.run import Progress, Run, Stages, Work, carry_out
+from generic_adam.experiments.run import Progress, Run, Stages, carry_out
 from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
@@ -176,65 +175,34 @@ class MapOutcome:
         return weights @ np.maximum(drift, 0).T
 
 
-class _Later(Work):
-    """A work that is made when its time has come: the best points are known when the map is done."""
-
-    def __init__(self, steps: int, make: Callable[[], Simulation]) -> None:
-        self.steps = steps
-        self._make = cache(make)
-        self.has_begun = False
-
-    @property
-    def work(self) -> Simulation:
-        self.has_begun = True
-        return self._make()
-
-    @property
-    def next_t(self) -> int:
-        return self.work.next_t if self.has_begun else 1
-
-    def advance(self) -> None:
-        self.work.advance()
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return self.work.arrays() if self.has_begun else {}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        if arrays:
-            self.work.restore(arrays)
-
-
 def run_map(
     grid: Grid,
     plan: Plan,
     *,
     is_quick: bool = False,
-    threads: int = 1,
+    simulating: Callable[[Plan], Lanes] = Simulation,
     progress: Progress | None = None,
     run: Run | None = None,
-    simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
 ) -> MapOutcome:
     """Simulate a map (`grid.plan(...)`), its best points again, and the drift; or what is left of them in a run.
 
-    A quick one measures the drift with a tenth of the steps; `simulate_lanes` runs the map elsewhere (on a cluster).
+    A quick one measures the drift with a tenth of the steps.
     """
-    here = [] if simulate_lanes is not None else [Simulation(plan, threads)]
-    found = None if simulate_lanes is None else simulate_lanes(plan)
+    lanes, first = simulating(plan), plan.replicate_range.stop
 
-    def measured() -> PhaseMap:
-        return PhaseMap.from_records(grid, found or here[0].records())
+    def best() -> list[tuple[float, float]]:
+        return PhaseMap.from_records(grid, lanes.records()).best(BEST)
 
-    def fresh() -> Simulation:
-        first = plan.replicate_range.stop
-        others = range(first, first + BEST_SEEDS)
-        return Simulation(replace(plan, methods=_members(measured().best(BEST)), replicates=others), threads)
+    def fresh() -> Lanes:
+        return simulating(replace(plan, methods=_members(best()), replicates=range(first, first + BEST_SEEDS)))
 
-    again = _Later(plan.steps, fresh)
     drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
-    carry_out(Stages(*here, again, drift), run, progress)
-    whole, lanes = measured(), again.work.records()
-    best = [BestPoint.of(r, s, lanes) for r, s in whole.best(BEST)]
-    return MapOutcome(whole, tuple(sorted(best, key=lambda one: one.mean)), drift)
+    stages = Stages(lanes, (plan.steps, fresh), drift)
+    carry_out(stages, run, progress)
+    again: Any = stages.works[1]
+    found = [BestPoint.of(r, s, again.records()) for r, s in best()]
+    whole = PhaseMap.from_records(grid, lanes.records())
+    return MapOutcome(whole, tuple(sorted(found, key=lambda one: one.mean)), drift)
 
 
 def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:

@@ -71,44 +71,51 @@ class Work(abc.ABC):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Bring a fresh work to where `arrays` was called."""
-        try:
-            for name, own in self.state.items():
-                own[:] = arrays[name]
-            self.next_t = int(arrays["next_t"])
-        except (KeyError, ValueError, TypeError) as error:
-            raise RunError(f"the checkpoint belongs to another run ({error})") from error
+        for name, own in self.state.items():
+            own[:] = arrays[name]
+        self.next_t = int(arrays["next_t"])
 
 
 class Stages(Work):
-    """Several works, one after the other, as one; in a checkpoint the place of each stands before its names."""
+    """Several works, one after the other, as one; in a checkpoint the place of each stands before its names.
 
-    def __init__(self, *works: Work) -> None:
-        self.works = works
+    What depends on those before it is given as its number of steps and a function, which makes it in its turn.
+    """
+
+    def __init__(self, *works: Work | tuple[int, Callable[[], Work]]) -> None:
+        self.works = list(works)
 
     @property
     def steps(self) -> int:
         """The steps of all."""
-        return sum(work.steps for work in self.works)
+        return sum(work.steps if isinstance(work, Work) else work[0] for work in self.works)
 
     @property
     def next_t(self) -> int:
         """One more than the steps made, of all together."""
-        return 1 + sum(work.next_t - 1 for work in self.works)
+        return 1 + sum(work.next_t - 1 for work in self.works if isinstance(work, Work))
+
+    def _begun(self, place: int) -> Work:
+        if not isinstance(work := self.works[place], Work):
+            self.works[place] = work = work[1]()
+        return work
 
     def advance(self) -> None:
         """Do the next block of the first that is not finished."""
-        next(work for work in self.works if not work.is_finished).advance()
+        next(work for work in map(self._begun, range(len(self.works))) if not work.is_finished).advance()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return those of each."""
-        every = enumerate(work.arrays() for work in self.works)
-        return {f"{place}.{name}": array for place, own in every for name, array in own.items()}
+        """Return those of each that has begun."""
+        begun = [(place, work) for place, work in enumerate(self.works) if isinstance(work, Work)]
+        return {f"{place}.{name}": array for place, work in begun for name, array in work.arrays().items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Give each its own back."""
         for place, work in enumerate(self.works):
             start = f"{place}."
-            work.restore({name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)})
+            own = {name.removeprefix(start): one for name, one in arrays.items() if name.startswith(start)}
+            if own or isinstance(work, Work):
+                self._begun(place).restore(own)
 
 
 Progress = Callable[[int, int], None]
@@ -215,8 +222,11 @@ class Run:
         """Bring a fresh work to the newest checkpoint."""
         state, self.complaints = checkpoint.load_latest(self.directory, _decode)
         if state is not None:
-            self.seconds = float(state.pop("seconds"))
-            work.restore(state)
+            try:
+                self.seconds = float(state["seconds"])
+                work.restore(state)
+            except (KeyError, ValueError, TypeError) as error:
+                raise RunError(f"the checkpoint belongs to another run ({error})") from error
             self.resumed_from = work.next_t
         self.saved = time.monotonic()
 

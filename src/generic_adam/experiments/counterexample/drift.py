@@ -13,7 +13,7 @@ of the gradients that they met, whose expectation is known, serves as a control 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -171,19 +171,14 @@ class DriftCurve(_Rows):
 class Turns(_Rows):
     """Where methods turn, measured along the run: the zero of the mean direction as a function of t.
 
-    `near` says about where the method at a place turns; it is asked when its time has come.
+    `near` has the methods, each with about where it turns.
     """
 
     def __init__(
-        self,
-        problem: Counterexample,
-        methods: Sequence[Method],
-        near: Callable[[int], float],
-        *,
-        lane_steps: int = TURN_LANE_STEPS,
+        self, problem: Counterexample, near: Sequence[tuple[Method, float]], *, lane_steps: int = TURN_LANE_STEPS
     ) -> None:
-        super().__init__(len(methods))
-        self.problem, self.methods, self.near, self._lane_steps = problem, methods, near, lane_steps
+        super().__init__(len(near))
+        self.problem, self.near, self._lane_steps = problem, near, lane_steps
 
     @property
     def found(self) -> list[Estimate]:
@@ -192,10 +187,10 @@ class Turns(_Rows):
 
     def advance(self) -> None:
         """Measure the next schedule."""
-        near = self.near(len(self.rows))
+        method, near = self.near[len(self.rows)]
         last = math.ceil(_TURN_REACH * near)
         lanes = max(64, self._lane_steps // last)
-        simulation = _unprojected(self.problem, self.methods[len(self.rows)], last, lanes, seed=1)
+        simulation = _unprojected(self.problem, method, last, lanes, seed=1)
         times = simulation.times
         edges = np.geomspace(near / _TURN_REACH, last, _TURN_BINS + 1)
         bins = list(pairwise(np.unique(np.minimum(np.searchsorted(times, edges), times.size - 1)).tolist()))

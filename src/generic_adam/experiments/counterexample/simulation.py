@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
@@ -295,8 +294,7 @@ class Simulation(Work):
         }  # fmt: skip
         fitting = min(_BLOCK_STEPS, _GRADIENT_NUMBERS // lanes, _SCHEDULE_NUMBERS // len(self.schedules))
         self.block = block or max(16, fitting)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._map = map if self._pool is None else self._pool.map
+        self._threads = threads
 
     def advance(self) -> None:
         """Carry every lane over the next block."""
@@ -317,12 +315,17 @@ class Simulation(Work):
             )  # fmt: skip
             history[:] = window[len(window) - len(history) :]
 
-        for _ in self._map(step, range(len(self.rules))):
-            pass
+        self._map(step, range(len(self.rules)))
         for label, state in zip(self.plan.methods, self.states, strict=True):
             if not np.isfinite(state[kernels.X]).all():  # an error, not a curve that silently ends
                 raise RunError(f"{label}: x is no longer a number before t = {stop}; expected finite schedules")
         self.next_t = stop
+
+    def _map(self, function: Callable[[int], Any], places: Sequence[int]) -> list[Any]:
+        if self._threads == 1:
+            return [function(place) for place in places]
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(function, places))
 
     def evaluate(self, start: int, stop: int) -> list[Floats]:
         """Return the values of each distinct schedule, whatever the number of methods and lanes that share it.
@@ -346,10 +349,24 @@ class Simulation(Work):
         regret = problem.regret(self.loss, problem.gradient_sum(times, self.counts)) / times
         return LaneRecords(self.times, tuple(self.plan.methods), self.plan.replicate_range, self.x, regret)
 
-    def close(self) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+
+class Elsewhere(Work):
+    """A plan that others simulate, on a cluster say, in one go; `by` gives its records."""
+
+    def __init__(self, plan: Plan, by: Callable[[Plan], LaneRecords]) -> None:
+        self.plan, self.steps, self._by, self.state = plan, plan.steps, by, {}
+
+    def advance(self) -> None:
+        """Have it simulated."""
+        self._records, self.next_t = self._by(self.plan), self.steps + 1
+
+    def records(self) -> LaneRecords:
+        """Return what came back."""
+        return self._records
+
+
+Lanes = Simulation | Elsewhere
+"""A plan that is being simulated."""
 
 
 def split(replicates: range, parts: int) -> Iterator[range]:
@@ -388,9 +405,9 @@ def simulate(
       RunError: the plan or the checkpoint cannot be used, or x leaves the real numbers.
       Paused: a signal came in a run with a directory; the checkpoint has been written.
     """
-    with closing(Simulation(plan, threads, block)) as simulation:
-        carry_out(simulation, run, progress)
-        return simulation.records()
+    simulation = Simulation(plan, threads, block)
+    carry_out(simulation, run, progress)
+    return simulation.records()
 
 
 def compile_kernels() -> float:

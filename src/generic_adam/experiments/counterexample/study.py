@@ -23,6 +23,7 @@ from generic_adam.experiments.counterexample.simulation import (
     MAX_STEPS,
     AdaShift,
     LaneRecords,
+    Lanes,
     Plan,
     Simulation,
     Subject,
@@ -51,7 +52,7 @@ WRONG_END = 0.9
 SHARE = 0.95
 """A sentence is supported (contradicted) if this share of the replicates agrees (does the opposite)."""
 
-Lanes = NDArray[np.bool_]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -237,30 +238,23 @@ class Outcome:
 def run_study(
     study: Study,
     *,
-    threads: int = 1,
+    simulating: Callable[[Plan], Lanes] = Simulation,
     progress: Progress | None = None,
     run: Run | None = None,
-    simulate_lanes: Callable[[Plan], LaneRecords] | None = None,
 ) -> Outcome:
-    """Run a study, or what a run has not of it yet; `simulate_lanes` runs plans elsewhere, on a cluster."""
-    plans = [study.plan, *study.longer]
-    elsewhere = [] if simulate_lanes is None else [simulate_lanes(plan) for plan in plans]
-    here = [] if elsewhere else [Simulation(plan, threads) for plan in plans]
+    """Run a study, or what a run has not of it yet; `simulating` says where plans are simulated."""
+    simulations = [simulating(plan) for plan in (study.plan, *study.longer)]
     scale = 10 if study.is_quick else 1
     curve = DriftCurve(study.plan.problem, steps=STEPS // scale)
     seen = SEEN[:2] if study.is_quick else SEEN
-    turns = Turns(
-        study.plan.problem,
-        [one.method for one in seen],
-        lambda place: curve.turning_step(*seen[place].fall).value,
-        lane_steps=TURN_LANE_STEPS // scale,
-    )
-    try:
-        carry_out(Stages(*here, *((curve, turns) if study.longer else ())), run, progress)
-    finally:
-        for simulation in here:
-            simulation.close()
-    records = elsewhere or [simulation.records() for simulation in here]
+
+    def turns() -> Turns:
+        near = [(one.method, curve.turning_step(*one.fall).value) for one in seen]
+        return Turns(study.plan.problem, near, lane_steps=TURN_LANE_STEPS // scale)
+
+    stages = Stages(*simulations, *((curve, (len(seen), turns)) if study.longer else ()))
+    carry_out(stages, run, progress)
+    records = [simulation.records() for simulation in simulations]
     printed = replace(
         study.plan,
         methods=figure_methods(),
@@ -269,7 +263,8 @@ def run_study(
     )
     turning = None
     if study.longer:
-        told = dict(zip(seen, turns.found, strict=True))
+        last: Any = stages.works[-1]
+        told = dict(zip(seen, last.found, strict=True))
         rows = [(one, curve.turning_step(*one.fall), told.get(one, NOWHERE)) for one in (*SEEN, PATH["0.25"])]
         star = Estimate(1 - curve.zero.value, curve.zero.error)
         turning = Turning(star, tuple(rows), tuple(sorted(curve.rows)))
@@ -337,7 +332,7 @@ def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _judge(agree: Lanes, opposite: Lanes) -> str:
+def _judge(agree: Flags, opposite: Flags) -> str:
     """Three answers: most replicates agree, most do the opposite, or neither."""
     if agree.mean() >= SHARE:
         return "supported"
@@ -468,7 +463,7 @@ def _misprint(printed: LaneRecords, contrast: str = "") -> Claim:
     )
 
 
-def _count(lanes: Lanes) -> str:
+def _count(lanes: Flags) -> str:
     return f"{int(lanes.sum())} of {lanes.size} seeds"
 
 
