@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from generic_adam.experiments.counterexample import Plan, simulate
 from generic_adam.experiments.counterexample.figures import draw_two_curves
-from generic_adam.experiments.counterexample.study import demo
+from generic_adam.experiments.counterexample.study import TWO_CURVES
 from generic_adam.experiments.figures import save_figure
 
 STEM = Path(__file__).parents[1] / "assets" / "counterexample"
@@ -23,7 +24,7 @@ SEEDS = 20
 
 def main() -> None:
     """Simulate and save."""
-    records = demo(STEPS, SEEDS, threads=2)
+    records = simulate(Plan(TWO_CURVES, STEPS, SEEDS), threads=2)
     for key in records.labels:
         print(f"{key}: median of x_T over {SEEDS} seeds is {np.median(records.final_x(key)):.4f}")
     for is_dark in (False, True):

@@ -257,8 +257,11 @@ def test_what_the_run_before_left_is_not_taken_for_this_ones(tmp_path: Path) -> 
     assert reproduce(*tiny) == 0
     assert {"turning.md", "drift.csv"} < visible(tmp_path)
     (tmp_path / "notes.md").write_text("a user's own")
+    (tmp_path / ".results-of-mine").mkdir()
+    with (tmp_path / "drift.csv").open("a") as file:
+        file.write("a user's own line")
     assert reproduce(*tiny, "--no-turning", "--restart") == 0
-    assert visible(tmp_path) == FILES | {"notes.md"}
+    assert visible(tmp_path) == FILES | {"notes.md", ".results-of-mine", "drift.csv"}
 
 
 def test_a_quick_run_is_not_the_whole_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -202,10 +202,10 @@ def test_a_signal_while_results_are_published_pauses_too(tmp_path, data, monkeyp
     assert "to go on: generic-adam reproduce lenet --epochs 1" in said
     assert "Traceback" not in said
     assert {path.name for path in out.iterdir()} <= {".lock", "elapsed.json", "runs"}
-    (out / ".results-of-a-killed-process").mkdir()
+    (out / ".generic-adam-results-of-a-killed-process").mkdir()
     assert run(asked) == 0
     assert "images/s" not in capfd.readouterr().err, "nothing was left to train"
-    assert not list(out.glob(".results-*"))
+    assert not list(out.glob(".generic-adam-results-*"))
 
 
 def test_a_run_that_cannot_be_removed_is_not_taken_for_a_new_one(tmp_path, data, capfd):

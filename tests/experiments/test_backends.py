@@ -124,11 +124,6 @@ def lose(future, *processes: subprocess.Popen) -> None:
     future.result()
 
 
-def test_no_workers_is_refused():
-    with pytest.raises(RunError, match="jobs 0: expected a positive"), local_pool(0):
-        pass
-
-
 def test_a_run_in_use_is_refused(tmp_path, data):
     (job,) = jobs_in(tmp_path, LINES[:1])
     job.directory.mkdir(parents=True)

@@ -133,3 +133,14 @@ def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path):
 def test_a_state_that_is_no_table_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="holds no table"):
         checkpoint.load(checkpoint.save(tmp_path, 1, state_bytes([1, 2])), read_state)
+
+
+def test_the_checkpoints_of_other_programs_stay(tmp_path):
+    """A user may choose a directory that holds something."""
+    theirs = {"checkpoint-000001.pt": b"PK\x03\x04", "checkpoint-900000.npz": b"", ".checkpoint-mine": b"x"}
+    for name, content in theirs.items():
+        (tmp_path / name).write_bytes(content)
+    for epoch in (2, 3, 4):
+        checkpoint.save(tmp_path, epoch, state(epoch))
+    checkpoint.remove_all(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == theirs

@@ -211,7 +211,7 @@ def test_theta_of_the_path_is_the_papers(r, first, hundredth):
 
 
 def test_nadam_sgd_and_staged_adagrad_run_where_they_are_asked_for():
-    options = Options(only=("r = 0", "AdaGrad in stages", "NAdam", "SGD"), initial_vs=(1e-8,))
+    options = Options(only=("r = 0", "AdaGrad in stages", "NAdam", "SGD"), epsilon=(1e-8,))
     lines = options.chosen(LENET.lines(LENET.study, options, 1000))
     assert [line.label for line in lines] == ["r = 0", "AdaGrad in stages", "NAdam", "SGD"]
     rate = parse(lines[1].optimizer.alpha)
@@ -221,7 +221,7 @@ def test_nadam_sgd_and_staged_adagrad_run_where_they_are_asked_for():
 
 def test_the_sweep_runs_adaema_once_and_says_where_the_order_turns():
     sweep = EXPERIMENTS["lenet-v0"]
-    options = Options(initial_vs=(1e-8, 1e-2))
+    options = Options(epsilon=(1e-8, 1e-2))
     lines = options.chosen(sweep.lines(sweep.study, options, 1))
     assert [(line.label, line.initial_v) for line in lines] == [
         ("r = 0", 1e-8),

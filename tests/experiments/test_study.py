@@ -132,7 +132,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
         lenet.study,
         epochs=2,
         seeds=2,
-        lines=tuple(lenet.lines(lenet.study, Options(initial_vs=(1e-8,)), 9)[:3]),
+        lines=tuple(lenet.lines(lenet.study, Options(epsilon=(1e-8,)), 9)[:3]),
     )
     known = {"steps": 9, "data_sha256": "abc"}
     curves = [
@@ -162,7 +162,7 @@ def test_published_runs_are_taken_and_not_repeated(tmp_path):
 def test_further_seeds_come_along_and_each_run_is_told_once(tmp_path):
     """What a study has with one seed and another, which took its runs from it, with three of some methods."""
     lenet, known = EXPERIMENTS["lenet"], {"steps": 9, "data_sha256": "abc"}
-    lines = tuple(lenet.lines(lenet.study, Options(initial_vs=(1e-8, 1e-4)), 9))
+    lines = tuple(lenet.lines(lenet.study, Options(epsilon=(1e-8, 1e-4)), 9))
     two = tuple(line for line in lines if line.label in {"r = 0", "r = 1"})
     whole = replace(lenet.study, epochs=1, lines=two)  # r = 0 with two v_0, and r = 1
     some = replace(whole, seeds=3, lines=two[:2])

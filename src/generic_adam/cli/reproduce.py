@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from generic_adam.experiments.records import Occasion
     from generic_adam.experiments.run import Run
-    from generic_adam.experiments.study import Job, Options, Study
+    from generic_adam.experiments.study import Job, Options
     from generic_adam.experiments.sweep import Advance, Place
 
 _EXAMPLE = "Example:  generic-adam reproduce {} --quick"
@@ -164,18 +165,12 @@ def _whole(steps: float | None, usual: float) -> int:
 
 
 def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
-    """What a person types to repeat a run."""
-    return f"generic-adam reproduce {name}{_options(values, flags)}"
-
-
-def _options(values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
-    """Options but for those that are None, a list one by one, and flags, each after a space."""
-    words: list[str] = []
+    """What a person types to repeat a run: options but for those that are None, a list one by one, and flags."""
+    words = ["generic-adam", "reproduce", name]
     for key, value in values.items():
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
+        for one in value if isinstance(value, list | tuple) else [] if value is None else [value]:
             words += [f"--{key}", str(one)]
-    words += [f"--{flag}" for flag, is_given in flags.items() if is_given]
-    return "".join(f" {shlex.quote(word)}" for word in words)
+    return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
 
 
 def _reproduce(
@@ -306,18 +301,13 @@ def _study(name: str) -> Callable[..., None]:
         from generic_adam.experiments.study import Options
         from generic_adam.experiments.sweep import Place
 
-        options = Options(
-            **{one: given[one] for one in ("epochs", "seeds", "width")},
-            **{one: bool(given[one]) for one in ("corrected", "bf16", "quick")},
-            blocks=given["blocks"] or "usual",
-            initial_vs=tuple(given["epsilon"] or ()),
-            only=tuple(given["only"] or ()),
-        )
-        out, device = given["out"] or Path("runs") / name, given["device"] or "cpu"
-        place = Place(out, given["data"], device, given["jobs"], given["scheduler"])
-        _check_place(place)
+        asked: dict[str, Any] = {one: it for one, it in given.items() if it not in (None, [])}
+        asked |= {one: tuple(it) for one, it in asked.items() if isinstance(it, list)}
+        options = Options(**{one.name: asked[one.name] for one in fields(Options) if one.name in asked})
+        out = asked.get("out", Path("runs") / name)
+        place = Place(out, given["data"], asked.get("device", "cpu"), given["jobs"], given["scheduler"])
         flags = {one: bool(given[one]) for one in ("tensorboard", "restart")}
-        _run_study(name, options, place, given["earlier"] or (), **flags)
+        _run_study(name, options, place, asked.get("earlier", ()), **flags)
 
     return taking(command, declared(_STUDY))
 
@@ -341,9 +331,20 @@ def _run_study(
     study, known = experiment.plan(options, place.data)
     if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)
-    command = _repeating(study, options, place)
-    where = {"data": place.data, "earlier": list(earlier), "jobs": place.workers, "scheduler": place.scheduler}
-    again = f"to go on: {command}{_options(where | {'out': place.directory}, {'tensorboard': tensorboard})}"
+    values = {  # defaults spelled out
+        "epochs": study.epochs,
+        "seeds": study.seeds,
+        "width": None if study.network == "lenet" else study.width,
+        "blocks": options.blocks if study.network.startswith("resnet18") else None,
+        "epsilon": list(dict.fromkeys(one.initial_v for one in study.lines if one.initial_v is not None)),
+        "only": options.only,
+        "device": None if place.device == "cpu" else place.device,
+    }
+    flags = {"corrected": options.corrected, "bf16": options.bf16, "quick": options.quick}
+    command = _command(study.name, values, flags)
+    where = {"data": place.data, "earlier": earlier, "jobs": place.workers, "scheduler": place.scheduler}
+    whole = values | where | {"out": place.directory}
+    again = f"to go on: {_command(study.name, whole, flags | {'tensorboard': tensorboard})}"
     say_if_interrupted(f"interrupted; {place.directory} has what was run; {again}")
     console = make_console(stderr=True)
     try:
@@ -367,37 +368,6 @@ def _run_study(
         console.print(again)
         raise SystemExit(128 + paused.signal) from paused
     _print_results(command, files)
-
-
-def _check_place(place: Place) -> None:
-    from generic_adam.errors import RunError
-    from generic_adam.extras import from_extra
-
-    if place.workers is not None and place.workers < 1:
-        raise RunError(f"--jobs {place.workers}: expected a positive whole number")
-    if place.device not in {"cpu", "cuda"}:
-        raise RunError(f"--device {place.device!r}: expected cpu or cuda")
-    if place.device == "cuda" and place.scheduler is None:  # a cluster's devices are not seen from here
-        with from_extra("experiments"):
-            import torch
-
-        if not torch.cuda.is_available():
-            raise RunError("--device cuda: torch finds no CUDA device on this machine")
-
-
-def _repeating(study: Study, options: Options, place: Place) -> str:
-    """The command that repeats a study, defaults spelled out."""
-    values = {
-        "epochs": study.epochs,
-        "seeds": study.seeds,
-        "width": None if study.network == "lenet" else study.width,
-        "blocks": options.blocks if study.network.startswith("resnet18") else None,
-        "epsilon": list(dict.fromkeys(one.initial_v for one in study.lines if one.initial_v is not None)),
-        "only": list(options.only),
-        "device": None if place.device == "cpu" else place.device,
-    }
-    flags = {"corrected": options.corrected, "bf16": options.bf16, "quick": options.quick}
-    return _command(study.name, values, flags)
 
 
 @contextmanager

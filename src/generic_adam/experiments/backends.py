@@ -99,11 +99,8 @@ class Pool:
 def local_pool(workers: int) -> Iterator[Pool]:
     """Worker processes on this machine, which end when this process does, however it ends.
 
-    Raises:
-        RunError: not a positive number of them, or one was killed.
+    RunError tells that one was killed.
     """
-    if workers < 1:
-        raise RunError(f"jobs {workers}: expected a positive whole number")
     if sys.platform != "win32":
         # The helper that multiprocessing starts beside the workers ignores all signals of a terminal but one.
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -286,11 +283,7 @@ ALONE: Final = Group()
 
 @contextmanager
 def process_group(device: str) -> Iterator[Group]:
-    """Join the processes that ``torchrun`` started, or yield `ALONE` if it did not start this one.
-
-    Args:
-        device: "cpu" (gloo) or "cuda" (nccl, one GPU a process).
-    """
+    """Join the processes that ``torchrun`` started, over gloo or nccl with a GPU each; without any, yield `ALONE`."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield ALONE
         return

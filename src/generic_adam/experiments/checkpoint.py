@@ -20,9 +20,10 @@ from generic_adam.experiments.records import atomic_write
 KEPT: Final = 2
 """Checkpoints that stay on disk: the newest, and the one to fall back on."""
 
-_HEADER: Final = re.compile(rb"generic-adam checkpoint sha256=([0-9a-f]{64}) bytes=(\d{1,20})\n")
+_MARK: Final = b"generic-adam checkpoint"
+_HEADER: Final = re.compile(_MARK + rb" sha256=([0-9a-f]{64}) bytes=(\d{1,20})\n")
 _NAME: Final = re.compile(r"checkpoint-(\d{6,})\.(?:pt|npz)")
-_UNFINISHED: Final = ".checkpoint-*"  # as `atomic_write` calls its temporary files
+_UNFINISHED: Final = re.compile(rf"\.{_NAME.pattern}\..+")  # as `atomic_write` calls its temporary files
 
 State = TypeVar("State")
 
@@ -41,7 +42,7 @@ def save(directory: Path, number: int, payload: bytes, ending: str = "pt") -> Pa
     path = directory / f"checkpoint-{number:06d}.{ending}"
     with atomic_write(path, "wb") as file:
         digest = hashlib.sha256(payload).hexdigest()
-        file.write(f"generic-adam checkpoint sha256={digest} bytes={len(payload)}\n".encode())
+        file.write(_MARK + f" sha256={digest} bytes={len(payload)}\n".encode())
         file.write(payload)
     _remove(directory, kept=[one for at, one in _checkpoints(directory) if at <= number][:KEPT])
     return path
@@ -61,8 +62,7 @@ def load_latest(directory: Path, decode: Callable[[bytes], State]) -> tuple[Stat
 def load(path: Path, decode: Callable[[bytes], State]) -> State:
     """Read one checkpoint; `decode` turns the bytes that `save` was given into a state.
 
-    Raises:
-        CheckpointError: it cannot be read, does not match its checksum, or is no checkpoint.
+    CheckpointError if it cannot be read, does not match its checksum, or is no checkpoint.
     """
     try:
         raw = path.read_bytes()
@@ -89,9 +89,16 @@ def remove_all(directory: Path) -> None:
 
 
 def _remove(directory: Path, kept: list[Path]) -> None:
-    """Delete the other checkpoints, and the file, which can be large, of a process that was killed while it wrote."""
-    for path in {*(one for _, one in _checkpoints(directory)), *directory.glob(_UNFINISHED)}.difference(kept):
-        path.unlink(missing_ok=True)
+    """Delete our other checkpoints, and the file, which can be large, of a process that was killed while it wrote."""
+    for path in {path for path in directory.iterdir() if path.is_file()}.difference(kept):
+        if _UNFINISHED.fullmatch(path.name) or (_NAME.fullmatch(path.name) and _is_ours(path)):
+            path.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file begins as a checkpoint of ours: other programs call theirs the same."""
+    with path.open("rb") as file:
+        return file.read(len(_MARK)) == _MARK
 
 
 def _checkpoints(directory: Path) -> list[tuple[int, Path]]:

@@ -258,11 +258,7 @@ class _SafeRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        """The request for the new address.
-
-        Raises:
-            DataError: it is no web address, or less secure.
-        """
+        """The request for the new address; DataError if that is no web address, or less secure."""
         old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if new not in {"http", "https"} or (old == "https" and new == "http"):
             raise DataError(_printable(f"{req.full_url}: redirected to {newurl}, which is not {old}"))

@@ -127,7 +127,7 @@ def further_lines(alpha: str, steps: int, initial_v: float) -> tuple[Line, ...]:
 
 def _figure(alpha: str) -> Callable[[Study, Options, int], Sequence[Line]]:
     def lines(_study: Study, options: Options, steps: int) -> Sequence[Line]:
-        values = options.initial_vs or INITIAL_VS
+        values = options.epsilon or INITIAL_VS
         found = [line for value in values for line in paper_lines(alpha, value)]
         wanted = [line for line in further_lines(alpha, steps, values[0]) if line.label in options.only]
         return [*found, *([corrected_adam(alpha)] if options.corrected else []), *wanted]
@@ -136,7 +136,7 @@ def _figure(alpha: str) -> Callable[[Study, Options, int], Sequence[Line]]:
 
 
 def _sweep(_study: Study, options: Options, _steps: int) -> Sequence[Line]:
-    values = options.initial_vs or SWEPT
+    values = options.epsilon or SWEPT
     return [path_line(BASE_RATE, r, value) for value in values for r in (Fraction(0), Fraction(1))]
 
 

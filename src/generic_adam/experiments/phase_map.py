@@ -289,21 +289,9 @@ _WEIGHTED = np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)
 def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
     """Write map, figure, tables, claims and manifest."""
     plot_phase_map(outcome, folder / "phase-map")
+    measures = ("x_median", "share_x_below_0", "share_arrived", "regret_median", "regret_mean")
     tables = {
-        "phase-map.csv": (
-            (
-                "r",
-                "s",
-                "paper",
-                "theorem_w",
-                "x_median",
-                "share_x_below_0",
-                "share_arrived",
-                "regret_median",
-                "regret_mean",
-            ),
-            _map_rows(outcome.map),
-        ),
+        "phase-map.csv": (("r", "s", "paper", "theorem_w", *measures), _map_rows(outcome.map)),
         "best.md": (
             ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T ≤ −0.9", "certified by"),
             best_rows(outcome),

@@ -40,7 +40,7 @@ CHECKPOINT_SECONDS = 10.0
 
 T = TypeVar("T")
 
-_ASIDE: Final = ".results-"
+_ASIDE: Final = ".generic-adam-results-"
 
 
 class Work(abc.ABC):
@@ -305,7 +305,7 @@ def refuse_another(directory: Path, kind: str, settings: Any, identity: Mapping[
 def published(directory: Path) -> Iterator[Path]:
     """Yield a folder; when the block ends without an error its files appear in `directory`, manifest last.
 
-    What the manifest before it named goes. A process killed on the way leaves the old files or a set without
+    What is as the manifest before it said goes. A process killed on the way leaves the old files or a set without
     manifest, never a manifest beside files that are not its own.
     """
     with writing(f"to {directory}"):
@@ -315,11 +315,11 @@ def published(directory: Path) -> Iterator[Path]:
             last = "manifest.json"
             names = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == last, name))
             if last in names:
-                before = (read_manifest(directory) or {}).get("files")
-                (directory / last).unlink(missing_ok=True)
-                for name in set(before if isinstance(before, dict) else ()).difference(names):
-                    if Path(name).name == name:
-                        (directory / name).unlink(missing_ok=True)
+                before = read_manifest(directory) or {}
+                old = set(before["files"]) if isinstance(before.get("files"), dict) else set()
+                old -= {*damaged_files(directory, before), *names}
+                for name in (last, *old):
+                    (directory / name).unlink(missing_ok=True)
             for name in names:
                 (folder / name).replace(directory / name)
             with suppress(PermissionError):  # Windows opens no directories

@@ -288,21 +288,18 @@ def curve_rows(curves: Sequence[Curve]) -> Iterator[tuple[object, ...]]:
 
 
 def read_curves(path: Path) -> list[Curve]:
-    """Read the records of a published study.
+    """Read the records of a published study; OutputError if the file is missing or no such table."""
 
-    Raises:
-        OutputError: the file is missing or is not such a table.
-    """
-
-    def read(row: Mapping[str, str]) -> tuple[tuple[str, Fraction | None, float | None, int], EpochRecord]:
+    def read(row: Mapping[str, str]) -> Curve:
         r = Fraction(row["r"]) if row["r"] else None
         initial_v = None if row["v_0"] == "any" else float(row["v_0"])
-        return (row["method"], r, initial_v, int(row["seed"])), EpochRecord.read(row)
+        return Curve(row["method"], r, initial_v, int(row["seed"]), (EpochRecord.read(row),))
 
-    grouped: dict[tuple[str, Fraction | None, float | None, int], list[EpochRecord]] = {}
-    for key, record in read_csv(path, "a study", read):
-        grouped.setdefault(key, []).append(record)
-    return [Curve(*key, tuple(records)) for key, records in grouped.items()]
+    found: dict[tuple[str, float | None, int], Curve] = {}
+    for one in read_csv(path, "a study", read):
+        known = found.setdefault(one.run, replace(one, records=()))
+        found[one.run] = replace(known, records=known.records + one.records)
+    return list(found.values())
 
 
 def publish(
@@ -342,35 +339,31 @@ class Options:
     seeds: int | None = None
     width: int | None = None
     blocks: str = "usual"
-    initial_vs: tuple[float, ...] = ()
+    epsilon: tuple[float, ...] = ()
     corrected: bool = False
     only: tuple[str, ...] = ()
     bf16: bool = False
     quick: bool = False
 
     def applied_to(self, study: Study) -> Study:
-        """The study with what was asked for in place of its own values.
-
-        Raises:
-            RunError: it cannot be run as asked.
-        """
+        """The study with what was asked for in place of its own values; RunError if it cannot be run so."""
         asked = {name: value for name in _MOST if (value := getattr(self, name)) is not None}
-        fixed, digits = f"does not go with {study.name}, whose methods are fixed", {f"{v:g}" for v in self.initial_vs}
+        fixed, digits = f"does not go with {study.name}, whose methods are fixed", {f"{v:g}" for v in self.epsilon}
         refused: dict[str, object] = {
             f"--{name} {value}: expected a positive whole number of at most {_MOST[name]:,}": value != clamped
             for name, value in asked.items()
             if (clamped := min(max(1, value), _MOST[name]))
         }
-        refused |= {f"--epsilon {v:g}: expected a positive number": not 0 < v < math.inf for v in self.initial_vs}
+        refused |= {f"--epsilon {v:g}: expected a positive number": not 0 < v < math.inf for v in self.epsilon}
         refused |= {
             f"--blocks {self.blocks!r}: expected usual or paper": self.blocks not in {"usual", "paper"},
             "--width goes with ResNet-18 and GPT: there is one LeNet": study.network == "lenet" and "width" in asked,
             "--blocks goes with ResNet-18": study.network != "resnet18" and self.blocks != "usual",
-            f"--epsilon {fixed}": self.initial_vs and study.compares == "costs",
+            f"--epsilon {fixed}": self.epsilon and study.compares == "costs",
             f"--corrected {fixed}": self.corrected and study.compares != "methods",
             f"--only {fixed}": self.only and study.compares == "initial v",
             "--epsilon: two values are equal to six digits, which name their folders": len(digits)
-            < len(set(self.initial_vs)),
+            < len(set(self.epsilon)),
         }
         for reason, is_so in refused.items():
             if is_so:
@@ -382,11 +375,7 @@ class Options:
         return replace(study, network=network, bf16=self.bf16, **asked)
 
     def chosen(self, lines: Sequence[Line]) -> tuple[Line, ...]:
-        """The lines that are wanted, each once.
-
-        Raises:
-            RunError: one that is wanted is not there.
-        """
+        """The lines that are wanted, each once; RunError if one of them is not there."""
         known = list(dict.fromkeys(line.label for line in lines))
         for label in self.only:
             if label not in known:

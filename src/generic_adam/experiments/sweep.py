@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from generic_adam.errors import RunError
 from generic_adam.experiments import backends
 from generic_adam.experiments.backends import ALONE, Group, Pool
 from generic_adam.experiments.datasets import Dataset, Text, load
@@ -64,6 +65,17 @@ class Place:
     device: str = "cpu"
     workers: int | None = None
     scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise RunError(f"--jobs {self.workers}: expected a positive whole number")
+        if self.device not in {"cpu", "cuda"}:
+            raise RunError(f"--device {self.device!r}: expected cpu or cuda")
+        if self.device == "cuda" and self.scheduler is None:  # a cluster's devices are not seen from here
+            import torch
+
+            if not torch.cuda.is_available():
+                raise RunError("--device cuda: torch finds no CUDA device on this machine")
 
     def pool(self, group: Group, tell: Callable[[str], None]) -> AbstractContextManager[Pool]:
         """Where its tasks run."""

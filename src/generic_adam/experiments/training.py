@@ -77,12 +77,7 @@ class OptimizerSettings:
             raise RunError(f"epsilon {self.epsilon}, decay {self.decay}: both are expected to be finite numbers >= 0")
 
     def build(self, parameters: Iterable[nn.Parameter]) -> tuple[torch.optim.Optimizer, LRScheduler | None]:
-        """The live optimizer, and the scheduler to step after every batch if it needs one.
-
-        Raises:
-            RunError: torch's own optimizers take numbers for beta and theta.
-            ScheduleError: a sequence cannot be read.
-        """
+        """The live optimizer, and the scheduler to step after every batch if it needs one."""
         if self.family == "generic-adam":
             v, eps = (0.0, self.epsilon) if self.corrected else (self.epsilon, _FLOAT32_EPS)
             rules = {"lr": self.alpha, "beta": self.beta, "theta": self.theta, "amsgrad": self.amsgrad}

@@ -26,7 +26,7 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from generic_adam.errors import DataError
-from generic_adam.experiments.records import Claim, Finding, sha256_of
+from generic_adam.experiments.records import Claim, sha256_of
 from generic_adam.methods import Method
 from generic_adam.theorems.certificate import certify_algorithm
 
@@ -57,7 +57,6 @@ _BOUND: Final = {
     "statement?": str,
     "constants": ({"*": _NUMBER}, NoneType),
 }
-_CLAIMS: Final = [{"sentence": str, "source": str, "verdict": str, "evidence": str}]
 _MANIFEST: Final = {
     "command": str,
     "settings": dict,
@@ -71,14 +70,7 @@ _MANIFEST: Final = {
 
 @dataclass(frozen=True)
 class Table:
-    """A small table of text.
-
-    Attributes:
-        title: what it is about.
-        header: the columns' names.
-        rows: the cells, row by row; as many as there are columns.
-        right: the names of the columns that are set flush right.
-    """
+    """A small table of text, as many cells in a row as columns; those named in `right` are set flush right."""
 
     title: str
     header: Sequence[str]
@@ -179,7 +171,7 @@ def _reading(path: Path, otherwise: str = "") -> Iterator[None]:
         raise
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, LookupError, RecursionError, csv.Error, expat.ExpatError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError, csv.Error, expat.ExpatError) as error:
         raise DataError(f"cannot read {path}: {otherwise} ({error})") from error
 
 
@@ -233,13 +225,8 @@ def _fitting_parts(manifest: Any) -> dict[str, Any]:
 
 
 def _claims(path: Path, documents: Mapping[Path, Any]) -> tuple[Claim, ...]:
-    listed = documents.get(path, [])
-    if not _fits(listed, _CLAIMS) or any(one["verdict"] not in set(Finding) for one in listed):
-        raise DataError(
-            f"cannot read {path}: not a list of claims, each with sentence, source, evidence and a verdict "
-            f"({', '.join(Finding)})"
-        )
-    return tuple(Claim(**{name: one[name] for name in _CLAIMS[0]}) for one in listed)
+    with _reading(path, "not a list of claims, each with sentence, source, evidence and a verdict"):
+        return tuple(Claim(**one) for one in documents.get(path, []))
 
 
 def _figure(path: Path) -> bytes:

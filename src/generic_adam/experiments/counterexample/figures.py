@@ -191,7 +191,7 @@ def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
 
 
 def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
-    """Draw x_t of Adam and of certified Adam (`study.demo`), large enough to be read on a phone."""
+    """Draw x_t of Adam and of certified Adam (`TWO_CURVES`), large enough to be read on a phone."""
     with from_extra("experiments"):
         from matplotlib.figure import Figure
 

@@ -106,11 +106,7 @@ class Rule:
 
     @classmethod
     def of(cls, subject: Subject) -> Rule:
-        """Return the rule of a subject.
-
-        Raises:
-          RunError: it does what the kernel does not.
-        """
+        """Return the rule of a subject; RunError if it does what the kernel does not."""
         if isinstance(subject, AdaShift):
             plain = {name: getattr(subject, name) for name in ("beta", "theta", "kept")}
             weights = subject.beta ** np.arange(subject.kept)

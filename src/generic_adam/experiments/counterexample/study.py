@@ -157,11 +157,6 @@ def staged_adagrad(lr: float, stages: int = 12) -> Method:
     return Method(alpha, 0, joined(lambda _, before: f"1 - 1/(t - {before})"))
 
 
-def demo(steps: int = 10**6, seeds: int = 20, threads: int = 1) -> LaneRecords:
-    """Run Adam and certified Adam, which differ in theta alone: one fails, the other arrives."""
-    return simulate(Plan(TWO_CURVES, steps, seeds), threads=threads)
-
-
 @dataclass(frozen=True)
 class Study:
     """What is run: the figure's curves and the peers; with turning, the open curves longer, and where each r turns.
