@@ -1,7 +1,7 @@
 """Every step of a beginning and around every join, in balls: what the oracle's coarse grid may pass over.
 
 The trees are the oracle's own, and so is this evaluation; nothing of the decision is used. A violation is a ball
-of definite sign; whatever a ball leaves open proves nothing.
+of definite sign, or a step that surely has no value; whatever a ball leaves open proves nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ Evaluator = Callable[[int], arb]
 _NAN = arb.nan()
 
 
+class NoValueError(ArithmeticError):
+    """Surely no number: a root or a logarithm of what is negative, a division by exactly 0."""
+
+
+def _quotient(a: arb, b: arb) -> arb:
+    if b == 0:
+        raise NoValueError
+    return a / b
+
+
 def _constant(node: Node) -> Evaluator:
     number = arb(fmpq(node[1].numerator, node[1].denominator))
     return lambda _t: number
@@ -33,11 +43,11 @@ def _power(node: Node) -> Evaluator:
     def power(t: int) -> arb:
         b = base(t)
         if whole is not None:
-            return b**whole if whole >= 0 or b != 0 else _NAN
+            return b**whole if whole >= 0 else _quotient(arb(1), b**-whole)
         e = exponent(t)
-        if b == 0 and e > 0:
-            return arb(0)
-        return b**e
+        if (b == 0 and e < 0) or (b < 0 and node[2][0] == "number"):
+            raise NoValueError
+        return arb(0) if b == 0 and e > 0 else b**e
 
     return power
 
@@ -57,7 +67,7 @@ def _weights(node: Node) -> Evaluator:
     weight = evaluator(node[1])
     initial = arb(fmpq(node[2].numerator, node[2].denominator))
     total = _running(weight, initial, lambda a, b: a + b)
-    return lambda t: total(t - 1) / total(t)
+    return lambda t: _quotient(total(t - 1), total(t))
 
 
 def _correction(node: Node) -> Evaluator:
@@ -67,7 +77,16 @@ def _correction(node: Node) -> Evaluator:
 
 def _function(node: Node) -> Evaluator:
     name, inner = node[1], evaluator(node[2])
-    return (lambda t: abs(inner(t))) if name == "abs" else (lambda t: getattr(inner(t), name)())
+    if name == "abs":
+        return lambda t: abs(inner(t))
+
+    def function(t: int) -> arb:
+        x = inner(t)
+        if (name == "sqrt" and x < 0) or (name == "log" and x <= 0) or (name == "log1p" and x <= -1):
+            raise NoValueError
+        return getattr(x, name)()
+
+    return function
 
 
 def _join(node: Node) -> Evaluator:
@@ -94,7 +113,7 @@ _BUILT: dict[str, Callable[[Node], Evaluator]] = {
     "+": _of_two(lambda a, b: a + b),
     "-": _of_two(lambda a, b: a - b),
     "*": _of_two(lambda a, b: a * b),
-    "/": _of_two(lambda a, b: a / b),
+    "/": _of_two(_quotient),
     "^": _power,
     "max": _of_two(lambda a, b: a.max(b)),
     "min": _of_two(lambda a, b: a.min(b)),
@@ -112,16 +131,21 @@ def evaluator(node: Node) -> Evaluator:
 
 
 class Values:
-    """The values of one sequence where they are looked at."""
+    """The values of one sequence where they are looked at; `missing` are the steps that surely have none."""
 
     def __init__(self, text: str) -> None:
         self.node = read(text)
         self.at: dict[int, arb] = {}
+        self.missing: set[int] = set()
         self._of = evaluator(self.node)
 
     def __getitem__(self, t: int) -> arb:
         if t not in self.at:
-            self.at[t] = self._of(t)
+            try:
+                self.at[t] = self._of(t)
+            except NoValueError:
+                self.at[t] = _NAN
+                self.missing.add(t)
         return self.at[t]
 
 
@@ -166,15 +190,16 @@ def wrong(
 def _wrong_holds(alpha: Values, beta: Values, theta: Values, statuses: tuple[str, ...]) -> Iterator[Finding]:
     if statuses[0] == "holds":
         for t in steps(beta):
-            if beta[t] < 0 or beta[t] >= 1:
+            if beta[t] < 0 or beta[t] >= 1 or t in beta.missing:
                 yield "wrong holds", f"beta leaves [0, 1) at t = {t}"
     if statuses[1] == "holds":
         for t in steps(theta):
-            if theta[t] <= 0 or theta[t] >= 1 or (t > 1 and theta[t] < theta[t - 1]):
+            falls = t > 1 and theta[t] < theta[t - 1]
+            if theta[t] <= 0 or theta[t] >= 1 or falls or t in theta.missing:
                 yield "wrong holds", f"theta leaves (0, 1) or falls at t = {t}"
     if statuses[2] == "holds":
         for t in steps(alpha, theta):
-            if alpha[t] <= 0 or theta[t] >= 1:
+            if alpha[t] <= 0 or theta[t] >= 1 or t in alpha.missing | theta.missing:
                 yield "wrong holds", f"chi is not positive at t = {t}"
 
 

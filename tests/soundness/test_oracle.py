@@ -136,6 +136,9 @@ def test_what_cancels_in_an_expansion_is_not_zero():
         (("1/sqrt(t)", "0.5+max(0, t-400)/20", "0.9"), None, "wrong holds"),
         (("1/sqrt(t)+max(0, 1-abs(t-333))", "0.5", "0.9"), 2.0, "C0 too low"),
         (("1/t", "0.5", "0.9 if t < 1e17+1 else 0.8"), None, "wrong holds"),
+        # no value at t = 1, and none from t = 5 on
+        (("max(1-(1-1/t)^(-0.5), 0.5)/sqrt(t)", "0.5", "0.9"), None, "wrong holds"),
+        (("1/t", "0.5", "theta_from_weights(1/(t-5)*(t-5))"), None, "wrong holds"),
     ],
 )
 def test_every_step_of_a_beginning_is_looked_at(texts, constant, kind):
