@@ -198,7 +198,7 @@ def _running(node: Running, moment: Moment) -> Number:
     return moment.running[node] if node in moment.running else _tabulated(node, moment)
 
 
-TRACED.declare(
+TRACED.update(
     {
         tree.Constant: lambda node, _moment: float(node.value),
         tree.Time: lambda _node, moment: moment.time,

@@ -280,7 +280,7 @@ def _correction(node: tree.BiasCorrection, t: int) -> Number:
     return 1 - _running(node, t, fmpq(1), lambda product, i: product * value(node.factor, i))
 
 
-value_of.declare(
+value_of.update(
     {
         tree.Constant: lambda node, _t: _exact(node),
         tree.Time: lambda _node, t: fmpq(t),

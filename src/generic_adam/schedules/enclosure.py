@@ -173,13 +173,9 @@ def stretches(first: int, last: Last, cuts: Iterable[int]) -> list[tuple[int, in
     return list(zip([first, *inner], [*(cut - 1 for cut in inner), last], strict=True))
 
 
+@remembered
 def enclose(schedule: Schedule, start: int, stop: float = math.inf) -> Enclosure:
     """Facts that hold for u_t at every t with start <= t <= stop."""
-    return _found(schedule, start, stop)
-
-
-@remembered
-def _found(schedule: Schedule, start: int, stop: float) -> Enclosure:
     if start == stop:
         here = point(value(schedule, start))
         if here.is_finite:
@@ -372,7 +368,7 @@ def _correction(node: tree.BiasCorrection, start: int, stop: float) -> Enclosure
     return Enclosure(_SHARE, 1, elasticity)
 
 
-enclosure_of.declare(
+enclosure_of.update(
     {
         tree.Constant: lambda node, start, _stop: Enclosure(point(value(node, start)), 0, FLAT),
         tree.Time: _time,

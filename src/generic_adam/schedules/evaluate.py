@@ -38,10 +38,6 @@ def _log1p(value: float) -> float:
     return -math.inf if value == -1 else math.log1p(value)
 
 
-def _quotient(a: float, b: float) -> float:
-    return a / b
-
-
 _FUNCTIONS: dict[str, ScalarFunction] = {
     **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "sin", "cos", "expm1")},
     "abs": abs,
@@ -377,7 +373,7 @@ def _correction_block(node: tree.BiasCorrection, times: FloatArray) -> Values:
     return -np.expm1(-rate * times if rate is not None else _log_product(node).evaluate(times))
 
 
-compiled.declare(
+compiled.update(
     {
         tree.Constant: _constant,
         tree.Time: lambda _node: float,
@@ -393,7 +389,7 @@ compiled.declare(
         tree.Opaque: _opaque,
     }
 )
-block_of.declare(
+block_of.update(
     {
         tree.Constant: lambda node, _times: float(node.value),
         tree.Time: lambda _node, times: times,
@@ -414,7 +410,7 @@ OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
     tree.Add: (operator.add, operator.add),
     tree.Subtract: (operator.sub, operator.sub),
     tree.Multiply: (operator.mul, operator.mul),
-    tree.Divide: (_quotient, np.true_divide),
+    tree.Divide: (operator.truediv, np.true_divide),
     tree.Maximum: (max, np.maximum),
     tree.Minimum: (min, np.minimum),
 }

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -43,7 +44,7 @@ from generic_adam.schedules.balls import (
     sign_of,
     value,
 )
-from generic_adam.schedules.enclosure import FLAT, enclose, factors, resolved, share_times_t
+from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
 from generic_adam.schedules.ranges import ONE, SWING, Range, is_finite, point
@@ -60,16 +61,8 @@ EARLIEST = 16
 Term = tuple[Scale, Range]
 
 
-class OffScale(Exception):  # noqa: N818  (an answer, not an error)
-    """The sequence has no expansion on the scale."""
-
-
-class Unclear(Exception):  # noqa: N818
-    """The terms kept cancel, or nothing tells the sign of a coefficient."""
-
-
-class TooEarly(Exception):  # noqa: N818
-    """The series does not converge fast enough at the step from which on a proof is wanted."""
+class Unclear(Exception):  # noqa: N818  (an answer, not an error)
+    """No expansion: it is off the scale, the terms kept cancel, or a series does not yet converge at the step."""
 
 
 @dataclass(frozen=True)
@@ -136,19 +129,19 @@ class Calculus:
         if found is None:
             try:
                 found = expansion_of[type(node)](node, self)
-            except (OffScale, Unclear, TooEarly) as answer:
-                found = type(answer)
+            except Unclear:
+                found = Unclear
             node.known_facts[self.key] = found
-        if isinstance(found, Expansion):
-            return found
-        raise found
+        if found is Unclear:
+            raise Unclear
+        return found
 
     def highest(self, scale: Scale) -> arb:
         """The supremum of a scale that does not tend to infinity over t >= start: its value there."""
         if scale.trend == 0:
             return arb(1)
         if self.start is None or self.start < EARLIEST:
-            raise TooEarly
+            raise Unclear
         t = arb(self.start)
         log = t.log()
         loglog = log.log()
@@ -159,7 +152,7 @@ class Calculus:
         rate = scale.rho.log_at(BITS)
         slope += t * rate
         if scale.rho.sign_of_log > 0 or not slope <= 0:
-            raise TooEarly
+            raise Unclear
         log_of_value = t * rate + scale.power * log + scale.log * loglog + scale.loglog * loglog.log()
         return log_of_value.exp().upper()
 
@@ -239,7 +232,7 @@ class Calculus:
         if self.start is not None:
             largest = (size.bound * self.highest(size.scale)).upper()
             if not largest <= fmpq(1, 2):
-                raise TooEarly
+                raise Unclear
             bound = (tail(n, largest) * size.bound**n).upper()
         result = constant(point(coefficients(n - 1)))
         for k in range(n - 2, -1, -1):
@@ -285,7 +278,7 @@ class Calculus:
         """log a."""
         scale, c, d = self.lead(a)
         if c.sign < 0 or scale.loglog:
-            raise OffScale
+            raise Unclear
         rate = scale.rho.log_at(BITS) if scale.rho.factors else scale.rho.exponent_of_e
         leading = ((_T, rate), (_LOG, scale.power), (_LOGLOG, scale.log))
         terms: list[Term] = [(one, point(part)) for one, part in leading]
@@ -347,7 +340,7 @@ class Calculus:
         if self.start is not None and not d.is_zero:
             size = self.magnitude(d)
             if not size.bound * self.highest(size.scale) < 1:
-                raise TooEarly
+                raise Unclear
         return c.sign
 
     def largest(self, a: Expansion, b: Expansion) -> Expansion:
@@ -389,11 +382,11 @@ def _geometric(scale: Scale, c: Range, base: Fraction | None) -> Scale:
             return Scale(power=exponent)
         if base is None and scale == _LOGLOG:
             return Scale(log=exponent)
-    raise OffScale
+    raise Unclear
 
 
 expansion_of: Table[Callable[[Any, Calculus], Expansion]] = Table("expansions at infinity")
-"""Node, calculus -> its expansion; raises OffScale, Unclear or TooEarly where there is none."""
+"""Node, calculus -> its expansion; raises Unclear where there is none."""
 
 
 def _of_two(
@@ -426,14 +419,14 @@ _FUNCTIONS: dict[str, Callable[[Calculus, Expansion], Expansion]] = {
 
 def _join(node: tree.Join, calculus: Calculus) -> Expansion:
     if calculus.start is not None and calculus.start < node.threshold:
-        raise TooEarly
+        raise Unclear
     return calculus.expand(node.after)
 
 
 def _by_range(node: Schedule, start: int = 1) -> Expansion:
     bounds = enclose(node, start).range
     if not bounds.is_finite:
-        raise OffScale
+        raise Unclear
     return constant(bounds)
 
 
@@ -444,7 +437,7 @@ def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     weights = node.weights.growth
     sums = None if weights is None or weights.sign <= 0 else weights.partial_sums()
     if weights is None or sums is None:
-        raise OffScale
+        raise Unclear
     if weights.rho.sign_of_log > 0:
         # w_t/W_t tends to 1 - 1/rho, up to the swing of the coefficient.
         limit = point(-(-weights.rho.log_at(BITS)).expm1())
@@ -454,7 +447,7 @@ def _share(node: tree.WeightShare, calculus: Calculus) -> Expansion:
     # W_0 counts beside a convergent sum; only its being a positive constant is used.
     inverse = (UNKNOWN_CONSTANT if sums.trend == 0 else sums).inverse()
     if inverse is None:
-        raise OffScale
+        raise Unclear
     share = weights * inverse
     return Expansion(((share.scale, share.coefficient),), Rest(share.scale, True))
 
@@ -469,13 +462,13 @@ def _correction(node: tree.BiasCorrection, calculus: Calculus) -> Expansion:
     missing = node.factor.complement.growth
     sums = None if missing is None or missing.sign <= 0 else missing.partial_sums()
     if sums is None:
-        raise OffScale
+        raise Unclear
     if sums.trend > 0:
         return Expansion(((UNIT, ONE),), Rest(UNIT, True))
     return constant(Range(point(value(node, 1)).low, fmpq(1), True))
 
 
-expansion_of.declare(
+expansion_of.update(
     {
         tree.Constant: lambda node, _calculus: constant(point(number(node.value))),
         tree.Time: lambda _node, _calculus: Expansion(((_T, ONE),)),
@@ -500,41 +493,31 @@ expansion_of.declare(
 def _order(node: Schedule) -> Growth | None:
     """The growth of the leading term; where its sign is open, of an upper bound."""
     known: Growth | None = None
-    with Precision():
+    with Precision(), suppress(ScheduleError):
         for count in _COUNTS:
-            try:
+            with suppress(Unclear):
                 found = Calculus(None, count).expand(node)
-            except (Unclear, TooEarly):
-                continue
-            except (OffScale, ScheduleError):
-                return None
-            if found.is_zero:
-                return ZERO
-            if found.terms:
-                scale, c = found.terms[0]
-                if found.rest is not None and found.rest.scale.compared_with(scale) > 0:
-                    continue
-                known = Growth(c, scale)
-                if known.sign:
+                if found.is_zero:
+                    return ZERO
+                for scale, c in found.terms[:1]:
+                    if found.rest is None or found.rest.scale.compared_with(scale) <= 0:
+                        known = Growth(c, scale)
+                if known is not None and known.sign:
                     return known
     return known
 
 
-order_of.declare(dict.fromkeys(NODES, _order))
+order_of.update(dict.fromkeys(NODES, _order))
 
 
 def tail_sign(schedule: Schedule, start: int) -> int | None:
     """The sign of u_t for every t >= start, proved by an expansion; None where it proves nothing."""
-    with Precision():
+    with Precision(), suppress(ScheduleError):
         for moved, first in _views(schedule, start):
             for count in _COUNTS:
-                calculus = Calculus(first, count)
-                try:
+                with suppress(Unclear):
+                    calculus = Calculus(first, count)
                     return calculus.sign(calculus.expand(moved))
-                except (Unclear, TooEarly):
-                    continue
-                except (OffScale, ScheduleError):
-                    break
     return None
 
 
@@ -551,6 +534,14 @@ def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
     shift = max((math.floor(offset / slope) for slope, offset in lines), default=0)
     if shift > 0 and start + shift >= EARLIEST:
         yield substitute(schedule, {tree.Time(): linear(Fraction(1), Fraction(-shift))}), start + shift
+
+
+def direction(schedule: Schedule, start: int, stop: float) -> int | None:
+    """1, 0 or -1 where u_t rises, is constant or falls on a stretch of numbers: by its range, or as a tail."""
+    by_range = enclose(schedule, start, stop).direction
+    if by_range is not None and is_defined(schedule, start, stop):
+        return by_range
+    return tail_direction(schedule, start)
 
 
 def tail_direction(schedule: Schedule, start: int) -> int | None:
@@ -574,7 +565,7 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
             # u' has the sign of u'/u, which is a sum over the factors of u > 0.
             slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
             return tail_sign(sum(slopes, start=tree.operand(0)), start)
-        except (OffScale, ScheduleError):
+        except ScheduleError:
             return None
 
 

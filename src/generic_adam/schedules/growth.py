@@ -346,11 +346,6 @@ def _growth_from_floats(low: float, high: float, nonzero: bool, scale: Scale) ->
     return Growth(Range(arb(low), arb(high), nonzero), scale)
 
 
-def scale_text(growth: Growth, variable: str) -> str:
-    """The scale of a growth in words people read; constants are left out."""
-    return growth.scale.text(variable)
-
-
 ZERO = Growth(Range(NOTHING, NOTHING))
 CONSTANT = Growth.of(1, Fraction(0))
 UNKNOWN_CONSTANT = Growth(POSITIVE)

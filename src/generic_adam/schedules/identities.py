@@ -199,7 +199,7 @@ def _raised(node: tree.Power, form: Parts, _t: int) -> Form | None:
 
 form_of: Table[Callable[[Any, Parts, int], Form | None]] = Table("exact forms")
 """Node, the forms of its parts, t -> the form of u_t, or None where it is an atom."""
-form_of.declare(
+form_of.update(
     {
         tree.Constant: lambda node, _form, _t: _number(node.value),
         tree.Time: lambda _node, _form, t: _number(Fraction(t)),

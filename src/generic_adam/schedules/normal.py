@@ -214,15 +214,7 @@ def _multiply(left: Schedule, right: Schedule) -> Schedule:
     for one, other in ((left, right), (right, left)):
         if one == ONE or (one == ZERO and _has_values(other)):
             return other if one == ONE else one
-    match left, right:  # powers of one number: floats would round apart what is a single number
-        case tree.Power(tree.Constant(base), tree.Constant(p)), tree.Power(other, tree.Constant(q)) if (
-            base > 0 and other == left.left
-        ):
-            return other ** tree.Constant(p + q)
-        case tree.Function("exp", tree.Constant(p)), tree.Function("exp", tree.Constant(q)):
-            return ONE if p + q == 0 else function("exp", tree.Constant(p + q))
-        case _:
-            return _linear_or(tree.Multiply(left, right))
+    return _linear_or(tree.Multiply(left, right))
 
 
 def _divide(left: Schedule, right: Schedule) -> Schedule:
@@ -242,8 +234,6 @@ def _power(base: Schedule, exponent: Schedule) -> Schedule:
             if value == 0 and p < 0:
                 raise ScheduleError("division by zero in a schedule: 0 to a negative power")
             return tree.Constant(value ** int(p))
-        case tree.Function("sqrt", tree.Constant(square)), tree.Constant(p) if square > 0:
-            return tree.Constant(square) ** tree.Constant(p / 2)
         case _:
             return _defined(tree.Power(base, exponent))
 
@@ -275,13 +265,7 @@ def _negate(operand: Schedule) -> Schedule:
 
 def function(name: str, argument: Schedule) -> Schedule:
     """One of the named functions of a schedule."""
-    match name, argument:
-        case "exp", tree.Function("log", tree.Constant(value)) if value > 0:
-            return tree.Constant(value)
-        case "log", tree.Function("exp", tree.Constant(value)):
-            return tree.Constant(value)
-        case _:
-            return _defined(tree.Function(name, argument))
+    return _defined(tree.Function(name, argument))
 
 
 def _extreme(kind: type[tree.Maximum | tree.Minimum]) -> Callable[[Schedule, Schedule], Schedule]:
@@ -306,7 +290,7 @@ def _periodic(body: Schedule, period: int) -> Schedule:
     return body if body.is_constant else repeated
 
 
-normal_form.declare(
+normal_form.update(
     {
         **{node: node for node in NODES},
         tree.Add: _add,
@@ -387,7 +371,7 @@ def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
     return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
 
 
-complement_of.declare(
+complement_of.update(
     {
         **dict.fromkeys(NODES, _plain),
         tree.Constant: lambda node: tree.Constant(1 - node.value),

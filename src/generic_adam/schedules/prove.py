@@ -19,7 +19,7 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import FOR_EVER, Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, is_defined, resolved, stretches
-from generic_adam.schedules.expansion import tail_direction, tail_sign
+from generic_adam.schedules.expansion import direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.tree import FloatArray, Schedule
@@ -131,16 +131,12 @@ def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
 
 def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
     """Whether the form of a schedule proves the claim on a stretch, and that every u_t there is a number."""
-    facts = enclose(piece, start, stop)
     if claim is Claim.FALLING:
-        by_range = facts.direction is not None and facts.direction <= 0
-    else:
-        by_range = facts.positive or (claim is Claim.NOT_NEGATIVE and bool(facts.range.low >= 0))
+        return direction(piece, start, stop) in {0, -1}
+    facts = enclose(piece, start, stop)
+    by_range = facts.positive or (claim is Claim.NOT_NEGATIVE and bool(facts.range.low >= 0))
     if by_range and is_defined(piece, start, stop):
         return True
-    if claim is Claim.FALLING:
-        direction = tail_direction(piece, start)
-        return direction is not None and direction <= 0
     found = tail_sign(piece, start)
     if found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0):
         return True

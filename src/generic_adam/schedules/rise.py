@@ -25,7 +25,7 @@ from generic_adam.schedules.enclosure import (
     settled,
     share_times_t,
 )
-from generic_adam.schedules.expansion import tail_direction
+from generic_adam.schedules.expansion import direction
 from generic_adam.schedules.prove import BEGINNINGS, blocks
 from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
@@ -144,23 +144,21 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
 
 def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> bool:
     """Take a stretch on which the form says that the sequence rises or falls."""
-    direction = enclose(piece, start, stop).direction
-    if direction is None:
-        direction = tail_direction(piece, start)
-    if direction is None:
+    trend = direction(piece, start, stop)
+    if trend is None:
         return False
     first, last = value(schedule, start), NAN
-    growth = piece.growth if direction > 0 and math.isinf(stop) else None
+    growth = piece.growth if trend > 0 and math.isinf(stop) else None
     if math.isfinite(stop):
         last = value(schedule, int(stop))
-    elif direction <= 0:
+    elif trend <= 0:
         last = fmpq(0)  # nothing comes after it
     elif growth is not None and growth.trend == 0:
         last = growth.coefficient.high
     if not (first > 0 and last >= 0):
         return False
     running.take(first, first)
-    running.take(last if direction <= 0 else first, last)
+    running.take(last if trend <= 0 else first, last)
     return True
 
 
@@ -173,8 +171,9 @@ def _bound(running: _Running, schedule: Schedule, piece: Schedule, start: int, s
     if bounds.low > 0 and bounds.is_finite:
         found.append((bounds.high / min(ball(bounds.low).lower(), running.least)).upper())
     factor = _rise_of_factors(piece, start, stop)
-    if factor is not None:
-        found.append(max(factor, (factor * value(schedule, start) / running.least).upper()))
+    now = value(schedule, start)
+    if factor is not None and now > 0:
+        found.append(max(factor, (factor * now / running.least).upper()))
     return min(found) if found else None
 
 

@@ -198,7 +198,7 @@ def _negative(node: tree.Negate, times: FloatArray) -> Pair:
     return -value, error
 
 
-filtered_of.declare(
+filtered_of.update(
     {
         tree.Constant: _constant,
         tree.Time: lambda _node, times: (times, np.where(times < _LAST_EXACT, 0.0, times * ULP)),
@@ -220,4 +220,4 @@ _ERRORS: dict[type[Schedule], Callable[[Any, Pair, Pair], Any]] = {
     tree.Divide: _error_of_quotient,
     **dict.fromkeys((tree.Maximum, tree.Minimum), _larger_error),
 }
-filtered_of.declare({node: _of_two(OF_TWO[node][1], error) for node, error in _ERRORS.items()})
+filtered_of.update({node: _of_two(OF_TWO[node][1], error) for node, error in _ERRORS.items()})

@@ -140,10 +140,6 @@ tree.order_of[SmoothShare] = lambda node: tree.WeightShare(node.weights, node.in
 tree.text_of[SmoothShare] = lambda node: (f"smooth share of {node.weights}", 5)
 
 
-def _swings(node: Schedule) -> bool:
-    return isinstance(node, tree.Function) and node.name in {"sin", "cos"}
-
-
 def whole_steps(steps: float, name: str = "horizon") -> int:
     """A number of steps as an int; people also write 1e6.
 
@@ -317,10 +313,10 @@ def is_piecewise_smooth(schedule: Schedule) -> bool:
             return SmoothShare.serves(schedule.weights)
         case tree.BiasCorrection():
             return schedule.accepts_real_times
-        case tree.Opaque() | tree.Periodic() | tree.Bounded():
+        case tree.Opaque() | tree.Periodic() | tree.Bounded() | tree.Function("sin" | "cos"):
             return False
         case _:
-            return not _swings(schedule) and all(map(is_piecewise_smooth, schedule.children))
+            return all(map(is_piecewise_smooth, schedule.children))
 
 
 def late_value(schedule: Schedule, t: int) -> float:

@@ -196,7 +196,7 @@ def _opaque(node: tree.Opaque) -> tuple[str, int]:
     return f"<callable {name}>", _ATOM
 
 
-text_of.declare(
+text_of.update(
     {
         **dict.fromkeys(_SYMBOLS, _operation),
         **dict.fromkeys((*_CALLED, tree.Function), _called),

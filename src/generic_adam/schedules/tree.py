@@ -91,10 +91,6 @@ class Table(dict[type["Schedule"], Rule]):
         super().__init__()
         self.name = name
 
-    def declare(self, rules: dict[type[Schedule], Rule]) -> None:
-        """Add rules."""
-        self.update(rules)
-
     def __missing__(self, node: type[Schedule]) -> Rule:
         raise ScheduleError(f"{self.name}: no rule for {node.__name__}")
 

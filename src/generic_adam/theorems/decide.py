@@ -19,7 +19,7 @@ from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqr
 from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, sign, sign_of, value
 from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
-from generic_adam.schedules.growth import CONSTANT, LINEAR, scale_text
+from generic_adam.schedules.growth import CONSTANT, LINEAR
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
@@ -75,7 +75,7 @@ class GrowthWitness:
     def __str__(self) -> str:
         if self.growth.is_zero:
             return f"{self.sequence} = 0 for ever"
-        return f"{self.sequence} ~ {scale_text(self.growth, self.variable)}"
+        return f"{self.sequence} ~ {self.growth.scale.text(self.variable)}"
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
     complement, last = 1 - beta, _last(horizon)
     growth = complement.growth
     if horizon is None and growth is not None and growth.trend < 0 and growth.sign > 0:
-        order = scale_text(growth, "t")
+        order = growth.scale.text("t")
         reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
         return Decision(Status.FAILS, reason, GrowthWitness("1 - beta_t", growth))
     proof = _proved((beta, Claim.NOT_NEGATIVE, last), (complement, Claim.POSITIVE, last))
@@ -370,7 +370,7 @@ def paper_ratio(method: Method) -> Decision:
             return Decision(Status.FAILS, reason, GrowthWitness("alpha_t", alpha))
         reason = f"Whether {name} tends to 0 is open: the growth of alpha_t or theta_t is not known."
         return Decision(Status.UNDECIDED, reason)
-    text, limit = scale_text(order, "T"), order.limit
+    text, limit = order.scale.text("T"), order.limit
     if order.trend < 0:
         reason = f"{name} is of order {text}, which tends to 0 (Corollary SC)."
         return Decision(Status.HOLDS, reason, order=order)
@@ -416,7 +416,7 @@ def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decisi
     if order is None:
         return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
     order = order if squared.trend <= 0 else squared * order
-    told = f"Theorem W's bound is of order {scale_text(order, 'T')}, which"
+    told = f"Theorem W's bound is of order {order.scale.text('T')}, which"
     if order.trend < 0:
         return Decision(Status.HOLDS, f"{told} tends to 0.", order=order)
     witness = GrowthWitness("bound", order, "T")

@@ -14,7 +14,7 @@ from typing import ClassVar
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Add, Constant, Divide, Maximum, Schedule, Time, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.enclosure import collected
-from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth, scale_text
+from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
@@ -177,7 +177,7 @@ def _middle_term(x: Algorithm, _: Assumptions) -> Decision:
     order = LINEAR.inverse() if finitely_many else decide.over_sums(growth, CONSTANT)
     if order is None:
         return Decision(Status.UNDECIDED, f"{asked}; its order is not known.")
-    told = f"{asked}; over T it is of order {scale_text(order, 'T')}."
+    told = f"{asked}; over T it is of order {order.scale.text('T')}."
     if order.trend < 0:
         return Decision(Status.HOLDS, told, order=order)
     return Decision(Status.FAILS, told, GrowthWitness("middle term / T", order, "T"), order=order)
