@@ -132,9 +132,9 @@ class Calculus:
             except Unclear:
                 found = Unclear
             node.known_facts[self.key] = found
-        if found is Unclear:
-            raise Unclear
-        return found
+        if isinstance(found, Expansion):
+            return found
+        raise Unclear
 
     def highest(self, scale: Scale) -> arb:
         """The supremum of a scale that does not tend to infinity over t >= start: its value there."""
