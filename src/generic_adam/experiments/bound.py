@@ -287,7 +287,7 @@ def compare(member: Member, well: BoundedWell, measured: Measurement) -> Compari
     far = np.rint(np.geomspace(measured.steps[-1], FARTHEST, 22)).astype(np.int64)
     theorem, sharper = "E" if member.eps else "W", np.array([one.l2 for one in found])
     steps = measured.steps
-    return Comparison(member, measured, paper(steps), theorem, sharper, found[-1].trivial_l2, far, paper(far))
+    return Comparison(member, measured, paper(steps), theorem, sharper, problem.trivial_l2, far, paper(far))
 
 
 def run_measurements(

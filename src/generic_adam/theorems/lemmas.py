@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from generic_adam.theorems.zou2019 import Constants
 
 
-def almost_non_increasing(chi: Array) -> float:
-    r"""Return the least :math:`C_0` of (R3) on the steps: :math:`\max_t \chi_t / \min_{i\le t}\chi_i`."""
-    return float(np.max(chi / np.minimum.accumulate(chi)))
-
-
-def log_product_below(theta: Array, theta_prime: float) -> float:
-    r"""Return :math:`\log C_1 = \sum_{\theta_j < \theta'} \log(\theta_j/\theta')`."""
-    below = theta[theta < theta_prime]
-    return float(np.log(below / theta_prime).sum())
-
-
 def logarithmic_sum(start: float, terms: Array) -> Statement:
     r"""Lemma 1, a sum against the logarithm of its total, for non-negative terms.
 

@@ -41,8 +41,6 @@ class WeightedBound:
       phi: the share spent on weight decay or on a bias.
       s1: what :math:`\sup_t \mathbb{E}\sum_k \hat D_{t,k}` is at most.
       s2: what the root of :math:`\mathbb{E}\max_k \hat D_{t,k}^2` is at most.
-      trivial_l1: what :math:`\mathbb{E}\|\nabla f(x_\tau)\|_1` is at most with no theorem at all.
-      trivial_l2: what :math:`(\mathbb{E}\|\nabla f(x_\tau)\|_2^{4/3})^{3/2}` is at most with none.
       rounding: how far doubles may have carried the numbers, relatively (`sequences.rounding`).
     """
 
@@ -57,8 +55,6 @@ class WeightedBound:
     zeta: float
     s1: float
     s2: float
-    trivial_l1: float
-    trivial_l2: float
     decay: float = 0.0
     jump: float = 0.0
     phi: float = 0.0
@@ -85,12 +81,6 @@ class WeightedBound:
     def l1(self) -> float:
         r"""The bound on :math:`\mathbb{E}\|\nabla f(x_\tau)\|_1`."""
         return math.sqrt(self.s1 * self.value)
-
-    @property
-    def informative(self) -> bool:
-        """Whether one of the bounds, rounded up, is below its trivial one; else the theorem is silent."""
-        up = 1 + self.rounding
-        return up * self.l1 < self.trivial_l1 or up * self.l2 < self.trivial_l2
 
     def offer(self) -> Offer:
         """The bound in the measure that all theorems share, rounded up.
@@ -296,8 +286,6 @@ def concluded(
             phi=phi,
             s1=norms.s1,
             s2=norms.s2,
-            trivial_l1=problem.trivial_l1,
-            trivial_l2=problem.trivial_l2,
             rounding=sweep.rounding(parts),
         )
 
