@@ -11,11 +11,12 @@ import pytest
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, delayed_bound, monotone_bound
+from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, delayed_bound
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems import reference
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
@@ -155,12 +156,18 @@ class TestMeasured:
         assert 0 < found <= amsgrad_bound(sequences, self.PROBLEM).l2
 
     def test_a_divisor_that_never_falls(self):
-        t = np.arange(1.0, self.STEPS + 1)
+        """M with alpha inside: D_t/alpha_t never falls, the steps are 1 and the weights do not contain alpha_t."""
+        t, beta, eps = np.arange(1.0, self.STEPS + 1), np.full(self.STEPS, 0.5), 0.05
         alpha, theta = 0.1 / np.sqrt(t), 1 - 1 / np.maximum(t, 2)
-        sequences = Sequences.of(alpha, 0.5, theta, eps=0.05)
         ones = self.weights(np.ones(self.STEPS), 0.5)
-        found = self.measured(alpha, 0.5, theta, lambda _, v: np.sqrt(v) + 0.05, ones)
-        assert 0 < found <= monotone_bound(sequences, self.PROBLEM).l2
+        found = self.measured(alpha, 0.5, theta, lambda _, v: np.sqrt(v) + eps, ones)
+        L, G = self.PROBLEM.smoothness, self.PROBLEM.sup_parts[0].gradient
+        Q, R = np.array(reference.backward(np.ones(self.STEPS), beta)), np.array(reference.forward(1 - beta, beta))
+        H = np.array(reference.backward(R * L * (Q - 0.5), beta))
+        A = reference.majorant((1 - beta) * alpha**2 * H / (1 - theta))
+        logarithm = reference.growth(theta, theta[0] * G**2 / eps**2, math.log)
+        psi = self.PROBLEM.gap + 3 * (Q.max() * G**2 * alpha[0] / eps + np.dot(A, logarithm))
+        assert 0 < found <= (G + eps) / alpha[-1] * psi / ones.sum()
 
 
 class TestDelayed:

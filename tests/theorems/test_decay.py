@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, HeavyBall, Method
-from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update, own_equation
+from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions
@@ -147,6 +147,19 @@ def test_the_box_is_attained():
         m, v = beta * m + (1 - beta) * g, theta * v + (1 - theta) * g * g
         x = (1 - 0.01) * x - 0.01 * m / math.sqrt(v)
     assert x / box_bound(sequences, 0.0) == close(1 - 0.99**steps, rel=1e-2)
+
+
+def own_equation(center, noise, decay):
+    """The x between 0 and c that AdamW tends to on (x - c)^2/2 with noise +-sigma, not a minimiser.
+
+    It is the root of (x - c) + lambda D x = 0 with D^2 = sigma^2 + (x - c)^2. Without noise D is |x - c|, and x is the
+    nearer of c and the corner 1/lambda.
+    """
+    near, far = 0.0, center
+    for _ in range(200):
+        x = (near + far) / 2
+        near, far = (x, far) if x - center + decay * math.hypot(noise, x - center) * x < 0 else (near, x)
+    return (near + far) / 2
 
 
 class TestObstacle:

@@ -58,11 +58,6 @@ def _monotone_terms(_: Sequences, block: Block, eps_before: Array, state: State)
     return _plain_terms(block.alpha, state.gain)
 
 
-def _rates_inside(_: Sequences, block: Block, __: Array, state: State) -> Terms:
-    """Return the terms of M where the divisor that does not fall is D_t/alpha_t and not D_t."""
-    return replace(_plain_terms(np.ones(1), state.gain), spread=state.gain * block.alpha**2)
-
-
 def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
     r"""Evaluate Theorem M after T steps, for AMSGrad or Padam; :math:`\mathbb{E}\|\nabla f(x_\tau)\|^2 \le` `l2`.
 
@@ -89,31 +84,6 @@ def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
     squares = sum(part.count * part.gradient**2 for part in parts) / first
     norms = Norms.certain(parts, sweep)
     return concluded("M", sweep, problem, scaled, norms, jump=squares)
-
-
-def monotone_bound(x: Sequences, problem: Problem) -> WeightedBound:
-    r"""Evaluate Theorem M for :math:`D_t/\alpha_t` that never falls (AdaGrad, AdamNC, AdaFom).
-
-    Asks for :math:`\alpha_t^2 \le \theta_t\alpha_{t-1}^2` (`regret.gamma`) and :math:`e_t/\alpha_t`
-    non-decreasing; here :math:`\mathbb{E}\|\nabla f(x_\tau)\|^2 \le` `l2`, with weights :math:`\pi_t` that
-    do not contain :math:`\alpha_t`.
-
-    Args:
-      x: alpha, beta, theta and eps, with v_0.
-      problem: L, d, the gap and `gradient_sup`.
-
-    Raises:
-      TheoremError: there is no bound on the gradients, or the first divisor may be 0.
-    """
-    parts, sweep = certain_parts(problem), Sweep(x, _plain(_rates_inside))
-    first_rate, last_rate = float(x.block(1, 2).alpha[0]), float(x.block(x.steps, x.steps + 1).alpha[-1])
-    first = math.sqrt(sweep.first_theta * x.initial_v) + sweep.first_eps
-    if first <= 0 or last_rate <= 0:
-        raise TheoremError("D_t/alpha_t: expected a positive eps or v_0, and rates that stay positive")
-    squares = sum(part.count * part.gradient**2 for part in parts) * first_rate / first
-    norms = Norms.certain(parts, sweep)
-    scaled = Norms(norms.s1 / last_rate, norms.s2 / last_rate)
-    return concluded("M", sweep, problem, parts, scaled, jump=squares)
 
 
 def _eps_never_falls(x: Algorithm, _: Assumptions) -> Decision:

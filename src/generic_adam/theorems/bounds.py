@@ -147,9 +147,8 @@ def bound_algorithm(
     x = replace(x, clipping=None) if idle else x  # C1: it changes nothing
     named = problem
     problem = coupled(problem, float(x.l2))
-    certain = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
     assume = Assumptions(
-        gradient_norm=certain or None,
+        gradient_norm=problem.sup_norm if problem.sup_parts else None,
         full_batch=not any(part.noise for part in problem.parts),
         smoothness=problem.smoothness,
     )

@@ -41,11 +41,8 @@ def never_active(problem: Problem, threshold: float, *, by_value: bool = False) 
       threshold: c.
       by_value: whether every value is clipped by itself, and not the norm.
     """
-    if not problem.sup_parts:
-        return False
-    largest = max(part.gradient for part in problem.sup_parts)
-    norm = math.sqrt(sum(part.count * part.gradient**2 for part in problem.sup_parts))
-    return (largest if by_value else norm) <= threshold
+    largest = max((part.gradient for part in problem.sup_parts), default=math.inf)
+    return (largest if by_value else problem.sup_norm) <= threshold
 
 
 def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:

@@ -1,7 +1,7 @@
 """Theorem D: decoupled weight decay (AdamW), the box that its iterates stay in, and what it cannot promise.
 
 Statements and proofs are on the page docs/theorems/decay.md. No theorem says that the gradient of f tends to 0 under a
-constant decay: AdamW solves its own equation, with the size of the noise in it (`own_equation`).
+constant decay: AdamW solves its own equation, with the size of the noise in it.
 """
 
 from __future__ import annotations
@@ -105,25 +105,6 @@ def coupled(problem: Problem, l2: float) -> Problem:
 
 def _raised(bounds: float | Sequence[float], whole: float, each: float) -> float | tuple[float, ...]:
     return tuple(one + each for one in bounds) if isinstance(bounds, Sequence) else bounds + whole
-
-
-def own_equation(center: float, noise: float, decay: float) -> float:
-    r"""Return the x that AdamW tends to on :math:`(x-c)^2/2` with noise :math:`\pm\sigma`: not a minimiser.
-
-    It is the root of :math:`(x - c) + \lambda D x = 0` with :math:`D^2 = \sigma^2 + (x-c)^2`, between 0 and
-    c. Without noise D is :math:`|x - c|`, and x is the nearer of c and the corner :math:`\pm1/\lambda`.
-
-    Args:
-      center: c.
-      noise: sigma.
-      decay: lambda > 0.
-    """
-    near, far = 0.0, abs(center)
-    for _ in range(200):
-        x = (near + far) / 2
-        pull = (x - abs(center)) + decay * math.hypot(noise, x - abs(center)) * x
-        near, far = (x, far) if pull < 0 else (near, x)
-    return math.copysign((near + far) / 2, center)
 
 
 def _weights_stay_bounded(_: Algorithm, assume: Assumptions) -> Decision:

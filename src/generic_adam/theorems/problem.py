@@ -102,8 +102,13 @@ class Problem:
     @property
     def trivial_l2(self) -> float:
         r"""What :math:`\|\nabla f\|_2^2` is at most with no theorem at all."""
-        certain = [part.count * part.gradient**2 for part in self.sup_parts]
-        return min(self.total_gradient_bound**2, math.fsum(certain) if certain else math.inf)
+        return min(self.total_gradient_bound, self.sup_norm) ** 2
+
+    @property
+    def sup_norm(self) -> float:
+        r"""What :math:`\|g_t\|_2` is at most always; infinite where `gradient_sup` is not given."""
+        squares = [part.count * part.gradient**2 for part in self.sup_parts]
+        return math.sqrt(math.fsum(squares)) if squares else math.inf
 
     @property
     def total_variance(self) -> float:

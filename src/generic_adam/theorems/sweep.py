@@ -288,8 +288,6 @@ class Sweep:
         self.x = x
         self.form = form
         self._kept: list[Piece] | None = None
-        self.weight = self.weight_own = self.largest_Q = 0.0
-        self.tally: Array = np.zeros(2)
         self._go_forwards()
 
     @_beyond_doubles
