@@ -11,9 +11,11 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from mpmath import mpf
 
@@ -32,6 +34,7 @@ from tests.soundness.oracle import (
     sequence,
 )
 
+Answered = TypeVar("Answered")
 # Seconds of CPU time that a certificate may take.
 SLOW = 1.0
 SHORT = 200
@@ -112,21 +115,28 @@ class Outcome:
         self.findings.append((kind, detail))
 
 
+def _asked(outcome: Outcome, question: Callable[[ga.Method], Answered]) -> Answered | GenericAdamError | None:
+    """What is answered of the case's method; a refusal, or None after any other exception, which is a finding."""
+    case, began = outcome.case, time.process_time()
+    try:
+        return question(ga.Method(case.alpha, case.beta, case.theta))
+    except GenericAdamError as error:
+        return error
+    except Exception as error:  # noqa: BLE001  (any other exception is what is looked for)
+        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+        return None
+    finally:
+        outcome.seconds = time.process_time() - began
+
+
 def examine(case: generator.Case) -> Outcome:
     """Certify one generated method and compare every answer with the oracle."""
     outcome = Outcome(case)
-    began = time.process_time()
-    try:
-        method = ga.Method(case.alpha, case.beta, case.theta)
-        answer = paper_conditions(method)
-    except GenericAdamError as error:
-        outcome.seconds = time.process_time() - began
-        _compare_refusal(outcome, str(error))
+    answer = _asked(outcome, paper_conditions)
+    if isinstance(answer, GenericAdamError):
+        _compare_refusal(outcome, str(answer))
+    if not isinstance(answer, Answer):
         return outcome
-    except Exception as error:  # noqa: BLE001  (any other exception is what is looked for)
-        outcome.add("raw exception", f"{type(error).__name__}: {error}")
-        return outcome
-    outcome.seconds = time.process_time() - began
     if outcome.seconds > SLOW:
         outcome.add("slow", f"{outcome.seconds:.2f} s")
     compare(outcome, Subject(case.alpha, case.beta, case.theta), answer)
@@ -192,16 +202,9 @@ def _compare_numbers(outcome: Outcome, truth: Truth, answer: Answer) -> None:
 def weighed(case: generator.Case) -> Outcome:
     """Compare Theorem W's answer for ever, and its rate, with the oracle's."""
     outcome = Outcome(case)
-    began = time.process_time()
-    try:
-        method = ga.Method(case.alpha, case.beta, case.theta)
-        finding = ga.certify(method, theorem="W")["W"]
-    except GenericAdamError:
+    finding = _asked(outcome, lambda method: ga.certify(method, theorem="W")["W"])
+    if finding is None or isinstance(finding, GenericAdamError):
         return outcome
-    except Exception as error:  # noqa: BLE001
-        outcome.add("raw exception", f"{type(error).__name__}: {error}")
-        return outcome
-    outcome.seconds = time.process_time() - began
     status, order = Subject(case.alpha, case.beta, case.theta).weighted()
     outcome.easy += status != UNKNOWN
     verdict = str(finding.verdict)
@@ -242,15 +245,9 @@ def _either(one: int | None, violating: tuple[int, ...], other: int | None, also
 def advised(case: generator.Case) -> Outcome:
     """Ask for advice on one generated method and let the oracle look at what comes."""
     outcome = Outcome(case)
-    began = time.process_time()
-    try:
-        pieces = ga.advise(ga.Method(case.alpha, case.beta, case.theta))
-    except GenericAdamError:
+    pieces = _asked(outcome, ga.advise)
+    if pieces is None or isinstance(pieces, GenericAdamError):
         return outcome
-    except Exception as error:  # noqa: BLE001
-        outcome.add("raw exception", f"{type(error).__name__}: {error}")
-        return outcome
-    outcome.seconds = time.process_time() - began
     for piece in pieces:
         texts = tuple(str(getattr(piece.method, name)) for name in ("alpha", "beta", "theta"))
         try:
@@ -290,12 +287,8 @@ def read_up_to(case: generator.Case) -> Outcome:
     """Compare the reading of a short horizon with every value there is."""
     outcome = Outcome(case)
     steps = 1 + case.seed % SHORT
-    try:
-        answer = conditions_up_to(ga.Method(case.alpha, case.beta, case.theta), steps)
-    except GenericAdamError:
-        return outcome
-    except Exception as error:  # noqa: BLE001
-        outcome.add("raw exception", f"{type(error).__name__}: {error}")
+    answer = _asked(outcome, lambda method: conditions_up_to(method, steps))
+    if not isinstance(answer, Answer):
         return outcome
     truth = Subject(case.alpha, case.beta, case.theta).truth_up_to(steps)
     for number, (status, true) in enumerate(zip(answer.statuses, truth.conditions, strict=False), start=1):

@@ -410,7 +410,7 @@ OF_TWO: dict[type[Schedule], tuple[Callable[..., Any], Callable[..., Any]]] = {
     tree.Add: (operator.add, operator.add),
     tree.Subtract: (operator.sub, operator.sub),
     tree.Multiply: (operator.mul, operator.mul),
-    tree.Divide: (operator.truediv, np.true_divide),
+    tree.Divide: (float.__truediv__, np.true_divide),
     tree.Maximum: (max, np.maximum),
     tree.Minimum: (min, np.minimum),
 }
