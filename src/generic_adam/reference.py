@@ -71,15 +71,15 @@ def generic_adam(
     x = np.array(start, dtype=np.float64)
     m = np.zeros_like(x)
     v = np.full_like(x, epsilon)
-    record = _Record(x, steps)
+    record: list[tuple[Array, Array, Array]] = []
     for t in range(1, steps + 1):
         alpha, beta, theta = method.at(t)
         g = np.asarray(gradient(x, t), dtype=np.float64)
         v = theta * v + complement_of_theta(t) * g**2
         m = beta * m + complement_of_beta(t) * g
         x = _project(x - alpha * _quotient(m, v, t), projection)
-        record.add(t, x, m, v)
-    return record.trajectory()
+        record.append((x, m, v))
+    return _trajectory(start, record)
 
 
 def weighted_adaema(
@@ -128,15 +128,15 @@ def weighted_adaema(
     m = np.zeros_like(x)
     W = initial
     V = np.full_like(x, epsilon * initial)
-    record = _Record(x, steps)
+    record: list[tuple[Array, Array, Array]] = []
     for t in range(1, steps + 1):
         g = np.asarray(gradient(x, t), dtype=np.float64)
         W = W + weights(t)
         V = V + weights(t) * g**2
         m = beta(t) * m + complement_of_beta(t) * g
         x = _project(x - alpha(t) * _quotient(m, V / W, t), projection)
-        record.add(t, x, m, V / W)
-    return record.trajectory()
+        record.append((x, m, V / W))
+    return _trajectory(start, record)
 
 
 def _quotient(m: Array, v: Array, t: int) -> Array:
@@ -151,19 +151,7 @@ def _project(x: Array, projection: Projection | None) -> Array:
     return x if projection is None else np.asarray(projection(x), dtype=np.float64)
 
 
-class _Record:
-    """Collects a trajectory, with room for all of it from the start."""
-
-    def __init__(self, start: Array, steps: int) -> None:
-        self._points = np.empty((steps + 1, *start.shape))
-        self._momentum = np.empty((steps, *start.shape))
-        self._second_moment = np.empty((steps, *start.shape))
-        self._points[0] = start
-
-    def add(self, t: int, x: Array, m: Array, v: Array) -> None:
-        self._points[t] = x
-        self._momentum[t - 1] = m
-        self._second_moment[t - 1] = v
-
-    def trajectory(self) -> Trajectory:
-        return Trajectory(self._points, self._momentum, self._second_moment)
+def _trajectory(start: ArrayLike, record: list[tuple[Array, Array, Array]]) -> Trajectory:
+    first = np.array(start, dtype=np.float64)
+    x, m, v = np.array(record).reshape(-1, 3, *first.shape).swapaxes(0, 1)
+    return Trajectory(np.concatenate([first[None], x]), m, v)

@@ -48,9 +48,11 @@ def test_padam_is_its_formula(power: float) -> None:
 @pytest.mark.usefixtures("x64")
 def test_padam_runs_an_algorithm_as_it_says_itself() -> None:
     method = Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)")
-    ours = path(padam(Algorithm(method, initial_v=1e-4, eps=0.5)))
-    np.testing.assert_array_equal(ours, path(padam(method, initial_v=1e-4, eps=0.5)))
+    algorithm = Algorithm(method, initial_v=1e-4, eps=0.5, running_maximum=True, power=0.25)
+    ours = path(padam(algorithm))
+    np.testing.assert_array_equal(ours, path(padam(method, initial_v=1e-4, eps=0.5, partial=0.25)))
     assert np.abs(ours - path(padam(method))).max() > 1e-2
+    np.testing.assert_array_equal(path(padam(algorithm, partial=0.125)), path(padam(method, initial_v=1e-4, eps=0.5)))
 
 
 def adashift_on_paper(n: int, beta: float, theta: float, by_max: bool) -> Iterator[np.ndarray]:

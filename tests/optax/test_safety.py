@@ -132,6 +132,7 @@ def test_float32_parameters_stay_so_in_double_precision() -> None:
             OptimizerError,
             "does not run this algorithm: v_t is replaced by its running maximum",
         ),
+        (lambda: padam(Algorithm(adaema())), OptimizerError, "expected an algorithm with running_maximum=True"),
         (lambda: generic_adam(0.1, 1.0, 0.9), MethodError, "beta: expected 0 <= beta_t < 1"),
         (lambda: generic_adam(-0.1, 0.9, 0.9), MethodError, "alpha: expected"),
         (lambda: generic_adam("1/(t", 0.9, 0.9), OptimizerError, "alpha: "),

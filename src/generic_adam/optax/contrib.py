@@ -33,7 +33,7 @@ def padam(
     beta: CoefficientLike | None = None,
     theta: CoefficientLike | None = None,
     *,
-    partial: float | jax.Array = 0.125,
+    partial: float | jax.Array | None = None,
     initial_v: ArrayLike | None = None,
     eps: CoefficientLike | None = None,
     mu_dtype: DTypeLike | None = None,
@@ -47,18 +47,24 @@ def padam(
     with m_t and v_t as in :func:`generic_adam`, without bias correction. p = 1/2 is AMSGrad, in the paper's
     order: the maximum is that of the uncorrected v_t.
 
-    p is ``partial``, 0 < p <= 1/2; its authors use 1/8. The other arguments are those of :func:`generic_adam`
-    with a method, whether one is given or not: v_0 = 1e-8, and eps, added to the power, is 1e-16.
+    p is ``partial``, 0 < p <= 1/2: its authors' 1/8, or what an algorithm says, if not given. The other arguments are
+    those of :func:`generic_adam` with a method, whether one is given or not: v_0 = 1e-8, and eps, added to the power,
+    is 1e-16.
 
     References:
         Chen, Zhou, Tang, Yang, Cao, Gu, "Closing the Generalization Gap of Adaptive Gradient Methods in
         Training Deep Neural Networks", IJCAI 2020
     """
-    check_number("partial", partial, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
     given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps}
-    chosen = settings_of(learning_rate, PAPERS, given)
+    chosen = settings_of(learning_rate, PAPERS, given, "running_maximum", "power")
+    power = 0.125 if partial is None else partial
+    if isinstance(learning_rate, Algorithm):
+        if not learning_rate.running_maximum:
+            raise OptimizerError("padam keeps the maximum of v_t; expected an algorithm with running_maximum=True")
+        power = float(learning_rate.power) if partial is None else partial
+    check_number("partial", power, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
     start = chosen.pop("initial_v")
-    return stepping(PadamState, RunningSchedules(**chosen), -1, start, mu_dtype, partial)
+    return stepping(PadamState, RunningSchedules(**chosen), -1, start, mu_dtype, power)
 
 
 class AdaShiftState(NamedTuple):

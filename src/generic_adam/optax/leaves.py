@@ -24,15 +24,6 @@ def averaged(mean: jax.Array, value: jax.Array, numbers: Mapping[str, Any], name
     return jnp.where(factor >= 0.5, mean + weight * (value - mean), factor * mean + weight * value)
 
 
-def next_moments(
-    gradient: jax.Array, m: jax.Array, v: jax.Array, numbers: Mapping[str, Any]
-) -> tuple[jax.Array, jax.Array]:
-    """m_t and v_t from m_{t-1}, v_{t-1}, g_t and a step's numbers, in the wider of the dtypes of v and g."""
-    g = held_in_range(gradient.astype(_wider(gradient.dtype, v.dtype)))
-    before = v.astype(real_dtype(g.dtype))
-    return averaged(m.astype(g.dtype), g, numbers, "beta"), averaged(before, squared(g), numbers, "theta")
-
-
 def held_in_range(gradient: jax.Array) -> jax.Array:
     """The gradient, with finite parts held below the root of the largest number, so that no v_t overflows.
 
@@ -99,7 +90,7 @@ def map_leaves(function: Callable[..., tuple[Any, ...]], gradients: PyTree, *mom
     return tuple(structure.unflatten([one[index] for one in results]) for index in range(len(moments) + 1))
 
 
-def _wider(one: DTypeLike, other: DTypeLike) -> jnp.dtype:
+def wider(one: DTypeLike, other: DTypeLike) -> jnp.dtype:
     """The dtype that holds both, also where the user has asked JAX for strict promotion."""
     with jax.numpy_dtype_promotion("standard"):
         return jnp.promote_types(one, other)
@@ -112,7 +103,7 @@ def real_dtype(dtype: DTypeLike) -> jnp.dtype:
 
 def _moment_dtype(leaf: ArrayLike) -> jnp.dtype:
     """At least float32: float16 and bfloat16 can hold neither g^2 nor an average over 1,000 steps."""
-    return _wider(jnp.result_type(leaf), jnp.float32)
+    return wider(jnp.result_type(leaf), jnp.float32)
 
 
 def first_moments(params: PyTree, dtype: DTypeLike | None) -> PyTree:

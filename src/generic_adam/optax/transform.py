@@ -12,7 +12,7 @@ import optax
 from jax.typing import ArrayLike, DTypeLike
 
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V
 from generic_adam.optax import leaves
 from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
@@ -70,9 +70,7 @@ def accepts_old_name(make: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(make)
     def made(*arguments: Any, **keywords: Any) -> Any:
         if "method_or_alpha" in keywords:
-            old = keywords.pop("method_or_alpha")
-            if not arguments:
-                keywords.setdefault("learning_rate", old)
+            keywords.setdefault("learning_rate", keywords.pop("method_or_alpha"))
         return make(*arguments, **keywords)
 
     return made
@@ -142,24 +140,23 @@ def generic_adam(
     return stepping(ScaleByGenericAdamState, RunningSchedules(**chosen), -1, start, mu_dtype)
 
 
-def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """alpha and all else by name: of a method or an algorithm, or the defaults; what is given counts more."""
+def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any], *runs: str) -> dict[str, Any]:
+    """alpha and all else by name: of a method or an algorithm, or the defaults; what is given counts more.
+
+    An algorithm may differ from the paper's in v_0, eps and the fields named.
+    """
     chosen = {name: value for name, value in given.items() if value is not None}
     if not isinstance(learning_rate, Method | Algorithm):
         return {"alpha": learning_rate, **defaults, **chosen}
     if "beta" in chosen or "theta" in chosen:
         raise OptimizerError("a method brings its own beta and theta; expected none beside it")
-    own = dict(PAPERS)
-    method = learning_rate if isinstance(learning_rate, Method) else learning_rate.method
-    if isinstance(learning_rate, Algorithm):
-        own |= {"initial_v": learning_rate.initial_v, "eps": learning_rate.eps}
-        reason = learning_rate.beyond("initial_v", "eps")
-        if reason is not None:
-            raise OptimizerError(
-                f"generic_adam does not run this algorithm: {reason}; "
-                "expected one that differs from the paper's in v_0 and eps alone (chain the rest)"
-            )
-    return {**own, "alpha": method.alpha, "beta": method.beta, "theta": method.theta, **chosen}
+    algorithm = as_algorithm(learning_rate)
+    reason = algorithm.beyond("initial_v", "eps", *runs)
+    if reason is not None:
+        raise OptimizerError(f"this transformation does not run this algorithm: {reason}; chain what else there is")
+    method, eps = algorithm.method, PAPERS["eps"] if algorithm is not learning_rate else algorithm.eps
+    sequences = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}
+    return {**PAPERS, **sequences, "initial_v": algorithm.initial_v, "eps": eps, **chosen}
 
 
 def stepping(
@@ -180,7 +177,9 @@ def stepping(
     def move(
         numbers: Any, gradient: jax.Array, m: jax.Array, v: jax.Array, *largest: jax.Array
     ) -> tuple[jax.Array, ...]:
-        new_m, new_v = leaves.next_moments(gradient, m, v, numbers)
+        g = leaves.held_in_range(gradient.astype(leaves.wider(gradient.dtype, v.dtype)))
+        new_m = leaves.averaged(m.astype(g.dtype), g, numbers, "beta")
+        new_v = leaves.averaged(v.astype(leaves.real_dtype(g.dtype)), leaves.squared(g), numbers, "theta")
         above = tuple(jnp.maximum(one.astype(new_v.dtype), new_v) for one in largest)
         step, offset = (jnp.asarray(numbers[name], new_v.dtype) for name in ("alpha", "eps"))
         moved = sign * step * leaves.quotient(new_m, leaves.root((new_v, *above)[-1], power) + offset)
