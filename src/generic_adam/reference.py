@@ -104,22 +104,11 @@ def weighted_adaema(
     It is Generic Adam with theta_t = W_{t-1} / W_t. The weights are used as they are, so those that grow like
     theta^-t overflow in the end; :mod:`generic_adam.methods.method` converts them by logarithms.
 
-    Args:
-        alpha: the base learning rate.
-        beta: the momentum parameter.
-        weights: w_t > 0.
-        gradient: gives g_t from (x_t, t).
-        start: x_1.
-        steps: T.
-        epsilon: the start value of V_t / W_t.
-        initial: W_0; the paper has 1.
-        projection: applied to x_{t+1} before it is used, for a constrained problem.
+    Args and what is raised are those of `generic_adam`, with the weights w_t > 0, the start value epsilon of V_t / W_t,
+    and W_0 initial, which the paper has as 1.
 
     Returns:
         Every x_t, m_t and V_t / W_t.
-
-    Raises:
-        ZeroDivisionError: some V_t is 0 where m_t is not.
     """
     alpha, beta, weights = as_schedule(alpha), as_schedule(beta), as_schedule(weights)
     complement_of_beta = 1 - beta

@@ -56,6 +56,10 @@ def test_departures_name_everything_that_the_paper_has_not():
     assert replace(RICH, outside=(), clipping=None).departures == RICH.departures[:-2]
 
 
+def test_eps_is_added_to_the_power_that_there_is():
+    assert Algorithm(PLAIN, eps=1, power=0.25).departures[0] == "eps_t = 1 is added to v_t^(1/4)"
+
+
 def test_a_factor_is_the_decimal_that_was_written():
     assert HeavyBall(0.9) == HeavyBall(Fraction(9, 10))
 

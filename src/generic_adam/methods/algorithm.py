@@ -187,7 +187,8 @@ class Algorithm:
     @property
     def departures(self) -> tuple[str, ...]:
         """What the step does that the paper's Generic Adam does not, one phrase each, in the order of the fields."""
-        place = "its square is added to v_t under the root" if self.eps_under_root else "is added to sqrt(v_t)"
+        root = "sqrt(v_t)" if self.power == _HALF else f"v_t^({self.power})"
+        place = "its square is added to v_t under the root" if self.eps_under_root else f"is added to {root}"
         said = (
             self.initial_v == 0 and "v_0 = 0",
             self.eps != _ZERO and f"eps_t = {self.eps} {place}",

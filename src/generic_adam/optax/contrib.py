@@ -63,8 +63,7 @@ def padam(
             raise OptimizerError("padam keeps the maximum of v_t; expected an algorithm with running_maximum=True")
         power = float(learning_rate.power) if partial is None else partial
     check_number("partial", power, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
-    start = chosen.pop("initial_v")
-    return stepping(PadamState, RunningSchedules(**chosen), -1, start, mu_dtype, power)
+    return stepping(PadamState, chosen, -1, mu_dtype, power)
 
 
 class AdaShiftState(NamedTuple):

@@ -64,7 +64,7 @@ def narrowed(value: jax.Array, dtype: DTypeLike) -> jax.Array:
     largest = float(jnp.finfo(dtype).max)
     if largest >= float(jnp.finfo(value.dtype).max):
         return value.astype(dtype)
-    return jnp.where(jnp.isfinite(value), jnp.clip(value, -largest, largest), value).astype(dtype)
+    return jnp.where(jnp.isfinite(value), cut(value, largest), value).astype(dtype)
 
 
 # Pytrees: several results from one pass over the leaves, and moments to go with each leaf.

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -60,11 +60,14 @@ def scale_by_generic_adam(
         ...     optax.scale_by_learning_rate(optax.cosine_decay_schedule(1e-3, 10_000)),
         ... )
     """
-    running = RunningSchedules(1, beta, theta, eps, bias_correction=bias_correction)
-    return stepping(ScaleByGenericAdamState, running, 1, initial_v, mu_dtype)
+    settings = {"alpha": 1, "beta": beta, "theta": theta, "eps": eps, "bias_correction": bias_correction}
+    return stepping(ScaleByGenericAdamState, {**settings, "initial_v": initial_v}, 1, mu_dtype)
 
 
-def accepts_old_name(make: Callable[..., Any]) -> Callable[..., Any]:
+_Factory = TypeVar("_Factory", bound=Callable[..., Any])
+
+
+def accepts_old_name(make: _Factory) -> _Factory:
     """`learning_rate` was called `method_or_alpha`: states of `inject_hyperparams` still say so."""
 
     @functools.wraps(make)
@@ -73,7 +76,7 @@ def accepts_old_name(make: Callable[..., Any]) -> Callable[..., Any]:
             keywords.setdefault("learning_rate", keywords.pop("method_or_alpha"))
         return make(*arguments, **keywords)
 
-    return made
+    return cast("_Factory", made)
 
 
 @accepts_old_name
@@ -133,11 +136,8 @@ def generic_adam(
     References:
         Zou, Shen, Jie, Zhang, Liu, "A Sufficient Condition for Convergences of Adam and RMSProp", CVPR 2019
     """
-    given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps}
-    given["bias_correction"] = bias_correction
-    chosen = settings_of(learning_rate, ADAM, given)
-    start = chosen.pop("initial_v")
-    return stepping(ScaleByGenericAdamState, RunningSchedules(**chosen), -1, start, mu_dtype)
+    given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps, "bias_correction": bias_correction}
+    return stepping(ScaleByGenericAdamState, settings_of(learning_rate, ADAM, given), -1, mu_dtype)
 
 
 def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, Any], *runs: str) -> dict[str, Any]:
@@ -161,13 +161,14 @@ def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, A
 
 def stepping(
     State: type[Any],
-    running: RunningSchedules,
+    settings: dict[str, Any],
     sign: int,
-    initial_v: ArrayLike,
     mu_dtype: DTypeLike | None,
-    power: ArrayLike | None = None,
+    power: Any = None,
 ) -> optax.GradientTransformationExtraArgs:
     """The step sign * alpha_t m_t / (sqrt(v_t) + eps_t), or with a power of the largest v so far for the root."""
+    initial_v = settings.pop("initial_v")
+    running = RunningSchedules(**settings)
     check_number("initial_v", initial_v, "a finite number >= 0", lambda v: 0 <= v < math.inf)
 
     def moments(params: optax.Params) -> tuple[Any, ...]:
@@ -188,10 +189,9 @@ def stepping(
 
     def runs() -> tuple[Algorithm, int]:
         alpha, beta, theta, eps = (running.schedules[name] for name in ("alpha", "beta", "theta", "eps"))
-        start, largest = cast("tuple[Any, Any]", (initial_v, power))
-        found = Algorithm(Method(alpha, beta, theta), initial_v=float(start), eps=eps, label="GenericAdam")
+        found = Algorithm(Method(alpha, beta, theta), initial_v=float(initial_v), eps=eps, label="GenericAdam")
         if power is not None:
-            found = replace(found, running_maximum=True, power=float(largest), label="Padam")
+            found = replace(found, running_maximum=True, power=float(power), label="Padam")
         return found, sign
 
     made = running.transformation(State, moments, move)
