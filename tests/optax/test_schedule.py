@@ -127,6 +127,7 @@ def test_the_sum_is_right_to_the_last_count() -> None:
         ("theta_from_weights(1 if t < 200000 else t)", 250_000),
         ("theta_from_weights(t * 1.001^t)", 2_000_000),
         ("theta_from_weights(t * 1.01^t)", 250_000),
+        ("theta_from_weights(1 + sqrt(160000 - t))", 250_000),
         # ten steps wide: no 300 samples of a stretch of 131,072 steps would see it
         ("theta_from_weights(1 if t < 150000 else (100000 if t < 150010 else 1))", 250_000),
         ("theta_from_weights(1 + 1000000*exp(-(t - 150000)^2/100))", 250_000),

@@ -26,7 +26,7 @@ from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
 from generic_adam.schedules.evaluate import decay_of, split_geometric
 from generic_adam.schedules.growth import GeometricBase
-from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth, smooth_sums
+from generic_adam.schedules.sums import QuadratureError, SumError, is_piecewise_smooth, smooth_sums
 
 TABLE = 2**17
 """How many steps of a running sum are tabulated: t = 1, ..., 131,072."""
@@ -269,7 +269,7 @@ def _table(node: Running) -> tuple[FloatArray, FloatArray]:
             return values, polynomials
     if not (summand.accepts_real_times and is_piecewise_smooth(summand)):
         return values, polynomials
-    with suppress(QuadratureError), np.errstate(all="ignore"):  # weights that leave the range of floats end in nan
+    with suppress(QuadratureError, SumError), np.errstate(all="ignore"):  # weights without a value end in nan
         for stretch, start in enumerate(_STARTS):
             ends = _POINTS * (start // TABLE)
             *reached, total = total + np.array(smooth_sums(summand, [*ends, 2 * start], start + 1))
