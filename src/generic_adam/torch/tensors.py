@@ -21,10 +21,9 @@ from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
-from generic_adam.torch.kernels import Kernel, Lists, flat, foreach, fused
+from generic_adam.torch.kernels import Kernel, Lists, flat, fused
 from generic_adam.torch.rules import Rule
 
-_ORDINARY = {torch.Tensor, torch.nn.Parameter}
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
 _NOTHING: Lists = ([], [], [], [], [])
@@ -125,20 +124,14 @@ class Bucket:
         self.aligned, self.numbers = aligned, numbers
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
-        self.run_with(foreach)
         self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
 
     def remember(self, params: Sequence[Tensor], hold: bool) -> bool:
-        """Whether it can be filled anew at later steps: all its group's tensors, each as a kernel takes it."""
+        """Whether it can be filled anew at later steps: with all parameters of its group, as they are."""
         x, g, *state = self.lists
-        moments = [tensor for part in state for tensor in part]
-        if (
-            not self.aligned
-            or len(self.states) < len(params)
-            or not {*map(type, x + g + moments)} <= _ORDINARY
-            or self.dtype not in {torch.float32, torch.float64}
-        ):
+        if not self.aligned or [*map(id, x)] != [*map(id, params)]:
             return False
+        moments = [tensor for part in state for tensor in part]
         self._params, self._has_maxima = x, bool(state[-1])
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
