@@ -184,6 +184,19 @@ def test_state_that_is_dropped_frees_its_memory() -> None:
     assert [moment() for moment in moments] == [None, None]
 
 
+def test_a_group_that_is_taken_out_frees_its_memory() -> None:
+    params = [torch.nn.Parameter(tensor(4)) for _ in range(2)]
+    optimizer = GenericAdam([{"params": [x]} for x in params], lr=0.1)
+    for _ in range(3):
+        for x in params:
+            x.grad = torch.ones_like(x)
+        optimizer.step()
+    gone = weakref.ref(params[1])
+    del optimizer.param_groups[1], optimizer.state[params.pop()], x
+    assert gone() is None
+    optimizer.step()
+
+
 @pytest.mark.parametrize("change", [{"amsgrad": True}, {"foreach": True}, {"lr_schedule": "0.2/t"}])
 def test_options_that_change_between_steps_count(change: dict[str, object]) -> None:
     # The tensors and the kernel of the last step are kept for the next; what a group says counts more.

@@ -270,17 +270,15 @@ class GenericAdam(ScheduledOptimizer):
 
     def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
-        betas, apart = group["betas"], (group["beta"], group["theta"])
-        if not _is_pair(betas):
-            raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
+        betas, apart = _pair(group["betas"]), (group["beta"], group["theta"])
         for coefficient, value in zip((rules.MOMENTUM, rules.SECOND_MOMENT), betas, strict=True):
             coefficient.plain(value)
         last = dict(zip(group, plan.shown, strict=False))
         before = (last.get("beta"), last.get("theta"))
-        if tuple(betas) in (apart, before):
+        if betas in (apart, before):
             return apart
         if apart == before:
-            return betas[0], betas[1]
+            return betas
         raise OptimizerError(
             f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: set one of them"
         )
@@ -435,8 +433,10 @@ class AMSGrad(GenericAdam):
         super().__init__(params, lr, betas, **given)
 
 
-def _is_pair(value: object) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2
+def _pair(betas: Any) -> tuple[Any, Any]:
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
+    return betas[0], betas[1]
 
 
 def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -446,9 +446,7 @@ def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
         return beta, theta
     if beta is not None or theta is not None:
         raise OptimizerError("betas and beta or theta are given; expected betas=(beta, theta), or the two by name")
-    if not _is_pair(betas):
-        raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
-    return betas[0], betas[1]
+    return _pair(betas)
 
 
 def _wants_fused(group: Mapping[str, Any]) -> bool:

@@ -87,19 +87,17 @@ class ScheduledOptimizer(Optimizer):
     ``group["step"]``. Each step first reads every coefficient and every gradient of every group, and only then changes
     anything, so that a bad value leaves the parameters and the state as they were.
 
-    A coefficient given as a plain number, or as a tensor of one element, is read from its group at every
-    step, so that torch's learning-rate schedulers drive it. One given as a schedule shows in its group the
-    value of the step about to be taken, as a driven one does, so that loggers see it; something else that
-    writes to it as well is an error, except that a learning rate of 0 freezes the weights for one step (which
-    is how torch.distributed.checkpoint asks for the state of a new optimizer).
+    A coefficient given as a plain number, or as a tensor of one element, is read from its group at every step, so that
+    torch's learning-rate schedulers drive it. One given as a schedule shows in its group the value of the step about
+    to be taken, so that loggers see it; something else that writes to it as well is an error, except that a learning
+    rate of 0 freezes the weights for one step (torch.distributed.checkpoint so asks for the state of a new optimizer).
 
     Groups and `state_dict` hold schedules as text. A callable has no text: its place is kept, and loading
     needs an optimizer that was built with the callable.
 
     Under ``torch.compile`` a step leaves the graph and runs as it always does: its numbers are Python's, new at every
-    step, and a compiled copy of them would be those of one step. The kernel is torch's fused one anyway. CUDA graphs
-    cannot capture a step, for the same reason. ``ZeroRedundancyOptimizer`` works, but with ``overlap_with_ddp=True``
-    torch asks for an optimizer of its own kind without groups or hooks, and refuses others.
+    step. CUDA graphs cannot capture one, for the same reason. ``ZeroRedundancyOptimizer`` works, but with
+    ``overlap_with_ddp=True`` torch asks for an optimizer of its own kind without groups or hooks, and refuses others.
 
     A subclass declares what it has (`coefficients`, `options`, `running`, `_state_of`) and what a step does
     with it (`_update`).
@@ -132,9 +130,7 @@ class ScheduledOptimizer(Optimizer):
     def state(self) -> defaultdict[Tensor, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The state by parameter, as in every torch optimizer; from now on somebody else may change it."""
         self._state_is_private = False
-        for plan in self._plans.values():
-            if plan.kept is not None:
-                plan.kept.release()
+        self._settle(Bucket.release)
         try:
             return self.__dict__["state"]
         except KeyError:
@@ -146,6 +142,15 @@ class ScheduledOptimizer(Optimizer):
             plan.forget()
         self._state_is_private = "state" not in self.__dict__  # the first is torch's constructor's own
         self.__dict__["state"] = state
+
+    def _settle(self, how: Callable[[Bucket], None]) -> None:
+        """Bring the numbers of every state up to date, and forget groups that are gone."""
+        groups = {id(group) for group in self.param_groups}
+        for key, plan in list(self._plans.items()):
+            if key not in groups:
+                self._plans.pop(key).forget()
+            elif plan.kept is not None:
+                how(plan.kept)
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
         """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""
@@ -305,13 +310,7 @@ class ScheduledOptimizer(Optimizer):
     def _gather(self, group: dict[str, Any], plan: Plan) -> None:
         """Find the tensors of a group's update, with state made where there is none; changes no parameter."""
         plan.forget()
-        # Its parameters may have come from another group, with their state, or from one that is gone.
-        groups = {id(one) for one in self.param_groups}
-        for key, other in list(self._plans.items()):
-            if key not in groups:
-                self._plans.pop(key).forget()
-            elif other.kept is not None:
-                other.kept.write()
+        self._settle(Bucket.write)  # its parameters may have come from another group
         params, state = group["params"], self.__dict__["state"]
         plan.buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
         for bucket in plan.buckets:
@@ -421,11 +420,11 @@ class ScheduledOptimizer(Optimizer):
             OptimizerError: the state is of another optimizer, does not fit the parameters, or needs a
                 callable that this one does not have; nothing was changed.
         """
+        if not isinstance(state_dict, Mapping):
+            raise OptimizerError(f"the state_dict is {rules.shown(state_dict)}; expected 'state' and 'param_groups'")
         # The last of the hooks, so that it sees what the others made of the state.
         handle = self.register_load_state_dict_pre_hook(lambda _, saved: checkpoint.keep(saved, self.param_groups))
         try:
-            if not isinstance(state_dict, Mapping):
-                checkpoint.keep(state_dict, self.param_groups)  # which says what is wrong with it
             super().load_state_dict(state_dict)
         finally:
             handle.remove()

@@ -143,9 +143,8 @@ class Bucket:
     def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
         """Take the tensors of the next step of a group that has not changed in kind; False if it has.
 
-        This runs at every step of most networks, so it asks only what it must: whether the parameters are the
-        same objects, and whether they, their gradients, and a state that others may have changed, have their type
-        and size and lie in memory as they did.
+        It asks only what it must: whether the parameters are the same objects, and whether they, their gradients,
+        and a state that others may have changed, have their type and size and lie in memory as they did.
         """
         grads: list[Any] = [parameter.grad for parameter in params]
         try:
