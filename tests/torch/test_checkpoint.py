@@ -74,6 +74,22 @@ def test_adam_continues_as_it_would(*, torch_class: type, weight_decay: float, a
         torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-11, atol=0)
 
 
+def test_adam_hands_back_what_it_was_handed() -> None:
+    # torch's keeps keys that it does not know as they were, the numbers of Generic Adam's correction among them.
+    there, straight = parameters(), parameters()
+    optimizer, adam = GenericAdam(there, lr=0.02), torch.optim.Adam(straight, lr=0.02)
+    steps(adam, straight, 1, 40)
+    steps(optimizer, there, 1, 10)
+    peer = torch.optim.Adam(there, lr=9.0)
+    peer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    steps(peer, there, 11, 20)
+    optimizer.load_state_dict(copy.deepcopy(peer.state_dict()))
+    assert optimizer.param_groups[0]["step"] == 30
+    steps(optimizer, there, 31, 10)
+    for x, y in zip(there, straight, strict=True):
+        torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-11, atol=0)
+
+
 def test_parameters_that_came_late_keep_their_own_count() -> None:
     theirs, ours = parameters(), parameters()
     adam, optimizer = torch.optim.Adam(theirs, lr=0.02), GenericAdam(ours, lr=0.02)

@@ -338,7 +338,7 @@ class GenericAdam(ScheduledOptimizer):
             bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
-        if checkpoint.is_of_adam(state["param_groups"]):
+        if checkpoint.is_of_adam(state):
             checkpoint.translate_adam(state, present)
         checkpoint.hand_down(state, "bias_corrections", checkpoint.CORRECTIONS)
         super()._check_loaded(state, present)
