@@ -10,10 +10,12 @@ import pytest
 
 from generic_adam import methods
 from generic_adam.errors import GenericAdamError
-from generic_adam.methods import Method, as_algorithm
+from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.methods.recipes import recipe
+from generic_adam.schedules import as_schedule
 from generic_adam.theorems.advice import advise_algorithm as advise
 from generic_adam.theorems.certificate import certify_algorithm as certify
+from generic_adam.theorems.horizon import noise_floor
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.zou2019 import bound
@@ -131,8 +133,8 @@ def test_what_no_theorem_covers_is_named_as_the_change(name):
 
 def test_a_silent_theta_is_raised_until_the_theory_speaks():
     louder = advise(methods.adamw(theta=0.95, weight_decay=0))[-1]
-    assert louder.changes.startswith("theta from 0.95 to 0.984")
-    assert str(louder.method.theta) == "0.984"
+    assert louder.changes.startswith("theta from 0.95 to 0.986")
+    assert str(louder.method.theta) == "0.986"  # 0.984 is enough where nothing is added to the root
 
 
 def test_theta_one_of_zero_is_held_or_shifted():
@@ -247,3 +249,31 @@ def test_groups_with_sequences_of_their_own_are_advised_one_by_one():
     assert [advise(part)[0].method for part in replace(first, others=(second,)).parts] == [
         advise(one)[0].method for one in (first, second)
     ]
+
+
+def test_the_theory_speaks_only_of_floors_below_one():
+    quiet = Algorithm(Method("1e-3/sqrt(t)", 0.9, 0.2), initial_v=0, eps=1e-8)
+    (louder,) = (one for one in advise(quiet) if "speaks" in one.changes)
+    floor = noise_floor(louder.algorithm)
+    assert f"noise floor {floor:.3g}" in louder.changes
+    assert floor < 1
+
+
+def test_what_nothing_covers_is_no_gain():
+    found = advise(replace(methods.adamw(), factored=True), horizon=1000)
+    assert found
+    assert all(not one.after.outside for one in found)
+
+
+def test_tuned_constants_are_constants_throughout():
+    tuned = advise(methods.adamw(weight_decay=0), horizon=1000)[-1]
+    assert tuned.changes.endswith("no bias correction")
+    assert tuned.algorithm.eps == as_schedule(1e-8)
+
+
+@pytest.mark.parametrize("eps", ["0", "1e-8/t", "1e-8*exp(-t)"])
+def test_eps_is_mended_too(eps):
+    found = advise(Algorithm(methods.adam(), initial_v=0, eps=eps))
+    assert found
+    assert all("eps" in one.changes and one.certificate.theorem == "E" for one in found)
+    assert {str(one.algorithm.eps) for one in found} <= {"1e-08", "3.67879441e-09"}

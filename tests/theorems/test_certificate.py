@@ -13,7 +13,7 @@ from generic_adam.methods import Algorithm, Clipping, Method, merged
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import Assumptions
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, Assumptions
 from generic_adam.theorems.weighted import weighted_bound
 
 EPS = {"initial_v": 0, "eps": 1e-8}
@@ -127,6 +127,7 @@ def test_groups_with_another_scale_are_covered_together_and_other_shapes_are_not
     apart = certify_algorithm(merged([Algorithm(method), Algorithm(other, groups=(1,))]))
     assert apart.verdict == "undecided"
     assert "different shape" in apart.reason
+    assert apart.explain().startswith("Generic Adam\n  for ever: undecided: parameter groups")
     worst = certify_algorithm(merged([Algorithm(method), Algorithm(Method(0.1, 0.9, 0.999), groups=(1,))]))
     assert worst.verdict == "not certified"
 
@@ -221,7 +222,7 @@ CLIPPED = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), clipping=Clip
 @pytest.mark.parametrize(
     ("subject", "assume", "provided"),
     [
-        (methods.amsgrad(lr="1e-3/sqrt(t)"), {}, "every stochastic gradient is bounded, |g_t| <= G (A4s)"),
+        (methods.amsgrad(lr="1e-3/sqrt(t)"), {}, BOUNDED_GRADIENTS),
         (FADING, {"weights_bound": 2.0}, "the weights stay bounded, |x_t|_inf <= X"),
         (CLIPPED, {"gradient_norm": 0.5}, "no gradient is longer than 1"),
         (
@@ -232,7 +233,7 @@ CLIPPED = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), clipping=Clip
         (
             Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t"), **EPS),
             {"convex": True},
-            "the losses are convex, on a bounded domain with projection",
+            f"{BOUNDED_GRADIENTS}, and the losses are convex, on a bounded domain with projection",
         ),
         (Algorithm(methods.certified_adam(), **EPS), {}, None),
     ],

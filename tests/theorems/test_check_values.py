@@ -11,7 +11,7 @@ from benchmarks import measured_bounds as benchmark
 from benchmarks.measured_bounds import PROBLEM, STEPS, Case, T, measure, torch_adam
 from generic_adam.theorems.amsgrad import amsgrad_bound
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.regret import amsgrad_regret, constant_beta_bound, non_increasing_regret
+from generic_adam.theorems.regret import constant_beta_bound, regret_bound
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
 
@@ -128,9 +128,9 @@ class TestRegret:
     def test_the_weaker_constants(self):
         """(1 + 2 beta) in place of (1 + beta): 42313.03 and 16200, of which 12000 do not change."""
         t = np.arange(1.0, 10_001)
-        ams = amsgrad_regret(Sequences.of(0.5 / np.sqrt(t), 0.9, 0.999), self.THREE, 2.0)
+        ams = regret_bound(Sequences.of(0.5 / np.sqrt(t), 0.9, 0.999, running_maximum=True), self.THREE, 2.0)
         adam_nc = Sequences.of(0.5 / np.sqrt(t), 0.9, 1 - 1 / t, q=1 / t)
-        nc = non_increasing_regret(adam_nc, self.THREE, 2.0)
+        nc = regret_bound(adam_nc, self.THREE, 2.0)
         weaker = [12_000 + (found - 12_000) * 2.8 / 1.9 for found in (ams, nc)]
         assert weaker == pytest.approx([42313.0276627, 16200], rel=1e-9)
         assert weaker[0] / 10**4 == pytest.approx(4.23130276627, rel=1e-9)

@@ -5,11 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Bounded, Opaque, parse
 from generic_adam.schedules.budget import Budget
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import GrowthWitness, LimitWitness, Status, StepWitness
+from generic_adam.theorems.epsilon import Epsilon
+from generic_adam.theorems.weighted import Weighted
 
 SQUARES = Bounded(Opaque(lambda t: float(math.isqrt(int(t)) ** 2 == t)), 0.0, 1.0)
 WEIGHTED = {
@@ -35,24 +37,27 @@ WEIGHTED = {
 
 @pytest.mark.parametrize(("alpha", "beta", "theta", "status", "rate"), WEIGHTED.values(), ids=WEIGHTED)
 def test_w_infinity_decides_its_table(alpha, beta, theta, status, rate):
-    decision = decide.weighted(Method(alpha, beta, theta))
-    assert decision.status == status
-    assert (decision.rate and str(decision.rate)) == rate
-    assert (decision.witness is not None) == (status == "fails")
+    found = Weighted().examine(Algorithm(Method(alpha, beta, theta)))
+    assert found.verdict == {"holds": "certified", "fails": "not certified"}.get(status, status)
+    assert (found.rate and str(found.rate)) == rate
+    if status == "fails":
+        assert found.first_failing.witness is not None
 
 
 def test_theta_1_may_be_zero_where_an_epsilon_is_in_the_denominator():
     method = Method("1/sqrt(t)", 0.9, "1 - 1/t")
-    assert decide.weighted(method).witness == StepWitness(1, 0.0)
-    assert decide.weighted(method, first_theta_may_be_zero=True).holds
+    assert decide.in_unit_interval(method.theta).witness == StepWitness(1, 0.0)
+    assert decide.in_unit_interval(method.theta, from_zero=True).holds
+    assert Weighted().examine(Algorithm(method)).first_failing.witness == 1
+    assert Epsilon().examine(Algorithm(method, eps=1e-8)).verdict == "certified"
 
 
 def test_w_infinity_on_the_power_family():
     for i in range(10):
         for j in range(10):
             r, s = Fraction(i, 4), Fraction(j, 8)
-            held = decide.weighted(Method(f"0.5/t^({s})", 0.9, f"1 - 0.5/t^({r})")).holds
-            assert held == ((0 < s < 1 and 0 < r < 1 + s) or (s == 1 and 0 < r <= 2))
+            held = Weighted().examine(Algorithm(Method(f"0.5/t^({s})", 0.9, f"1 - 0.5/t^({r})"))).verdict
+            assert (held == "certified") == ((0 < s < 1 and 0 < r < 1 + s) or (s == 1 and 0 < r <= 2))
 
 
 def test_witnesses_are_typed():
@@ -108,3 +113,11 @@ def test_unit_intervals():
     assert decide.in_unit_interval(parse("t/4")).witness == StepWitness(4, 1.0)
     assert decide.limit_is_one(parse("1 - 1/t")).holds
     assert decide.bounded_below_one(parse("0.9 + 0.05*sin(t)")).holds
+
+
+def test_an_upper_bound_alone_is_no_order():
+    """u_t <= 1 of a callable does not refute that it tends to 0, and u_t/t has no order that a sum could take."""
+    some = Bounded(Opaque(lambda t: float(t % 7 == 0) / t), 0.0, 1.0)
+    for one in (some, some * parse("1/t")):
+        assert decide.vanishes(one.growth, "u_t", "t").status is Status.UNDECIDED
+    assert decide.vanishes(parse("1 + 1/t").growth, "u_t", "t").status is Status.FAILS

@@ -9,7 +9,7 @@ from generic_adam import methods
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import parse
 from generic_adam.theorems import repairs
-from generic_adam.theorems.repairs import Candidate, applied, at_time, first_apart, with_theta
+from generic_adam.theorems.repairs import Candidate, applied, at_time, first_below, with_theta
 
 N = 5000
 
@@ -19,6 +19,7 @@ def _candidate(alpha="1e-3", beta="0.9", theta="0.999", keep=None, **more):
 
 
 CASES = {
+    "steady_eps": _candidate(initial_v=0, eps="1e-8/t"),
     "capped_momentum": _candidate(beta="1 - 1/(t+1)"),
     "held_beginning": _candidate(theta="1 - 1/t", initial_v=0, eps=1e-8),
     "shifted_time": _candidate(theta="1 - 1/t", initial_v=0, eps=1e-8),
@@ -94,10 +95,22 @@ def test_the_bias_corrections_follow_theta():
 
 @pytest.mark.parametrize(
     ("one", "other", "first"),
-    [("1/t", "1/max(t, 3)", 1), ("1/t", "max(1/t, 1e-3)", 1001), ("1/t", "1/t", (1 << 16) + 1)],
+    [
+        ("1/max(t, 3)", "1/t", 1),
+        ("1/t", "1e-3", 1001),
+        ("1/t", "1/t", (1 << 16) + 1),
+        ("0.5", "0.5 + 1e-20 if t > 7 else 0.5", 8),  # no float tells the two apart
+    ],
 )
-def test_first_apart(one, other, first):
-    assert first_apart(parse(one), parse(other)) == first
+def test_the_first_step_below_is_found_in_numbers(one, other, first):
+    assert first_below(parse(one), parse(other)) == first
+
+
+def test_a_bias_correction_remembers_a_beginning_for_ever():
+    x = Algorithm(methods.adam(lr="0.5/sqrt(t)", theta="1 - 1/t"))
+    held = next(applied(repairs.held_beginning, Candidate(x)))
+    assert held.last_step is None
+    assert _differing(x, held.algorithm)[-1] > 100
 
 
 def test_time_is_replaced_where_there_is_nothing_but_time():

@@ -11,9 +11,18 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Schedule, ScheduleError, as_schedule, sqrt
+from generic_adam.schedules import (
+    BiasCorrection,
+    Schedule,
+    ScheduleError,
+    as_schedule,
+    bias_correction,
+    sqrt,
+    substitute,
+)
 from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
+from generic_adam.schedules.tree import contains
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
@@ -21,7 +30,6 @@ from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
 from generic_adam.theorems.theorem import Assumptions, Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
-_COMPARED = 1 << 13
 _MOST_ADVICE = 3
 # A run that is named keeps three quarters of its steps as they are, unless said otherwise.
 _KEPT_SHARE = Fraction(3, 4)
@@ -180,12 +188,17 @@ def advise_algorithm(
 
 def _certified(x: Algorithm, kept: int | None, granted: Assumptions, limit: Budget) -> list[Advice]:
     """What is certified for ever, nearest first, each algorithm once; nothing where it is so as it is."""
-    if certify_algorithm(replace(x, horizon=None), assume=granted).verdict is Verdict.CERTIFIED:
+    if _for_ever(x, granted).verdict is Verdict.CERTIFIED:
         return []
     found: dict[Algorithm, Advice] = {}
     for one in sorted(_mended(_covered(x, kept), 0, _beyond(granted, x), limit), key=_distance):
         found.setdefault(one.algorithm, one)
     return list(found.values())[:_MOST_ADVICE]
+
+
+def _for_ever(x: Algorithm, assume: Assumptions) -> Certificate:
+    """The certificate without what it says about a run."""
+    return certify_algorithm(replace(x, horizon=None), assume=assume)
 
 
 def _covered(x: Algorithm, keep: int | None) -> Candidate:
@@ -215,7 +228,7 @@ def _beyond(granted: Assumptions, x: Algorithm) -> Assumptions:
 def _gains(one: Advice) -> bool:
     """Whether what is meant for the run alone makes one of the numbers smaller, and with decay their first."""
     before, after = one.before, one.after
-    if before is None or after is None or after.relative is None:
+    if before is None or after is None or after.relative is None or after.outside:
         return False
     if before.relative is None:
         return True
@@ -251,7 +264,7 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget
     if limit.left < 0:
         return
     x, changes = candidate.algorithm, candidate.changes
-    certificate = certify_algorithm(replace(x, horizon=None), assume=assume)
+    certificate = _for_ever(x, assume)
     if certificate.verdict is Verdict.CERTIFIED:
         if changes:
             yield Advice(x, "; ".join(changes), candidate.first_step, candidate.last_step, certificate)
@@ -279,18 +292,17 @@ def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Ad
     floor, beta = noise_floor(x), x.method.beta
     if floor is None or floor < 1 or not beta.is_constant:
         return
-    least = least_theta(beta(1))
-    for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.1):  # a run's own numbers lie above the floor
-        theta = math.ceil((1 - share * (1 - least)) * 1000) / 1000  # three digits are what people write
-        if not theta < 1:
-            return
+    # Three digits are what people write. With eps the floor lies above that of beta and theta alone, and a run's own
+    # numbers lie above the floor.
+    for theta in (thousandths / 1000 for thousandths in range(math.ceil(least_theta(beta(1)) * 1000), 1000)):
         louder = with_theta(x, as_schedule(theta))
-        relative = 0.0 if steps is None else reading(louder, steps, assume).relative
+        left = noise_floor(louder)
+        if left is None or left >= 1:
+            continue
+        relative = left if steps is None else reading(louder, steps, assume).relative
         if relative is not None and relative < 1:
-            spoken = f"noise floor {noise_floor(louder):.3g}"
-            changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: {spoken}"
-            certificate = certify_algorithm(replace(louder, horizon=None), assume=assume)
-            yield Advice(louder, changes, 1, None, certificate, steps)
+            changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: noise floor {left:.3g}"
+            yield Advice(louder, changes, 1, None, _for_ever(louder, assume), steps)
             return
 
 
@@ -308,21 +320,18 @@ def _tuned(x: Algorithm, steps: int, assume: Assumptions) -> Iterator[Advice]:
     if not 0 < largest < math.inf:
         return
     scale = float(f"{largest / math.sqrt(steps):.12g}")
-    tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)))
+    eps = substitute(x.eps, {bias_correction(method.theta): as_schedule(1)})
+    tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)), eps=eps)
     if tuned != x:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
-        yield Advice(tuned, changes, 1, None, certify_algorithm(replace(tuned, horizon=None), assume=assume), steps)
+        if contains(method.alpha, BiasCorrection):
+            changes += ", no bias correction"
+        yield Advice(tuned, changes, 1, None, _for_ever(tuned, assume), steps)
 
 
 def _largest(schedule: Schedule, steps: int) -> float:
-    """The largest u_t with t <= steps: all of the first ones, then some on a logarithmic scale.
-
-    Infinite where one of them has no value as a float.
-    """
+    """The largest u_t with t <= steps of some on a logarithmic scale; infinite where one has no value as a float."""
     try:
-        with np.errstate(all="ignore"):
-            found = float(schedule.values(1, min(steps, _COMPARED) + 1).max())
-            late = np.geomspace(_COMPARED, steps, 200 if steps > _COMPARED else 0)
-            return max([found, *(late_value(schedule, int(step)) for step in late)])
+        return max(late_value(schedule, int(step)) for step in np.geomspace(1, steps, 200))
     except ScheduleError:
         return math.inf

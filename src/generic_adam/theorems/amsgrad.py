@@ -24,6 +24,7 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import ROUNDING, Form, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
+    BOUNDED_GRADIENTS,
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
     Assumptions,
@@ -110,7 +111,7 @@ class RunningMaximum(Theorem):
         "eps under the root, and a power other than 1/2": lambda x: x.eps_under_root and x.power.denominator != 2,
         **STARTS_FROM_NOTHING,
     }
-    needs: ClassVar = ("every stochastic gradient is bounded, |g_t| <= G (A4s)",)
+    needs: ClassVar = (BOUNDED_GRADIENTS,)
     hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one, constant_theta, _eps_never_falls)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:

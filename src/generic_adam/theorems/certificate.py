@@ -63,8 +63,10 @@ class Certificate:
         speaking = [one for one in self.findings if one.covers and one.about in _FOR_EVER]
         for verdict in (Verdict.CERTIFIED, Verdict.UNDECIDED, Verdict.NOT_CERTIFIED):
             found = [one for one in speaking if one.verdict is verdict]
-            if found:
-                return min(found, key=_slowness if verdict is Verdict.CERTIFIED else _strictness)
+            if found and verdict is Verdict.CERTIFIED:
+                return min(found, key=lambda one: (one.rate is None, one.rate))
+            if found:  # the one that asks least: any before the paper's, whose conditions are the strictest
+                return min(found, key=lambda one: one.theorem == "zou2019")
         return None
 
     @property
@@ -156,7 +158,7 @@ class Certificate:
     def explain(self) -> str:
         """The whole argument: every theorem, its hypotheses, and why the others do not cover it."""
         if self.parts:
-            return "\n\n".join(part.explain() for part in self.parts)
+            return "\n\n".join([str(self), *(part.explain() for part in self.parts)])
         names = ("alpha", "beta", "theta")
         sequences = (f"  {name}_t = {getattr(self.method, name)}" for name in names)
         return "\n".join([str(self), *sequences, *self.argument()])
@@ -271,15 +273,6 @@ def _word(finding: Finding) -> str:
     if finding.about in _FOR_EVER:
         return str(finding.verdict)
     return str(finding.about) if finding.first_failing is None else "does not apply"
-
-
-def _slowness(finding: Finding) -> tuple[object, ...]:
-    return finding.rate is None, finding.rate
-
-
-def _strictness(finding: Finding) -> bool:
-    """The theorem that asks least comes first: any before the paper's, whose conditions are the strictest."""
-    return finding.theorem == "zou2019"
 
 
 def _in_the_way(findings: Sequence[Finding]) -> list[str]:

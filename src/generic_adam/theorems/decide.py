@@ -384,43 +384,35 @@ def paper_ratio(method: Method) -> Decision:
     return Decision(Status.FAILS, f"{name} {ends}.", witness, order=order)
 
 
-def weighted(method: Method, *, first_theta_may_be_zero: bool = False) -> Decision:
+def weighted(method: Method) -> Decision:
     r"""Whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
 
-    1. For all late t: beta_t <= beta < 1, 1 - theta_t is of exact order g_q with g_q -> 0, alpha_t of order
-       g_a (see `two_sided`). Before, alpha_t >= 0, 0 <= beta_t < 1 and 0 < theta_t < 1 are enough.
-    2. chi = g_a / sqrt(g_q) does not grow: certified iff sum alpha_t is infinite; the rate is
-       max(1, sum alpha_t sqrt(q_t)) / sum alpha_t.
-    3. chi grows: the rate is chi_T^2 max(1, sum q_t) / sum alpha_t; certified iff it tends to 0.
+    Asked where beta_t <= beta < 1, theta_t -> 1 and sum alpha_t = infinity; 1 - theta_t is of exact order g_q for all
+    late t, alpha_t of order g_a (see `two_sided`).
 
-    Args:
-        method: the three sequences.
-        first_theta_may_be_zero: theta_1 = 0 is allowed (where an epsilon keeps the denominator positive).
+    - chi = g_a / sqrt(g_q) does not grow: it does, and the rate is max(1, sum alpha_t sqrt(q_t)) / sum alpha_t.
+    - chi grows: the rate is chi_T^2 max(1, sum q_t) / sum alpha_t, where that tends to 0.
     """
-    for step in (
-        bounded_below_one(method.beta),
-        in_unit_interval(method.theta, name="theta_t", from_zero=first_theta_may_be_zero),
-        limit_is_one(method.theta),
-        not_negative(method.alpha, name="alpha_t"),
-    ):
-        if not step.holds:
-            return step
     alpha, q = two_sided(method.alpha), (1 - method.theta).growth
     root, inverse = (None, None) if q is None or q.sign <= 0 else (q.raised_to(Fraction(1, 2)), q.inverse())
     if alpha is None or root is None or inverse is None:
         return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
-    if not alpha.sum_diverges:
-        return sum_diverges(method.alpha, "alpha")
     squared = alpha * alpha * inverse  # chi_t^2
     order = over_sums(alpha * root if squared.trend <= 0 else q, alpha)
     if order is None:
         return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
     order = order if squared.trend <= 0 else squared * order
-    told = f"Theorem W's bound is of order {order.scale.text('T')}, which"
-    if order.trend < 0:
+    return vanishes(order, "Theorem W's bound")
+
+
+def vanishes(order: Growth | None, name: str, variable: str = "T") -> Decision:
+    """Whether something of that order tends to 0."""
+    if order is None:
+        return Decision(Status.UNDECIDED, f"The order of {name} is not known.")
+    told = f"{name} is of order {order.scale.text(variable)}, which"
+    if order.is_zero or order.trend < 0:
         return Decision(Status.HOLDS, f"{told} tends to 0.", order=order)
-    witness = GrowthWitness("bound", order, "T")
-    return Decision(Status.FAILS, f"{told} does not tend to 0.", witness, order=order)
+    return Decision(Status.FAILS, f"{told} does not tend to 0.", GrowthWitness(name, order, variable), order)
 
 
 def over_sums(terms: Growth | None, divisor: Growth | None) -> Growth | None:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.theorem import NOTHING, Assumptions, Hypothesis
-from generic_adam.theorems.weighted import Weighted
+from generic_adam.theorems.weighted import FOR_EVER, Weighted
 
 
 def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
@@ -100,13 +100,7 @@ def _weights_stay(x: Algorithm, _: Assumptions) -> Decision | None:
     return Decision(Status.UNDECIDED, "Whether the weights of momentum and gradient stay bounded is open.")
 
 
-def _on_the_scale(x: Algorithm, _: Assumptions) -> Decision:
-    """W-infinity; heavy-ball momentum comes after the division: theta and beta have no part in it."""
-    method = x.method if x.heavy_ball is None else Method(x.method.alpha, 0, x.method.theta)
-    return decide.weighted(method, first_theta_may_be_zero=x.eps != NOTHING)
-
-
-WEIGHTED_FOR_EVER: tuple[Hypothesis, ...] = (eps_in_step, _weights_stay, _on_the_scale)
+WEIGHTED_FOR_EVER: tuple[Hypothesis, ...] = (eps_in_step, _weights_stay, *FOR_EVER)
 """The hypotheses of W or, where something is added to the root, of E, N or H."""
 
 

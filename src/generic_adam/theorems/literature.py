@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Add, Constant, Divide, Maximum, Schedule, Time, as_schedule, bias_correction, sqrt, t
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth
 from generic_adam.schedules.prove import Claim, every
@@ -118,20 +118,8 @@ class Reddi2018(Theorem):
 def _window(x: Algorithm, _: Assumptions) -> Decision:
     """c <= t (1 - theta_t) <= 1 for every t, with some c > 0."""
     asked = "some 0 < c <= 1 must satisfy c <= t (1 - theta_t) <= 1 for every t"
-    complement = 1 - x.method.theta
-    scaled = collected(complement * t)
-    if scaled.is_constant:
-        found = decide.positive(scaled)
-        if found.holds:
-            found = decide.not_negative(1 - scaled)
-        told = "whether it is so is open" if found.status is Status.UNDECIDED else f"it is {scaled(1):.6g} throughout"
-        return Decision(found.status, f"{asked}; {told}.")
-    match complement:
-        # t/max(t, K) and t/(t + k) lie in (0, 1]: the numerator decides.
-        case Divide(Constant(c), Maximum(Time(), Constant()) | Add(Time(), Constant())) if 0 < c <= 1:
-            return Decision(Status.HOLDS, f"{asked}: 1 - theta_t = {complement}.")
-        case _:
-            growth = scaled.growth
+    scaled = collected((1 - x.method.theta) * t)
+    growth = scaled.growth
     if growth is not None and growth.trend != 0:
         witness = GrowthWitness("t (1 - theta_t)", growth)
         return Decision(Status.FAILS, f"{asked}; t (1 - theta_t) is of order {growth}.", witness)
@@ -151,11 +139,12 @@ class MukkamalaHein(Theorem):
     about: ClassVar = About.REGRET
     statement: ClassVar = "average regret O(1/sqrt T) on convex problems with bounded domain and gradients"
     covered: ClassVar = "RMSProp, delta/sqrt(t) added to the root"
-    assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
+    assumptions: ClassVar = Regret.assumptions
     source: ClassVar = 'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017'
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "eps"})
     takes: ClassVar = {"convex": CONVEX}
+    needs: ClassVar = Regret.needs
     excludes: ClassVar = {"it adds eps to the root, not under it": lambda x: x.eps_under_root}
     hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x, _: _falls_as_root("eps_t", x.eps))
     rate: ClassVar = Rate(Fraction(-1, 2))
@@ -171,16 +160,10 @@ def _never_above_the_first(x: Algorithm, _: Assumptions) -> Decision:
 
 def _middle_term(x: Algorithm, _: Assumptions) -> Decision:
     """sum_{t<=T} beta_t/alpha_t = o(T)."""
-    asked = "the middle term, sum beta_t/alpha_t, must be o(T)"
     growth = (x.method.beta / x.method.alpha).growth
     finitely_many = growth is not None and growth.is_zero
     order = LINEAR.inverse() if finitely_many else decide.over_sums(growth, CONSTANT)
-    if order is None:
-        return Decision(Status.UNDECIDED, f"{asked}; its order is not known.")
-    told = f"{asked}; over T it is of order {order.scale.text('T')}."
-    if order.trend < 0:
-        return Decision(Status.HOLDS, told, order=order)
-    return Decision(Status.FAILS, told, GrowthWitness("middle term / T", order, "T"), order=order)
+    return decide.vanishes(order, "sum beta_t/alpha_t over T")
 
 
 def _rooted_regret(x: Algorithm, assume: Assumptions) -> Decision:
@@ -202,6 +185,7 @@ class Reddi2018Regret(Theorem):
     confidence: ClassVar = Confidence.FORMALISED
     allows: ClassVar = frozenset({"initial_v", "running_maximum"})
     takes: ClassVar = {"convex": CONVEX}
+    needs: ClassVar = Regret.needs
     hypotheses: ClassVar = (_rooted_regret, _never_above_the_first, _middle_term, *MONOTONE)
 
 

@@ -38,8 +38,8 @@ from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import Array, Sequences
-from generic_adam.theorems.theorem import CONVEX, About, Assumptions, Hypothesis, Theorem
+from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, CONVEX, About, Assumptions, Hypothesis, Theorem
 from generic_adam.theorems.weighted import certain_parts
 
 
@@ -57,75 +57,41 @@ def constant_beta_bound(*, diameter: float, beta: float, last_divisors: float, m
     return (diameter**2 * last_divisors + (1 + beta) * momentum_sum) / (2 * (1 - beta))
 
 
-def amsgrad_regret(x: Sequences, problem: Problem, diameter: float) -> float:
-    r"""Return R-AMS's bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`.
+def regret_bound(x: Sequences, problem: Problem, diameter: float) -> float:
+    r"""Return the bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`: R-AMS with the maximum, else R-NC.
 
     Args:
-      x: non-increasing alpha, constant beta and theta with beta^2 < theta.
-      problem: its `gradient_sup`.
-      diameter: D.
-
-    Raises:
-      TheoremError: a hypothesis fails.
-    """
-    rates, last, beta, theta, q = 0.0, math.inf, 0.0, 0.0, 0.0
-    start = _last_divisors(x, problem)
-    for block in x.blocks():
-        beta, theta, q = _constant("beta", block.beta), _constant("theta", block.theta), float(block.q[0])
-        if (np.diff(block.alpha, prepend=last) > 0).any():
-            raise TheoremError(f"R-AMS: expected learning rates that never rise, and they do from {block.start} on")
-        rates, last = rates + block.total(block.alpha), float(block.alpha[-1])
-    if beta**2 >= theta:
-        raise TheoremError(f"R-AMS: expected beta^2 < theta, got beta = {beta:g} and theta = {theta:g}")
-    slope = (1 + beta) / (2 * math.sqrt(q * (1 - beta**2 / theta))) * rates
-    return start * _start(diameter, beta, last) + _gradient_sum(problem) * slope
-
-
-def non_increasing_regret(x: Sequences, problem: Problem, diameter: float) -> float:
-    r"""Return R-NC's bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`.
-
-    Args:
-      x: alpha and theta with (a) of the theorem (`gamma` decides it exactly), constant beta.
+      x: alpha, constant beta and eps, and theta: constant for R-AMS; with (a) for R-NC (`gamma` decides it exactly).
       problem: its `gradient_sup`.
       diameter: D.
 
     Raises:
       TheoremError: a hypothesis fails by more than rounding.
     """
-    beta, zeta, last = 0.0, 0.0, math.inf
+    fixed: dict[str, float] = {}
+    rates = zeta = last = 0.0
     for block in x.blocks():
-        beta = _constant("beta", block.beta)
+        for name in ("beta", "eps", *(["theta", "q"] if x.running_maximum else [])):
+            values = getattr(block, name)
+            if (values != fixed.setdefault(name, float(values[0]))).any():
+                raise TheoremError(f"regret: expected a constant {name}")
         alpha = np.broadcast_to(block.alpha, block.length)
-        before = np.concatenate([[last], alpha[:-1]])
-        with np.errstate(invalid="ignore"):  # theta_1 = 0 times what is not there
-            if (alpha**2 > block.theta * before**2 * (1 + 1e-12)).any():
-                raise TheoremError(f"R-NC: expected (a), alpha_t^2 <= theta_t alpha_(t-1)^2, from {block.start} on")
-        zeta, last = max(zeta, float((alpha / np.sqrt(block.q)).max())), float(alpha[-1])
-    slope = (1 + beta) / (1 - beta) * zeta * math.sqrt(x.steps)
-    return _last_divisors(x, problem) * _start(diameter, beta, last) + _gradient_sum(problem) * slope
-
-
-def _start(diameter: float, beta: float, last_rate: float) -> float:
-    return diameter**2 / (2 * (1 - beta) * last_rate) if last_rate > 0 else math.inf
-
-
-def _constant(name: str, values: Array) -> float:
-    if (values != values[0]).any():
-        raise TheoremError(f"regret: expected a constant {name}")
-    return float(values[0])
-
-
-def _gradient_sum(problem: Problem) -> float:
-    return sum(part.count * part.gradient for part in certain_parts(problem))
-
-
-def _last_divisors(x: Sequences, problem: Problem) -> float:
-    """What the sum over k of D_T is at most; eps has to be constant, so that D_t/alpha_t never falls."""
-    eps = {_constant("eps", block.eps) for block in x.blocks()}
-    if len(eps) > 1:
-        raise TheoremError("regret: expected a constant eps")
-    least = math.sqrt(x.initial_v)
-    return sum(part.count * (max(part.gradient, least) + max(eps)) for part in certain_parts(problem))
+        least = np.concatenate([[last], alpha[:-1]]) * (1.0 if x.running_maximum else np.sqrt(block.theta))
+        if (alpha[block.start == 1 :] > least[block.start == 1 :] * (1 + 1e-12)).any():
+            asked = "learning rates that never rise" if x.running_maximum else "(a), alpha_t^2 <= theta_t alpha_(t-1)^2"
+            raise TheoremError(f"regret: expected {asked}, and it fails from {block.start} on")
+        rates, last = rates + block.total(block.alpha), float(alpha[-1])
+        zeta = max(zeta, float((alpha / np.sqrt(block.q)).max()))
+    beta, sizes = fixed["beta"], [(part.count, part.gradient) for part in certain_parts(problem)]
+    if x.running_maximum:
+        if beta**2 >= fixed["theta"]:
+            raise TheoremError(f"regret: expected beta^2 < theta, got beta = {beta:g} and theta = {fixed['theta']:g}")
+        slope = (1 + beta) / (2 * math.sqrt(fixed["q"] * (1 - beta**2 / fixed["theta"]))) * rates
+    else:
+        slope = (1 + beta) / (1 - beta) * zeta * math.sqrt(x.steps)
+    divisors = sum(count * (max(size, math.sqrt(x.initial_v)) + fixed["eps"]) for count, size in sizes)
+    start = diameter**2 / (2 * (1 - beta) * last) if last > 0 else math.inf
+    return divisors * start + slope * sum(count * size for count, size in sizes)
 
 
 def _constant_beta(x: Algorithm, _: Assumptions) -> Decision:
@@ -134,36 +100,16 @@ def _constant_beta(x: Algorithm, _: Assumptions) -> Decision:
     return decide.bounded_below_one(x.method.beta)
 
 
-def _never_rises(x: Algorithm, _: Assumptions) -> Decision | None:
-    """R-AMS: alpha_t never rises."""
-    return decide.never_rises(x.method.alpha, name="alpha_t") if x.running_maximum else None
-
-
-def _positive(x: Algorithm, _: Assumptions) -> Decision:
-    return decide.positive(x.method.alpha, name="alpha_t")
-
-
 def _long_steps(x: Algorithm, _: Assumptions) -> Decision:
     """T alpha_T tends to infinity: D'_T = D_T/alpha_T is then o(T)."""
     growth = x.method.alpha.growth
     order = None if growth is None or growth.sign <= 0 else (LINEAR * growth).inverse()
-    if order is None:
-        return Decision(Status.UNDECIDED, "The order of T alpha_T is not known.")
-    if order.trend < 0:
-        return Decision(Status.HOLDS, "T alpha_T tends to infinity.", order=order)
-    return Decision(Status.FAILS, "T alpha_T stays bounded.", GrowthWitness("1/(T alpha_T)", order, "T"))
+    return decide.vanishes(order, "1/(T alpha_T)")
 
 
-def _mean_step_vanishes(x: Algorithm, _: Assumptions) -> Decision | None:
+def _mean_step_vanishes(x: Algorithm, _: Assumptions) -> Decision:
     """R-AMS: the mean of alpha_t tends to 0."""
-    if not x.running_maximum:
-        return None
-    order = decide.over_sums(x.method.alpha.growth, CONSTANT)
-    if order is None:
-        return Decision(Status.UNDECIDED, "The order of the mean of alpha_t is not known.")
-    if order.trend < 0:
-        return Decision(Status.HOLDS, "The mean of alpha_t tends to 0.", order=order)
-    return Decision(Status.FAILS, "The mean of alpha_t does not tend to 0.", GrowthWitness("mean", order, "T"))
+    return decide.vanishes(decide.over_sums(x.method.alpha.growth, CONSTANT), "the mean of alpha_t")
 
 
 def _eps_keeps_up(x: Algorithm, _: Assumptions) -> Decision | None:
@@ -176,10 +122,8 @@ def _eps_keeps_up(x: Algorithm, _: Assumptions) -> Decision | None:
     return decide.never_rises(collected(x.method.alpha / x.eps), name="alpha_t/eps_t")
 
 
-def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision | None:
+def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision:
     """R-AMS: theta is a constant, beta_t^2 < theta < 1."""
-    if not x.running_maximum:
-        return None
     beta, theta = x.method.beta, x.method.theta
     if not theta.is_constant:
         return decide.constant(theta, "", "theta_t is asked to be constant")
@@ -187,15 +131,8 @@ def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision | None:
     return next((one for one in sides if not one.holds), Decision(Status.HOLDS, "beta_t^2 < theta < 1, a constant."))
 
 
-def _theta_in_range(x: Algorithm, _: Assumptions) -> Decision | None:
-    """R-NC: 0 < theta_t < 1, or theta_1 = 0."""
-    return None if x.running_maximum else decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=True)
-
-
-def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision | None:
+def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision:
     """(b): under (a) alpha_t^2 W_t never rises, so that zeta^2 = sup_j max_{t>=j} alpha_t^2 W_t/w_j = sup_j chi_j^2."""
-    if x.running_maximum:
-        return None
     growth = decide.chi_of(x.method).growth
     if growth is None:
         return Decision(Status.UNDECIDED, "zeta = sup_t chi_t is finite: the order of chi_t is not known.")
@@ -204,11 +141,23 @@ def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision | None:
     return Decision(Status.FAILS, "zeta = sup_t chi_t is not finite.", GrowthWitness("chi_t", growth))
 
 
+def _of(running_maximum: bool, *asked: Hypothesis) -> tuple[Hypothesis, ...]:
+    """Hypotheses of R-AMS alone, or of R-NC."""
+
+    def of_one(hypothesis: Hypothesis) -> Hypothesis:
+        return lambda x, assume: hypothesis(x, assume) if x.running_maximum is running_maximum else None
+
+    return tuple(map(of_one, asked))
+
+
 MONOTONE: tuple[Hypothesis, ...] = (
-    _amsgrads_theta,
-    _theta_in_range,
-    lambda x, _: None if x.running_maximum else gamma(x.method),
-    _zeta_is_finite,
+    *_of(True, _amsgrads_theta),
+    *_of(
+        False,
+        lambda x, _: decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=True),
+        lambda x, _: gamma(x.method),
+        _zeta_is_finite,
+    ),
 )
 """What makes D_t/alpha_t rise: AMSGrad's constant theta, or (a) and (b) of R-NC."""
 
@@ -224,12 +173,12 @@ class Regret(Theorem):
     source: ClassVar = "docs/theorems/regret.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
     takes: ClassVar = {"convex": CONVEX}
+    needs: ClassVar = (BOUNDED_GRADIENTS,)
     hypotheses: ClassVar = (
         _constant_beta,
-        _positive,
+        lambda x, _: decide.positive(x.method.alpha, name="alpha_t"),
         _long_steps,
-        _never_rises,
-        _mean_step_vanishes,
+        *_of(True, lambda x, _: decide.never_rises(x.method.alpha, name="alpha_t"), _mean_step_vanishes),
         *MONOTONE,
         _eps_keeps_up,
     )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
 from flint import fmpq
 
 from generic_adam.errors import MethodError, ScheduleError
@@ -28,7 +27,9 @@ from generic_adam.schedules import (
     tree,
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
-from generic_adam.theorems.theorem import NOTHING
+from generic_adam.schedules.prove import Claim, every
+from generic_adam.theorems.epsilon import eps_in_step
+from generic_adam.theorems.theorem import NOTHING, Assumptions
 
 _NEVER = 10**18
 _COMPARED = 1 << 16
@@ -38,6 +39,7 @@ _HOLDS = (2, 3, 5, 10, 100)
 _LATEST_START = 8
 # Where neither K nor theta's memory says from when on something fades.
 _FADES_FROM = 1000
+_ADDED_EPS = 1e-8
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ class Candidate:
 
     def changed(self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule) -> Candidate:
         """The candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
-        x = self.algorithm
+        before = x = self.algorithm
         if "theta" in sequences:
             x = with_theta(x, sequences.pop("theta"))
+            if (x.method.alpha, x.eps) != (before.method.alpha, before.eps):
+                last_step = None  # a bias correction remembers every theta_t
         alpha, beta = (sequences.pop(name, getattr(x.method, name)) for name in ("alpha", "beta"))
         both_end = last_step is not None and self.last_step is not None
         return replace(
@@ -92,21 +96,30 @@ def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
     return replace(x, method=Method(alpha, x.method.beta, theta), eps=substitute(x.eps, corrections))
 
 
-def first_apart(one: Schedule, other: Schedule) -> int:
-    """The first t at which two sequences differ by more than rounding, or the step after those compared."""
-    first, second = one.values(1, _COMPARED + 1), other.values(1, _COMPARED + 1)
-    apart = ~(np.abs(first - second) <= 1e-12 * np.maximum(np.abs(first), np.abs(second)))
-    return int(np.argmax(apart)) + 1 if apart.any() else _COMPARED + 1
+def first_below(one: Schedule, other: Schedule) -> int:
+    """The first t with u_t < w_t as numbers, the step after those compared, or 1 where that is open."""
+    found = every(one - other, Claim.NOT_NEGATIVE, _COMPARED)
+    return 1 if found.holds is None else found.t or _COMPARED + 1
 
 
 Repair = Callable[[Candidate], Iterator[Candidate]]
 
 
+def steady_eps(candidate: Candidate) -> Iterator[Candidate]:
+    """Hold eps_t at eps_1, where it does not keep step with theta_t; add 1e-8, where v_0 = 0 and nothing is added."""
+    x, found = candidate.algorithm, eps_in_step(candidate.algorithm, Assumptions())
+    if x.preconditioned and x.eps == NOTHING and x.initial_v == 0:
+        yield candidate.changed(f"eps = {_ADDED_EPS:g} added to the root", 1, eps=as_schedule(_ADDED_EPS))
+    elif found is not None and not found.holds and not x.eps.is_constant:
+        first = float(f"{x.eps(1):.9g}")
+        yield candidate.changed(f"eps_t = {first:g} throughout", 1, eps=as_schedule(first))
+
+
 def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
     """Keep beta_t below 0.999, where it tends to 1 (condition 1)."""
     if not candidate.method.beta.is_constant:
-        beta = minimum(candidate.method.beta, _MOMENTUM_CAP)
-        first = first_apart(candidate.method.beta, beta)
+        cap = as_schedule(_MOMENTUM_CAP)
+        beta, first = minimum(candidate.method.beta, cap), first_below(cap, candidate.method.beta)
         yield candidate.changed(f"beta_t capped at {float(_MOMENTUM_CAP):g}", first, beta=beta)
 
 
@@ -168,8 +181,9 @@ def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
     scale = Fraction(1)
     if memory is not None and candidate.keep is not None and candidate.keep > memory:
         scale = candidate.keep / memory
-    rising = maximum(theta, 1 - as_schedule(scale) / t)
-    first = first_apart(1 - theta, 1 - rising) if memory is None else math.floor(scale * memory) + 1
+    share = as_schedule(scale) / t
+    rising = maximum(theta, 1 - share)
+    first = first_below(share, 1 - theta) if memory is None else math.floor(scale * memory) + 1
     yield candidate.changed(f"theta_t = {rising}", first, theta=rising)
 
 
@@ -184,14 +198,15 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
         scale, time, exponent = rest
         largest = -2 * steps[1]
         if 0 < largest < exponent:
-            slower = 1 - as_schedule(scale) / time ** as_schedule(largest)
-            phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {slower}"
-            yield candidate.changed(phrase, first_apart(1 - theta, 1 - slower), theta=slower)
+            share = as_schedule(scale) / time ** as_schedule(largest)
+            phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {1 - share}"
+            yield candidate.changed(phrase, first_below(1 - theta, share), theta=1 - share)
         return
+    # Rounded down, so that theta_1 itself is not touched.
     reference = (1 - theta)(1) / alpha(1) ** 2
-    slower = minimum(theta, 1 - as_schedule(reference) * alpha**2)
+    share = as_schedule(float(f"{reference * (1 - 1e-8):.9g}")) * alpha**2
     phrase = f"1 - theta_t no smaller than {reference:.6g} alpha_t^2"
-    yield candidate.changed(phrase, first_apart(1 - theta, 1 - slower), theta=slower)
+    yield candidate.changed(phrase, first_below(1 - theta, share), theta=minimum(theta, 1 - share))
 
 
 def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
@@ -264,9 +279,8 @@ def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
     # Rounded up, so that alpha_1 itself is not touched.
     reference = method.alpha(1) / math.sqrt(complement(1))
     cap = as_schedule(float(f"{reference * (1 + 1e-8):.9g}")) * sqrt(complement)
-    capped = minimum(method.alpha, cap)
     phrase = f"alpha_t no larger than {reference:.6g} sqrt(1 - theta_t)"
-    yield candidate.changed(phrase, first_apart(method.alpha, capped), alpha=capped)
+    yield candidate.changed(phrase, first_below(cap, method.alpha), alpha=minimum(method.alpha, cap))
 
 
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -276,19 +290,21 @@ def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
     slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1 and not growth.is_zero
     if first > 0 and not slow:
         floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
-        raised = maximum(alpha, floor)
-        yield candidate.changed(f"alpha_t no smaller than {floor}", first_apart(alpha, raised), alpha=raised)
+        yield candidate.changed(
+            f"alpha_t no smaller than {floor}", first_below(alpha, floor), alpha=maximum(alpha, floor)
+        )
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
+    ((5, steady_eps),),
     ((1, capped_momentum),),
     ((2, held_beginning), (2, shifted_time), (2, later_weights)),
     ((4, rising_theta), (3, slower_theta)),
     ((3, root_decay), (3, capped_chi), (4, continued_rate), (4, raised_rate), (5, falling_rate)),
     ((5, fading_decay),),
 )
-"""The repairs with the condition each is for, in the order in which they are tried: beta, theta, alpha, decay
-(5 stands for what the paper has not: decay, AMSGrad's maximum, plain SGD)."""
+"""The repairs with the condition each is for, in the order in which they are tried: eps, beta, theta, alpha, decay
+(5 stands for what the paper has not: eps, decay, AMSGrad's maximum, plain SGD)."""
 
 
 def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Constant, Schedule, bias_correction, exact, sqrt
+from generic_adam.schedules import Schedule, bias_correction, exact, sqrt
 from generic_adam.schedules.enclosure import collected
+from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
@@ -121,7 +122,8 @@ def _slow_enough(x: Algorithm, assume: Assumptions) -> Decision:
         raise TheoremError("Theorem G: expected constants and a smoothness")
     limit = steps.largest_rate(assume.smoothness)
     told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
-    return _compared(steps.alpha, limit, told)
+    near = abs(steps.alpha - limit) <= 1e-12 * limit  # the floats may be off by rounding
+    return Decision(Status.UNDECIDED if near else Status.HOLDS if steps.alpha < limit else Status.FAILS, told)
 
 
 class Averaging(Theorem):
@@ -157,16 +159,21 @@ def _steady(x: Algorithm) -> bool:
 
 def _small_steps(x: Algorithm, assume: Assumptions) -> Decision:
     """alpha <= eps/(2L)."""
-    alpha, limit = _number(x.method.alpha), _number(x.eps) / (2 * exact(assume.smoothness or 0))
-    told = f"alpha = {float(alpha):.4g}, and eps/(2L) = {float(limit):.4g} is the largest."
-    return _compared(alpha, limit, told)
+    return _at_most(
+        x.method.alpha, x.eps / (2 * exact(assume.smoothness or 0)), "alpha = {:.4g}, and eps/(2L) = {:.4g}"
+    )
 
 
 def _long_memory(x: Algorithm, assume: Assumptions) -> Decision:
     """1 - theta <= eps^2/(16 G^2)."""
-    q, limit = _number(1 - x.method.theta), _number(x.eps) ** 2 / (16 * exact(assume.gradient_norm or 0) ** 2)
-    told = f"1 - theta = {float(q):.4g}, and eps^2/(16 G^2) = {float(limit):.4g} is the largest."
-    return _compared(q, limit, told)
+    limit = x.eps**2 / (16 * exact(assume.gradient_norm or 0) ** 2)
+    return _at_most(1 - x.method.theta, limit, "1 - theta = {:.4g}, and eps^2/(16 G^2) = {:.4g}")
+
+
+def _at_most(given: Schedule, limit: Schedule, told: str) -> Decision:
+    """Whether one constant is at most another, as numbers."""
+    found = decide.not_negative(limit - given)
+    return replace(found, reason=f"{told.format(given(1), limit(1))} is the largest.", witness=None)
 
 
 class BigBatch(Averaging):
@@ -237,21 +244,6 @@ class Sign(Theorem):
         # |grad|^(4/3) <= G^(1/3) |grad|_1.
         expectation = math.sqrt(problem.total_gradient_bound) * value**1.5
         return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})
-
-
-def _compared(given: float | Fraction, limit: float | Fraction, told: str) -> Decision:
-    """given <= limit; of two fractions exactly, of floats, which may be off by rounding, a tie is open."""
-    rational = isinstance(given, Fraction) and isinstance(limit, Fraction)
-    rounding = 0 if rational else 1e-12
-    if given <= limit * (1 - rounding):
-        return Decision(Status.HOLDS, told)
-    return Decision(Status.FAILS if given > limit * (1 + rounding) else Status.UNDECIDED, told)
-
-
-def _number(schedule: Schedule) -> float | Fraction:
-    """The value of a constant: a fraction where its form has one."""
-    simple = collected(schedule)
-    return simple.value if isinstance(simple, Constant) else schedule(1)
 
 
 def _deviations(problem: Problem) -> float:

@@ -20,7 +20,7 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
 from generic_adam.theorems import decide
-from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness, rate_of, two_sided
+from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, rate_of, two_sided
 from generic_adam.theorems.problem import Problem, number
 
 NOTHING = as_schedule(0)
@@ -29,6 +29,7 @@ NOT_COVERED = (
     "gradients are biased), the kinks of ReLU, or a schedule that looks at the loss (ReduceLROnPlateau)."
 )
 CONVEX = "it is about convex losses on a bounded domain, with projection"
+BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 # What a certificate says where it rests on something that the user asserted.
 _ASSERTED = {
@@ -387,13 +388,8 @@ def demand(*decisions: Decision) -> None:
 
 
 def steps_vanish(x: Algorithm, _: Assumptions) -> Decision:
-    """alpha_t -> 0."""
-    growth = two_sided(x.method.alpha)
-    if growth is None:
-        return Decision(Status.UNDECIDED, "The order of alpha_t is not known.")
-    if growth.trend < 0:
-        return Decision(Status.HOLDS, f"alpha_t is of order {growth} and tends to 0.")
-    return Decision(Status.FAILS, "alpha_t does not tend to 0.", GrowthWitness("alpha_t", growth))
+    """alpha_t -> 0; how fast is no part of the rate."""
+    return replace(decide.vanishes(two_sided(x.method.alpha), "alpha_t", "t"), order=None)
 
 
 def infinite_sum(x: Algorithm, _: Assumptions) -> Decision:

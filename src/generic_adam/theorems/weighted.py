@@ -14,10 +14,19 @@ from typing import ClassVar
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.theorems import decide
+from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
-from generic_adam.theorems.theorem import Offer, Theorem
+from generic_adam.theorems.theorem import (
+    NOTHING,
+    Assumptions,
+    Hypothesis,
+    Offer,
+    Theorem,
+    momentum_below_one,
+    not_negative,
+)
 
 _TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
 
@@ -359,6 +368,35 @@ def weighted_bound(
     return concluded(letter_of(sweep), sweep, problem, parts, norms, s=s, zeta=zeta, phi=phi, further=further)
 
 
+def _momentum(x: Algorithm, assume: Assumptions) -> Decision | None:
+    """(1) beta_t <= beta < 1; of a heavy ball, which comes after the division, beta has no part."""
+    return None if x.heavy_ball is not None else momentum_below_one(x, assume)
+
+
+def _theta_in_range(x: Algorithm, _: Assumptions) -> Decision:
+    """(2) 0 < theta_t < 1, or theta_1 = 0 where an eps keeps the denominator positive."""
+    return decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=x.eps != NOTHING)
+
+
+def _theta_to_one(x: Algorithm, _: Assumptions) -> Decision:
+    return decide.limit_is_one(x.method.theta)
+
+
+def _endless(x: Algorithm, _: Assumptions) -> Decision:
+    """(4') sum alpha_t = infinity."""
+    return decide.sum_diverges(x.method.alpha, "alpha")
+
+
+def _bound_vanishes(x: Algorithm, assume: Assumptions) -> Decision | None:
+    """SC' or SC''; the bound has an order where the others hold."""
+    before = (_momentum(x, assume), _theta_to_one(x, assume), _endless(x, assume))
+    return decide.weighted(x.method) if all(one is None or one.holds for one in before) else None
+
+
+FOR_EVER: tuple[Hypothesis, ...] = (_momentum, _theta_in_range, _theta_to_one, not_negative, _endless, _bound_vanishes)
+"""W-infinity, one by one."""
+
+
 class Weighted(Theorem):
     """Theorem W and W-infinity (SC', SC''): any schedule, an iterate drawn by the steps' weights."""
 
@@ -366,7 +404,7 @@ class Weighted(Theorem):
     statement: ClassVar = "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
     covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
     source: ClassVar = "docs/theorems/weighted.md"
-    hypotheses: ClassVar = (lambda x, _: decide.weighted(x.method),)
+    hypotheses: ClassVar = FOR_EVER
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's recursion after T steps."""

@@ -370,7 +370,7 @@ def facts_of(method: Method, last: int, C0: float | None) -> Facts:
 
 def _quotient(known: Constants | None, total: float, divisor: float) -> float:
     """(C + C' sum)/divisor; infinite where a double cannot hold it, or the divisor."""
-    if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime)):
+    if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime) and total < math.inf):
         return math.inf
     return (known.C + known.C_prime * total) / divisor
 
