@@ -18,7 +18,7 @@ from generic_adam.schedules.enclosure import collected
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.theorem import NOTHING, Assumptions, Hypothesis
-from generic_adam.theorems.weighted import FOR_EVER, Weighted
+from generic_adam.theorems.weighted import W_INFINITY, Weighted
 
 
 def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
@@ -100,7 +100,7 @@ def _weights_stay(x: Algorithm, _: Assumptions) -> Decision | None:
     return Decision(Status.UNDECIDED, "Whether the weights of momentum and gradient stay bounded is open.")
 
 
-WEIGHTED_FOR_EVER: tuple[Hypothesis, ...] = (eps_in_step, _weights_stay, *FOR_EVER)
+WEIGHTED_FOR_EVER: tuple[Hypothesis, ...] = (eps_in_step, _weights_stay, *W_INFINITY)
 """The hypotheses of W or, where something is added to the root, of E, N or H."""
 
 

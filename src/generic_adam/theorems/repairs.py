@@ -345,4 +345,4 @@ def _memory(theta: Schedule) -> Fraction | None:
 
 
 def _number(value: Fraction) -> str:
-    return f"{float(value):g}"
+    return str(value) if value.denominator == 1 else f"{float(value):g}"

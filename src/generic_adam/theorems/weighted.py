@@ -393,8 +393,14 @@ def _bound_vanishes(x: Algorithm, assume: Assumptions) -> Decision | None:
     return decide.weighted(x.method) if all(one is None or one.holds for one in before) else None
 
 
-FOR_EVER: tuple[Hypothesis, ...] = (_momentum, _theta_in_range, _theta_to_one, not_negative, _endless, _bound_vanishes)
-"""W-infinity, one by one."""
+W_INFINITY: tuple[Hypothesis, ...] = (
+    _momentum,
+    _theta_in_range,
+    _theta_to_one,
+    not_negative,
+    _endless,
+    _bound_vanishes,
+)
 
 
 class Weighted(Theorem):
@@ -404,7 +410,7 @@ class Weighted(Theorem):
     statement: ClassVar = "the gradient in the preconditioned norm tends to 0, tau drawn in proportion to alpha_t"
     covered: ClassVar = "Generic Adam with v_0 > 0 and nothing added, on any schedule"
     source: ClassVar = "docs/theorems/weighted.md"
-    hypotheses: ClassVar = FOR_EVER
+    hypotheses: ClassVar = W_INFINITY
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The theorem's recursion after T steps."""

@@ -40,6 +40,7 @@ from generic_adam.theorems.theorem import (
     Offer,
     Theorem,
     plain_fields,
+    rounded_up,
 )
 
 _EVIDENCE = (1_000, 10_000, 100_000)
@@ -78,7 +79,7 @@ class PaperFinding(Finding):
     def remarks(self) -> tuple[str, ...]:
         """C0, which every constant of Theorem 1 has powers of."""
         C0 = self.C0
-        return () if C0 is None else (f"C0 <= {C0:.6g} in (R3)",)
+        return () if C0 is None else (f"C0 <= {rounded_up(C0, 6)} in (R3)",)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
@@ -302,7 +303,7 @@ class Bound:
                     f"so that log C1 = {known.C1_log:.4g}"
                 )
             return f"the bound exceeds the largest double{cause}"
-        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {self.expectation:.6g}"
+        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {rounded_up(self.expectation, 6)}"
 
 
 def bound(method: Method, problem: Problem, steps: int, theta_prime: float | None = None) -> Bound:
