@@ -64,7 +64,7 @@ class TestHeavyBall:
 
 
 @pytest.mark.parametrize(
-    "form", [{"nesterov": Nesterov("0.9", "0.1")}, *({"heavy_ball": HeavyBall("0.9", inside)} for inside in (0, 1))]
+    "form", [{"nesterov": Nesterov("0.9", "0.1")}, *({"heavy_ball": HeavyBall(0.9, on)} for on in (False, True))]
 )
 def test_momentum_of_another_kind_beside_v_0_alone(form):
     """e = 0 and v_0 > 0: N and H hold as they stand, for ever, at a horizon and on a problem alike."""
