@@ -35,7 +35,7 @@ def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
 
 def _check(name: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TheoremError(f"{name} is {shown(value)}; expected a {kind.__name__}")
+        raise TheoremError(f"{name} is {shown(value)}; expected {kind.__name__}")
 
 
 def certify(

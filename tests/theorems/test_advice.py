@@ -208,8 +208,10 @@ def test_callables_cannot_be_mended_by_form():
 
 @pytest.mark.parametrize("horizon", [0, 1.5, -3, 10**18, 10**30, 10**400])
 def test_bad_horizons(horizon):
-    with pytest.raises(GenericAdamError, match="expected a whole number of steps"):
+    with pytest.raises(GenericAdamError, match="horizon: expected a whole number of steps"):
         advise(methods.adam(), horizon=horizon)
+    with pytest.raises(GenericAdamError, match="keep: expected a whole number of steps"):
+        advise(methods.adam(), keep=horizon)
 
 
 def test_advice_prints_as_what_to_change_and_its_price():

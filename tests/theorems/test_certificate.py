@@ -262,6 +262,10 @@ def test_a_warning_is_told_as_one_where_it_applies_and_only_there():
     constant, rising = methods.adam(), methods.certified_adam()
     assert "Reddi-Kale-Kumar: some problem defeats the method" in certify_algorithm(constant).argument()
     assert "Reddi-Kale-Kumar: does not apply" in certify_algorithm(rising).argument()
+    constants = Algorithm(
+        Method("1e-3*sqrt(bias_correction(0.999))", 0.9, 0.999), initial_v=0, eps=1e-8, eps_under_root=True
+    )
+    assert "Defossez et al. 2020: undecided" in certify_algorithm(constants).argument()  # for no number of steps
 
 
 def test_one_theorem_asked_alone_speaks_for_itself():

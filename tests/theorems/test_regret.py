@@ -138,6 +138,7 @@ class TestGamma:
             ("0.5/sqrt(t) if t < 100 else 0.04", "1 - 1/max(t, 2)", 101),
             ("1/t if t < 50 else 1/t^2 if t < 90 else 1/t^3", "1 - 1/max(t, 2)", None),
             ("1/t if t < 50 else 1/t^2 if t < 90 else 2e-4", "1 - 1/max(t, 2)", 90),
+            ("1/t if t < 5 else 0", "0.9", None),  # 0 <= 0
             ("0.5^t * periodic(t, 2)", "0.9", 2),  # (2/1)^2/4 = 1 > 0.9
             ("0.3^t * periodic(t, 2)", "0.9", None),
             ("0.3^t * periodic(1 if t < 2 else 2, 3)", "0.9", None),

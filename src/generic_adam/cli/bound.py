@@ -52,7 +52,7 @@ def bound(
         raise TheoremError("bound needs a number of steps: --steps T")
     if assume.convex:
         raise TheoremError("--convex is about regret, of which `check` tells; bound is about the gradient")
-    x = without_idle_clipping(given, assume)
+    x, _ = without_idle_clipping(given, assume)
     x = x if epsilon is None else replace(x, initial_v=epsilon)
     largest = assume.gradient_norm
     problem = Problem(

@@ -163,7 +163,7 @@ def advise_algorithm(
         raise TheoremError(f"parameter groups with different sequences: {told}")
     named = horizon if horizon is not None else x.horizon
     steps = None if named is None else whole_steps(named)
-    kept = None if keep is None else whole_steps(keep)
+    kept = None if keep is None else whole_steps(keep, "keep")
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
     granted = assume or Assumptions()

@@ -14,7 +14,7 @@ from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
-from generic_adam.theorems.decide import Rate
+from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import (
     NOT_COVERED,
@@ -234,7 +234,7 @@ def certify_algorithm(
     with Budget(budget):
         with Budget(share=_FOR_EVER_SHARE):
             for part in whole.parts:
-                effective, idle = _idle(part, assumed)
+                effective, idle = without_idle_clipping(part, assumed)
                 findings = tuple(one.examine(effective, assumed) for one in asked)
                 if idle:
                     findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
@@ -250,18 +250,13 @@ def certify_algorithm(
 
 def reading(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
     """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
-    effective, idle = _idle(x, assume)
+    effective, idle = without_idle_clipping(x, assume)
     found = read_horizon(effective, steps, assume)
     return found.also_provided(idle[0]) if idle else found
 
 
-def without_idle_clipping(x: Algorithm, assume: Assumptions) -> Algorithm:
-    """C1: clipping gradients at a norm that none exceeds changes nothing, nor does clipping their values there."""
-    return _idle(x, assume)[0]
-
-
-def _idle(x: Algorithm, assume: Assumptions) -> tuple[Algorithm, tuple[str, ...]]:
-    """The algorithm without clipping that never acts, and what that takes for granted."""
+def without_idle_clipping(x: Algorithm, assume: Assumptions) -> tuple[Algorithm, tuple[str, ...]]:
+    """C1: the algorithm without clipping, by norm or by value, that never acts, and what that takes for granted."""
     clip, norm = x.clipping, assume.gradient_norm
     if clip is None or clip.kind == "update" or norm is None or norm > clip.threshold:
         return x, ()
@@ -272,7 +267,10 @@ def _word(finding: Finding) -> str:
     """A verdict; of a theorem that certifies nothing for ever, what it says where its hypotheses hold."""
     if finding.about in _FOR_EVER:
         return str(finding.verdict)
-    return str(finding.about) if finding.first_failing is None else "does not apply"
+    failing = finding.first_failing
+    return (
+        str(finding.about) if failing is None else "does not apply" if failing.status is Status.FAILS else "undecided"
+    )
 
 
 def _in_the_way(findings: Sequence[Finding]) -> list[str]:

@@ -39,7 +39,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, CONVEX, About, Assumptions, Hypothesis, Theorem
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, CONVEX, NOTHING, About, Assumptions, Hypothesis, Theorem
 from generic_adam.theorems.weighted import certain_parts
 
 
@@ -229,6 +229,8 @@ def _fails(step: int) -> Decision:
 
 def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decision:
     """(a) on the steps start + 1..stop, on which alpha has no join."""
+    if alpha == NOTHING:
+        return _HOLDS
     own = bias_correction(theta)
     parts = {base: power for base, power in factors(alpha * alpha, start, stop).items() if not base.is_constant}
     corrected = parts.get(own) == 1
