@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import generic_adam as ga
-from generic_adam.cli.listings import word_for_the_run
+from generic_adam.cli.listings import GALLERY, gallery_row
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import RECIPES, Recipe
 from generic_adam.theorems.certificate import Certificate
@@ -93,25 +93,11 @@ def _headline(certificate: Certificate) -> str:
 def recipes_gallery() -> str:
     """One line a published recipe, then a section each: the source, the numbers, what no theorem covers."""
     found = [(recipe, ga.certify(recipe.algorithm)) for recipe in RECIPES]
-    header = ("recipe", "steps", "noise", "gap", "drift", "for its run", "theorem", "for ever")
-    lines = [row(*header), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
-    lines += [_recipe_row(*one) for one in found]
+    lines = [row(*GALLERY), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
+    for recipe, certificate in found:
+        *told, verdict = gallery_row(certificate)
+        lines.append(row(f"[{recipe.algorithm.label}](#{recipe.name})", *told, badge(verdict)))
     return "\n".join(lines) + "\n\n" + "\n\n".join(_recipe_section(*one) for one in found)
-
-
-def _recipe_row(recipe: Recipe, certificate: Certificate) -> str:
-    reading = certificate.horizon
-    numbers = ["–"] * 3
-    if reading.noise is not None:
-        numbers = [f"{number:.3g}" for number in (reading.noise, reading.gap, reading.drift)]
-    return row(
-        f"[{recipe.algorithm.label}](#{recipe.name})",
-        f"{recipe.algorithm.horizon:,}",
-        *numbers,
-        word_for_the_run(reading),
-        reading.theorem or "–",
-        badge(str(certificate.verdict)),
-    )
 
 
 def _recipe_section(recipe: Recipe, certificate: Certificate) -> str:

@@ -13,7 +13,8 @@ TYPE_CHECKING = False  # type checkers know the name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_last_word = "interrupted"
+last_word = "interrupted"
+"""What an interruption says."""
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
@@ -55,18 +56,13 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 def say_if_interrupted(message: str) -> None:
     """Set what an interruption says from now on."""
-    global _last_word  # noqa: PLW0603 - a signal's handler is one for the process
-    _last_word = message
-
-
-def last_word() -> str:
-    """What an interruption says."""
-    return _last_word
+    global last_word  # noqa: PLW0603 - a signal's handler is one for the process
+    last_word = message
 
 
 def _leave() -> None:
     cleared = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the line, and the cursor, of a spinner
     try:
-        os.write(2, f"{cleared}generic-adam: {_last_word}\n".encode())
+        os.write(2, f"{cleared}generic-adam: {last_word}\n".encode())
     finally:
         os._exit(130)

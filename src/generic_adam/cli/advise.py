@@ -6,16 +6,17 @@ from time import process_time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
 from generic_adam.cli.tables import (
     answer,
+    bold,
     make_console,
     print_json,
     print_table,
     say,
-    say_lines,
     sequences,
     title,
     write_plot,
@@ -68,29 +69,26 @@ def advise(
         print_json(plain[0] if len(plain) == 1 else {"parts": plain})
         return
     for number, (certificate, advice, spent) in enumerate(found):
-        say_lines([""] if number else [])
-        say(title(certificate.algorithm, is_part=len(parts) > 1), style="bold")
+        say(*[""] * bool(number), bold(title(certificate.algorithm, is_part=len(parts) > 1)))
         _print(certificate, advice, spent)
     if len(parts) > 1:
-        say("")
-        say("Each set of groups is answered alone; together they are covered if their rates alone differ, in scale.")
+        say(
+            "", "Each set of groups is answered alone; together they are covered if their rates alone differ, in scale."
+        )
 
 
 def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
-    say_lines(line for name, block in verdict_lines(certificate).items() if name != "label" for line in block)
+    say(*(line for block in verdict_lines(certificate).values() for line in block))
     if not found:
         certified = str(certificate.verdict) == "certified"
         say("  nothing to change" if certified else f"  no change that helps was found{spent}")
     for number, one in enumerate(found, start=1):
-        say("")
-        say(f"{number}. {one.changes}", style="bold")
-        say(f"   differs {one.differs}; for ever: ", answer(one.certificate.verdict), one.certificate.terms)
-        if one.after is not None:
-            say(f"   {one.after.statement}")
-        if one.price is not None:
-            say(f"   price: {_percent(one.price.kept)} of your summed step size is left")
-        say_lines(sequences(one.algorithm, 3))
+        known = one.certificate
+        for_ever = Text.assemble(f"   differs {one.differs}; for ever: ", answer(known.verdict), known.terms)
+        run = [] if one.after is None else [f"   {one.after.statement}"]
+        price = [] if one.price is None else [f"   price: {_percent(one.price.kept)} of your summed step size is left"]
+        say("", bold(f"{number}. {one.changes}"), for_ever, *run, *price, *sequences(one.algorithm, 3))
     if found and found[0].before is not None:
         say("")
         _print_prices(found[0].before, found)

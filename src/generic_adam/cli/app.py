@@ -16,7 +16,7 @@ from typing import Annotated, TextIO
 import typer
 from typer.core import TyperGroup
 
-from generic_adam.cli import last_word
+from generic_adam import cli
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import missing_extra
 
@@ -101,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
         if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
-            tell(last_word())
+            tell(cli.last_word)
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0
@@ -109,10 +109,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def report_error(error: BaseException) -> int:
     """Print what went wrong and return the exit code (see `main`), which is never one that means an answer."""
-    if isinstance(error, typer.Exit):
-        return error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        tell(last_word())
+        tell(cli.last_word)
         return INTERRUPTED
     # typer turns a broken pipe into SystemExit(1), which would read as an answer.
     cause = error.__context__ if isinstance(error, SystemExit) else error

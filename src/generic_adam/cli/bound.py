@@ -1,18 +1,18 @@
 """``generic-adam bound``: a number that the gradient stays below, and whether it beats the trivial one."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from generic_adam.cli.check import grant
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
-from generic_adam.cli.tables import print_json, print_table, say, say_lines, sequences, side_by_side
+from generic_adam.cli.tables import bold, print_json, print_table, say, sequences, side_by_side, title
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
+    from generic_adam.theorems.theorem import Assumptions
 
 NO_BOUND = 1
 _NEAREST = 3  # reasons that are told without --explain
@@ -77,13 +77,8 @@ def bound(
         beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
         print_json({**result.to_dict(), **beside})
     else:
-        say(x.label or "Generic Adam", style="bold")
-        if given.clipping is not None and x.clipping is None:
-            say(f"  provided no gradient is longer than {given.clipping.threshold:g}:")
-        granted = list(grant(x, assume))
-        if largest is None and any("gradient_sup" in why for _, why in result.missing):
-            granted.append("if no gradient is longer than some G: add --gradient-norm G")
-        _print(result, speaks, granted, explain=explain)
+        idle = given.clipping if x.clipping is None else None
+        provided = [] if idle is None else [f"  provided no gradient is longer than {idle.threshold:g}:"]
         constants = {
             "L": problem.smoothness,
             "G": problem.total_gradient_bound,
@@ -95,39 +90,41 @@ def bound(
             "|x_t|_inf <= X": problem.box,
             "sup |g_t|": largest,
         }
-        say_lines(side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None))
+        known = side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None)
+        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume, explain)
+        say(bold(title(x)), *provided, *(f"  {one}" for one in answered), *known)
         if explain:
             _print_constants(x, result)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _print(result: "Bound", speaks: str, granted: Iterable[str], *, explain: bool) -> None:
-    """The statement with the trivial bound beside it, or what to grant and why there is none."""
+def _bounds(result: "Bound", speaks: str) -> list[str]:
+    """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
     from generic_adam.theorems.theorem import rounded_up
 
-    if result.is_valid:
-        say_lines(f"  {sentence}" for sentence in result.statement.split("; "))
-        chance = f"with probability at least {result.probability:.4g}"
-        say(f"  |grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} {chance}")
-        say_lines([f"  {speaks}"] if speaks else [])
-        return
-    say(f"  after {result.steps:,} steps: no bound by any theorem that was asked")
-    say_lines(f"  {one}" for one in granted)
-    reasons: dict[str, list[str]] = {}
+    likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least {result.probability:.4g}"
+    return [*result.statement.split("; "), likely, *[speaks] * bool(speaks)]
+
+
+def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions", explain: bool) -> list[str]:
+    """What to grant, and why no theorem has a bound: what the fewest say first, for that is the nearest."""
+    granted = [*grant(x, assume)]
+    if assume.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
+        granted.append("if no gradient is longer than some G: add --gradient-norm G")
+    theorems: dict[str, list[str]] = {}
     for name, why in result.missing:
-        reasons.setdefault(why, []).append(name)
-    # What the fewest say comes first, for that is the nearest.
-    nearest = [f"    {', '.join(names)}: {why}" for why, names in sorted(reasons.items(), key=lambda one: len(one[1]))]
-    say_lines(nearest if explain else nearest[:_NEAREST])
-    if len(nearest) > _NEAREST and not explain:
-        say("    --explain says why the others do not")
+        theorems.setdefault(why, []).append(name)
+    nearest = [f"  {', '.join(names)}: {why}" for why, names in sorted(theorems.items(), key=lambda one: len(one[1]))]
+    if not explain and len(nearest) > _NEAREST:
+        nearest[_NEAREST:] = ["  --explain says why the others do not"]
+    return [f"after {result.steps:,} steps: no bound by any theorem that was asked", *granted, *nearest]
 
 
 def _print_constants(x: "Algorithm", result: "Bound") -> None:
     """The sequences, what the other theorems say, and the numbers that the bound is made of."""
     from generic_adam.theorems.theorem import rounded_up
 
-    say_lines(sequences(x, full=True))
+    say(*sequences(x, full=True))
     if result.others:
         say(f"  other theorems: {', '.join(f'{name} {rounded_up(number, 6)}' for name, number in result.others)}")
     rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]

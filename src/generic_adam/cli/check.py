@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.cli.tables import answer, hung, make_console, print_json, say, say_lines, sequences, title, write_plot
+from generic_adam.cli.tables import answer, bold, hung, make_console, print_json, say, sequences, title, write_plot
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
@@ -49,59 +49,46 @@ def check(
     raise typer.Exit(EXIT_CODES[str(certificate.verdict)])
 
 
-def verdict_lines(certificate: "Certificate") -> dict[str, list[Text]]:
-    """What is certified, its answer for the run, where one is known, and its answer for ever."""
-    run = [] if certificate.horizon is None else [Text(f"  {one}") for one in certificate.horizon.lines()]
-    return {
-        "label": [Text(title(certificate.algorithm), style="bold")],
-        "run": run[:1],
-        "numbers": run[1:],
-        "for ever": [Text.assemble("  for ever: ", answer(certificate.verdict), certificate.why)],
-    }
+def verdict_lines(certificate: "Certificate") -> dict[str, list[str | Text]]:
+    """The answer for the run, where one is known, and the answer for ever."""
+    run = [] if certificate.horizon is None else [f"  {one}" for one in certificate.horizon.lines()]
+    for_ever = Text.assemble("  for ever: ", answer(certificate.verdict), certificate.why)
+    return {"run": [*run[:1]], "numbers": [*run[1:]], "for ever": [for_ever]}
 
 
 def print_answer(certificate: "Certificate", subject: Subject | None = None, *, explain: bool) -> None:
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
     console = make_console()
-    x, used = certificate.algorithm, () if subject is None else subject.used
-    lines = verdict_lines(certificate) | {"sequences": [] if certificate.parts else sequences(x, full=explain)}
-    lines["parts"] = [] if explain else [Text(f"  {_said_of_part(one)}") for one in certificate.parts]
+    x, parts, used = certificate.algorithm, certificate.parts, () if subject is None else subject.used
     read = [f"read from the file: {', '.join(used)}"] if used else []
-    lines["read"] = [Text(f"  {one}") for one in (*read, *x.notes)]
-    steps = [] if subject is None else _next_steps(certificate, subject, console.width)
-    lines["next"] = [Text(f"  {one}") for one in steps]
-    if explain:
-        say_lines(line for name in lines if name != "next" for line in lines[name])
-        _print_argument(certificate)
-        say_lines(lines["next"])
-        return
-    # What a narrow terminal goes without, the first of them first.
-    keys = Text(f"  {len(used)} keys of the file were read (--explain says which)")
-    apart = Text(
-        f"  {len(certificate.parts)} sets of parameter groups, each with sequences of its own: --explain has them"
-    )
-    shorter = {
-        "parts": [apart] if certificate.parts else [],
-        "sequences": [],
-        "numbers": [],
-        "read": [keys] if used else [],
+    steps = () if subject is None else _next_steps(certificate, subject, console.width)
+    lines: dict[str, list[str | Text]] = {
+        "label": [bold(title(x))],
+        **verdict_lines(certificate),
+        "parts": [] if explain else [f"  {_said_of_part(one)}" for one in parts],
+        "sequences": [] if parts else [*sequences(x, full=explain)],
+        "read": [f"  {one}" for one in (*read, *x.notes)],
+        "argument": _argument(certificate) if explain else [],
+        "next": [f"  {one}" for one in steps],
     }
-    for name, spare in shorter.items():
+    # What a narrow terminal goes without, the first of them first.
+    apart = f"  {len(parts)} sets of parameter groups, each with sequences of its own: --explain has them"
+    keys = f"  {len(used)} keys of the file were read (--explain says which)"
+    shorter = {"parts": [apart] * bool(parts), "sequences": [], "numbers": [], "read": [keys] * bool(used)}
+    for name, spare in () if explain else shorter.items():
         if sum(len(hung(line, console)) for block in lines.values() for line in block) > _LONGEST:
-            lines[name] = spare
-    say_lines(line for block in lines.values() for line in block)
+            lines[name] = [*spare]
+    say(*(line for block in lines.values() for line in block))
 
 
-def _print_argument(certificate: "Certificate") -> None:
+def _argument(certificate: "Certificate") -> list[str | Text]:
     """What the three numbers mean, and what every theorem says of every part."""
-    if certificate.horizon is not None and certificate.horizon.noise is not None:
-        say(f"  {_NUMBERS}")
+    reading = certificate.horizon
+    lines: list[str | Text] = [] if reading is None or reading.noise is None else [f"  {_NUMBERS}"]
     for part in certificate.parts or (certificate,):
-        say("")
-        if certificate.parts:
-            say(_said_of_part(part), style="bold")
-            say_lines(sequences(part.algorithm, full=True))
-        say_lines(part.argument())
+        named = [bold(_said_of_part(part)), *sequences(part.algorithm, full=True)] if certificate.parts else []
+        lines += ["", *named, *part.argument()]
+    return lines
 
 
 def _said_of_part(part: "Certificate") -> str:

@@ -1,19 +1,20 @@
 """``generic-adam methods``, ``recipes`` and ``theorems``: what is known by name."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from generic_adam.cli.check import print_answer
 from generic_adam.cli.subject import AsJson, recipe_names, theorem_names
-from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, say_lines, shortened
+from generic_adam.cli.tables import answer, make_console, print_json, print_table, say, shortened
 
 if TYPE_CHECKING:
     from generic_adam.methods.recipes import Recipe
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.horizon import HorizonAnswer
 
+GALLERY = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
 _RECIPES_NOTE = (
     "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps; at "
     "noise >= 1 the theory is silent. What no theorem covers (clipping, decay without a bound on the weights) is set "
@@ -76,23 +77,18 @@ def recipes(
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
     rows = []
     for one, certificate in found:
-        reading = certificate.horizon
-        if reading is None:  # every recipe has its number of steps
-            continue
-        numbers = (reading.noise, reading.gap, reading.drift)
-        rows.append(
-            (
-                one.name + ("*" if one.evidence == "known" else ""),
-                f"{reading.steps:,}",
-                *("" if number is None else f"{number:.3g}" for number in numbers),
-                word_for_the_run(reading),
-                reading.theorem or "",
-                answer(certificate.verdict),
-            )
-        )
-    headings = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
-    print_table(headings, rows, right=headings[1:5], spare=("by", "gap", "drift", "noise", "steps"))
+        *told, verdict = gallery_row(certificate)
+        rows.append((one.name + ("*" if one.evidence == "known" else ""), *told, answer(verdict)))
+    print_table(GALLERY, rows, right=GALLERY[1:5], spare=("by", "gap", "drift", "noise", "steps"))
     say(_RECIPES_NOTE)
+
+
+def gallery_row(certificate: "Certificate") -> tuple[str, ...]:
+    """What the gallery of recipes says of one, below the headings `GALLERY` but for its name."""
+    reading: Any = certificate.horizon  # every recipe has its number of steps
+    numbers = (reading.noise, reading.gap, reading.drift)
+    shown = ("–" if number is None else f"{number:.3g}" for number in numbers)
+    return f"{reading.steps:,}", *shown, word_for_the_run(reading), reading.theorem or "–", str(certificate.verdict)
 
 
 def word_for_the_run(reading: "HorizonAnswer") -> str:
@@ -122,11 +118,8 @@ def theorems(
         headings = ("theorem", "covers", "assumes", "source and proof", "how it is known")
         print_table(headings, rows, spare=("source and proof", "assumes"))
         say("Cited, never used to certify (constants or text not at hand):")
-        say_lines(f"  {one.name}: {one.statement}" for one in REPORTED)
-        say(NOT_COVERED)
+        say(*(f"  {one.name}: {one.statement}" for one in REPORTED), NOT_COVERED)
     else:
         (one,) = chosen
-        say(f"{one.title}: {one.statement}")
-        say(f"  covers: {one.covered}")
-        say(f"  assumes: {', '.join(one.assumptions)}")
-        say(f"  source: {one.source} ({one.confidence})")
+        say(f"{one.title}: {one.statement}", f"  covers: {one.covered}")
+        say(f"  assumes: {', '.join(one.assumptions)}", f"  source: {one.source} ({one.confidence})")

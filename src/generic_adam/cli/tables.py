@@ -80,7 +80,7 @@ def print_table(
     console = make_console()
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
     if title is not None:
-        say(title, style="bold")
+        say(bold(title))
     for left_out in range(len(spare) + 1):
         shown = [index for index, name in enumerate(headings) if name not in spare[:left_out]]
         widths = _widths([headings, *cells], shown, console.width)
@@ -88,9 +88,8 @@ def print_table(
             break
     else:
         for row in cells:
-            say(row[0], style="bold")
             filled = [(name, cell) for name, cell in zip(headings[1:], row[1:], strict=True) if cell.plain]
-            say_lines(side_by_side(Text.assemble(f"{name}: ", cell) for name, cell in filled))
+            say(bold(row[0]), *side_by_side(Text.assemble(f"{name}: ", cell) for name, cell in filled))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for index, width in zip(shown, widths, strict=True):
@@ -124,8 +123,9 @@ def _widths(rows: Sequence[Sequence[object]], shown: Sequence[int], room: int) -
     return widths
 
 
-def hung(text: Text, console: Console) -> list[Text]:
+def hung(sentence: str | Text, console: Console) -> list[Text]:
     """The lines of a sentence on a console; its further lines hang two letters in, or behind its number."""
+    text = Text.assemble(sentence)
     indent = len(text.plain) - len(text.plain.lstrip())
     if len(text.plain) <= console.width:
         return [text]
@@ -139,17 +139,16 @@ def hung(text: Text, console: Console) -> list[Text]:
     return [text[: indent + len(first)], *(Text.assemble(" " * hanging, line) for line in rest)]
 
 
-def say(*parts: str | Text, style: str = "") -> None:
-    """Print one sentence."""
+def say(*sentences: str | Text) -> None:
+    """Print sentences, each on a line of its own."""
     console = make_console()
-    for line in hung(Text.assemble(*parts, style=style), console):
+    for line in (line for sentence in sentences for line in hung(sentence, console)):
         console.print(line)
 
 
-def say_lines(lines: Iterable[str | Text]) -> None:
-    """Print one sentence after the other."""
-    for line in lines:
-        say(line)
+def bold(text: str | Text) -> Text:
+    """What stands out: the name of what is answered."""
+    return Text.assemble(text, style="bold")
 
 
 def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
