@@ -166,7 +166,7 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     for count in range(1, 24):
         problem = Problem(1e-30, [1e-3] * 24, 24, 0.0)
         found = weighted_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
-        shares.append(found.s1 * found.value / found.trivial_l1**2)
+        shares.append(found.s1 * found.value / problem.trivial_l1**2)
     assert max(shares) <= answer.relative * (1 + 1e-9)
     assert max(shares) > 0.97 * answer.relative
 
