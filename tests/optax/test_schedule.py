@@ -9,7 +9,8 @@ import pytest
 from generic_adam import methods
 from generic_adam.optax import as_optax_schedule
 from generic_adam.optax.schedule import TRACED
-from generic_adam.schedules import Bounded, Schedule, ScheduleError, as_schedule, parse
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule, parse
+from generic_adam.schedules.tree import Bounded
 
 STEPS = 100_000
 TEXTS = [

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import WeightShare, parse
+from generic_adam.schedules import parse
 from generic_adam.schedules.balls import above, below
 from generic_adam.schedules.enclosure import enclose, share_times_t
+from generic_adam.schedules.tree import WeightShare
 from tests.schedules.expressions import positive_schedules
 
 

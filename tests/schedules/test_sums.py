@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import generic_adam as ga
 from generic_adam.methods import Method
-from generic_adam.schedules import WeightShare, as_schedule, bias_correction, parse, sums, theta_from_weights
+from generic_adam.schedules import as_schedule, bias_correction, parse, sums, theta_from_weights
 from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth
+from generic_adam.schedules.tree import WeightShare
 from generic_adam.theorems import decide
 
 FAR = 10**15

@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import (
-    Bounded,
-    Opaque,
-    ScheduleError,
-    as_schedule,
-    clip,
-    join,
-    parse,
-    periodic,
-    t,
-)
+from generic_adam.schedules import Opaque, ScheduleError, as_schedule, clip, join, parse, periodic, t
+from generic_adam.schedules.tree import Bounded
 from tests.schedules.expressions import positive_schedules
 
 MEANINGS = {

@@ -14,34 +14,27 @@ from hypothesis import strategies as st
 
 import generic_adam
 from generic_adam.schedules import (
-    NODES,
     Add,
     BiasCorrection,
-    Bounded,
     Constant,
     Divide,
     Function,
     Join,
     Maximum,
-    Minimum,
     Multiply,
-    Negate,
     Opaque,
     Periodic,
-    Power,
     Schedule,
     ScheduleError,
     Subtract,
     Time,
     WeightedTheta,
-    WeightShare,
     parse,
-    rebuild,
     substitute,
     t,
     tree,
-    walk,
 )
+from generic_adam.schedules.tree import NODES, Bounded, Minimum, Negate, Power, WeightShare, rebuild, walk
 from tests.schedules.expressions import positive_schedules
 
 ONE_OF_EACH = {

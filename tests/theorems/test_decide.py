@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 
 from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import Bounded, Opaque, parse
+from generic_adam.schedules import Opaque, parse
 from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.tree import Bounded
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import GrowthWitness, LimitWitness, Status, StepWitness
 from generic_adam.theorems.epsilon import Epsilon

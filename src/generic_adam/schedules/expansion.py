@@ -33,17 +33,7 @@ from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import (
-    BITS,
-    INFINITY,
-    Number,
-    Precision,
-    ball,
-    number,
-    power,
-    sign_of,
-    value,
-)
+from generic_adam.schedules.balls import BITS, INFINITY, Number, Precision, ball, number, power, sign_of, value
 from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear

@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 
 from generic_adam.schedules import tree
-from generic_adam.schedules.evaluate import (
-    OF_TWO,
-    called_on_block,
-    decay_of,
-    in_period,
-    joined,
-    split_geometric,
-)
+from generic_adam.schedules.evaluate import OF_TWO, called_on_block, decay_of, in_period, joined, split_geometric
 from generic_adam.schedules.tree import FloatArray, Schedule, Table
 
 Pair = tuple[Any, Any]
