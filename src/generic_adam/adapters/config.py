@@ -29,6 +29,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -109,21 +110,6 @@ class _Keys:
             value = {str(n): one for n, one in enumerate(value)}
         return _Keys(value if isinstance(value, Mapping) else {}, f"{self.where}{name}.", self.root)
 
-    def settings(self) -> dict[str, Any]:
-        """All keys of this table that are no tables, used; texts that are numbers are numbers."""
-        found = {name: _numeric(self.get(name)) for name in self.data if isinstance(name, str)}
-        return {name: one for name, one in found.items() if one is not None and not isinstance(one, Mapping)}
-
-    def updated(self, update: updates.Update, rate: Schedule, beta: Schedule | None = None, **more: Any) -> Algorithm:
-        """The algorithm of an optimizer whose settings are in this table; those that its rule asks for are used."""
-        used = {*self.used}
-        settings = updates.Settings(update.defaults, self.settings(), more)
-        found = update(settings, rate, beta)
-        for name in self.data:
-            if name not in settings.read and f"{self.where}{name}" not in used:
-                self.used.pop(f"{self.where}{name}", None)
-        return found
-
     def unused(self) -> dict[str, Any]:
         """The keys here, and those of tables that were looked into, that nothing was made of."""
         found: dict[str, Any] = {}
@@ -155,13 +141,12 @@ def _matters(name: str, value: Any) -> bool:
 
 
 def _numeric(value: Any) -> Any:
-    """1e-3 is a text in YAML's first version; a list of numbers is a tuple of them."""
+    """1e-3 is a text in YAML's first version; a list is a tuple."""
     if isinstance(value, list):
-        return tuple(float(one) if isinstance(one, str) else one for one in value)
-    try:
+        return tuple(one if isinstance(one, list) else _numeric(one) for one in value)
+    with contextlib.suppress(ValueError):
         return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+    return value
 
 
 def read_config(
@@ -242,10 +227,6 @@ def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return found
 
 
-def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once)
-
-
 def _yaml(text: str) -> Any:
     with from_extra("cli"):
         import yaml
@@ -267,7 +248,8 @@ def _yaml(text: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {".json": _json, ".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
+_PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
+_PARSERS[".json"] = partial(json.loads, object_pairs_hook=_once)
 
 
 _TARGETS = ("class_path", "_target_", "_component_")  # Lightning's, Hydra's and torchtune's
@@ -304,7 +286,7 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
     name, params = optimizer.value("type", str), optimizer.table("params")
     kind = scheduler.value("type", ("", *_DEEPSPEED))
-    update = _deepspeed_update(name, params)
+    update, mode = _deepspeed_update(name, params)
     base, source = params.value("lr", update.defaults.get("lr", 1e-3)), f"DeepSpeed, {name}"
     rate = as_schedule(base)
     if kind:
@@ -320,20 +302,24 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
         rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
         steps = getattr(s, "total_num_steps", None) if steps is None else steps
-    found, clip = params.updated(update, rate, adam_w_mode=None), keys.value("gradient_clipping", 0.0)
+    found, clip = update(updates.Settings(mode, params), rate), keys.value("gradient_clipping", 0.0)
     return updates.clipped(found, clip, source=source, horizon=steps)
 
 
-def _deepspeed_update(name: str, params: _Keys) -> updates.Update:
+def _deepspeed_update(name: str, params: _Keys) -> tuple[updates.Update, dict[str, Any]]:
     """DeepSpeed's Adam decays as AdamW does unless told otherwise, and by torch's 0.01 only where the class is torch's.
 
     Its AdamW does so whatever it is told.
     """
     if name.lower() not in {"adam", "adamw"}:
-        return updates.by_name(name)
-    decoupled = params.value("adam_w_mode", True) or name.lower() == "adamw"
-    own = "AdamW" if decoupled else "Adam"
-    return updates.by_name(own) if params.value("torch_adam", False) else updates.UPDATES[f"torch.{own}"]
+        return updates.by_name(name), {}
+    mode = params.value("adam_w_mode", True) or name.lower() == "adamw"
+    own = (
+        updates.by_name("AdamW" if mode else "Adam")
+        if params.value("torch_adam", False)
+        else updates.UPDATES["torch.AdamW"]
+    )
+    return own, {"adam_w_mode": mode}
 
 
 _TRAINER: dict[str, Any] = {"learning_rate": float, "max_steps": -1, "warmup_steps": 0.0, "warmup_ratio": 0.0}
@@ -351,7 +337,8 @@ def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
         arguments.max_grad_norm = 0.0
     usual = "cosine" if axolotl else "linear"
     arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", usual)
-    arguments.lr_scheduler_kwargs = keys.table("lr_scheduler_kwargs").settings()
+    given = keys.table("lr_scheduler_kwargs")
+    arguments.lr_scheduler_kwargs = {name: _numeric(given.get(name)) for name in given.data}
     arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
     return read_training_arguments(arguments, steps=steps)
 
@@ -386,7 +373,7 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     optimizer = keys.table("optimizer")
     name, base = optimizer.value("name", "AdamW"), optimizer.value("lr", 8e-4)
     update = replace(updates.by_name(name), defaults={"beta2": 0.95, "weight_decay": 0.1})
-    found = optimizer.updated(update, scaled(base, stages(Clock(), parts, low if decay else 1)))
+    found = update(optimizer, scaled(base, stages(Clock(), parts, low if decay else 1)))
     clip = training.value("max_norm", 1.0)
     return updates.clipped(found, clip, source=f"torchtitan, {name}", horizon=steps or total)
 
@@ -447,7 +434,7 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
                 "(steps_per_scheduler_step): the optimizer steps of an epoch, or 1"
             )
         notes = (f"{kind} is read as if it stepped with the optimizer; --every N says otherwise",)
-    found = optimizer.updated(update, rate, beta, **more)
+    found = update(updates.Settings(more, optimizer), rate, beta)
     found = replace(found, notes=(*found.notes, *notes))
     said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)  # -1: as many as it takes
     end = steps if steps is not None else said if said > 0 else end

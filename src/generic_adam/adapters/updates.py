@@ -41,27 +41,21 @@ def name_of(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
-class Settings(dict[str, Any]):
-    """The settings of an optimizer, by name.
+class Settings:
+    """The settings of an optimizer, by name, from what has a `get`: the first that has a value says it."""
 
-    Attributes:
-        read: the names that were asked for.
-    """
-
-    def __init__(self, *given: Mapping[str, Any]) -> None:
-        super().__init__({name: value for one in given for name, value in one.items()})
-        self.read: set[str] = set()
+    def __init__(self, *sources: Any) -> None:
+        self._sources = sources
 
     def get(self, name: str, default: Any = None) -> Any:
         """One of them."""
-        self.read.add(name)
-        return super().get(name, default)
+        return next((value for one in self._sources if (value := one.get(name)) is not None), default)
 
     def number(self, name: str, default: float = 0.0) -> float:
         """One of them as a number."""
-        value = self.get(name)
+        value = self.get(name, default)
         try:
-            return float(default if value is None else value)
+            return float(value)
         except Exception:  # noqa: BLE001 - tensors and arrays of several numbers have errors of their own
             raise OptimizerError(f"{name} is {shown(value)}; expected a number") from None
 
@@ -93,13 +87,13 @@ class Update:
     outside: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, given: Mapping[str, Any], rate: Schedule, beta: Schedule | None = None) -> Algorithm:
+    def __call__(self, given: Any, rate: Schedule, beta: Schedule | None = None) -> Algorithm:
         """With what any class may have: weight decay lambda, a maximum in place of a minimum, caution.
 
         nu_t = lr_t lambda where the decay is decoupled (timm's "corrected" one: lr_t^2 lambda / lr), else lambda
         x_t in the gradient.
         """
-        s = given if isinstance(given, Settings) else Settings(self.defaults, given)
+        s = Settings(given, self.defaults)
         decoupled = bool(s.get(self.decoupled) if isinstance(self.decoupled, str) else self.decoupled)
         decoupled = bool(next((mode for mode in map(s.get, _MODES) if mode is not None), decoupled))
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
@@ -108,8 +102,9 @@ class Update:
             notes.append("maximize=True: what is said is about the negative of the objective")
         if s.get("caution"):
             outside.append("caution=True: coordinates whose step and gradient disagree stand still")
-        if s.number("optim_bits", 32) < 32 and not self.outside:  # bitsandbytes' names, as the next
-            outside.append(f"the moments are kept in {s['optim_bits']} bits")
+        bits = s.number("optim_bits", 32)  # bitsandbytes' names, as the next
+        if bits < 32 and not self.outside:
+            outside.append(f"the moments are kept in {bits:g} bits")
         if s.number("percentile_clipping", 100) < 100:
             outside.append("gradients are clipped at a percentile of their past norms")
         pace = found.method.alpha if s.get("relative_step") else rate
@@ -158,8 +153,7 @@ def _torch_correction(beta: Schedule) -> Schedule:
 
 def _transformers_adamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """Transformers' AdamW, until its release 5: eps beside sqrt(v_t), not corrected; what has been moved is decayed."""
-    s["bias_correction"] = s.get("correct_bias", True)
-    found = _adam(s, rate, beta)
+    found = _adam(Settings({"bias_correction": s.get("correct_bias", True)}, s), rate, beta)
     method = replace(found.method, alpha=found.method.alpha * (1 - rate * as_schedule(s.number("weight_decay"))))
     return replace(found, method=method, eps=as_schedule(s.number("eps", 1e-6)))
 
@@ -194,10 +188,10 @@ def _timm_rmsprop(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorit
 
 def _timm_adopt(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """timm's Adopt: its first step only sets v, and what is divided is clipped at t^clip_exp."""
-    (constant, theta), clip = s.betas(0.9999), s.get("clip_exp", 0.333)
+    (constant, theta), clip = s.betas(0.9999), s.get("clip_exp")
     momentum = constant if beta is None else beta
     found = adopt(lr=rate, beta=momentum, theta=theta, eps=s.number("eps", 1e-6))
-    outside = () if clip is None else (f"what was divided is clipped at (t - 1)^{clip:g}",)
+    outside = () if clip is None else (f"what was divided is clipped at (t - 1)^{float(clip):g}",)
     return replace(found, outside=outside, notes=("the first step only sets v",))
 
 
@@ -227,8 +221,8 @@ def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: t
     The first of its eps (timm's is alone) is added to the squares or holds their average up.
     """
     shapes, eps = s.get("params"), s.get("eps")
-    floor = eps[0] if isinstance(eps, tuple | list) else eps
-    if floor and floor > 1e-16:
+    floor = float((eps[0] if isinstance(eps, tuple | list) else eps) or 0)
+    if floor > 1e-16:
         outside += (f"eps = {floor:g} beside the squares of the gradients",)
     return Algorithm(
         Method(rate, 0, adafactor(r=-s.number(exponent, -0.8)).method.theta),
@@ -319,6 +313,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "transformers.AdamW": {"eps": 1e-6},
     "timm.Adafactor": {"relative_step": True, "scale_parameter": True, "eps_scale": 1e-3},
     "timm.AdamWLegacy": {"weight_decay": 1e-2},
+    "timm.Adopt": {"clip_exp": 0.333},
     "timm.NAdamLegacy": {"lr": 2e-3},
     "timm.NAdamW": {"weight_decay": 1e-2},
     "timm.RMSpropTF": {"lr": 1e-2, "alpha": 0.9},
