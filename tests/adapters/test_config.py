@@ -617,7 +617,7 @@ def test_lightning_steps_once_an_epoch(tmp_path):
 
 def test_the_pace_of_a_lightning_scheduler_is_asked_for(tmp_path, capsys):
     file = str(written(tmp_path, lightning("CosineAnnealingLR", T_max=5), "run.yaml"))
-    with pytest.raises(OptimizerError, match="once an epoch unless the module says otherwise; expected --every N"):
+    with pytest.raises(OptimizerError, match="once an epoch unless the module says otherwise"):
         read_config(file)
     assert main(["check", "--config", file]) == 2
     assert "--every N" in capsys.readouterr().err
@@ -625,7 +625,7 @@ def test_the_pace_of_a_lightning_scheduler_is_asked_for(tmp_path, capsys):
     hydra = {"optimizer": {"_target_": "torch.optim.AdamW", "lr": 0.1}, "trainer": {"_target_": "lightning.Trainer"}}
     hydra["scheduler"] = {"_target_": "torch.optim.lr_scheduler.StepLR", "step_size": 3}
     file = written(tmp_path, hydra, "hydra.yaml")
-    with pytest.raises(OptimizerError, match="expected --every N"):
+    with pytest.raises(OptimizerError, match="--every N"):
         read_config(file)
     assert read_config(file, steps_per_scheduler_step=10)[0].decay.values(30, 32) == pytest.approx([1e-3, 1e-4])
     with pytest.raises(OptimizerError, match="its scheduler steps with the optimizer"):

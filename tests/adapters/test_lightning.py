@@ -43,7 +43,7 @@ def test_an_uneven_frequency_is_refused():
     # a real run with epochs of 5 batches steps after batches 2, 4, 7, 9, ...: no even pace
     optimizer = adam()
     scheduler = {"scheduler": ExponentialLR(optimizer, 0.5), "interval": "step", "frequency": 2}
-    with pytest.raises(OptimizerError, match="an epoch has 5 steps"):
+    with pytest.raises(OptimizerError, match="in each epoch, of 5 steps"):
         read_configuration({"optimizer": optimizer, "lr_scheduler": scheduler}, steps_per_epoch=5)
 
 
@@ -66,7 +66,7 @@ def test_frequency_and_interval_set_the_pace():
 @pytest.mark.parametrize(
     ("configuration", "message"),
     [
-        (lambda o, s: {"optimizer": o, "lr_scheduler": s}, "the number of optimizer steps in an epoch"),
+        (lambda o, s: {"optimizer": o, "lr_scheduler": s}, "expected the optimizer steps of an epoch"),
         (lambda o, s: {"optimiser": o}, "has the keys lr_scheduler, monitor, optimizer; got optimiser"),
         (lambda o, s: {"optimizer": o, "lr_scheduler": {"schedule": s}}, "got schedule"),
         (lambda o, s: {"optimizer": o, "lr_scheduler": {"scheduler": s, "interval": "batch"}}, "'batch'"),
@@ -76,7 +76,7 @@ def test_frequency_and_interval_set_the_pace():
                 "optimizer": o,
                 "lr_scheduler": {"scheduler": s, "interval": "step", "frequency": 2},
             },
-            "an epoch is not given",
+            "anew in each epoch: expected the optimizer steps",
         ),
         (lambda o, s: ([o], [s, ExponentialLR(o, 0.5)]), "2 schedulers drive one Adam"),
         (lambda o, s: ([adam()], [s]), "ExponentialLR drives none of the optimizers"),

@@ -278,7 +278,7 @@ def test_wrong_objects_are_one_line():
 def test_a_pace_that_is_none_is_refused_without_a_scheduler_too(bad):
     optimizer = torch.optim.Adam(weights())
     for subject in (optimizer, [optimizer], Method(0.1, 0.9, 0.999), "nanogpt"):
-        with pytest.raises(OptimizerError, match="steps_per_scheduler_step must be a whole number") as caught:
+        with pytest.raises(OptimizerError, match="expected a whole number from 1 on") as caught:
             certify(subject, steps_per_scheduler_step=bad)
         assert "\n" not in str(caught.value)
 

@@ -138,7 +138,7 @@ def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(p
 def test_an_epochs_scheduler_needs_its_length(project, capsys):
     code, _, err = check(capsys, "--from", "guarded_script:lightning")
     assert code == 2
-    assert "steps in an epoch" in err
+    assert "steps of an epoch" in err
 
 
 def test_recipes_come_with_their_horizon(capsys):

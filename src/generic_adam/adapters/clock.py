@@ -34,10 +34,8 @@ class Clock:
     start: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise OptimizerError(
-                f"steps_per_scheduler_step must be a whole number of at least 1, got {shown(self.every)}"
-            )
+        if type(self.every) is not int or self.every < 1:
+            raise OptimizerError(f"steps_per_scheduler_step is {shown(self.every)}; expected a whole number from 1 on")
 
     @property
     def count(self) -> Schedule:
@@ -82,6 +80,13 @@ class Clock:
         entered = (self.first_step(0) - 1) % length
         rotated = join(body(t + (length - entered - 1)), entered + 1, body(t - (entered + 1)))
         return periodic(rotated, length)
+
+
+def length_of_epoch(what: str, every: int | None) -> int:
+    """The optimizer steps of an epoch, which have to be told."""
+    if every is None:
+        raise OptimizerError(f"{what}: expected the optimizer steps of an epoch (--every N, steps_per_scheduler_step)")
+    return every
 
 
 Part = float | Schedule | Callable[[Clock], Schedule]

@@ -35,7 +35,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from generic_adam.adapters import updates
-from generic_adam.adapters.clock import Clock, ramp, scaled, stages
+from generic_adam.adapters.clock import Clock, length_of_epoch, ramp, scaled, stages
 from generic_adam.adapters.schedulers import MOMENTA, TRANSFORMERS, Nested, closed_form, transformers_rate
 from generic_adam.adapters.trainer import read_training_arguments, run_length
 from generic_adam.errors import GenericAdamError, OptimizerError, shown
@@ -65,9 +65,8 @@ class _Keys:
         if value is None:
             return default
         if isinstance(value, str) and value == "auto":
-            raise OptimizerError(
-                f"{self.where}{name} is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
-            )
+            said = "is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
+            raise OptimizerError(f"{self.where}{name} {said}")
         elsewhere = re.fullmatch(r"\$\{([\w.]+)\}", value) if isinstance(value, str) and depth else None
         if elsewhere is None:
             return value
@@ -429,10 +428,7 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
     notes: tuple[str, ...] = ()
     if kind and every is None:
         if "class_path" in tables[1].data or "lightning" in trainer.value("_target_", ""):
-            raise OptimizerError(
-                f"Lightning steps {kind} once an epoch unless the module says otherwise; expected --every N "
-                "(steps_per_scheduler_step): the optimizer steps of an epoch, or 1"
-            )
+            length_of_epoch(f"Lightning steps {kind} once an epoch unless the module says otherwise (then 1)", None)
         notes = (f"{kind} is read as if it stepped with the optimizer; --every N says otherwise",)
     found = update(updates.Settings(more, optimizer), rate, beta)
     found = replace(found, notes=(*found.notes, *notes))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.adapters.clock import Called, Clock
+from generic_adam.adapters.clock import Called, Clock, length_of_epoch
 from generic_adam.adapters.schedulers import MOMENTA, closed_form, parameters, settings_of
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, told_as
@@ -82,10 +82,8 @@ def _check_unpatched(scheduler: Any) -> None:
     for part in _parts(scheduler):
         for name in vars(part):
             if callable(getattr(type(part), name, None)):
-                raise OptimizerError(
-                    f"{type(part).__name__}.{name} has been replaced by another function; expected a scheduler "
-                    "as its class makes it, or the sequences as an Algorithm"
-                )
+                said = "has been replaced by another function; expected a scheduler as its class makes it"
+                raise OptimizerError(f"{type(part).__name__}.{name} {said}")
 
 
 def _homes(scheduler: Any) -> Iterator[tuple[bool, bool]]:
@@ -98,12 +96,10 @@ def _homes(scheduler: Any) -> Iterator[tuple[bool, bool]]:
 
 def _asks_for_data(scheduler: Any) -> bool:
     """Whether step() needs to be told something that is not a count: a loss, for transformers' GreedyLR."""
-    try:
-        arguments = inspect.signature(scheduler.step).parameters.values()
-    except (AttributeError, TypeError, ValueError):
+    if _is_timm(scheduler):
         return False
-    needed = [one for one in arguments if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
-    return bool(needed) and not _is_timm(scheduler)
+    arguments = inspect.signature(scheduler.step).parameters.values()
+    return any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in arguments)
 
 
 def _is_timm(scheduler: Any) -> bool:
@@ -113,32 +109,27 @@ def _is_timm(scheduler: Any) -> bool:
 
 def _pace(scheduler: Any, every: int | None) -> int:
     """The optimizer steps for each step of the scheduler."""
-    if _is_timm(scheduler):
-        name = type(scheduler).__name__
-        if scheduler.param_group_field != "lr":
-            raise OptimizerError(f"{name} drives {scheduler.param_group_field!r}; expected one of the rate")
-        if scheduler.t_in_epochs and every is None:
-            raise OptimizerError(
-                f"{name} counts epochs (t_in_epochs=True): expected steps_per_scheduler_step as well, the "
-                "optimizer steps of an epoch"
-            )
-        if not scheduler.t_in_epochs and every not in {None, 1}:
-            raise OptimizerError(
-                f"{name} counts updates (t_in_epochs=False): expected steps_per_scheduler_step=1, got {every}"
-            )
-    return 1 if every is None else every
+    if not _is_timm(scheduler):
+        return 1 if every is None else every
+    name = type(scheduler).__name__
+    if scheduler.param_group_field != "lr":
+        raise OptimizerError(f"{name} drives {scheduler.param_group_field!r}; expected one of the rate")
+    if scheduler.t_in_epochs:
+        return length_of_epoch(f"{name} counts epochs (t_in_epochs=True)", every)
+    if every not in {None, 1}:
+        raise OptimizerError(f"{name} counts updates (t_in_epochs=False); expected no other pace, got {every}")
+    return 1
 
 
 def steps_taken(scheduler: Any) -> int:
     """How often `scheduler.step()` has been called."""
     while name_of(type(scheduler)) == "torch.ChainedScheduler":  # keeps no count of its own
         scheduler = scheduler._schedulers[0]
-    taken = getattr(scheduler, "last_epoch", None)
-    if taken is None and isinstance(getattr(scheduler, "last_batch_iteration", None), int):
-        taken = scheduler.last_batch_iteration + 1  # DeepSpeed's name for it, from -1
-    if taken is None and _is_timm(scheduler):
-        taken = 0  # whatever it was told last, it can be told 0
-    if not isinstance(taken, int):
+    if _is_timm(scheduler):
+        return 0  # whatever it was told last, it can be told 0
+    # DeepSpeed has a name of its own for it, and counts from -1.
+    taken = getattr(scheduler, "last_epoch", getattr(scheduler, "last_batch_iteration", -2) + 1)
+    if not isinstance(taken, int) or taken < 0:
         raise OptimizerError(f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler")
     return taken
 
@@ -178,10 +169,8 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     elif replayed is None:
         raise _stepped(name, replay.taken)
     elif Replay(scheduler, scheduler.optimizer).beginning(group) != replay.beginning(group):
-        raise OptimizerError(
-            f"{name} gives other learning rates when it is asked again: it draws them, or counts its calls; "
-            "expected rates that depend on the step alone"
-        )
+        said = "gives other learning rates when it is asked again; expected rates that depend on the step alone"
+        raise OptimizerError(f"{name} {said}")
     else:
         rate = replayed
         said = f"{name} has no known closed form: its learning rates were read off a copy of it, step by step"
@@ -325,10 +314,8 @@ class Replay:
             if "betas" in moved and not late and group["betas"][1:] == first["betas"][1:]:
                 moved -= {"betas"}
             if moved:
-                raise OptimizerError(
-                    f"{self.name} moves {', '.join(sorted(moved))} at its step {step}; expected a scheduler of "
-                    "the rate and the momentum"
-                )
+                said = f"{', '.join(sorted(moved))} at its step {step}; expected one of the rate and the momentum"
+                raise OptimizerError(f"{self.name} moves {said}")
 
 
 def _beta(group: Mapping[str, Any]) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from generic_adam.adapters.clock import Clock
+from generic_adam.adapters.clock import Clock, length_of_epoch
 from generic_adam.adapters.trainer import read_training_arguments
 from generic_adam.adapters.transformation import read_transformation
 from generic_adam.errors import OptimizerError, told_as
@@ -89,9 +89,8 @@ def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None
 
 def _known_keys(what: str, given: Mapping[Any, Any], known: set[str], needed: str) -> None:
     if set(given) - known or given.get(needed) is None:
-        raise OptimizerError(
-            f"a Lightning {what} has the keys {', '.join(sorted(known))}; got {', '.join(map(str, given)) or 'none'}"
-        )
+        got = ", ".join(map(str, given)) or "none"
+        raise OptimizerError(f"a Lightning {what} has the keys {', '.join(sorted(known))}; got {got}")
 
 
 def _pairs(configuration: Any) -> list[tuple[Any, Any]]:
@@ -131,22 +130,16 @@ def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[An
     _known_keys("lr_scheduler", settings, _SCHEDULER_KEYS, "scheduler")
     interval, frequency = settings.get("interval", "epoch"), settings.get("frequency", 1)
     if interval not in {"step", "epoch"} or not isinstance(frequency, int) or frequency < 1:
-        raise OptimizerError(
-            f"expected interval 'step' or 'epoch' and a frequency >= 1, got {interval!r} and {frequency!r}"
-        )
-    if interval == "epoch" and steps_per_epoch is None:
-        raise OptimizerError(
-            "the scheduler steps once an epoch (Lightning's default): expected the number of optimizer "
-            "steps in an epoch as well"
-        )
+        said = f"got {interval!r} and {frequency!r}"
+        raise OptimizerError(f"expected interval 'step' or 'epoch' and a frequency >= 1, {said}")
+    if interval == "epoch":
+        every = length_of_epoch("the scheduler steps once an epoch (Lightning's default)", steps_per_epoch)
+        return settings["scheduler"], frequency * every
     # Lightning counts batches for `frequency` anew in each epoch: an even pace needs one that divides it.
-    if interval == "step" and frequency > 1 and (steps_per_epoch is None or steps_per_epoch % frequency):
-        length = "is not given" if steps_per_epoch is None else f"has {steps_per_epoch} steps"
-        raise OptimizerError(
-            f"Lightning counts a frequency of {frequency} steps anew in each epoch, and an epoch {length}; "
-            "expected steps in an epoch that it divides"
-        )
-    return settings["scheduler"], frequency * (steps_per_epoch or 1 if interval == "epoch" else 1)
+    said = f"Lightning counts a frequency of {frequency} steps anew in each epoch"
+    if frequency > 1 and length_of_epoch(said, steps_per_epoch) % frequency:
+        raise OptimizerError(f"{said}, of {steps_per_epoch} steps; expected a number that it divides")
+    return settings["scheduler"], frequency
 
 
 def load(reference: str) -> Any:

@@ -86,20 +86,17 @@ def _scheduler_inside(scheduler: Any) -> Any:
         return scheduler
     processes = scheduler.optimizers[0].accelerator_state.num_processes
     if processes > 1 and scheduler.step_with_optimizer and not scheduler.split_batches:
-        raise OptimizerError(
-            f"accelerate steps the scheduler {processes} times at each step; expected the scheduler of one process"
-        )
+        raise OptimizerError(f"accelerate steps the scheduler {processes} times at each step; expected one process")
     return scheduler.scheduler
 
 
 def _apart(optimizer: torch.optim.Optimizer, scheduler: Any, every: int) -> tuple[str, ...]:
     """A remark where the optimizer's steps are not those after which its scheduler is where it is."""
-    counts = [int(state["step"]) for state in optimizer.state.values() if "step" in state]
-    steps, taken = max(counts, default=0), steps_taken(scheduler)
-    if not counts or taken in {steps // every, (steps - 1) // every}:
+    steps = max((int(state["step"]) for state in optimizer.state.values() if "step" in state), default=0)
+    taken = steps_taken(scheduler)
+    if not steps or taken in {steps // every, (steps - 1) // every}:
         return ()
-    said = f"the optimizer has taken {steps} steps and its scheduler {taken}: read as if both began together"
-    return (said,)
+    return (f"the optimizer has taken {steps} steps and its scheduler {taken}: read as if both began together",)
 
 
 def _update_of(optimizer: torch.optim.Optimizer) -> tuple[Callable[..., Algorithm], tuple[str, ...]]:
@@ -155,10 +152,8 @@ def _check_drives(scheduler: Any, group: dict[str, Any], rate: Rates) -> None:
     for name, written in (("lr", True), ("beta", rate.beta is not None)):
         own = group.get(f"{name}_schedule")
         if written and own is not None:
-            raise OptimizerError(
-                f"{name} follows the optimizer's own schedule {own}, and {type(scheduler).__name__} writes "
-                "to it too; expected one of the two"
-            )
+            said = f"and {type(scheduler).__name__} writes to it too; expected one of the two"
+            raise OptimizerError(f"{name} follows the optimizer's own schedule {own}, {said}")
 
 
 def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
@@ -169,7 +164,5 @@ def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         )
         raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}{instead}")
     if _inside(owner) is not optimizer:
-        raise OptimizerError(
-            f"{type(scheduler).__name__} belongs to another optimizer ({type(owner).__name__}); "
-            "expected one made for the optimizer it is read with"
-        )
+        said = f"belongs to another optimizer ({type(owner).__name__}); expected one made for this one"
+        raise OptimizerError(f"{type(scheduler).__name__} {said}")

@@ -53,10 +53,8 @@ def run_length(said: Any, steps: int | None) -> int:
     """`max_steps`, or the number that was given beside the arguments where it is not above 0."""
     total = steps if steps is not None and (said is None or said < 1) else said
     if isinstance(total, bool) or not isinstance(total, int) or total < 1:
-        raise OptimizerError(
-            f"the number of steps is not known (max_steps is {shown(total)}); "
-            "expected max_steps > 0, or a horizon (--steps)"
-        )
+        said = f"the number of steps is not known (max_steps is {shown(total)})"
+        raise OptimizerError(f"{said}; expected max_steps > 0, or a horizon (--steps)")
     return total
 
 

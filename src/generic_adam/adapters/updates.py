@@ -244,7 +244,8 @@ def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> 
     relative, slow, outside = bool(s.get("relative_step")), s.get("warmup_init"), ()
     if relative:
         rate = minimum(as_schedule("1e-6 * t" if slow else "0.01"), 1 / sqrt(t))
-    if s.get("scale_parameter") and (relative or s.get("eps_scale") is None):  # timm's name
+    timm = s.get("eps_scale") is not None
+    if s.get("scale_parameter") and (relative or not timm):
         outside = (_SCALED,)
     if s.get("beta1") is not None:
         outside += ("updates are averaged after they were divided and clipped",)
