@@ -341,6 +341,16 @@ def test_a_name_is_not_taken_for_another_framework_s(tmp_path):
         read_config(written(tmp_path, tune))
     algorithm, _ = read_config(written(tmp_path, tune), steps=100)
     assert rates(algorithm, 100)[[0, 10, 55]] == pytest.approx([0, 0.01, 0.005])
+    # A class of one's own may do anything under a known name.
+    own = {
+        "optimizer": {"_target_": "mine.AdamW", "lr": 0.01},
+        "scheduler": COSINE | {"_target_": "x.CosineAnnealingLR"},
+    }
+    notes = read_config(written(tmp_path, own))[0].notes
+    assert [note.split(" is taken for")[0] for note in notes if "taken for" in note] == [
+        "mine.AdamW",
+        "x.CosineAnnealingLR",
+    ]
     with pytest.raises(OptimizerError, match="optimizer names no class; expected class_path"):
         read_config(written(tmp_path, {"optimizer": {"lr": 1e-3}}))
 

@@ -8,9 +8,10 @@ from accelerate import Accelerator
 from pytorch_lightning.core.optimizer import LightningOptimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, StepLR
 
-from generic_adam.adapters.read import read_configuration
+from generic_adam.adapters import read as read_any
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
+from generic_adam.methods import merged
 
 
 def adam(lr=0.1):
@@ -36,7 +37,8 @@ def test_every_form_is_read():
         ([two, {"optimizer": one}], (read(two), plain)),
     ]
     for configuration, expected in forms:
-        assert read_configuration(configuration, steps_per_epoch=7) == expected
+        pace = 1 if configuration is one else 7  # an optimizer alone has no epochs
+        assert read_any(configuration, steps_per_scheduler_step=pace) == merged(expected)
 
 
 def test_an_uneven_frequency_is_refused():
@@ -44,7 +46,7 @@ def test_an_uneven_frequency_is_refused():
     optimizer = adam()
     scheduler = {"scheduler": ExponentialLR(optimizer, 0.5), "interval": "step", "frequency": 2}
     with pytest.raises(OptimizerError, match="in each epoch, of 5 steps"):
-        read_configuration({"optimizer": optimizer, "lr_scheduler": scheduler}, steps_per_epoch=5)
+        read_any({"optimizer": optimizer, "lr_scheduler": scheduler}, steps_per_scheduler_step=5)
 
 
 def test_frequency_and_interval_set_the_pace():
@@ -53,7 +55,7 @@ def test_frequency_and_interval_set_the_pace():
 
     def pace(**settings):
         configuration = {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **settings}}
-        (reading,) = read_configuration(configuration, steps_per_epoch=10)
+        reading = read_any(configuration, steps_per_scheduler_step=10)
         rates = reading.method.alpha / read(optimizer).method.alpha
         return next(t for t in range(1, 200) if rates(t) < 0.9) - 1
 
@@ -81,13 +83,13 @@ def test_frequency_and_interval_set_the_pace():
         (lambda o, s: ([o], [s, ExponentialLR(o, 0.5)]), "2 schedulers drive one Adam"),
         (lambda o, s: ([adam()], [s]), "ExponentialLR drives none of the optimizers"),
         (lambda o, s: {"optimizer": "adam"}, "expected a torch optimizer, got str"),
-        (lambda o, s: "adam", "expected a torch optimizer, got str"),
+        (lambda o, s: "adam", "cannot read a str; expected"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(configuration, message):
     optimizer = adam()
     with pytest.raises(OptimizerError, match=message) as caught:
-        read_configuration(configuration(optimizer, ExponentialLR(optimizer, 0.9)))
+        read_any(configuration(optimizer, ExponentialLR(optimizer, 0.9)))
     assert "\n" not in str(caught.value)
 
 
@@ -129,7 +131,7 @@ def test_a_real_lightning_run_has_the_rates_that_were_read(tmp_path):
             default_root_dir=tmp_path,
         )
         trainer.fit(module, rows)
-        (reading,) = read_configuration(module.configure_optimizers(), steps_per_epoch=6)
+        reading = read_any(module.configure_optimizers(), steps_per_scheduler_step=6)
         corrected = read(torch.optim.Adam(module.parameters(), lr=1.0)).method.alpha
         ours = (reading.method.alpha / corrected).values(1, 37)
         assert ours == pytest.approx(module.rates, rel=1e-12)

@@ -134,11 +134,7 @@ def scaled(base: float, factor: Schedule) -> Schedule:
 
 
 def follow(schedule: Schedule, clock: Clock) -> Schedule:
-    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step.
-
-    Raises:
-        ScheduleError: the form does not allow it: running sums, periods and callables, once the clock is not t.
-    """
+    """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step."""
     if clock == Clock():
         return schedule
     if tree.contains(schedule, *_FIXED):
@@ -156,12 +152,7 @@ def follow(schedule: Schedule, clock: Clock) -> Schedule:
 
 @dataclass(frozen=True)
 class Called:
-    """u_t = value(k_t), for `tree.Opaque`: each count is asked for once, however often t comes.
-
-    Attributes:
-        values: a function from an array of counts to their values.
-        clock: k_t.
-    """
+    """u_t = value(k_t), for `tree.Opaque`: each count is asked for once, however often t comes."""
 
     values: Callable[[npt.NDArray[np.int64]], Any]
     clock: Clock = Clock()

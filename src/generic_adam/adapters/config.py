@@ -1,18 +1,14 @@
 """The algorithm that a training run's configuration file asks for: DeepSpeed's JSON, Trainer's arguments, YAML.
 
-Four kinds of file are told apart by their keys. Each says which of its keys were used, and a note of the
-algorithm names those that were not.
+Four kinds of file are told apart by their keys. Each says which of its keys were used; a note of the algorithm names
+those that were not, and one that may change the steps is refused.
 
-- DeepSpeed: "optimizer": {"type", "params"}, "scheduler": {"type", "params"}, "gradient_clipping";
-- Trainer's arguments, and axolotl, which uses their names: "learning_rate", "lr_scheduler_type" or
-  "lr_scheduler", "optim" or "optimizer", "max_steps", "warmup_steps", "warmup_ratio", ...;
-- torchtitan: tables "optimizer" (name, lr, beta1, beta2, eps, weight_decay), "lr_scheduler" (warmup_steps,
-  decay_ratio, decay_type, min_lr_factor), "training" (steps, max_norm);
-- Hydra, OmegaConf and Lightning's command line: an "optimizer" with `_target_: torch.optim.AdamW` (or
+- DeepSpeed: "optimizer" and "scheduler" with "type" and "params", "gradient_clipping";
+- Trainer's arguments, and axolotl, which uses their names: "learning_rate", "lr_scheduler_type", "max_steps", ...;
+- torchtitan: tables "optimizer" (name, lr, beta1, ...), "lr_scheduler" (warmup_steps, decay_ratio, ...), "training";
+- Hydra, OmegaConf, torchtune and Lightning's command line: an "optimizer" with `_target_: torch.optim.AdamW` (or
   "class_path" and "init_args", or a plain "name"), and perhaps a "scheduler" or "lr_scheduler" of torch's or of
-  transformers', at the top or inside one table, and a "trainer" with Lightning's max_steps and
-  gradient_clip_val; "${name}" is looked up. Lightning steps a scheduler once an epoch unless its module says
-  otherwise, and the file knows neither: the optimizer steps of each scheduler step are asked for.
+  transformers', at the top or inside one table, and Lightning's "trainer"; "${name}" is looked up.
 
 A file is data: nothing in it is run, and what is not a configuration is refused in one line.
 """
@@ -155,16 +151,12 @@ def read_config(
 
     Args:
         path: a JSON, YAML or TOML file.
-        steps: the number of optimizer steps, where the file does not say.
+        steps: the number of optimizer steps; where the file has one too, its schedule is as long as the file says.
         steps_per_scheduler_step: the optimizer steps for each step of a scheduler of torch's or transformers'; None
             means 1, except that Lightning's has to be told the length of an epoch.
 
     Returns:
-        The algorithm, and the names of the keys that it was made of, nested ones with dots. The keys that were
-        not used are in its notes.
-
-    Raises:
-        OptimizerError: the file cannot be read, or says nothing of an optimizer that is known.
+        The algorithm, and the names of the keys that it was made of, nested ones with dots.
     """
     file = Path(path)
     keys = _Keys(_load(file))
@@ -176,15 +168,12 @@ def read_config(
             algorithm = _hydra(keys, steps, steps_per_scheduler_step)
         else:
             raise OptimizerError("its scheduler steps with the optimizer; expected no pace of its own (--every)")
+        notes, unused = algorithm.notes, keys.unused()
+        for name in (name for name, value in unused.items() if _matters(name, value)):
+            said = "may change the steps and cannot be read here; expected a file without it, or the live objects"
+            raise OptimizerError(f"{textwrap.shorten(name, 60)} {said} (--from)")
     except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
-    notes, unused = algorithm.notes, keys.unused()
-    ignored = next((name for name, value in unused.items() if _matters(name, value)), None)
-    if ignored is not None:
-        raise OptimizerError(
-            f"{file.name}: {textwrap.shorten(ignored, 60)} may change the steps and cannot be read here; expected a "
-            "file without it, or the live optimizer and scheduler (--from)"
-        )
     if unused:
         more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
         names = (textwrap.shorten(name, 60) for name in list(unused)[:_NAMED])
@@ -253,6 +242,8 @@ _PARSERS[".json"] = partial(json.loads, object_pairs_hook=_once)
 
 _TARGETS = ("class_path", "_target_", "_component_")  # Lightning's, Hydra's and torchtune's
 _NAMES = (*_TARGETS, "name", "type")
+_PACKAGES = {"torch", "transformers", "timm", "torchtune", "apex", "deepspeed", "bitsandbytes", "bnb", "colossalai"}
+_PACKAGES |= {"transformer_engine", "torchao"}
 _TITAN = {"warmup_steps", "decay_ratio", "decay_type", "min_lr_factor", "max_norm", "seq_len", "local_batch_size"}
 
 
@@ -269,9 +260,8 @@ def _kind(keys: _Keys) -> Callable[[_Keys, int | None], Algorithm]:
     if _hydra_tables(keys) is not None:
         return _hydra
     names = ", ".join(shown(name).strip("'") for name in list(keys.data)[:6])
-    raise OptimizerError(
-        f"no optimizer is named (the keys are {names}); expected DeepSpeed's, Trainer's, torchtitan's or Hydra's names"
-    )
+    expected = "expected DeepSpeed's, Trainer's, torchtitan's or Hydra's names"
+    raise OptimizerError(f"no optimizer is named (the keys are {names}); {expected}")
 
 
 _DEEPSPEED: dict[str, dict[str, Any]] = {
@@ -313,12 +303,8 @@ def _deepspeed_update(name: str, params: _Keys) -> tuple[updates.Update, dict[st
     if name.lower() not in {"adam", "adamw"}:
         return updates.by_name(name), {}
     mode = params.value("adam_w_mode", True) or name.lower() == "adamw"
-    own = (
-        updates.by_name("AdamW" if mode else "Adam")
-        if params.value("torch_adam", False)
-        else updates.UPDATES["torch.AdamW"]
-    )
-    return own, {"adam_w_mode": mode}
+    torchs, own = updates.by_name("AdamW" if mode else "Adam"), updates.UPDATES["torch.AdamW"]
+    return torchs if params.value("torch_adam", False) else own, {"adam_w_mode": mode}
 
 
 _TRAINER: dict[str, Any] = {"learning_rate": float, "max_steps": -1, "warmup_steps": 0.0, "warmup_ratio": 0.0}
@@ -364,11 +350,8 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     warm, low = min(s.warmup_steps, total), s.min_lr_factor
     decay = min(round(total * s.decay_ratio), total - warm)
     flat = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least
-    parts = [
-        (warm, ramp(0, 1, max(1, warm), ahead=1)),
-        (flat, 1),
-        (total, ramp(1, low, max(1, decay), s.decay_type, ahead=1)),
-    ]
+    fall = ramp(1, low, max(1, decay), s.decay_type, ahead=1)
+    parts = [(warm, ramp(0, 1, max(1, warm), ahead=1)), (flat, 1), (total, fall)]
     optimizer = keys.table("optimizer")
     name, base = optimizer.value("name", "AdamW"), optimizer.value("lr", 8e-4)
     update = replace(updates.by_name(name), defaults={"beta2": 0.95, "weight_decay": 0.1})
@@ -411,8 +394,11 @@ def _hydra_tables(keys: _Keys) -> tuple[_Keys, _Keys] | None:
 
 def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorithm:
     tables, trainer = _hydra_tables(keys) or (keys, keys), keys.table("trainer")
-    (name, optimizer), (kind, scheduler) = map(_target, tables)
-    bare, kind = name.rpartition(".")[2], kind.rpartition(".")[2]
+    (name, optimizer), (target, scheduler) = map(_target, tables)
+    bare, kind = name.rpartition(".")[2], target.rpartition(".")[2]
+    # A file has only the name of a class: of a package that is not known, it may do anything.
+    strangers = [one for one in (name, target) if "." in one and one.partition(".")[0] not in _PACKAGES]
+    notes = [f"{one} is taken for the class of that name in torch, or what transformers makes" for one in strangers]
     if not name:
         raise OptimizerError(f"{optimizer.where[:-1]} names no class; expected {', '.join(_NAMES)}")
     update = updates.by_name(name, name.partition(".")[0])
@@ -425,11 +411,10 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
         more["relative_step"] = False
     clock = Clock(1 if every is None else every)
     rate, beta, end = _hydra_rate(kind, scheduler, base, steps, clock) if kind else (as_schedule(base), None, None)
-    notes: tuple[str, ...] = ()
     if kind and every is None:
         if "class_path" in tables[1].data or "lightning" in trainer.value("_target_", ""):
             length_of_epoch(f"Lightning steps {kind} once an epoch unless the module says otherwise (then 1)", None)
-        notes = (f"{kind} is read as if it stepped with the optimizer; --every N says otherwise",)
+        notes.append(f"{kind} is read as if it stepped with the optimizer; --every N says otherwise")
     found = update(updates.Settings(more, optimizer), rate, beta)
     found = replace(found, notes=(*found.notes, *notes))
     said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)  # -1: as many as it takes
@@ -519,10 +504,8 @@ def _compose(kind: str, s: SimpleNamespace, table: _Keys) -> None:
     s._milestones = _milestones(table)
     between = len(s._milestones) if kind == "SequentialLR" else len(parts.data) - 1
     if not 1 <= len(parts.data) <= 64 or between != len(parts.data) - 1:
-        raise OptimizerError(
-            f"{kind} has {len(parts.data)} schedulers and {len(s._milestones)} milestones; expected 1 to 64 "
-            "schedulers, of a sequence with a milestone between each two"
-        )
+        said = f"{len(parts.data)} schedulers and {len(s._milestones)} milestones"
+        raise OptimizerError(f"{kind} has {said}; expected 1 to 64, in a sequence a milestone between each two")
     for part in map(parts.table, parts.data):
         name, own = _target(part)
         inner = name.rpartition(".")[2]

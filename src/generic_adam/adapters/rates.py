@@ -13,9 +13,8 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,35 +35,22 @@ COMPARED_STEPS = 500
 """Scheduler steps over which a closed form is compared with the scheduler itself."""
 
 
-@dataclass(frozen=True)
-class Rates:
-    """What a scheduler does to one parameter group.
-
-    Attributes:
-        rate: lr_t.
-        beta: beta_t where the scheduler moves it, else None.
-        horizon: the step after which the scheduler refuses to go on, if it does.
-        notes: what has to be said about it.
-    """
+class Rates(NamedTuple):
+    """What a scheduler does to one parameter group: lr_t, and beta_t where it moves."""
 
     rate: Schedule
     beta: Schedule | None = None
-    horizon: int | None = None
+    horizon: int | None = None  # the step after which it refuses to go on
     notes: tuple[str, ...] = ()
 
 
 def scheduled_rates(scheduler: Any, optimizer: torch.optim.Optimizer, every: int | None = None) -> list[Rates]:
-    """lr_t (and beta_t) of every parameter group under a scheduler that has `step()` and a count.
-
-    `every` is the number of optimizer steps for each of its steps; None means 1, but is refused where it counts
-    epochs. So is one whose rates depend on the data.
-    """
+    """lr_t and beta_t of every parameter group under a scheduler that is stepped at every so many optimizer steps."""
     groups = range(len(optimizer.param_groups))
     _check_unpatched(scheduler)
     if type(scheduler) is ReduceLROnPlateau and all(own for _, own in _homes(scheduler)):
         return [_on_plateau(scheduler, group) for group in groups]
-    inner = getattr(scheduler, "lr_scheduler", scheduler)
-    if isinstance(inner, ReduceLROnPlateau) or _asks_for_data(scheduler):
+    if _asks_for_data(getattr(scheduler, "lr_scheduler", scheduler)):  # timm's has torch's inside
         raise OptimizerError(f"{type(scheduler).__name__} depends on the data: there is no sequence to read")
     clock, replay = Clock(_pace(scheduler, every)), Replay(scheduler, optimizer)
     return [_rates_of_group(scheduler, group, clock, replay) for group in groups]

@@ -24,9 +24,8 @@ def read(
     """The algorithm of whatever a training script has at hand.
 
     Args:
-        subject: a torch optimizer; a pair (optimizer, scheduler); what Lightning's `configure_optimizers`
-            returns; transformers.TrainingArguments; an Optax transformation; or a Method or an Algorithm,
-            which are read as they are.
+        subject: a torch optimizer; a pair (optimizer, scheduler); what Lightning's `configure_optimizers` returns, in
+            any form; transformers.TrainingArguments; an Optax transformation; or a Method or an Algorithm.
         scheduler: the scheduler of a torch optimizer.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1, except
             that a Lightning scheduler with the interval "epoch" has to be told the length of an epoch.
@@ -34,9 +33,6 @@ def read(
 
     Returns:
         One algorithm; parameter groups with other sequences are its `others`.
-
-    Raises:
-        OptimizerError: it is none of these, or cannot be read.
     """
     with told_as(OptimizerError, f"{type(subject).__name__} cannot be read:"):
         if steps_per_scheduler_step is not None:
@@ -44,9 +40,7 @@ def read(
         if isinstance(subject, Method | Algorithm):
             return as_algorithm(subject)
         if _is_of("torch", "optim.Optimizer", subject):
-            from generic_adam.adapters.torch import read as read_optimizer
-
-            return read_optimizer(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step)
+            return _read_optimizer(subject, scheduler, steps_per_scheduler_step)
         if scheduler is not None:
             raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
         if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
@@ -58,7 +52,11 @@ def read(
             if not _is_of("torch", "optim.Optimizer", partner):
                 return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
         if isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
-            found = read_configuration(subject, steps_per_epoch=steps_per_scheduler_step)
+            found = [
+                _read_optimizer(optimizer, chosen, every)
+                for optimizer, wanted in _pairs(subject)
+                for chosen, every in [_scheduler_and_pace(wanted, steps_per_scheduler_step)]
+            ]
             return merged([part for one in found for part in one.parts])
         raise OptimizerError(
             f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
@@ -67,24 +65,15 @@ def read(
         )
 
 
+def _read_optimizer(optimizer: Any, scheduler: Any, every: int | None) -> Algorithm:
+    from generic_adam.adapters.torch import read as read_torch
+
+    return read_torch(optimizer, scheduler, steps_per_scheduler_step=every)
+
+
 def _is_of(package: str, path: str, value: Any) -> bool:
     """Whether it is one of a package's; whoever holds one has imported the package."""
     return package in sys.modules and isinstance(value, attrgetter(path)(sys.modules[package]))
-
-
-def read_configuration(configuration: Any, *, steps_per_epoch: int | None = None) -> tuple[Algorithm, ...]:
-    """The algorithms of the optimizers that a LightningModule's `configure_optimizers` returns, in any form.
-
-    The optimizer steps of one epoch are needed where a scheduler's interval is "epoch", which is Lightning's
-    default, or where its frequency is above 1. Batches count as steps: gradients are taken not to be accumulated.
-    """
-    from generic_adam.adapters.torch import read as read_optimizer
-
-    return tuple(
-        read_optimizer(optimizer, chosen, steps_per_scheduler_step=every)
-        for optimizer, scheduler in _pairs(configuration)
-        for chosen, every in [_scheduler_and_pace(scheduler, steps_per_epoch)]
-    )
 
 
 def _known_keys(what: str, given: Mapping[Any, Any], known: set[str], needed: str) -> None:
@@ -123,7 +112,10 @@ _SCHEDULER_KEYS = {"scheduler", "interval", "frequency", "monitor", "strict", "n
 
 
 def _scheduler_and_pace(scheduler: Any, steps_per_epoch: int | None) -> tuple[Any, int]:
-    """The scheduler itself, and the optimizer steps for each of its own."""
+    """The scheduler itself, and the optimizer steps for each of its own.
+
+    Batches count as steps: gradients are taken not to be accumulated.
+    """
     if scheduler is None:
         return None, 1
     settings = scheduler if isinstance(scheduler, Mapping) else {"scheduler": scheduler}
@@ -150,9 +142,6 @@ def load(reference: str) -> Any:
 
     Args:
         reference: such as "train:configure", "package.module:function" or "scripts/train.py:configure".
-
-    Raises:
-        OptimizerError: the module or the function is not there, or it raised; one line that says which.
     """
     module, separator, path = reference.rpartition(":")
     if not separator or not module or not path:

@@ -38,10 +38,7 @@ _OF_GROUP += ("max_momentums", "lr_lambdas", "schedules")
 def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) -> SimpleNamespace:
     """The settings of a live scheduler for one parameter group: the group's options and the attributes.
 
-    Args:
-        scheduler: the scheduler.
-        group: the index of the group, whose number stands for an attribute that is a list with one for each.
-        replayed: lr_t by replay, for a beginning without a closed form before a tail that has one.
+    `replayed` is lr_t by replay, for a beginning without a closed form before a tail that has one.
     """
     found = {**scheduler.optimizer.param_groups[group], **vars(scheduler), "replayed": replayed}
     found |= {name: found[name][group] for name in _OF_GROUP if name in found}
@@ -339,16 +336,12 @@ _TRANSFORMERS_FUNCTIONS = {f"_get_{getter}_lr_lambda": name for name, (getter, _
 
 
 def transformers_rate(kind: str, base: float, given: Mapping[str, Any], clock: Clock | None = None) -> Schedule:
-    """lr_t of `transformers.get_scheduler`: its name, the base rate, and its arguments.
-
-    Raises:
-        OptimizerError: it depends on the data, is not known, or the arguments do not fit it.
-    """
+    """lr_t of `transformers.get_scheduler`: its name, the base rate, and its arguments."""
     if kind in {"reduce_lr_on_plateau", "greedy"}:
         raise OptimizerError(f"lr_scheduler_type {kind!r} depends on the data: there is no sequence to read")
     if kind not in TRANSFORMERS:
-        names = ", ".join(TRANSFORMERS)
-        raise OptimizerError(f"lr_scheduler_type {kind!r} has no known closed form; expected one of {names}")
+        said = f"has no known closed form; expected one of {', '.join(TRANSFORMERS)}"
+        raise OptimizerError(f"lr_scheduler_type {kind!r} {said}")
     _, declared = TRANSFORMERS[kind]
     unknown = given.keys() - declared.keys() - {"num_warmup_steps", "num_training_steps"}
     settings = {name: one for name, one in declared.items() if not isinstance(one, type)}

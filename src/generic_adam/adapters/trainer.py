@@ -22,10 +22,8 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
     """
     with told_as(OptimizerError, f"{type(arguments).__name__} cannot be read:"):
         total = run_length(arguments.max_steps, steps)
-        # Both may be members of an enumeration.
-        optimizer, kind = (
-            str(getattr(value, "value", value)) for value in (arguments.optim, arguments.lr_scheduler_type)
-        )
+        said = (arguments.optim, arguments.lr_scheduler_type)
+        optimizer, kind = (str(getattr(one, "value", one)) for one in said)  # they may be members of an enumeration
         base = float(arguments.learning_rate)
         run = {"num_warmup_steps": _warm_up_steps(arguments, total), "num_training_steps": total}
         rate = transformers_rate(kind, base, run | _scheduler_settings(arguments))

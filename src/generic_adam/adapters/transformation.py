@@ -80,9 +80,8 @@ def read_transformation(transformation: Any) -> Algorithm:
         raise OptimizerError(f"the Optax chain {', '.join(names)}: {error}") from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         # Closures of another version, a hyperparameter that is a schedule, a function under a known name.
-        raise OptimizerError(
-            f"the Optax chain {', '.join(names) or 'given'} has other parts than expected ({error}); {_INSTEAD}"
-        ) from error
+        said = f"has other parts than expected ({error}); {_INSTEAD}"
+        raise OptimizerError(f"the Optax chain {', '.join(names) or 'given'} {said}") from error
 
 
 def _links(update: Any, init: Any) -> Iterator[tuple[str, dict[str, Any]]]:

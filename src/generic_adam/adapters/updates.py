@@ -13,20 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generic_adam.errors import OptimizerError, shown
-from generic_adam.methods import (
-    Algorithm,
-    Clipping,
-    HeavyBall,
-    Method,
-    Nesterov,
-    adafactor,
-    adagrad_torch,
-    adamw,
-    adopt,
-    nadam,
-    rmsprop_torch,
-    sgd,
-)
+from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, catalogue
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, minimum, sqrt, t, tree
 
 # An eps below this share of sqrt(v_0) is lost when it is added in float32.
@@ -127,7 +114,7 @@ def _moved(beta: Schedule | None, said: str = "a scheduler moves the momentum") 
 def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """alpha_t = lr_t sqrt(1 - theta^t) / (1 - beta_t^t), which for constant beta is Kingma and Ba's."""
     constant, theta = s.betas()
-    found = adamw(lr=rate, beta=constant, theta=theta, eps=s.number("eps", 1e-8), weight_decay=0)
+    found = catalogue.adamw(lr=rate, beta=constant, theta=theta, eps=s.number("eps", 1e-8), weight_decay=0)
     if not s.get("bias_correction", True):  # an option of apex's and DeepSpeed's
         plain = Method(rate, constant if beta is None else beta, theta)
         found = replace(found, method=plain, eps=as_schedule(s.number("eps", 1e-8)))
@@ -162,7 +149,7 @@ def _nadam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """NAdam; timm's NAdamLegacy has another name for momentum_decay."""
     (constant, theta), eps = s.betas(), s.number("eps", 1e-8)
     psi = s.number("momentum_decay", s.number("schedule_decay", 4e-3))
-    found = nadam(lr=rate, beta=constant, theta=theta, eps=eps, momentum_decay=psi)
+    found = catalogue.nadam(lr=rate, beta=constant, theta=theta, eps=eps, momentum_decay=psi)
     return replace(found, outside=_moved(beta, "a scheduler moves beta_1 beside NAdam's own momentum"))
 
 
@@ -175,7 +162,7 @@ def _timm_nadamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorith
 def _rmsprop(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
     """RMSprop: alpha_t = lr_t, theta_t = torch's alpha, momentum after the division, centred or not."""
     theta, eps = s.number("alpha", 0.99), s.number("eps", 1e-8)
-    found = rmsprop_torch(lr=rate, theta=theta, eps=eps, momentum=s.number("momentum"))
+    found = catalogue.rmsprop_torch(lr=rate, theta=theta, eps=eps, momentum=s.number("momentum"))
     return replace(found, centered=bool(s.get("centered")), outside=_moved(beta))
 
 
@@ -190,7 +177,7 @@ def _timm_adopt(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm
     """timm's Adopt: its first step only sets v, and what is divided is clipped at t^clip_exp."""
     (constant, theta), clip = s.betas(0.9999), s.get("clip_exp")
     momentum = constant if beta is None else beta
-    found = adopt(lr=rate, beta=momentum, theta=theta, eps=s.number("eps", 1e-6))
+    found = catalogue.adopt(lr=rate, beta=momentum, theta=theta, eps=s.number("eps", 1e-6))
     outside = () if clip is None else (f"what was divided is clipped at (t - 1)^{float(clip):g}",)
     return replace(found, outside=outside, notes=("the first step only sets v",))
 
@@ -199,7 +186,7 @@ def _adagrad(s: Settings, rate: Schedule, _beta: Schedule | None) -> Algorithm:
     """Adagrad: `generic_adam.methods.adagrad_torch`, whose rate may fall further by lr_decay."""
     start, eps = s.number("initial_accumulator_value"), s.number("eps", 1e-10)
     swallowed = start > 0 and 0 < eps <= _ROUNDING * start**0.5
-    plain = adagrad_torch(lr=1, eps=0.0 if swallowed else eps, initial_accumulator=start)
+    plain = catalogue.adagrad_torch(lr=1, eps=0.0 if swallowed else eps, initial_accumulator=start)
     decayed = rate / (1 + (t - 1) * as_schedule(s.number("lr_decay")))
     said = (f"eps = {eps:g} is added to sqrt(v_t), at the level of rounding",) if swallowed else ()
     return replace(plain, method=Method(decayed * plain.method.alpha, 0, plain.method.theta), notes=said)
@@ -212,7 +199,7 @@ def _sgd(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
         outside += ("Nesterov momentum without a second moment",)
     if s.number("dampening"):
         outside += ("the momentum is dampened",)
-    return replace(sgd(lr=rate, momentum=momentum), outside=outside)
+    return replace(catalogue.sgd(lr=rate, momentum=momentum), outside=outside)
 
 
 def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: tuple[str, ...]) -> Algorithm:
@@ -225,7 +212,7 @@ def _adafactor(s: Settings, rate: Schedule, clip: str, exponent: str, outside: t
     if floor > 1e-16:
         outside += (f"eps = {floor:g} beside the squares of the gradients",)
     return Algorithm(
-        Method(rate, 0, adafactor(r=-s.number(exponent, -0.8)).method.theta),
+        Method(rate, 0, catalogue.adafactor(r=-s.number(exponent, -0.8)).method.theta),
         initial_v=0,
         clipping=Clipping(s.number(clip, 1.0), "update"),
         factored=shapes is None or any(parameter.dim() > 1 for parameter in shapes),
@@ -297,10 +284,7 @@ def not_read(kind: type) -> OptimizerError:
     )
 
 
-_DECORATIONS = (
-    *("fused", "torch", "cpu", "deepspeed", "paged", "apex", "xla", "npu", "hf"),
-    *("bnb", "ao", "32bit", "8bit", "4bit"),
-)
+_DECORATIONS = re.compile("fused|torch|cpu|deepspeed|paged|apex|xla|npu|hf|bnb|ao|32bit|8bit|4bit")
 
 
 # What the classes have where a file names them and leaves it out; lr = 0.001 and no decay are everybody's.
@@ -328,10 +312,8 @@ def by_name(name: str, package: str = "torch") -> Update:
     `adamw_mode` says otherwise, and by nothing unless told; the Adam of bitsandbytes runs the kernel of its AdamW.
     """
     last = name.rpartition(".")[2]
-    spelled = bare = last.lower().replace("_", "").replace("-", "")
-    bits = re.search("[48](?=bit)", bare)
-    for decoration in _DECORATIONS:
-        bare = bare.replace(decoration, "")
+    spelled = re.sub("[_-]", "", last.lower())
+    bits, bare = re.search("[48](?=bit)", spelled), _DECORATIONS.sub("", spelled)
     known = [one for one in _names() if one.lower() == bare]
     owned = [f"{package}.{one}" for one in (last, *known) if f"{package}.{one}" in UPDATES]
     key = next(iter([*owned, *(f"torch.{one}" for one in known)]), None)
