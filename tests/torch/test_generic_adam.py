@@ -178,6 +178,17 @@ def test_a_correction_that_is_switched_on_late_is_the_whole_one() -> None:
     assert optimizer.used(optimizer.param_groups[0])[0] == pytest.approx(0.1 * (1 - 0.999**6) ** 0.5 / (1 - 0.9**6))
 
 
+def test_the_count_goes_on_where_all_groups_are_replaced() -> None:
+    x = parameter(3)
+    optimizer = GenericAdam([x], lr="0.1/t")
+    steps(optimizer, [x], 1, 4)
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.param_groups.clear()
+    optimizer.state.clear()
+    optimizer.add_param_group({"params": [x]})
+    assert optimizer.param_groups[0]["lr"] == 0.1 / 5
+
+
 # --- driven from outside ---
 
 

@@ -99,7 +99,8 @@ def is_of_adam(state: dict[str, Any]) -> bool:
     """Whether a saved state is of torch.optim.Adam or AdamW, which count in tensors, and keep what they do not know."""
     groups, parameters = state["param_groups"], [one for one in state["state"] if isinstance(one, Tensor)]
     counted = any(isinstance(state["state"][one].get("step"), Tensor) for one in parameters)
-    return all({"betas", "amsgrad"} <= group.keys() and (counted or "initial_v" not in group) for group in groups)
+    known = all({"betas", "amsgrad"} <= group.keys() for group in groups)
+    return known and (counted or any("initial_v" not in group for group in groups))
 
 
 def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None:

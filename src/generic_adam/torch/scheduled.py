@@ -120,6 +120,7 @@ class ScheduledOptimizer(Optimizer):
     def __init__(self, params: ParamsT, given: Mapping[str, Any]) -> None:
         self._plans: dict[int, Plan] = {}
         self._schedules: dict[str, Schedule] = {}
+        self._steps = 0  # for a time in which all groups have been taken out
         defaults: dict[str, Any] = {"step": 0, **given}
         for coefficient in self.coefficients:
             self._take(coefficient, given[coefficient.name], defaults)
@@ -200,7 +201,7 @@ class ScheduledOptimizer(Optimizer):
             if coefficient.name in group:
                 own = group.get(coefficient.schedule_key)
                 self._take(coefficient, group[coefficient.name] if own is None else own, group)
-        group["step"] = self.param_groups[0]["step"] if self.param_groups else 0
+        group["step"] = self.param_groups[0]["step"] if self.param_groups else self._steps
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
         self._make_plan(self.param_groups[-1])
@@ -383,7 +384,7 @@ class ScheduledOptimizer(Optimizer):
                 prepared.append((group, plan))
             for group, plan in prepared:
                 self._update(group, plan)
-                plan.step = group["step"] = plan.step + 1
+                self._steps = plan.step = group["step"] = plan.step + 1
                 plan.ready = not plan.in_place
                 if plan.followed:
                     self._show(group, plan)
@@ -436,10 +437,10 @@ class ScheduledOptimizer(Optimizer):
             self._check_loaded(state, self.param_groups)
         else:
             self._schedules = {}
-        self._plans, self._state_is_private = {}, False
+        self._plans, self._state_is_private, self._steps = {}, False, 0
         super().__setstate__(state)
         for group in self.param_groups:
-            self._make_plan(group)
+            self._steps = self._make_plan(group).step
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         """Bring a loaded state into the form of this version, or raise an error that says why it is none."""
