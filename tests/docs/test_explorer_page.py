@@ -69,6 +69,10 @@ def test_a_broken_link_and_a_wrong_entry_lose_nothing(page: Chrome) -> None:
     box = page.find_element(By.ID, "explorer-beta")
     assert box.get_attribute("aria-invalid") == "true"
     assert "beta=0.9" in text(page, "python")
+    shown = "return Number(getComputedStyle(document.querySelector('.explorer .answer')).opacity)"
+    assert page.execute_script(shown) < 0.5  # it is not of what is written
+    type_into(page, "beta", "0.5")
+    assert page.execute_script(shown) == 1
 
 
 def test_every_slider_moves_by_keyboard(page: Chrome) -> None:
