@@ -45,7 +45,10 @@ def test_a_method_alone_means_the_papers_algorithm():
     assert as_algorithm(RICH) is RICH
 
 
-@pytest.mark.parametrize("algorithm", [Algorithm(PLAIN), RICH, *(e.build() for e in methods.entries())])
+@pytest.mark.parametrize(
+    "algorithm",
+    [Algorithm(PLAIN), RICH, replace(RICH, clipping=Clipping(Fraction(1, 2))), *(e.build() for e in methods.entries())],
+)
 def test_the_dictionary_is_plain_and_comes_back(algorithm):
     algorithm = as_algorithm(algorithm)
     assert Algorithm.from_dict(json.loads(json.dumps(algorithm.to_dict()))) == algorithm
@@ -83,7 +86,8 @@ def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
         (lambda: Algorithm(PLAIN, eps="-1/t"), r"^eps: expected a number >= 0 at every t, got -1 at t = 1$"),
         (lambda: Algorithm(PLAIN, power=0.75), r"^power: expected a number > 0 and <= 0.5, got 0.75$"),
         (lambda: Algorithm(PLAIN, nesterov=0.9), r"^nesterov: expected a Nesterov, got float$"),
-        (lambda: Algorithm(PLAIN, outside="maximize"), r"^outside: expected a sequence, got the text 'maximize'$"),
+        (lambda: Algorithm(PLAIN, outside="maximize"), r"^outside: expected a list, got str$"),
+        (lambda: Algorithm(PLAIN, running_maximum="no"), r"^running_maximum: expected a bool, got str$"),
         (lambda: HeavyBall("x"), r"^factor: expected a finite number, got 'x'$"),
         (lambda: Clipping(1.0, "nrom"), r"^clipping: expected a kind of norm, value, update, got 'nrom'$"),
         (lambda: Algorithm.from_dict({"alpha": "1"}), r"^no algorithm that `to_dict` wrote: KeyError: 'beta'$"),

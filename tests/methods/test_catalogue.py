@@ -141,6 +141,11 @@ def test_certified_adam_is_adam_until_one_over_one_minus_theta():
         np.testing.assert_allclose(corrected.at(t), kingma.at(t), rtol=1e-12)
 
 
+def test_numpys_single_precision_is_a_number_without_a_warning(recwarn):
+    assert adaema(lr=np.float32(0.25)) == adaema(lr=0.25)
+    assert not recwarn.list
+
+
 def test_correction_uses_exact_products_for_scheduled_parameters():
     method = adam(lr=1, beta="0.9/t", theta="1 - 1/(t + 1)")
     betas, thetas = 1.0, 1.0

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
 from types import NoneType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from generic_adam.errors import MethodError, told_as
 from generic_adam.methods.method import Method, Read, ScheduleLike, exact_number, read_schedule
@@ -19,8 +19,6 @@ PAPERS_INITIAL_V = 1e-8
 
 _ZERO = as_schedule(0)
 _HALF = Fraction(1, 2)
-
-_Kept = TypeVar("_Kept")
 
 
 def _one_of(*kinds: type[Any]) -> Callable[[str, Any], Any]:
@@ -51,10 +49,17 @@ def _steps(name: str, value: int | None) -> int | None:
         raise MethodError(str(error)) from None
 
 
-def _tuple(name: str, value: Sequence[_Kept]) -> tuple[_Kept, ...]:
-    if isinstance(value, str):
-        raise MethodError(f"{name}: expected a sequence, got the text {value!r}")
-    return tuple(value)
+def _several(kind: type[Any]) -> Callable[[str, Sequence[Any]], tuple[Any, ...]]:
+    """The reader of a field that holds any number of instances of a class."""
+
+    def read(name: str, value: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(_one_of(kind)(name, one) for one in _one_of(list, tuple)(name, value))
+
+    return read
+
+
+def _parts(name: str, value: Sequence[Algorithm]) -> tuple[Algorithm, ...]:
+    return _several(Algorithm)(name, value)  # where the fields are declared, the class has no name yet
 
 
 @dataclass(frozen=True)
@@ -99,11 +104,10 @@ class Clipping:
         kind: what is measured: the norm of the whole gradient, each value, or the update's root mean square.
     """
 
-    threshold: float
+    threshold: Read[float, float] = Read(lambda _name, size: float(exact_number("clipping", size, above=0)))
     kind: Literal["norm", "value", "update"] = "norm"
 
     def __post_init__(self) -> None:
-        exact_number("clipping", self.threshold, above=0)
         if self.kind not in _CLIPPED:
             raise MethodError(f"clipping: expected a kind of {', '.join(_CLIPPED)}, got {self.kind!r}")
 
@@ -159,25 +163,25 @@ class Algorithm:
     _: KW_ONLY
     initial_v: Read[float, float] = Read(lambda name, v: float(exact_number(name, v, at_least=0)), PAPERS_INITIAL_V)
     eps: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
-    eps_under_root: bool = False
+    eps_under_root: Read[bool, bool] = Read(_one_of(bool), False)
     l2: Read[float | Fraction, Fraction] = Read(partial(exact_number, at_least=0), 0)
     decay: Read[ScheduleLike, Schedule] = Read(_not_negative, 0)
-    running_maximum: bool = False
+    running_maximum: Read[bool, bool] = Read(_one_of(bool), False)
     power: Read[float | Fraction, Fraction] = Read(partial(exact_number, above=0, at_most=0.5), 0.5)
     nesterov: Read[Nesterov | None, Nesterov | None] = Read(_one_of(Nesterov, NoneType), None)
     heavy_ball: Read[HeavyBall | None, HeavyBall | None] = Read(_one_of(HeavyBall, NoneType), None)
     clipping: Read[Clipping | None, Clipping | None] = Read(_one_of(Clipping, NoneType), None)
-    preconditioned: bool = True
-    delayed: bool = False
-    factored: bool = False
-    centered: bool = False
-    outside: Read[Sequence[str], tuple[str, ...]] = Read(_tuple, ())
-    notes: Read[Sequence[str], tuple[str, ...]] = Read(_tuple, ())
-    label: str = ""
-    source: str = ""
+    preconditioned: Read[bool, bool] = Read(_one_of(bool), True)
+    delayed: Read[bool, bool] = Read(_one_of(bool), False)
+    factored: Read[bool, bool] = Read(_one_of(bool), False)
+    centered: Read[bool, bool] = Read(_one_of(bool), False)
+    outside: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
+    notes: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
+    label: Read[str, str] = Read(_one_of(str), "")
+    source: Read[str, str] = Read(_one_of(str), "")
     horizon: Read[int | None, int | None] = Read(_steps, None)
-    groups: Read[Sequence[int], tuple[int, ...]] = Read(_tuple, (0,))
-    others: Read[Sequence[Algorithm], tuple[Algorithm, ...]] = Read(_tuple, ())
+    groups: Read[Sequence[int], tuple[int, ...]] = Read(_several(int), (0,))
+    others: Read[Sequence[Algorithm], tuple[Algorithm, ...]] = Read(_parts, ())
 
     @property
     def parts(self) -> tuple[Algorithm, ...]:

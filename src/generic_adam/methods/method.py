@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,8 @@ def exact_number(
     Raises:
         MethodError: not a finite number, or out of range; the message names the argument.
     """
+    if isinstance(value, np.generic):  # a float32 has no comparison with the largest double
+        value = cast("float", value.item())
     if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= sys.float_info.max:
         raise MethodError(f"{name}: expected a finite number, got {shown(value)}")
     if not (above < value < below and at_least <= value <= at_most):

@@ -1,9 +1,7 @@
 r"""Schedules as functions that JAX can trace: one rule for each node, and running sums as functions of t.
 
-theta_t = W_{t-1} / W_t and 1 - prod theta_i are defined by recursions, which a function of t cannot run.
-Where they have a closed form it is used. Elsewhere the first `TABLE` values come from `Schedule.values`, and
-from there on the sums are continued by the Euler-Maclaurin formula and kept as polynomials. Inside a
-transformation, where there is a state, `coefficients` runs the recursion itself.
+theta_t = W_{t-1} / W_t and 1 - prod theta_i are defined by recursions, which a function of t cannot run: they are
+closed forms or a table that is continued. Inside a transformation, which has a state, `coefficients` runs them.
 """
 
 import math
