@@ -387,20 +387,16 @@ def _endless(x: Algorithm, _: Assumptions) -> Decision:
     return decide.sum_diverges(x.method.alpha, "alpha")
 
 
+_BEFORE: tuple[Hypothesis, ...] = (_momentum, _theta_in_range, _theta_to_one, not_negative, _endless)
+
+
 def _bound_vanishes(x: Algorithm, assume: Assumptions) -> Decision | None:
-    """SC' or SC''; the bound has an order where the others hold."""
-    before = (_momentum(x, assume), _theta_to_one(x, assume), _endless(x, assume))
+    """SC' or SC''; the bound has an order where what comes before holds."""
+    before = (one(x, assume) for one in _BEFORE)
     return decide.weighted(x.method) if all(one is None or one.holds for one in before) else None
 
 
-W_INFINITY: tuple[Hypothesis, ...] = (
-    _momentum,
-    _theta_in_range,
-    _theta_to_one,
-    not_negative,
-    _endless,
-    _bound_vanishes,
-)
+W_INFINITY: tuple[Hypothesis, ...] = (*_BEFORE, _bound_vanishes)
 
 
 class Weighted(Theorem):
