@@ -266,6 +266,9 @@ def test_a_warning_is_told_as_one_where_it_applies_and_only_there():
         Method("1e-3*sqrt(bias_correction(0.999))", 0.9, 0.999), initial_v=0, eps=1e-8, eps_under_root=True
     )
     assert "Defossez et al. 2020: undecided" in certify_algorithm(constants).argument()  # for no number of steps
+    bounded = "Defossez et al. 2020: a bound after a number of steps, nothing for ever"
+    assert bounded in certify_algorithm(constants, horizon=1000).argument()
+    assert "Defossez et al. 2020: does not apply" in certify_algorithm(constants, horizon=9).argument()  # 0.9/0.1 = 9
 
 
 def test_one_theorem_asked_alone_speaks_for_itself():

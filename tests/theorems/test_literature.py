@@ -299,7 +299,7 @@ def test_defossez_tuned_constants_give_log_over_root():
 @pytest.mark.parametrize("arguments", [(0.1, 0.99, 0.9, 100), (0.1, 0.99, 0.999, 50)])
 def test_defossez_refuses_what_the_theorem_excludes(arguments):
     alpha, beta, theta, steps = arguments
-    with pytest.raises(TheoremError, match=r"beta_t < theta_t|does not exceed"):
+    with pytest.raises(TheoremError, match=r"beta_t < theta_t|N must exceed"):
         theirs(alpha, beta, theta, PROBLEM, steps)
 
 

@@ -233,8 +233,8 @@ def certify_algorithm(
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
     with Budget(budget):
         with Budget(share=_FOR_EVER_SHARE):
-            for part in whole.parts:
-                effective, idle = without_idle_clipping(part, assumed)
+            for part, steps in zip(whole.parts, runs, strict=True):
+                effective, idle = without_idle_clipping(replace(part, horizon=steps), assumed)
                 findings = tuple(one.examine(effective, assumed) for one in asked)
                 if idle:
                     findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)

@@ -239,8 +239,7 @@ def _long_enough(x: Algorithm, _: Assumptions) -> Decision:
         missing = "none is given" if x.horizon is None else "beta_t is not constant by its form"
         return Decision(Status.UNDECIDED, f"{asked}; {missing}.")
     order = decide.positive(as_schedule(x.horizon) * (1 - x.method.beta) - x.method.beta)
-    told = "exceeds" if order.holds else "does not exceed"
-    return Decision(order.status, f"N = {x.horizon:,} {told} beta/(1 - beta).")
+    return replace(order, reason=f"{asked}; N = {x.horizon:,}.")
 
 
 class Defossez(Theorem):
