@@ -15,14 +15,7 @@ from generic_adam.theorems.amsgrad import Delayed, RunningMaximum
 from generic_adam.theorems.clipping import Clipped, FullBatch
 from generic_adam.theorems.decay import Decay
 from generic_adam.theorems.epsilon import Epsilon
-from generic_adam.theorems.literature import (
-    REPORTED,
-    Defossez,
-    MukkamalaHein,
-    Reddi2018,
-    Reddi2018Regret,
-    RobbinsMonro,
-)
+from generic_adam.theorems.literature import REPORTED, Defossez, MukkamalaHein, Reddi2018, Reddi2018Regret, RobbinsMonro
 from generic_adam.theorems.regret import Regret
 from generic_adam.theorems.special import Averaging, BigBatch, Sign
 from generic_adam.theorems.theorem import Theorem

@@ -104,22 +104,13 @@ class Advice:
         if self.after is not None:
             lines.append(f"  {self.after.statement}")
         if self.price is not None:
-            lines.append(f"  price: {self.price.kept:.0%} of the summed step size is left")
+            kept = "an unknown share" if math.isnan(self.price.kept) else f"{self.price.kept:.0%}"
+            lines.append(f"  price: {kept} of the summed step size is left")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
         """Plain types only."""
-        told = (
-            "changes",
-            "differs",
-            "first_step",
-            "last_step",
-            "horizon",
-            "rate",
-            "before",
-            "after",
-            "algorithm",
-        )
+        told = ("changes", "differs", "first_step", "last_step", "horizon", "rate", "before", "after", "algorithm")
         return {
             **plain_fields(self, *told),
             **plain_fields(self.certificate, "verdict", "theorem", "needs"),

@@ -16,15 +16,7 @@ from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
-from generic_adam.theorems.theorem import (
-    NOT_COVERED,
-    About,
-    Assumptions,
-    Finding,
-    Verdict,
-    plain,
-    plain_fields,
-)
+from generic_adam.theorems.theorem import NOT_COVERED, About, Assumptions, Finding, Verdict, plain, plain_fields
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
@@ -137,11 +129,7 @@ class Certificate:
     def __str__(self) -> str:
         """The answer in a few lines: for the run, where its length is known, for ever, and how it was read."""
         run = [] if self.horizon is None else self.horizon.lines()
-        lines = [
-            *run,
-            f"for ever: {self.verdict}{self.why}",
-            *(f"note: {one}" for one in self.algorithm.notes),
-        ]
+        lines = [*run, f"for ever: {self.verdict}{self.why}", *(f"note: {one}" for one in self.algorithm.notes)]
         return "\n  ".join([self.algorithm.label or "Generic Adam", *lines])
 
     def __getitem__(self, name: str) -> Finding:
