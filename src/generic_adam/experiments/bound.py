@@ -27,10 +27,9 @@ import generic_adam as ga
 from generic_adam.errors import RunError
 from generic_adam.experiments.counterexample.kernels import compiled, next_word
 from generic_adam.experiments.counterexample.problem import initial_words
-from generic_adam.experiments.figures import GREY, along_path, house_style, save_figure
+from generic_adam.experiments.figures import GREY, along_path, drawing, save_figure
 from generic_adam.experiments.records import Claim, Occasion, write_results
 from generic_adam.experiments.run import Progress, Run, Stages, Work, carry_out
-from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, power_family
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
@@ -77,10 +76,6 @@ class BoundedWell:
         coordinate = math.sqrt(27 / 64 + self.noise**2)
         gap = self.dimension * self.start**2 / (1 + self.start**2)
         return Problem(2.0, math.sqrt(self.dimension) * coordinate, self.dimension, gap, self.epsilon)
-
-    def gradient(self, x: Array) -> Array:
-        """The exact gradient."""
-        return 2 * x / (1 + x * x) ** 2
 
 
 @dataclass(frozen=True)
@@ -439,14 +434,11 @@ def _shares(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
 
 def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Path]:
     """Draw measured, bounded and trivial, one panel for each beta and eps."""
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
+    panels = _panels(comparisons)
+    height = 1 + len(panels) // 2
+    with drawing(7.6, 3.3 * height) as figure:
         from matplotlib.lines import Line2D
 
-    panels = _panels(comparisons)
-    with house_style():
-        height = 1 + len(panels) // 2
-        figure = Figure(figsize=(7.6, 3.3 * height), layout="constrained")
         axes = figure.subplots(height, 2, squeeze=False, sharey=True).ravel()
         for axis, (panel, members) in zip(axes, panels.items(), strict=False):
             axis.set_title(panel)

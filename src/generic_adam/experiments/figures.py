@@ -19,6 +19,7 @@ from generic_adam.extras import from_extra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 VERMILION: Final = "#D55E00"
@@ -86,6 +87,22 @@ def house_style() -> Iterator[None]:
     settings = _SETTINGS | {"axes.prop_cycle": cycler(color=list(PALETTE))}
     with mpl.rc_context(settings):  # pyright: ignore[reportArgumentType]
         yield
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure of so many inches, in the style of the project."""
+    with from_extra("experiments"):
+        from matplotlib.figure import Figure
+
+    with house_style():
+        yield Figure(figsize=(width, height))
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """Put the legend of some axes below the whole figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=max(1, min(columns, len(labels))))
 
 
 def along_path(fraction: float) -> str:

@@ -23,10 +23,9 @@ from generic_adam.experiments.counterexample.drift import STEPS as DRIFT_STEPS
 from generic_adam.experiments.counterexample.drift import DriftCurve, Estimate
 from generic_adam.experiments.counterexample.simulation import Lanes, Simulation
 from generic_adam.experiments.counterexample.study import ARRIVED, PAPER_BETA
-from generic_adam.experiments.figures import BLUE, GREY, VERMILION, house_style, save_figure
+from generic_adam.experiments.figures import BLUE, GREY, VERMILION, drawing, legend_below, save_figure
 from generic_adam.experiments.records import Claim, Occasion, write_results
 from generic_adam.experiments.run import Progress, Run, Stages, carry_out
-from generic_adam.extras import from_extra
 from generic_adam.methods import Method
 from generic_adam.methods import power_family as power_family_of
 
@@ -330,14 +329,11 @@ def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
 
 def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
     """Draw the map as SVG and PNG: x_T above, R(T)/T below."""
-    with from_extra("experiments"):
-        from matplotlib.colors import LinearSegmentedColormap, LogNorm
-        from matplotlib.figure import Figure
-
     measured = outcome.map
-    ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
-    with house_style():
-        figure = Figure(figsize=(7.6, 9.4), layout="constrained")
+    with drawing(7.6, 9.4) as figure:
+        from matplotlib.colors import LinearSegmentedColormap, LogNorm
+
+        ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
         above, below = figure.subplots(2, 1, sharex=True)
         at = (np.array(measured.grid.r), np.array(measured.grid.s))
         how = {"shading": "nearest", "rasterized": True}
@@ -356,8 +352,7 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
             1.0, 1.02, f"T = {measured.steps:,}, {measured.replicates} seeds a point", ha="right",
             va="bottom", transform=above.transAxes, fontsize=8, color=GREY,
         )  # fmt: skip
-        handles, labels = above.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+        legend_below(figure, above, 2)
         return save_figure(figure, stem)
 
 

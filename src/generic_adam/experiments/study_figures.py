@@ -9,9 +9,18 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from generic_adam.experiments.figures import BLUE, GREY, ORANGE, PURPLE, VERMILION, along_path, house_style, save_figure
+from generic_adam.experiments.figures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    along_path,
+    drawing,
+    legend_below,
+    save_figure,
+)
 from generic_adam.experiments.study import MEASURES, Curve, Study, by_method, initial_values, last_epoch
-from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,17 +48,20 @@ _ROW_HEIGHT, _HEAD_HEIGHT = 2.7, 1.1
 
 def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path, Path]:
     """Plot a study, medians over its seeds and their range as a band; what it compares decides the panels."""
-    draw = {"methods": _methods, "initial v": _initial_v, "costs": partial(_costs, study)}[study.compares]
-    with house_style():
-        figure = draw(curves)
+    draw, rows = {
+        "methods": (_methods, 2 * len(initial_values(curves) or [None])),
+        "initial v": (_initial_v, 1),
+        "costs": (partial(_costs, study), 2.2),
+    }[study.compares]
+    with drawing(7.6, _ROW_HEIGHT * rows + _HEAD_HEIGHT) as figure:  # narrow enough for a phone
+        draw(figure, curves)
         figure.suptitle(study.title, x=0.01, ha="left", fontweight="bold")
         return save_figure(figure, stem)
 
 
-def _methods(curves: Sequence[Curve]) -> Figure:
+def _methods(figure: Figure, curves: Sequence[Curve]) -> None:
     """Four panels for each v_0: the training loss, then everything as a ratio to r = 1, where lines come apart."""
     values = initial_values(curves) or [None]
-    figure = _figure(2 * len(values))
     axes = figure.subplots(2 * len(values), 2)
     for row, value in zip(axes.reshape(-1, 4), values, strict=True):
         runs = by_method(curves, value)
@@ -69,13 +81,11 @@ def _methods(curves: Sequence[Curve]) -> Figure:
             panel.set_title(f"{name}{' ÷ that of r = 1' if reference else ''}{start}")
     for panel in axes[-1]:
         panel.set_xlabel("epoch")
-    _legend(figure, axes[0][0])
-    return figure
+    legend_below(figure, axes[0][0], 4)
 
 
-def _initial_v(curves: Sequence[Curve]) -> Figure:
+def _initial_v(figure: Figure, curves: Sequence[Curve]) -> None:
     """Training loss of r = 0 over that of r = 1: against epochs for each v_0, and against v_0."""
-    figure = _figure(1)
     over_time, over_values = figure.subplots(1, 2)
     values, epoch = initial_values(curves), last_epoch(curves)
     adaema = {curve.seed: curve for curve in curves if curve.r == 1}
@@ -101,13 +111,11 @@ def _initial_v(curves: Sequence[Curve]) -> Figure:
     over_values.set_title("against $v_0$: below 1 Adam is ahead")
     over_values.legend()
     _logarithmic(over_values)
-    _legend(figure, over_time)
-    return figure
+    legend_below(figure, over_time, 4)
 
 
-def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
+def _costs(study: Study, figure: Figure, curves: Sequence[Curve]) -> None:
     """Training and test loss, and where each method ends, with the range over seeds."""
-    figure = _figure(2.2)
     halves: Any = figure.subfigures(2, 1)  # with margins of their own: the last panel has long labels
     above, below = halves
     training, test = above.subplots(1, 2)
@@ -141,15 +149,6 @@ def _costs(study: Study, curves: Sequence[Curve]) -> Figure:
     losses = [curve.after(epoch, measure) for curve in curves for measure in ("train_loss", "test_loss")]
     if max(losses) > 4 * min(losses):
         _logarithmic(ends, of="x")
-    return figure
-
-
-def _figure(rows: float) -> Figure:
-    """An empty figure with room for rows of two panels, narrow enough for a phone."""
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
-    return Figure(figsize=(7.6, _ROW_HEIGHT * rows + _HEAD_HEIGHT), layout="constrained")
 
 
 def _draw(
@@ -198,11 +197,6 @@ def _logarithmic(panel: Axes, of: str = "y") -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def _legend(figure: Figure, panel: Axes) -> None:
-    handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
 
 
 def _power(value: float) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.errors import DataError
-from generic_adam.experiments.figures import PALETTE, house_style
-from generic_adam.extras import from_extra
+from generic_adam.experiments.figures import PALETTE, drawing, legend_below
 from generic_adam.report.contents import WATCH_COLUMNS
 from generic_adam.schedules import Growth
 from generic_adam.schedules.sums import whole_steps
@@ -60,15 +58,6 @@ _WATCH_PANELS: Final = {
 }
 
 
-@contextmanager
-def _drawing(width: float, height: float) -> Iterator[Figure]:
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
-    with house_style():
-        yield Figure(figsize=(width, height))
-
-
 def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bool = False) -> Figure:
     """Draw chi_t, the ratio of condition 4 and the bound against t.
 
@@ -81,7 +70,7 @@ def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bo
         SumError: the number of steps is not a whole number.
     """
     last = whole_steps(steps, "the last t of the plot")
-    with _drawing(*((4.6, 9.6) if is_tall else (9.4, 3.8))) as figure:
+    with drawing(*((4.6, 9.6) if is_tall else (9.4, 3.8))) as figure:
         panels = figure.subplots(*((3, 1) if is_tall else (1, 3)))
         for index, (label, method) in enumerate(methods.items()):
             _draw_method(panels, label, method, PALETTE[index % len(PALETTE)], last)
@@ -91,7 +80,7 @@ def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bo
                 axes.set_ylim(values[0] / 3, values[0] * 3)
             axes.set(xscale="log", yscale="log", title=title, xlabel=variable)
             axes.set_ylabel(label, fontsize=8.5)
-        _legend(figure, panels[0], 1 if is_tall else 2)
+        legend_below(figure, panels[0], 1 if is_tall else 2)
     return figure
 
 
@@ -101,7 +90,7 @@ def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
     Each line is thinner than the one before it, so that lines which lie on one another are all seen.
     """
     times = np.unique(np.linspace(1, steps, _POINTS).round())
-    with _drawing(9.0, 3.9) as figure:
+    with drawing(9.0, 3.9) as figure:
         panels = figure.subplots(1, 2)
         for index, (label, method) in enumerate(methods.items()):
             colour, width = PALETTE[index % len(PALETTE)], 6 * 0.65**index
@@ -110,7 +99,7 @@ def draw_sequences(methods: Mapping[str, Method], steps: int) -> Figure:
                 axes.locator_params(axis="x", nbins=5)  # six digits each
         panels[0].set(xlabel="$t$", ylabel=r"$\alpha_t$")
         panels[1].set(xlabel="$t$", ylabel=r"$1 - \theta_t$", yscale="log")
-        _legend(figure, panels[0], 4)
+        legend_below(figure, panels[0], 4)
     return figure
 
 
@@ -167,11 +156,6 @@ def running_ratio(method: Method, times: NDArray[np.int64]) -> NDArray[np.float6
     return sums[np.searchsorted(edges[1:], times)] / (times * steps)
 
 
-def _legend(figure: Figure, axes: Axes, columns: int = 2) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, max(1, len(labels))))
-
-
 def draw_watch(path: str | Path, text: str | None = None) -> Figure:
     """Draw the CSV that `generic_adam.torch.Watch` wrote, one line a parameter group.
 
@@ -183,7 +167,7 @@ def draw_watch(path: str | Path, text: str | None = None) -> Figure:
         DataError: the file cannot be read, or holds no record.
     """
     records = _read_watch(Path(path), text)
-    with _drawing(9.6, 5.4) as figure:
+    with drawing(9.6, 5.4) as figure:
         panels = figure.subplots(2, 3, sharex=True)
         for axes, (column, title) in zip(panels.flat, _WATCH_PANELS.items(), strict=True):
             if column in (records.dtype.names or ()):

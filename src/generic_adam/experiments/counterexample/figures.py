@@ -24,9 +24,8 @@ from generic_adam.experiments.counterexample.study import (
     Turning,
     claims,
 )
-from generic_adam.experiments.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, house_style, save_figure
+from generic_adam.experiments.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, drawing, save_figure
 from generic_adam.experiments.records import Occasion, write_results
-from generic_adam.extras import from_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,12 +126,8 @@ def _lane_rows(outcome: Outcome) -> Iterator[Sequence[object]]:
 
 def plot_counterexample(records: LaneRecords, stem: str | Path) -> tuple[Path, Path]:
     """Draw Figure 1 of the paper, six panels with its ten curves, as SVG and PNG."""
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
-    with house_style():
+    with drawing(7.6, 8.6) as figure:
         # Fixed margins: the automatic layout measures every tick, which takes longer than all the lanes.
-        figure = Figure(figsize=(7.6, 8.6))
         figure.set_layout_engine("none")
         axes = figure.subplots(len(PANELS), 2, sharex=True, sharey="col", gridspec_kw=_MARGINS)
         for (pays, ends), letters in zip(axes, PANELS, strict=True):
@@ -192,13 +187,10 @@ def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
 
 def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
     """Draw x_t of Adam and of certified Adam (`TWO_CURVES`), large enough to be read on a phone."""
-    with from_extra("experiments"):
-        from matplotlib.figure import Figure
-
     ink, ground = ("#E6E6E6", "#16181D") if is_dark else ("#2A2A2A", "white")
     colours = ("#FF8A4C", SKY) if is_dark else (VERMILION, BLUE)
-    with house_style():
-        figure = Figure(figsize=(5.6, 3.4), facecolor=ground, layout="constrained")
+    with drawing(5.6, 3.4) as figure:
+        figure.set_facecolor(ground)
         axes = figure.subplots()
         axes.set_facecolor(ground)
         for colour, label in zip(colours, TWO_CURVES, strict=True):
