@@ -124,12 +124,6 @@ def test_damaged_newer_checkpoints_do_not_push_out_the_new_one(tmp_path):
     assert complaints == ()
 
 
-def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path):
-    (tmp_path / ".checkpoint-000001.pt.x1y2z3").write_bytes(b"half")
-    checkpoint.save(tmp_path, 1, state(1))
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
-
-
 def test_a_state_that_is_no_table_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="holds no table"):
         checkpoint.load(checkpoint.save(tmp_path, 1, state_bytes([1, 2])), read_state)

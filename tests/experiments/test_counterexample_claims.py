@@ -127,7 +127,7 @@ def test_equal_regrets_speak_for_no_order(printed: LaneRecords) -> None:
 
 
 def test_a_run_of_the_misprint_is_judged_on_the_misprint_alone(printed: LaneRecords) -> None:
-    (claim,) = claims(Outcome(printed, printed), as_printed=True)
+    (claim,) = claims(Outcome(printed, printed), Counterexample(as_printed=True))
     assert claim.verdict == "contradicted"
     assert "sentences above" not in claim.evidence
 
@@ -180,7 +180,7 @@ def test_a_run_shorter_than_the_papers_leaves_open_what_has_not_happened(
 def test_the_misprint_is_judged_on_runs_that_are_long_enough() -> None:
     outcome = run_study(Study(Plan(figure_methods(), 1, 2), with_turning=False))
     assert find(claims(outcome), "as printed").verdict == "contradicted"
-    assert claims(outcome, as_printed=True)[0].verdict == "contradicted"
+    assert claims(outcome, Counterexample(as_printed=True))[0].verdict == "contradicted"
 
 
 @pytest.mark.parametrize(("theta_star", "step"), [(0.9955, 1.1e7), (0.9953, 0.9e7), (float("nan"), float("nan"))])
@@ -191,3 +191,15 @@ def test_a_turn_within_its_error_is_unclear(printed: LaneRecords, theta_star: fl
     assert [find(found, words).verdict for words in ("not sufficiently close", "no convergent trend")] == [
         "unclear"
     ] * 2
+
+
+def test_what_was_run_in_reddis_form_says_so(printed: LaneRecords) -> None:
+    usual, other = (
+        [claim.sentence for claim in claims(Outcome(lanes(AS_CLAIMED), printed), Counterexample(form=form))]
+        for form in ("stochastic", "deterministic")
+    )
+    said = [after.removeprefix(before) for before, after in zip(usual, other, strict=True)]
+    assert set(said) == {"", " (Here in the deterministic form.)"}
+    assert [bool(words) for words in said] == [
+        "onverge" in one or "faster (" in one or "is not." in one for one in usual
+    ]

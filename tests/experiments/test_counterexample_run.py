@@ -32,7 +32,7 @@ from generic_adam.experiments.counterexample import (
 )
 from generic_adam.experiments.counterexample.simulation import Simulation
 from generic_adam.experiments.records import OutputError, damaged_files, read_manifest, write_manifest
-from generic_adam.experiments.run import Run, Stages, carry_out, open_run
+from generic_adam.experiments.run import Run, Stages, carry_out, exclusive, open_run
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import as_schedule
 
@@ -214,6 +214,26 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
         holder.kill()
     with running(tmp_path):  # kill -9 leaves no stale lock
         pass
+
+
+WRITING = """
+import os, signal, sys
+from pathlib import Path
+from generic_adam.experiments.records import atomic_write
+from generic_adam.experiments.run import published
+folder = Path(sys.argv[1])
+with published(folder) as aside, atomic_write(aside / "a.txt") as _, atomic_write(folder / "b.csv") as file:
+    file.write("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", WRITING, str(tmp_path)], check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    (tmp_path / ".b.csv.mine").touch()
+    with exclusive(tmp_path):
+        assert {path.name for path in tmp_path.iterdir()} == {".lock", ".b.csv.mine"}
 
 
 def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> None:

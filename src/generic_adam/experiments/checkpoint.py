@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -23,7 +24,6 @@ KEPT: Final = 2
 _MARK: Final = b"generic-adam checkpoint"
 _HEADER: Final = re.compile(_MARK + rb" sha256=([0-9a-f]{64}) bytes=(\d{1,20})\n")
 _NAME: Final = re.compile(r"checkpoint-(\d{6,})\.(?:pt|npz)")
-_UNFINISHED: Final = re.compile(rf"\.{_NAME.pattern}\..+")  # as `atomic_write` calls its temporary files
 
 State = TypeVar("State")
 
@@ -89,16 +89,13 @@ def remove_all(directory: Path) -> None:
 
 
 def _remove(directory: Path, kept: list[Path]) -> None:
-    """Delete our other checkpoints, and the file, which can be large, of a process that was killed while it wrote."""
-    for path in {path for path in directory.iterdir() if path.is_file()}.difference(kept):
-        if _UNFINISHED.fullmatch(path.name) or (_NAME.fullmatch(path.name) and _is_ours(path)):
-            path.unlink(missing_ok=True)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file begins as a checkpoint of ours: other programs call theirs the same."""
-    with path.open("rb") as file:
-        return file.read(len(_MARK)) == _MARK
+    """Delete the others that begin as checkpoints of ours: other programs call theirs the same."""
+    for path in {one for _, one in _checkpoints(directory)}.difference(kept):
+        with suppress(OSError):  # a folder of that name, say
+            with path.open("rb") as file:
+                is_ours = file.read(len(_MARK)) == _MARK
+            if is_ours:
+                path.unlink()
 
 
 def _checkpoints(directory: Path) -> list[tuple[int, Path]]:

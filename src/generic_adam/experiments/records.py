@@ -30,6 +30,9 @@ MANIFEST_PACKAGES = (
 )  # fmt: skip
 """Packages whose version can change a result or a figure; those that are not installed are left out."""
 
+ASIDE = ".generic-adam-"
+"""How a file or folder is called that is not finished; what a killed process left is known by it."""
+
 _VECTORS = ("sse4_2", "avx", "fma", "avx2", "avx512", "amx", "asimd", "sve")
 _WORDS = {
     "claim", "source", "verdict", "evidence", "panel", "curve", "method", "v_0", "rate", "theory",
@@ -91,7 +94,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         raise OutputError(f"cannot write {destination}: it is there and is no plain file")
     encoding, newline = (None, None) if mode == "wb" else ("utf-8", "")
     with writing(destination):
-        descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
+        descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=ASIDE)
         temporary = Path(name)
         try:
             with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:

@@ -22,14 +22,21 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from generic_adam.errors import RunError
 from generic_adam.experiments import checkpoint
 from generic_adam.experiments.backends import Paused, handled
-from generic_adam.experiments.records import OutputError, damaged_files, ensure_output_directory, read_manifest, writing
+from generic_adam.experiments.records import (
+    ASIDE,
+    OutputError,
+    damaged_files,
+    ensure_output_directory,
+    read_manifest,
+    writing,
+)
 from generic_adam.extras import from_extra
 
 with from_extra("experiments"):
@@ -39,8 +46,6 @@ CHECKPOINT_SECONDS = 10.0
 """How much work a killed process may lose."""
 
 T = TypeVar("T")
-
-_ASIDE: Final = ".generic-adam-results-"
 
 
 class Work(abc.ABC):
@@ -147,7 +152,7 @@ def carry_out(work: Work, run: Run | None = None, progress: Progress | None = No
 def exclusive(directory: Path) -> Iterator[None]:
     """Hold a directory for this process alone; the system lets go of it however the process ends.
 
-    What a process killed while it published left behind is cleared away.
+    What a process killed while it wrote left behind is cleared away.
     """
     try:
         lock = FileLock(directory / ".lock").acquire(timeout=0)
@@ -156,8 +161,9 @@ def exclusive(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"cannot lock {directory}: {error.strerror or error}") from error
     with lock:
-        for left in directory.glob(f"{_ASIDE}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for left in directory.glob(f"{ASIDE}*"):
+            with suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
         yield
 
 
@@ -309,7 +315,7 @@ def published(directory: Path) -> Iterator[Path]:
     manifest, never a manifest beside files that are not its own.
     """
     with writing(f"to {directory}"):
-        folder = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=directory))
+        folder = Path(tempfile.mkdtemp(prefix=ASIDE, dir=directory))
         try:
             yield folder
             last = "manifest.json"

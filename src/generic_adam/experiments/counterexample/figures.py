@@ -59,7 +59,7 @@ def write_study(folder: Path, study: Study, outcome: Outcome, occasion: Occasion
         tables["drift.csv"] = (("one_minus_theta", "drift", "error"), outcome.turning.drift)
         star = asdict(outcome.turning.theta_star)
         occasion = replace(occasion, settings={**occasion.settings, "theta_star": star})
-    write_results(folder, occasion, tables, claims(outcome, as_printed=plan.problem.as_printed))
+    write_results(folder, occasion, tables, claims(outcome, plan.problem))
 
 
 def outcome_rows(methods: Mapping[str, Subject], outcome: Outcome) -> Iterator[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import generic_adam as ga
 from generic_adam.experiments.counterexample.drift import NOWHERE, STEPS, TURN_LANE_STEPS, DriftCurve, Estimate, Turns
-from generic_adam.experiments.counterexample.problem import Form
+from generic_adam.experiments.counterexample.problem import Counterexample, Form
 from generic_adam.experiments.counterexample.simulation import (
     MAX_STEPS,
     AdaShift,
@@ -269,13 +269,15 @@ def run_study(
 # The sentences --------------------------------------------------------------------------------------------
 
 
-def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
+def claims(outcome: Outcome, problem: Counterexample | None = None) -> list[Claim]:
     """Return every sentence of section 5.1 about the counterexample, with what the lanes say about it.
 
-    Where the misprint itself was run no other sentence is about it.
+    Where the misprint itself was run no other sentence is about it; what was run in Reddi's form says so.
     """
-    if as_printed:
+    problem = problem or Counterexample()
+    if problem.as_printed:
         return [_misprint(outcome.printed)]
+    form = "" if problem.form is Form.STOCHASTIC else f" (Here in the {problem.form} form.)"
     path, fixed, by_s, text = (
         "section 5.1, Figure 1(a, d)", "section 5.1, Figure 1(b, e)",
         "section 5.1, Figure 1(c, f); printed: (c, e)", "section 5.1, sensitivity of s",
@@ -283,7 +285,7 @@ def claims(outcome: Outcome, *, as_printed: bool = False) -> list[Claim]:
     zero, quarter, half, three_quarters, one = PATH.values()
 
     def told(sentence: str, source: str, judged: Callable[..., tuple[str, str]], *curves: Curve) -> Claim:
-        return Claim(sentence, source, *judged(outcome, *curves))
+        return Claim(sentence + form, source, *judged(outcome, *curves))
 
     return [
         _same_theta("With r = 0 Generic Adam is Adam with theta = 0.99.", zero, "0.99"),
