@@ -204,3 +204,16 @@ def test_further_seeds_come_along_and_each_run_is_told_once(tmp_path):
         "training loss along r = 0, r = 1: 2.0000 (1.0000 to 3.0000), 2.0000 (1.0000 to 3.0000)",
         "training loss along r = 0, r = 1: 1.0000, 1.0000",
     ], "of a v_0 the seeds that have all its methods are judged"
+
+
+@pytest.mark.parametrize(
+    "damage", [{"settings": []}, {"settings": {"lines": [{}]}}, {"seconds": "long"}, {"seconds": None}]
+)
+def test_a_foreign_manifest_of_earlier_runs_is_one_line(tmp_path, damage):
+    study = replace(EXPERIMENTS["lenet"].study, epochs=1, lines=LINES[:2])
+    curves = [curve(line.label, [0.5], r=line.r, initial_v=line.initial_v) for line in study.lines]
+    publish(study, tmp_path, curves, Occasion("c", {"data_sha256": "abc"}, 1.0), claims=[], draw=lambda *_: None)
+    manifest = read_manifest(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | damage))
+    with pytest.raises(RunError, match="expected the results of a study of networks"):
+        with_earlier(study, {"data_sha256": "abc"}, [tmp_path])

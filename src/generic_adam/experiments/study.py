@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, Literal
 
-from generic_adam.errors import RunError
+from generic_adam.errors import RunError, told_as
 from generic_adam.experiments.datasets import Dataset, Text, load
 from generic_adam.experiments.records import (
     Claim,
@@ -191,8 +191,7 @@ def with_earlier(
     A run is the same if network, data (`known` has their SHA-256), batches and its line are, and if it is at least as
     long. Its bits may differ from those of this machine, whose instruction set may be another; the manifest has both.
 
-    Raises:
-        RunError: a directory holds no such study, or its files were changed.
+    RunError if a directory holds no such study, or its files were changed.
     """
     taken: dict[str, Curve] = {}
     sources: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -200,30 +199,31 @@ def with_earlier(
         manifest = read_manifest(directory)
         if manifest is None or damaged_files(directory, manifest):
             raise RunError(f"{directory}: expected published results whose files are as their manifest says")
-        settings = manifest.get("settings")
-        if not isinstance(settings, dict) or not isinstance(settings.get("lines"), list):
-            raise RunError(f"{directory}: expected the results of a study of networks")
-        wanted = study.identity | {"data_sha256": known["data_sha256"], "name": settings.get("name")}
-        for name, value in wanted.items():
-            if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
-                raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
-        there = [_parsed(line) for line in settings["lines"]]
-        folders = {(line.label, line.initial_v): line.folder for line in study.lines if _parsed(line.plain) in there}
-        found = {
-            f"{folders[curve.method, curve.initial_v]}/seed-{curve.seed}": curve
-            for curve in read_curves(directory / "records.csv")
-            if (curve.method, curve.initial_v) in folders
-            and (len(curve.records) >= study.epochs or not math.isfinite(curve.records[-1].train_loss))
-        }
-        before = settings.get("earlier", [])
-        own = {name: manifest.get(name, "") for name in ("command", "finished", "versions", "machine")}
-        own["seconds"] = round(manifest["seconds"] - sum(one["seconds"] for one in before), 3)
-        own["runs"] = [name for name in found if not any(name in one["runs"] for one in before)]
-        for one in (*before, own):
-            if runs := [name for name in found if name in one["runs"] and name not in taken]:
-                source = sources.setdefault((one["command"], one["finished"]), one | {"runs": []})
-                source["runs"] += runs
-        taken = found | taken
+        with told_as(RunError, f"{directory}: expected the results of a study of networks, but"):
+            settings = manifest["settings"]
+            wanted = study.identity | {"data_sha256": known["data_sha256"], "name": settings.get("name")}
+            for name, value in wanted.items():
+                if settings.get(name, value) != value:  # manifests of 0.1 have no checksum of the data
+                    raise RunError(f"{directory}: {name} is {settings.get(name)}, expected {value}")
+            there = [_parsed(line) for line in settings["lines"]]
+            folders = {
+                (line.label, line.initial_v): line.folder for line in study.lines if _parsed(line.plain) in there
+            }
+            found = {
+                f"{folders[curve.method, curve.initial_v]}/seed-{curve.seed}": curve
+                for curve in read_curves(directory / "records.csv")
+                if (curve.method, curve.initial_v) in folders
+                and (len(curve.records) >= study.epochs or not math.isfinite(curve.records[-1].train_loss))
+            }
+            before = settings.get("earlier", [])
+            own = {name: manifest.get(name, "") for name in ("command", "finished", "versions", "machine")}
+            own["seconds"] = round(manifest["seconds"] - sum(one["seconds"] for one in before), 3)
+            own["runs"] = [name for name in found if not any(name in one["runs"] for one in before)]
+            for one in (*before, own):
+                if runs := [name for name in found if name in one["runs"] and name not in taken]:
+                    source = sources.setdefault((one["command"], one["finished"]), one | {"runs": []})
+                    source["runs"] += runs
+            taken = found | taken
     curves = tuple(replace(curve, records=curve.records[: study.epochs]) for curve in taken.values())
     return replace(study, earlier=curves), list(sources.values())
 
