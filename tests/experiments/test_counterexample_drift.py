@@ -12,6 +12,7 @@ from generic_adam.experiments.counterexample.drift import (
     DriftCurve,
     Estimate,
     Turns,
+    _zero_of_fit,
     divisor_table,
     limit_drift,
     measure_drift,
@@ -124,3 +125,12 @@ def test_the_divisor_table_is_its_definition() -> None:
 )
 def test_an_estimate_shows_the_digits_its_error_leaves(estimate: Estimate, text: str) -> None:
     assert str(estimate) == text
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_turn_is_where_the_drift_becomes_positive(sign: int) -> None:
+    """Of two zeros, at log t = 1 and 3, the first where the parabola opens downwards and the second else."""
+    log_t = np.linspace(0, 4, 9)
+    found = _zero_of_fit(log_t, [Estimate(sign * (log_t - 1) * (log_t - 3), 1e-3) for log_t in log_t])
+    assert found.value == pytest.approx(math.exp(3 if sign > 0 else 1))
+    assert math.isnan(_zero_of_fit(log_t, [Estimate(5 - one, 1e-3) for one in log_t / 10]).value)

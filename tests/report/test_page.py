@@ -116,6 +116,11 @@ def test_certificates_are_those_of_the_manifests_methods(experiment: Path) -> No
     assert "T^(-1/2) log T" in text_of(render(contents))
 
 
+def test_all_certificates_of_a_page_have_one_budget(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generic_adam.report.contents._SECONDS", -1.0)
+    assert read_contents(experiment).certificates == {}
+
+
 def test_a_list_of_methods_is_read_like_a_table_of_them(tmp_path: Path) -> None:
     line = {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "1 - 1/(t+1)", "epsilon": 1e-8}
     methods = [

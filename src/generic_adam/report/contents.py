@@ -17,6 +17,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gam
 """The columns that make a CSV the record of a watched run."""
 
 _TABLE_ROWS: Final = 60
-_METHODS: Final = 200
+_METHODS, _SECONDS = 200, 20.0  # of a manifest, and for all their certificates: a hostile one could ask for minutes
 _LARGEST: Final = 64 * 2**20  # bytes of a file that is shown: no record of ours comes near
 _SEQUENCES: Final = ("alpha", "beta", "theta")
 
@@ -271,7 +272,10 @@ def _changed(folder: Path, recorded: Mapping[str, str], files: Mapping[Path, int
 def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) -> dict[str, Mapping[str, Any]]:
     """Return certificates that lie in the directory, and those of the methods that its manifest names."""
     found: dict[str, Mapping[str, Any]] = {}
+    begun = time.monotonic()
     for label, texts in _methods_in(manifest).items():
+        if time.monotonic() - begun > _SECONDS:
+            break
         with suppress(ValueError):  # a method made of functions has no text to come back from
             found[label] = certify_algorithm(Method(**texts)).to_dict()
     for path, data in documents.items():

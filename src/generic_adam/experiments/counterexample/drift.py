@@ -200,20 +200,20 @@ class Turns(_Rows):
 
 
 def _zero_of_fit(log_t: Floats, drifts: Sequence[Estimate]) -> Estimate:
-    """Return e to the zero of a parabola through the drifts, with its error; nan if there is none."""
+    """Return e to where a parabola through the drifts becomes positive, with its error; nan if it does not."""
     weights = 1 / np.array([one.error for one in drifts])
     centre = float(log_t.mean())
     fit, covariance = np.polyfit(log_t - centre, [one.value for one in drifts], 2, w=weights, cov="unscaled")
     inside = [
         float(root.real)
         for root in np.roots(fit)
-        if abs(root.imag) < 1e-9 and log_t[0] <= root.real + centre <= log_t[-1]
+        if abs(root.imag) < 1e-9 and log_t[0] <= root.real + centre <= log_t[-1] and 2 * fit[0] * root.real + fit[1] > 0
     ]
     if not inside:
         return NOWHERE
     root = inside[0]
     powers = np.array([root**2, root, 1.0])
-    error = math.sqrt(float(powers @ covariance @ powers)) / abs(2 * fit[0] * root + fit[1])
+    error = math.sqrt(float(powers @ covariance @ powers)) / (2 * fit[0] * root + fit[1])
     at = math.exp(root + centre)
     return Estimate(at, at * error)
 
