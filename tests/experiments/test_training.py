@@ -305,5 +305,5 @@ def test_a_text_is_trained_and_resumed_to_the_same_bits(tmp_path, monkeypatch):
 def test_a_run_does_not_go_on_with_other_data(few, tmp_path):
     train(run(), few, tmp_path, until=1)
     other = replace(few, train_labels=few.train_labels[::-1].copy())
-    with pytest.raises(CheckpointError, match="holds a run on other data"):
+    with pytest.raises(CheckpointError, match="other settings or other data"):
         train(run(), other, tmp_path)

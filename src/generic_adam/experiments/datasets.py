@@ -176,32 +176,27 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
         raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits, stdlib")
     folder, files, loader = LOADERS[name]
     found = find_folder(name, folder, files[0], directory)
-    if changed := changed_files(found):
-        raise DataError(
-            f"{found / changed[0]}: not as it was fetched (its SHA-256 is another); "
-            f"`generic-adam data fetch {name}` gets it again"
-        )
-    if not (found / CHECKSUMS).is_file():
-        _compare_with_first_use(found, files)
+    _refuse_changed(name, found, files)
     return loader(found)
 
 
-def _compare_with_first_use(folder: Path, files: Sequence[str]) -> None:
+def _refuse_changed(name: str, folder: Path, files: Sequence[str]) -> None:
+    """Compare the files with what they were when they were fetched, or first used, which is then written down."""
     key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    places = (folder / FIRST_SEEN, cache_directory() / f"{key}-{FIRST_SEEN}")
-    seen = next((place for place in places if place.is_file()), None)
-    if seen is None:
-        there = [name for name in files if (folder / name).is_file()]
-        for place in places:
-            with suppress(OSError, OutputError):  # a folder that cannot be written
-                place.parent.mkdir(parents=True, exist_ok=True)
-                remember(folder, there, place)
-                return
-    elif changed := changed_files(folder, seen):
-        raise DataError(
-            f"{folder / changed[0]}: not as it was when first used (its SHA-256 is another); "
-            f"if that is meant, remove {seen}"
-        )
+    first_use = (folder / FIRST_SEEN, cache_directory() / f"{key}-{FIRST_SEEN}")
+    for seen in (folder / CHECKSUMS, *first_use):
+        if seen.is_file():
+            if changed := changed_files(folder, seen):
+                when, cure = "when first used", f"if that is meant, remove {seen}"
+                if seen not in first_use:
+                    when, cure = "fetched", f"`generic-adam data fetch {name}` gets it again"
+                raise DataError(f"{folder / changed[0]}: not as it was {when} (its SHA-256 is another); {cure}")
+            return
+    for place in first_use:
+        with suppress(OSError, OutputError):  # a folder that cannot be written
+            place.parent.mkdir(parents=True, exist_ok=True)
+            remember(folder, [one for one in files if (folder / one).is_file()], place)
+            return
 
 
 def remember(folder: Path, names: Sequence[str], manifest: Path | None = None) -> None:

@@ -215,18 +215,16 @@ def train(
     ).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer, scheduler = settings.optimizer.build(network.parameters())
     generator = torch.Generator().manual_seed(settings.seed)
+    identity = {"fingerprint": settings.fingerprint(), "data_sha256": dataset.sha256}
     records: list[EpochRecord] = []
     speed: float | None = None
 
     state, complaints = group.from_first(lambda: checkpoint.load_latest(directory, read_state))
     if state is not None:
-        if state.get("fingerprint") != settings.fingerprint():
+        if {name: state.get(name, own) for name, own in identity.items()} != identity:  # 0.1 tells nothing of data
             raise checkpoint.CheckpointError(
-                f"{directory} holds a run with other settings; --restart replaces it, --out chooses another directory"
-            )
-        if state.get("data_sha256", dataset.sha256) != dataset.sha256:  # checkpoints of 0.1 have none
-            raise checkpoint.CheckpointError(
-                f"{directory} holds a run on other data; --restart replaces it, --out chooses another directory"
+                f"{directory} holds a run with other settings or other data; --restart replaces it, --out chooses "
+                "another directory"
             )
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
@@ -268,8 +266,7 @@ def train(
         records.append(EpochRecord(epoch, train_loss, test_loss, test_accuracy))
         if group.is_first:
             state = {
-                "fingerprint": settings.fingerprint(),
-                "data_sha256": dataset.sha256,
+                **identity,
                 "network": network.state_dict(),
                 "optimizer": optimizer.state_dict(),
                 "scheduler": scheduler.state_dict() if scheduler is not None else None,
