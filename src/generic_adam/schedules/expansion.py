@@ -540,23 +540,20 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
     The derivative of log(x), x'/x, has values where x < 0: whether u_t has one is asked at its first step, as x keeps
     its sign where x'/x has an expansion.
     """
-    with Precision():
-        if not is_finite(value(schedule, start)):
-            return None
-        try:
-            smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
-            every = factors(smooth, start)
-            parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
-            if len(parts) < 2 or not all(enclose(base, start).positive for base in every):
-                return tail_sign(derivative(smooth), start)
-            known = _direction_of_corrections(parts, start)
-            if known is not None:
-                return known
-            # u' has the sign of u'/u, which is a sum over the factors of u > 0.
-            slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
-            return tail_sign(sum(slopes, start=tree.operand(0)), start)
-        except ScheduleError:
-            return None
+    with Precision(), suppress(ScheduleError):
+        smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
+        every = factors(smooth, start)
+        parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
+        if len(parts) < 2 or not all(enclose(base, start).positive for base in every):
+            found = tail_sign(derivative(smooth), start)
+        else:
+            found = _direction_of_corrections(parts, start)
+            if found is None:
+                # u' has the sign of u'/u, which is a sum over the factors of u > 0.
+                slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
+                found = tail_sign(sum(slopes, start=tree.operand(0)), start)
+        return found if found is None or is_finite(value(schedule, start)) else None
+    return None
 
 
 def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> int | None:

@@ -148,7 +148,7 @@ class Schedule:
             raise ScheduleError(f"{self} is not defined at t = {t}: {error}") from error
 
     def values(self, start: int, stop: int) -> FloatArray:
-        """u_t for t = start, ..., stop - 1 as float64; nan or inf where u_t is undefined."""
+        """u_t for t = start, ..., stop - 1 as float64; without a value it is what floats say: nan, inf, min(1, inf)."""
         if not 1 <= start <= stop <= start + MOST_VALUES or start % 1 or stop % 1:
             said = "values(start, stop) needs 1 <= start <= stop, whole numbers at most 10^9 apart"
             raise ScheduleError(f"{said}, got start = {shown(start)}, stop = {shown(stop)}")
