@@ -9,7 +9,7 @@ from generic_adam import methods
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import parse
 from generic_adam.theorems import repairs
-from generic_adam.theorems.repairs import Candidate, applied, at_time, first_below, with_theta
+from generic_adam.theorems.repairs import Candidate, applied, at_time, first_below, with_factors
 
 N = 5000
 
@@ -84,13 +84,33 @@ def test_what_it_becomes_is_its_formula(name, sequence, formula):
 
 def test_the_bias_corrections_follow_theta():
     before = methods.adamw()
-    after = with_theta(before, parse("max(0.999, 1 - 1/t)"))
+    after = with_factors(before, theta=parse("max(0.999, 1 - 1/t)"))
     t = np.arange(1.0, N + 1)
     product = np.cumprod(np.maximum(0.999, 1 - 1 / t))
     np.testing.assert_allclose(after.eps.values(1, N + 1), 1e-8 * np.sqrt(1 - product), rtol=1e-9)
     np.testing.assert_allclose(
         after.method.alpha.values(1, N + 1), 1e-3 * np.sqrt(1 - product) / (1 - 0.9**t), rtol=1e-9
     )
+
+
+def test_the_correction_of_m_stays_its_own_where_beta_and_theta_are_one():
+    before = methods.adamw(beta=0.95, theta=0.95)
+    after = with_factors(before, theta=parse("max(0.95, 1 - 1/t)"))
+    t = np.arange(1.0, N + 1)
+    product = np.cumprod(np.maximum(0.95, 1 - 1 / t))
+    np.testing.assert_allclose(
+        after.method.alpha.values(1, N + 1), 1e-3 * np.sqrt(1 - product) / (1 - 0.95**t), rtol=1e-9
+    )
+    np.testing.assert_allclose(after.eps.values(1, N + 1), 1e-8 * np.sqrt(1 - product), rtol=1e-9)
+
+
+def test_the_correction_of_m_follows_beta():
+    x = Algorithm(methods.adam(beta="1 - 1/(t+1)"))
+    capped = next(applied(repairs.capped_momentum, Candidate(x)))
+    t = np.arange(1.0, N + 1)
+    product = np.cumprod(np.minimum(1 - 1 / (t + 1), 0.999))
+    expected = 1e-3 * np.sqrt(1 - 0.999**t) / (1 - product)
+    np.testing.assert_allclose(capped.method.alpha.values(1, N + 1), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

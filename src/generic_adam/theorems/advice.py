@@ -26,7 +26,7 @@ from generic_adam.schedules.tree import contains
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
-from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_theta
+from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_factors
 from generic_adam.theorems.theorem import Assumptions, Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
@@ -286,7 +286,7 @@ def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Ad
     # Three digits are what people write. With eps the floor lies above that of beta and theta alone, and a run's own
     # numbers lie above the floor.
     for theta in (thousandths / 1000 for thousandths in range(math.ceil(least_theta(beta(1)) * 1000), 1000)):
-        louder = with_theta(x, as_schedule(theta))
+        louder = with_factors(x, theta=as_schedule(theta))
         left = noise_floor(louder)
         if left is None or left >= 1:
             continue

@@ -18,6 +18,7 @@ from generic_adam.schedules import (
     Schedule,
     as_power_of_t,
     as_schedule,
+    bias_correction,
     join,
     maximum,
     minimum,
@@ -67,16 +68,15 @@ class Candidate:
 
     def changed(self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule) -> Candidate:
         """The candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
-        before = x = self.algorithm
-        if "theta" in sequences:
-            x = with_theta(x, sequences.pop("theta"))
-            if (x.method.alpha, x.eps) != (before.method.alpha, before.eps):
-                last_step = None  # a bias correction remembers every theta_t
-        alpha, beta = (sequences.pop(name, getattr(x.method, name)) for name in ("alpha", "beta"))
+        before, factors = self.algorithm, {name: sequences.pop(name) for name in ("beta", "theta") if name in sequences}
+        x = with_factors(before, **factors)
+        if (x.method.alpha, x.eps) != (before.method.alpha, before.eps):
+            last_step = None  # a bias correction remembers every factor
+        method = replace(x.method, alpha=sequences.pop("alpha", x.method.alpha))
         both_end = last_step is not None and self.last_step is not None
         return replace(
             self,
-            algorithm=replace(x, method=Method(alpha, beta, x.method.theta), **sequences),
+            algorithm=replace(x, method=method, **sequences),
             changes=(*self.changes, phrase),
             first_step=min(first_step, self.first_step),
             last_step=max(last_step or 0, self.last_step or 0) if both_end else None,
@@ -89,11 +89,17 @@ class Candidate:
         return Fraction(max(known, default=_FADES_FROM))
 
 
-def with_theta(x: Algorithm, theta: Schedule) -> Algorithm:
-    """The algorithm with another theta, the bias corrections of the old one in alpha and eps included."""
-    corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(x.method.theta): tree.BiasCorrection(theta)}
-    alpha = substitute(x.method.alpha, corrections)
-    return replace(x, method=Method(alpha, x.method.beta, theta), eps=substitute(x.eps, corrections))
+def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule | None = None) -> Algorithm:
+    """The algorithm with another beta or theta, the bias corrections of the old ones in alpha and eps included."""
+    old = x.method
+    method = Method(old.alpha, old.beta if beta is None else beta, old.theta if theta is None else theta)
+    corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(old.beta): bias_correction(method.beta)}
+    before, after = tree.BiasCorrection(old.theta), bias_correction(method.theta)
+    # Where the two are one sequence, the root tells v's correction from m's.
+    alike = old.beta == old.theta
+    corrections[sqrt(before) if alike else before] = sqrt(after) if alike else after
+    method = replace(method, alpha=substitute(old.alpha, corrections))
+    return replace(x, method=method, eps=substitute(x.eps, {before: after}))
 
 
 def first_below(one: Schedule, other: Schedule) -> int:
