@@ -89,7 +89,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(command, width, 
     "subject",
     [
         "adam --steps 1e5", "adam", "adamw --weight-decay 0.1 --steps 1e5", "nadam --steps 1e5",
-        "certified_adam --steps 1e5", "--recipe nanogpt", "--recipe gpt3", "--recipe bert",
+        "certified_adam --steps 1e5", "--recipe nanogpt", "--recipe gpt3", "--recipe bert", "t5",
         f"{RUN} --clip 1 --min-lr 3e-5", f"adamw {RUN} --clip 1 --min-lr 3e-5",
     ],
 )  # fmt: skip

@@ -51,8 +51,11 @@ def check(
 
 def verdict_lines(certificate: "Certificate") -> dict[str, list[str | Text]]:
     """The answer for the run, where one is known, and the answer for ever."""
-    run = [] if certificate.horizon is None else [f"  {one}" for one in certificate.horizon.lines()]
-    for_ever = Text.assemble("  for ever: ", answer(certificate.verdict), certificate.why)
+    reading, why = certificate.horizon, certificate.why
+    run = [] if reading is None else [f"  {one}" for one in reading.lines()]
+    if reading is not None and reading.outside and why.endswith(f": {'; '.join(reading.outside)}"):
+        why = ", for the same reason"
+    for_ever = Text.assemble("  for ever: ", answer(certificate.verdict), why)
     return {"run": [*run[:1]], "numbers": [*run[1:]], "for ever": [for_ever]}
 
 
