@@ -275,6 +275,7 @@ def test_heavy_ball():
 
 def test_outside_the_range():
     assert constant_floor(0.99, 0.95).noise == math.inf
+    assert constant_floor(0.0, 1e-300).noise == pytest.approx(4 * 300 * math.log(10))
     with pytest.raises(TheoremError, match="0 < theta < 1"):
         constant_floor(0.9, 1.0)
 

@@ -101,3 +101,16 @@ def test_thousands_of_different_bounds_are_rounded_up():
     assert sum(part.count for part in many.parts) == 2000
     rounded = sum(part.count * part.gradient for part in many.parts)
     assert bounds.sum() <= rounded <= 1.05 * bounds.sum()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_constants_whose_squares_are_no_doubles_are_refused(size):
+    """G^2 = 0 would leave out all of the noise, and Python's own powers overflow."""
+    plain = {"smoothness": 1, "gradient_bound": 1, "dimension": 1, "gap": 1}
+    for name in ("smoothness", "gradient_bound", "epsilon", "gradient_sup", *(("gap", "variance", "box") * (size > 1))):
+        with pytest.raises(ProblemError, match=f"{name} is 1e.*from 1e-140 to 1e"):
+            Problem(**plain | {name: size})
+    for name in ("gap", "variance", "box"):  # what may be 0 may be small, and is not lost
+        assert getattr(Problem(**plain | {name: 1e-200}), name) == 1e-140
+    with pytest.raises(ProblemError, match="from 1 to 1e"):
+        Problem(1, 1, 10**30, 1)

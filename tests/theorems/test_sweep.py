@@ -110,3 +110,18 @@ def test_a_long_run_takes_one_pass_or_the_best_shares(monkeypatch, shape):
     assert found.value == pytest.approx(best.value, rel=5e-3)
     again = weighted_bound(sequences, PROBLEM, s=found.s, zeta=found.zeta)
     assert again.value == pytest.approx(found.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("eps", ["1e-170", "1e170", "1e300"])
+@pytest.mark.parametrize("under", [True, False])
+def test_an_eps_whose_square_is_no_double_has_no_bound(eps, under):
+    x = Algorithm(Method(0.1, 0.9, 0.99), initial_v=0, eps=eps, eps_under_root=under)
+    assert "a square that a double holds" in dict(bound_algorithm(x, PROBLEM, 10).missing)["E"]
+
+
+def test_a_nesterov_step_of_the_gradient_alone_is_a_step_without_momentum():
+    """a_t = 0: no weight is Q's, and zeta has nothing to pay for."""
+    given = {"eps": 0.1, "steps": 20, "momentum_weight": 0.0, "gradient_weight": 1.0}
+    found = weighted_bound(Sequences.of(0.1, 0.9, 0.99, **given), PROBLEM)
+    plain = weighted_bound(Sequences.of(0.1, 0.0, 0.99, eps=0.1, steps=20), PROBLEM)
+    assert found.value == pytest.approx(plain.value, rel=1e-12)

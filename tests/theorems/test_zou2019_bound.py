@@ -277,7 +277,7 @@ def test_what_is_positive_by_its_form_and_rounds_to_0_breaks_no_hypothesis(alpha
 @pytest.mark.parametrize(
     ("method", "problem"),
     [
-        (Method("1e-300/sqrt(t)", 0.9, 0.999), Problem(1e-308, 1, 1, 1)),
+        (Method("1e-300/sqrt(t)", 0.9, 0.999), Problem(1e-140, 1, 1, 1)),
         (Method("1e-100/sqrt(t)", 0.9, 0.999), PROBLEM),
         (Method("1e308/sqrt(t)", 0.9, 0.99999999), PROBLEM),
     ],

@@ -19,7 +19,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER, eps_in_step
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.problem import Problem, number
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_state, adam_terms
 from generic_adam.theorems.theorem import (
@@ -51,8 +51,8 @@ def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
     Clipping to a norm is a projection, so that the whole gradient varies no more than before; a coordinate that stood
     still may vary with the others, so the whole variance stands for each.
     """
-    if not threshold > 0:
-        raise TheoremError(f"clipping threshold is {threshold!r}, expected a positive number")
+    if threshold != math.inf:
+        number("clipping threshold", threshold, may_be_zero=False)
     spread = math.sqrt(problem.total_variance)
     second = threshold**2 / (1 if isinstance(problem.gradient_bound, Sequence) else problem.dimension)
     return tuple(

@@ -98,7 +98,8 @@ def constant_floor(
     q = 1 - theta if q is None else q
     if theta <= beta**2 or beta >= math.sqrt(theta):  # either may round
         return Floor(math.inf, math.inf, 0.5)
-    a, b, rho, decrease = momentum_weight, gradient_weight, beta / math.sqrt(theta), -math.log1p(-q)
+    a, b, rho = momentum_weight, gradient_weight, beta / math.sqrt(theta)
+    decrease = -math.log1p(-q) if q < 0.5 else -math.log(theta)
     # Q/alpha, and the share of the weights pi_t that comes from it; the rest is Nesterov's alpha_t b_t.
     Q = a / (1 - rho)
     whole = (1 - beta) * Q + b
@@ -260,8 +261,7 @@ def three_numbers(
     if whole == 0:
         raise TheoremError("every learning rate up to the horizon is 0")
     norms = Norms.of((part,), x.initial_v, sweep.largest_eps, under_root=x.under_root)
-    tally = (0.0, 0.0) if weights_bound is None else weights_bound**2 * sweep.tally
-    moved, turned = (float(one) for one in tally)
+    moved, turned = (0.0 if weights_bound is None else weights_bound**2 * float(one) for one in sweep.tally)
     paid, weights = (first, growth, norms.s1 / 4 * turned), (whole, sweep.weight, sweep.weight)
     noise = gap = drift = decay = math.inf  # momentum outgrows theta, or a rate is too small: it says nothing
     if whole < math.inf and math.isfinite(sum(paid)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,8 @@ from generic_adam.theorems.sweep import Part
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
 _CLASSES = 256
+# What is inside has squares, and shares of them, that doubles hold: a G^2 of 0 would leave the noise out.
+_RANGE, _LARGEST_DIMENSION = (1e-140, 1e140), 10**18
 _MAY_BE_ZERO = {"gap", "box", "variance"}
 _ONE_EACH = {"gradient_bound", "variance", "gradient_sup"}
 _OPTIONAL = {"box", "variance", "gradient_sup"}
@@ -173,14 +174,18 @@ def _rounded_up(values: Array, classes: int) -> Array:
 
 
 def number(name: str, value: Any, *, may_be_zero: bool) -> float:
-    """A finite number that is positive, or not negative, else a `ProblemError` that names it."""
+    """A number that is positive, or not negative, and in `_RANGE`, else a `ProblemError` that names it."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
-    if not (0 < found < math.inf or (found == 0 and may_be_zero)):
+    least, most = _RANGE
+    if may_be_zero and 0 < found < least:
+        return least  # every bound rises with it
+    if not (least <= found <= most or (found == 0 and may_be_zero)):
         expected = "a number that is not negative" if may_be_zero else "a positive number"
-        raise ProblemError(f"{name} is {shown(value)}, expected {expected}")
+        beyond = f", from {least:g} to {most:g}" if 0 < found < math.inf else ""
+        raise ProblemError(f"{name} is {shown(value)}, expected {expected}{beyond}")
     return found
 
 
@@ -190,6 +195,6 @@ def _dimension(value: float) -> int:
         dimension = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         dimension = 0
-    if not 1 <= dimension <= sys.float_info.max:
-        raise ProblemError(f"dimension is {shown(value)}, expected a whole number of at least 1")
+    if not 1 <= dimension <= _LARGEST_DIMENSION:
+        raise ProblemError(f"dimension is {shown(value)}, expected a whole number from 1 to {_LARGEST_DIMENSION:g}")
     return dimension

@@ -97,7 +97,7 @@ class Averaged:
             raise TheoremError(f"expected alpha = {alpha:g} <= {limit:g}")
         first = problem.total_gradient_bound**2 if first_gradient is None else first_gradient
         noise = beta * first / ((1 - beta) * steps) + (1 - beta) * problem.total_variance
-        return 2 * problem.gap / (alpha * lower * steps) + upper / lower * noise
+        return 2 * problem.gap / alpha / lower / steps + upper / lower * noise
 
 
 _CONSTANTS = "it is about constant alpha, beta and eps > 0, bias-corrected or not"

@@ -323,7 +323,9 @@ class Sweep:
         eps = self.smallest_eps if eps_falls else self.first_eps
         # theta_1 = 0 wipes v_0 out: W starts at t = 2, from v_1 >= 0.
         kept = (self.x.initial_v, 1 / self.first_theta) if self.first_theta else (0.0, 1.0)
-        self._start = kept[0] + eps ** (1 / self.x.power) * kept[1]
+        self._start = float(kept[0] + np.float64(eps) ** (1 / self.x.power) * kept[1])
+        if not 1e-290 < self._start < 1e290:
+            raise TheoremError("v_0 and eps: expected one of them to have a square that a double holds")
 
     def _states(self, block: Block, carry: _Carry) -> tuple[State, Array, Array]:
         """Return the state, R and M of a block."""

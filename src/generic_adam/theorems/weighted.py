@@ -132,11 +132,12 @@ def least_ratio(constant: float, shares: Sequence[Share], divisor: float) -> lis
     """
     if divisor <= 0:  # no step has a weight: no bound, whatever is given up
         return [0.25 if share.fixed is None else share.fixed for share in shares]
-    free = sum(share.fixed is None for share in shares)
+    # One that pays for nothing is too small to change a digit.
+    chosen = [1e-18 if share.fixed is None else share.fixed for share in shares]
+    free = [index for index, share in enumerate(shares) if share.fixed is None and share.paid]
     given = sum(share.weight * share.fixed for share in shares if share.fixed)
-    # A start inside: half of the divisor that is left, in equal parts.
-    start = (divisor - given) / (2 * max(free, 1))
-    chosen = [start / share.weight if share.fixed is None else share.fixed for share in shares]
+    for index in free:  # a start inside: half of the divisor that is left, in equal parts
+        chosen[index] = (divisor - given) / (2 * len(free) * shares[index].weight)
     price = math.inf
     for _ in range(100):
         paid = sum(share.paid / size for share, size in zip(shares, chosen, strict=True) if size)
@@ -145,11 +146,8 @@ def least_ratio(constant: float, shares: Sequence[Share], divisor: float) -> lis
         if not 0 < ratio < price * (1 - 1e-14):
             break
         price = ratio
-        # paid/share + price * weight * share is least at the root; one that pays for nothing changes no digit.
-        chosen = [
-            max(math.sqrt(share.paid / (price * share.weight)), 1e-18) if share.fixed is None else share.fixed
-            for share in shares
-        ]
+        for index in free:  # paid/share + price * weight * share is least at the root
+            chosen[index] = max(math.sqrt(shares[index].paid / (price * shares[index].weight)), 1e-18)
     return chosen
 
 
