@@ -9,7 +9,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike, DTypeLike
 
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import Algorithm, Method, ScheduleLike
+from generic_adam.methods import Algorithm, Method
 from generic_adam.optax import leaves
 from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
 from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of, stepping
@@ -57,13 +57,12 @@ def padam(
     """
     given = {"beta": beta, "theta": theta, "initial_v": initial_v, "eps": eps}
     chosen = settings_of(learning_rate, PAPERS, given, "running_maximum", "power")
-    power = 0.125 if partial is None else partial
-    if isinstance(learning_rate, Algorithm):
-        if not learning_rate.running_maximum:
-            raise OptimizerError("padam keeps the maximum of v_t; expected an algorithm with running_maximum=True")
-        power = float(learning_rate.power) if partial is None else partial
-    check_number("partial", power, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
-    return stepping(PadamState, chosen, -1, mu_dtype, power)
+    if isinstance(learning_rate, Algorithm) and not learning_rate.running_maximum:
+        raise OptimizerError("padam keeps the maximum of v_t; expected an algorithm with running_maximum=True")
+    if partial is None:
+        partial = float(learning_rate.power) if isinstance(learning_rate, Algorithm) else 0.125
+    check_number("partial", partial, "0 < partial <= 1/2", lambda p: 0 < p <= 0.5)
+    return stepping(PadamState, chosen, -1, mu_dtype, partial)
 
 
 class AdaShiftState(NamedTuple):
@@ -82,7 +81,7 @@ class AdaShiftState(NamedTuple):
 
 @accepts_old_name
 def adashift(
-    learning_rate: ScheduleLike,
+    learning_rate: CoefficientLike,
     beta: float | jax.Array = 0.9,
     theta: float | jax.Array = 0.999,
     *,
@@ -102,7 +101,7 @@ def adashift(
     at the root of the largest number of its type.
 
     Args:
-        learning_rate: alpha_t: a number, a text, a schedule or a callable of t.
+        learning_rate: alpha_t, as for :func:`generic_adam`, without a method.
         beta: the weight of a gradient against the next newer one, 0 <= beta < 1.
         theta: the second-moment parameter, 0 <= theta < 1.
         keep: n, the number of gradients kept; each costs the memory of the parameters. `init` has to
@@ -126,9 +125,7 @@ def adashift(
 
     def moments(params: optax.Params) -> tuple[Any, Any]:
         if isinstance(keep, Tracer):
-            raise OptimizerError(
-                'keep decides the shape of the state; expected static_args="keep" with inject_hyperparams'
-            )
+            raise OptimizerError('keep is the shape of the state; expected static_args="keep" with inject_hyperparams')
         zeros = leaves.first_moments(params, None)
         kept = jax.tree.map(lambda p: jnp.broadcast_to(p, (int(keep), *p.shape)), zeros)
         return kept, jax.tree.map(lambda p: jnp.zeros_like(phi(leaves.squared(p))), zeros)
