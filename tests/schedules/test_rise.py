@@ -49,6 +49,13 @@ def test_for_ever_it_is_the_supremum(text, constant):
     assert found.constant >= constant * (1 - 1e-15)
 
 
+def test_it_is_1_where_nothing_rises_and_above_1_where_something_does():
+    for text, last in (("exp(1)/t", math.inf), ("sqrt(2)", 1000), ("exp(1)/sqrt(t)", 1000)):
+        assert least_rise(parse(text), last).constant == 1
+    # by less than a ball of the first precision tells
+    assert least_rise(parse("sqrt(2) if t < 5 else sqrt(2) + 1e-60")).constant > 1
+
+
 @pytest.mark.parametrize("text", ["t", "log(t + 1)", "1.001^t"])
 def test_what_grows_has_none(text):
     assert least_rise(parse(text)).constant == math.inf

@@ -63,12 +63,15 @@ class _Running:
         self.constant = arb(1)
         self.exact = True
 
-    def take(self, smallest: Number, largest: Number) -> None:
-        """Values that begin no lower than `smallest`, then reach `largest` at most."""
+    def rise_to(self, largest: Number) -> None:
+        """Values no larger than `largest`, after those that were seen."""
+        if self.least is not None and not largest <= self.least:
+            self.constant = max(self.constant, (largest / self.least).upper())
+
+    def fall_to(self, smallest: Number) -> None:
+        """Values no smaller than `smallest`, and no larger than one that was seen."""
         low = ball(smallest).lower()
         self.least = low if self.least is None else min(low, self.least)
-        if not largest <= self.least:
-            self.constant = max(self.constant, (largest / self.least).upper())
 
     def walk(self, schedule: Schedule, first: int, last: int, budget: Budget) -> None:
         """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
@@ -83,7 +86,8 @@ class _Running:
                     one = value(schedule, t)
                     if not one > 0:
                         raise Undecided(f"no precision tells how large it is at t = {t:,}")
-                    self.take(one, one)
+                    self.rise_to(one)
+                    self.fall_to(one)
                 continue
             before = np.minimum(np.concatenate([[least], np.minimum.accumulate(lowest)[:-1]]), least)
             rise = float(np.max(highest / before)) * (1 + 1e-15)
@@ -139,7 +143,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
     low = enclose(piece, done, stop).range.low
     if math.isfinite(stop) and not low > 0:
         raise Undecided("no form bounds it from below")
-    running.take(low, low)
+    running.fall_to(low)
 
 
 def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start: int, stop: float) -> bool:
@@ -157,8 +161,9 @@ def _by_direction(running: _Running, schedule: Schedule, piece: Schedule, start:
         last = growth.coefficient.high
     if not (first > 0 and last >= 0):
         return False
-    running.take(first, first)
-    running.take(last if trend <= 0 else first, last)
+    running.rise_to(first)
+    running.fall_to(first)
+    (running.fall_to if trend <= 0 else running.rise_to)(last)
     return True
 
 
