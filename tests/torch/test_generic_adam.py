@@ -486,7 +486,7 @@ def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket.device_type = "cuda"
     bucket.run_with(foreach)
     with pytest.raises(OptimizerError, match="capturing is not supported"):
-        bucket.kernel(bucket.lists)
+        bucket.kernel(bucket.lists, (0.1, 0.9, 0.9, 0.1, 0.1, 0.0, 0.0, False, None))
 
 
 def test_weighted_groups() -> None:

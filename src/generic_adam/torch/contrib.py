@@ -15,7 +15,7 @@ from generic_adam.methods.algorithm import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.torch import checkpoint, rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
-from generic_adam.torch.kernels import Kernel, Lists, Step, average, smallest
+from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, average, smallest
 from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, is_distributed, state_dtype
@@ -72,7 +72,7 @@ class Padam(GenericAdam):
         del bucket
         partial = group["partial"]
 
-        def kernel(lists: Lists, *numbers: Any) -> None:
+        def kernel(lists: Lists, numbers: Numbers) -> None:
             step = Step(*numbers)
             average(lists, step)
             for x, _, m, _, v_hat in zip(*lists, strict=True):
@@ -256,7 +256,7 @@ class AdaUSM(ScheduledOptimizer):
         del bucket
         momentum, interpolation = group["momentum"], group["interpolation"]
 
-        def kernel(lists: Lists, *numbers: Any) -> None:
+        def kernel(lists: Lists, numbers: Numbers) -> None:
             step = Step(*numbers)
             for x, g, m, mean in zip(*lists[:4], strict=True):
                 if step.grad_scale is not None:
@@ -284,8 +284,8 @@ class AdaUSM(ScheduledOptimizer):
             bucket.numbers["step"] += 1
             plan.used = (lr / root, group["momentum"], past / total)
             eps = max(group["eps"] / root, smallest(bucket.dtype))
-            numbers = (*plan.used, 0.0, weight / total, decay, eps)
-            bucket.kernel(bucket.lists, *numbers, group["maximize"], self.__dict__.get("grad_scale"))
+            others = (decay, eps, group["maximize"], self.__dict__.get("grad_scale"))
+            bucket.kernel(bucket.lists, (lr / root, group["momentum"], past / total, 0.0, weight / total, *others))
             bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:

@@ -323,18 +323,8 @@ class GenericAdam(ScheduledOptimizer):
                 added = max(added, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
                 kernels.revive(*bucket.lists[2:4])
-            bucket.kernel(
-                bucket.lists,
-                alpha,
-                beta,
-                held,
-                one_minus_beta,
-                one_minus_held,
-                lr * weight_decay,
-                added,
-                group["maximize"],
-                self.__dict__.get("grad_scale"),
-            )
+            others = (lr * weight_decay, added, group["maximize"], self.__dict__.get("grad_scale"))
+            bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
             bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:

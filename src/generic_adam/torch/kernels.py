@@ -13,7 +13,7 @@ the tensors of one parameter have the same strides: :mod:`generic_adam.torch.ten
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -52,8 +52,9 @@ class Step(NamedTuple):
     grad_scale: Tensor | None
 
 
-Kernel = Callable[..., None]
-"""Called with the Lists, and the numbers of a Step one by one: a small network's step has no time for a tuple."""
+Numbers = tuple[float, float, float, float, float, float, float, bool, Tensor | None]
+"""Those of a Step without their names, which a small network's step has no time for."""
+Kernel = Callable[[Lists, Numbers], None]
 
 
 @cache
@@ -78,24 +79,14 @@ def smallest(dtype: torch.dtype) -> float:
     return torch.finfo(torch.float64 if dtype is torch.float64 else torch.float32).tiny
 
 
-def fused(
-    lists: Lists,
-    alpha: float,
-    beta: float,
-    theta: float,
-    _one_minus_beta: float,
-    _one_minus_theta: float,
-    decay: float,
-    eps: float,
-    maximize: bool,
-    grad_scale: Tensor | None,
-) -> None:
+def fused(lists: Lists, numbers: Numbers) -> None:
     """One call of the kernel that ships with torch, which takes this step's numbers as they are.
 
     The kernel forms 1 - theta by itself from the double theta. That is exact to rounding in v, whose error is
     2^-53 (g^2 - v) at most, however close theta is to 1; theta = 1 itself would make its bias correction 0/0.
     """
     params, grads, momenta, second_moments, maxima = lists
+    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale = numbers
     if theta == 0.0:
         # 0 * inf would be nan where v has overflowed.
         torch._foreach_zero_(second_moments)
@@ -151,7 +142,7 @@ def average(lists: Lists, step: Step) -> None:
         torch._foreach_maximum_(maxima, second_moments)
 
 
-def foreach(lists: Lists, *numbers: Any) -> None:
+def foreach(lists: Lists, numbers: Numbers) -> None:
     """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
     step = Step(*numbers)
     average(lists, step)
@@ -161,11 +152,11 @@ def foreach(lists: Lists, *numbers: Any) -> None:
     torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
 
 
-def single_tensor(lists: Lists, *numbers: Any) -> None:
+def single_tensor(lists: Lists, numbers: Numbers) -> None:
     """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
     for row in zip(*(part for part in lists if part), strict=True):
         x, g, m, v, *rest = ([tensor] for tensor in row)
-        foreach((x, g, m, v, rest[0] if rest else []), *numbers)
+        foreach((x, g, m, v, rest[0] if rest else []), numbers)
 
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:

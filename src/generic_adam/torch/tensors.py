@@ -21,7 +21,7 @@ from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import rules
-from generic_adam.torch.kernels import Kernel, Lists, flat, fused
+from generic_adam.torch.kernels import Kernel, Lists, Numbers, flat, fused
 from generic_adam.torch.rules import Rule
 
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
@@ -318,21 +318,21 @@ def _chunks(lists: Lists) -> Iterator[Lists]:
 def _widened(kernel: Kernel, in_pieces: bool) -> Kernel:
     """A kernel that takes parameters of half precision, and rounds once."""
 
-    def widened(lists: Lists, *step: Any) -> None:
-        for params, grads, *moments in _chunks(lists) if in_pieces else [lists]:
+    def widened(lists: Lists, numbers: Numbers) -> None:
+        for params, grads, m, v, maxima in _chunks(lists) if in_pieces else [lists]:
             wide = [parameter.float() for parameter in params]
-            kernel((wide, [gradient.float() for gradient in grads], *moments), *step)
+            kernel((wide, [gradient.float() for gradient in grads], m, v, maxima), numbers)
             torch._foreach_copy_(params, wide)
 
     return widened
 
 
 def _outside_graphs(kernel: Kernel) -> Kernel:
-    def refusing(lists: Lists, *step: Any) -> None:
+    def refusing(lists: Lists, numbers: Numbers) -> None:
         if torch.cuda.is_current_stream_capturing():
             raise UnsupportedError(
                 "a CUDA graph would repeat the numbers of this one step: capturing is not supported, step outside"
             )
-        kernel(lists, *step)
+        kernel(lists, numbers)
 
     return refusing

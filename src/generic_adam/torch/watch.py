@@ -245,7 +245,8 @@ class Watch:
         self._t += 1
         for group in self._groups:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
-            group.steps = _steps_done(optimizer, group.options) if recorded else group.steps + group.has_gradients
+            moved = any(p.grad is not None for p in group.options["params"])
+            group.steps = _steps_done(optimizer, group.options) if recorded else group.steps + moved
         if recorded:
             self._t = max((group.steps for group in self._groups), default=0)
         for index, group in enumerate(self._groups):
@@ -285,11 +286,6 @@ class _Group:
         # For each parameter the count, the two means and the three sums of products of deviations of v_t and
         # g_t^2 over the records, after Welford.
         self._along: dict[Tensor, tuple[int, Tensor, Tensor]] = {}
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether a step has anything to do here."""
-        return any(p.grad is not None for p in self.options["params"])
 
     def remember(self, optimizer: torch.optim.Optimizer) -> None:
         """Copy parameters and second moments."""
