@@ -1,6 +1,7 @@
 """Pools: the same bits wherever tasks run, nothing lost to kill -9, no worker without its parent."""
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -103,8 +104,9 @@ SCHEDULER = "from distributed.cli.dask_scheduler import main; main(['--port', '0
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_scheduler_that_dies_is_one_line():
+def test_a_scheduler_that_dies_is_one_line(caplog, monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr(logging.getLogger("distributed.client"), "handlers", [caplog.handler])
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-c", SCHEDULER], stderr=subprocess.PIPE, text=True) as scheduler:
         address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
@@ -115,6 +117,7 @@ def test_a_scheduler_that_dies_is_one_line():
             dask_pool(address) as pool,
         ):
             lose(pool.submit(time.sleep, 60), scheduler, worker)
+    assert caplog.records == [], "the client of Dask says nothing of its own"
 
 
 def lose(future, *processes: subprocess.Popen) -> None:

@@ -7,6 +7,7 @@ that started it, a signal pauses everything, and the same command goes on.
 from __future__ import annotations
 
 import ctypes
+import logging
 import multiprocessing
 import os
 import signal
@@ -165,7 +166,7 @@ def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Ite
             f"no Dask scheduler answers at {address!r} within {CONNECT_SECONDS} s, expected tcp://HOST:PORT "
             f"({_short(error)})"
         ) from error
-    with closing(client), client.as_current():
+    with _without_its_log(), closing(client), client.as_current():
         submitted: list[Any] = []
 
         def threads() -> int:
@@ -193,12 +194,23 @@ def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Ite
             ) from error
         except (CancelledError, CommClosedError) as error:
             raise RunError(
-                f"the Dask scheduler at {address} is gone ({_short(error)}); "
-                "the same command goes on from the last checkpoints once it is back"
+                f"the Dask scheduler at {address} is gone ({_short(error)}); the same command goes on once it is back"
             ) from error
         finally:  # what is not finished must not go on running on other people's machines
             with suppress(OSError, TimeoutError):
                 client.cancel([future for future in submitted if not future.done()])
+
+
+@contextmanager
+def _without_its_log() -> Iterator[None]:
+    """Keep the client of Dask from logging, with tracebacks, what is told here in a line."""
+    log = logging.getLogger("distributed.client")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _short(error: Exception) -> str:
