@@ -206,8 +206,11 @@ def test_the_box_of_xie_and_li_and_a_warm_up():
         Method("1e-3*min(t/100, 10/sqrt(t))", 0.9, 0.999), initial_v=0, decay="1e-4*min(t/100, 10/sqrt(t))"
     )
     one, other = (XieLi2024().examine(x, Assumptions(full_batch=True)) for x in (falling, warm))
-    assert "1/lambda, 10 here; the learning rate never rises" in one.conditions[0].reason
-    assert "never rise, and this one does at t = 2" in other.conditions[0].reason
+    assert (
+        "1/lambda, 10 here; it asks for learning rates that never rise: lr_t lambda never rises."
+        in one.conditions[0].reason
+    )
+    assert "never rise: lr_t lambda rises at t = 2" in other.conditions[0].reason
     assert not XieLi2024().examine(falling).covers
 
 

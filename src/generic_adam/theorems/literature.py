@@ -15,7 +15,6 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth
-from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
 from generic_adam.theorems.problem import Problem
@@ -153,7 +152,7 @@ class MukkamalaHein(Theorem):
 def _never_above_the_first(x: Algorithm, _: Assumptions) -> Decision:
     """0 <= beta_t <= beta_1 < 1, shown where beta_t never rises."""
     inside = decide.bounded_below_one(x.method.beta)
-    if not inside.holds or every(x.method.beta, Claim.FALLING).holds:
+    if not inside.holds or decide.never_rises(x.method.beta).holds:
         return inside
     return Decision(Status.UNDECIDED, "Whether beta_t <= beta_1 for every t is open: it does not only fall.")
 
@@ -390,13 +389,11 @@ class XieLi2024(Reported):
     def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
         """Whether the learning rate ever rises; that the iterates converge nobody says."""
         del assume
-        never = every(x.decay, Claim.FALLING)
-        rises = {True: "the learning rate never rises", None: "whether the learning rate rises is open"}.get(
-            never.holds, f"it asks for learning rates that never rise, and this one does at t = {never.t}"
-        )
         decay = collected(x.decay / x.method.alpha)
         box = f", {1 / decay(1):g} here" if decay.is_constant else ""
-        return [Decision(Status.UNDECIDED, f"{self.statement}{box}; {rises}.")]
+        rises = decide.never_rises(x.decay, name="lr_t lambda").reason
+        told = f"{self.statement}{box}; it asks for learning rates that never rise: {rises}"
+        return [Decision(Status.UNDECIDED, told)]
 
 
 REPORTED: tuple[Reported, ...] = (Zhang2022(), Shi2021(), Li2023(), Wang2023(), XieLi2024())
