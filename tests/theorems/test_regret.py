@@ -228,6 +228,10 @@ class TestGamma:
         powers = Method("sqrt(1 - (1 - 1/(t + 1))^t)/sqrt(t)", 0.9, "1 - 1/(t + 1)")
         assert gamma(powers).status is Status.UNDECIDED
         assert "65,5" in gamma(powers).reason
+        # What is open in a beginning does not hide a failure after it.
+        late = Method("1/sqrt(t)*theta_from_weights(t) if t < 90 else 1e-3", 0.9, "1 - 1/(t + 1)")
+        assert gamma(late, 89).status is Status.UNDECIDED
+        assert gamma(late).witness.t == 91
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1e-14)")).status is Status.HOLDS
         assert gamma(Method("0.5/sqrt(t)", 0.9, "1 - 1/(max(t, 2) - 1e-14)")).witness.t == 2
         assert gamma(Method("0.99^t", 0.9, "0.999")).status is Status.HOLDS

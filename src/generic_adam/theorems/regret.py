@@ -133,12 +133,12 @@ def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision:
 
 def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision:
     """(b): under (a) alpha_t^2 W_t never rises, so that zeta^2 = sup_j max_{t>=j} alpha_t^2 W_t/w_j = sup_j chi_j^2."""
-    growth = decide.chi_of(x.method).growth
+    growth, told = decide.chi_of(x.method).growth, "Where alpha_t^2 W_t never rises, zeta is sup_t chi_t,"
     if growth is None:
-        return Decision(Status.UNDECIDED, "zeta = sup_t chi_t is finite: the order of chi_t is not known.")
+        return Decision(Status.UNDECIDED, f"{told} and the order of chi_t is not known.")
     if growth.trend <= 0:
-        return Decision(Status.HOLDS, "zeta = sup_t chi_t is finite.")
-    return Decision(Status.FAILS, "zeta = sup_t chi_t is not finite.", GrowthWitness("chi_t", growth))
+        return Decision(Status.HOLDS, f"{told} which is finite.")
+    return Decision(Status.FAILS, f"{told} which is infinite.", GrowthWitness("chi_t", growth))
 
 
 def _of(running_maximum: bool, *asked: Hypothesis) -> tuple[Hypothesis, ...]:
@@ -198,13 +198,14 @@ def gamma(method: Method, horizon: int | None = None) -> Decision:
       method: alpha and theta.
       horizon: the last step that counts; None asks it of every t.
     """
-    alpha, theta = method.alpha, method.theta
+    alpha, theta, answer = method.alpha, method.theta, _HOLDS
     for start, stop in stretches(1, math.inf if horizon is None else horizon, (*alpha.joins, *theta.joins)):
         found = _at_join(alpha, theta, start) if start > 1 else None
         found = found or _between(resolved(alpha, start, stop), theta, start, stop)
-        if not found.holds:
+        if found.status is Status.FAILS:
             return found
-    return _HOLDS
+        answer = found if answer.holds else answer  # the first that is open
+    return answer
 
 
 _GAMMA = "alpha_t^2 <= theta_t alpha_(t-1)^2"
