@@ -39,7 +39,7 @@ def bound(
     budget: Budget = 2.0,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the gradient after T steps (L is --smoothness, or 1): exit code 0 with a bound, 1 where none has one."""
+    """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
     from dataclasses import asdict, replace
 
     from generic_adam.schedules.budget import Undecided

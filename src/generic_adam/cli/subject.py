@@ -97,7 +97,7 @@ _ASSUMPTIONS: Rows = {
     "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
     "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
     "full_batch": (bool, "--full-batch", "Every gradient is exact."),
-    "smoothness": (float, "--smoothness L", "The gradient is L-Lipschitz."),
+    "smoothness": (float, "--smoothness L", "The gradient is L-Lipschitz (1 in bound, unless given)."),
     "convex": (bool, "--convex", "Convex losses on a bounded domain: ask for regret too."),
 }
 _PANELS = {
