@@ -135,6 +135,13 @@ class TestRegret:
         assert weaker == pytest.approx([42313.0276627, 16200], rel=1e-9)
         assert weaker[0] / 10**4 == pytest.approx(4.23130276627, rel=1e-9)
 
+    @pytest.mark.parametrize(("share", "zeta"), [(1.0, 0.5), (0.5, 0.707106781187)])
+    def test_zeta(self, share, zeta):
+        """theta_t = 1 - share/t: what (1 + beta)/(1 - beta) sqrt(T) sum of G_k multiplies in R-NC."""
+        t = np.arange(1.0, 10_001)
+        nc = regret_bound(Sequences.of(0.5 / np.sqrt(t), 0.9, 1 - share / t, q=share / t), self.THREE, 2.0)
+        assert (nc - 12_000) / (19 * 100 * 3) == pytest.approx(zeta, rel=1e-9)
+
     @pytest.mark.parametrize(
         ("theta", "average", "displayed", "closed"), [(0.999, 0.213, 17.5, 74.7), (None, 0.25, 12.98, 17.2)]
     )

@@ -182,6 +182,7 @@ class TestCheckValuesOfE:
         assert speaks(bound, TEN_BY_COORDINATE)
 
     def test_the_hypothesis_on_eps_fails_at_the_second_step(self):
+        assert (math.sqrt(1 + 0.3), 2 * math.sqrt(0.3)) == close((1.1402, 1.0954), abs=5e-5)  # e_2/e_1 and its limit
         with pytest.raises(TheoremError, match="fails at t = 2"):
             weighted_bound(torch_adam(100, theta=0.3), TEN)
         with pytest.raises(TheoremError, match="one of them positive"):

@@ -86,9 +86,16 @@ class Block:
     @property
     def rho(self) -> Array:
         r""":math:`\rho_t = \beta_t/\sqrt{\theta_t}`; 0 where :math:`\theta_1 = 0`, which inherits nothing."""
-        if self.theta[0] > 0:
-            return self.beta / np.sqrt(self.theta)
-        return np.where(self.theta > 0, self.beta, 0.0) / np.sqrt(np.where(self.theta > 0, self.theta, 1.0))
+        return np.where(self.theta > 0, self.beta, 0.0) / np.sqrt(self._positive_theta)
+
+    @property
+    def growth(self) -> Array:
+        r""":math:`q_t/\theta_t = 1/\theta_t - 1`; 0 in place of the infinity where :math:`\theta_1 = 0`."""
+        return np.where(self.theta > 0, self.q, 0.0) / self._positive_theta
+
+    @property
+    def _positive_theta(self) -> Array:
+        return self.theta if self.theta[0] > 0 else np.where(self.theta > 0, self.theta, 1.0)
 
     def total(self, values: Array) -> float:
         """The sum of values, one for each step or one for all of them."""

@@ -311,7 +311,7 @@ class Sweep:
             growth, squares = float(R[-1]), float(M[-1])
             self.has_momentum |= bool(state.keep.any())
             self.has_share |= bool(state.squares and block.eps.any() and state.keep.any())
-            decreased += block.total(np.log1p(_growth(block)))
+            decreased += block.total(np.log1p(block.growth))
             last_eps = float(block.eps[-1])
             self.largest_eps = max(self.largest_eps, float(block.eps.max()))
             self.smallest_eps = min(self.smallest_eps, float(block.eps.min()))
@@ -385,7 +385,7 @@ class Sweep:
                 drift=drift / block.q,
                 share_e=inherited[0],
                 share_g=inherited[1],
-                growth=_growth(block),
+                growth=block.growth,
                 lambda_before=carry[2],
             )
             keep, Q_after, H_after[0] = float(state.keep[0]), float(Q[0]), float(steps[0])
@@ -448,13 +448,6 @@ def _advanced(values: Array, after: float, length: int) -> Array:
     if len(values) == 1 and values[0] == after:
         return values
     return np.concatenate([np.broadcast_to(values, length)[1:], [after]])
-
-
-def _growth(block: Block) -> Array:
-    """Return q_t/theta_t, 0 in place of the infinity where theta_1 = 0."""
-    if block.theta[0] > 0:
-        return block.q / block.theta
-    return np.where(block.theta > 0, block.q, 0.0) / np.where(block.theta > 0, block.theta, 1.0)
 
 
 _LETTERS = {"momentum_weight": "a", "gradient_weight": "b", "decay": "nu"}
