@@ -156,6 +156,24 @@ def test_one_minus_power_does_not_cancel() -> None:
     assert one_minus_power(1 - 2.0**-40, 1) == pytest.approx(2.0**-40, rel=1e-12)
 
 
+@pytest.mark.parametrize("damage", [(0.5,), (0.5, 1.1), ("a", "b"), None, 0.5])
+def test_damaged_corrections_of_a_group_are_refused(damage: Any) -> None:
+    params = parameters()
+    optimizer = GenericAdam(params)
+    steps(optimizer, params, 1, 3)
+    state = copy.deepcopy(optimizer.state_dict())
+    for moments in state["state"].values():
+        del moments["beta_correction"], moments["theta_correction"]
+    # As version 0.1 had them, rounded up by one unit in the last place.
+    state["param_groups"][0]["bias_corrections"] = (0.271, 1.0 + 2.0**-52)
+    optimizer.load_state_dict(state)
+    assert optimizer.state[params[0]]["beta_correction"] == 0.271
+    state["param_groups"][0]["bias_corrections"] = damage
+    with pytest.raises(OptimizerError, match=r"the saved (bias_corrections are|(beta|theta)_correction of)"):
+        optimizer.load_state_dict(state)
+    assert optimizer.state[params[0]]["beta_correction"] == 0.271
+
+
 # Written by version 0.1: each class after 12 steps of the gradients of `steps`, and where 12 more led it.
 SAVED = torch.load(Path(__file__).with_name("state_dicts_0_1.pt"), weights_only=True)
 

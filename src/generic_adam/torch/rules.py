@@ -46,7 +46,8 @@ class Rule:
 
 
 NON_NEGATIVE = Rule("a finite number >= 0", lambda value: is_number(value) and 0.0 <= value < math.inf)
-SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= value <= 1.0)
+# A sum of shares that has been rounded may lie above 1 by as little.
+SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= value <= 1.0 + 2.0**-40)
 WHOLE = Rule("a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1)
 FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {0, 1})
 FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
