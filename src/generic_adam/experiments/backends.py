@@ -145,10 +145,7 @@ def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Ite
     """The workers of a Dask cluster; they need this package, and the data and --out under the same paths.
 
     Dask sends pickled objects both ways, so the scheduler has to be one you trust; `tell` is told if there is a wait
-    for the first worker.
-
-    Raises:
-        RunError: the scheduler does not answer or goes away, it has no worker, or its workers keep dying.
+    for the first worker. RunError if the scheduler does not answer or goes away, or its workers keep dying.
     """
     with from_extra("experiments"):
         from distributed import CancelledError, Client, KilledWorker

@@ -132,11 +132,11 @@ class Measurement:
         return float(counts[edges <= math.log10(level)].sum() / counts.sum())
 
 
-def reading_steps(steps: int, per_decade: int = 8) -> Whole:
-    """Whole numbers of steps up to T, evenly spread in logarithm, from 10 on."""
+def reading_steps(steps: int) -> Whole:
+    """Whole numbers of steps up to T, eight a decade, from 10 on."""
     if not 10 <= steps <= MOST_STEPS:
         raise RunError(f"a measurement takes from 10 to {MOST_STEPS:.0e} steps, got {steps}")
-    count = max(2, round(per_decade * math.log10(steps / 10)) + 1)
+    count = max(2, round(8 * math.log10(steps / 10)) + 1)
     return np.unique(np.rint(np.geomspace(10, steps, count)).astype(np.int64))
 
 

@@ -140,10 +140,7 @@ def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
     """The source text of Python's own standard library, which every machine has.
 
     The modules that are single files, in the order of their names; every tenth is for validation. What was
-    written by the build of this very Python is left out.
-
-    Raises:
-        DataError: there are fewer than ten such files.
+    written by the build of this very Python is left out. DataError if there are fewer than ten such files.
     """
     folder = Path(directory or sysconfig.get_paths()["stdlib"])
     files = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_sysconfigdata")]
@@ -160,13 +157,9 @@ def standard_library(directory: str | os.PathLike[str] | None = None) -> Text:
 def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset | Text:
     """Load "mnist" or "cifar100" from files, "digits" (scikit-learn's) or "stdlib", which are always there.
 
-    Args:
-        name: of the data set.
-        directory: where to look; default: ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
-
-    Raises:
-        DataError: no such name, or its files are missing (the message says which command gets them), damaged,
-            or not as they were when they were fetched or first used.
+    They are looked for in `directory`, by default ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
+    DataError if there is no such name, or its files are missing (the message says which command gets them), damaged,
+    or not as they were when they were fetched or first used.
     """
     if name == "digits":
         return _digits()

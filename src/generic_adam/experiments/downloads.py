@@ -100,15 +100,9 @@ SOURCES: Final = {
 def fetch(name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None) -> Path:
     """Fetch a data set of `SOURCES`, unless it is there already; return its folder.
 
-    Args:
-        name: of the data set.
-        directory: where its folder goes; default: the cache, where `load` looks by itself.
-        mirror: URL of another directory that holds the same files.
-        report: told about progress.
-
-    Raises:
-        DataError: no such data set, the server cannot be reached, or the content is not the known one.
-        OutputError: it cannot be written (disk full, say); what came is kept.
+    The folder goes into `directory`, by default the cache, where `load` looks by itself; `mirror` is the URL of another
+    directory that holds the same files. DataError if the server cannot be reached or the content is not the known
+    one, OutputError if it cannot be written; what came is kept.
     """
     if name not in SOURCES:
         raise DataError(f"no data set {name!r} to fetch: expected one of {', '.join(sorted(SOURCES))}")
@@ -302,8 +296,7 @@ def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]
 def unpack(archive: Path, members: Mapping[str, int], folder: Path) -> None:
     """Write the expected members of a tar archive into `folder`, each under the last part of its name.
 
-    Raises:
-        DataError: a member is missing, is no plain file or has another size, or the archive is damaged.
+    DataError if one is missing, is no plain file or has another size, or the archive is damaged.
     """
     try:
         with tarfile.open(archive, "r:gz") as tar:

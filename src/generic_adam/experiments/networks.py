@@ -22,8 +22,8 @@ USUAL_BLOCKS: Final = (2, 2, 2, 2)
 PAPER_BLOCKS: Final = (1, 2, 2, 2)
 """The paper's description taken literally: 3, 5, 5, 5 convolutions, projections counted, 18 in all."""
 
-GPT_WIDTH, GPT_BLOCKS, GPT_HEADS, GPT_CONTEXT = 128, 4, 4, 64
-"""0.8 million parameters, most of them in the four blocks."""
+GPT_BLOCKS, GPT_HEADS, GPT_CONTEXT = 4, 4, 64
+"""With a width of 128 these are 0.8 million parameters, most of them in the four blocks."""
 
 _GENERATOR = threading.Lock()
 """Held while torch's one generator is borrowed: tasks of a Dask worker may share a process."""
@@ -33,10 +33,7 @@ def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> n
     """Build one of `NETWORKS` on the CPU, in training mode, whose initial weights depend on the seed alone.
 
     The width is that of ResNet-18's first group or of GPT's residual stream (there is one LeNet); `classes` may be
-    characters. The state of torch's own generator is left as it was.
-
-    Raises:
-        RunError: no such network, or not of that width.
+    characters. The state of torch's own generator is left as it was. RunError if there is no such network.
     """
     if name not in NETWORKS:
         raise RunError(f"no network {name!r}: expected one of {', '.join(NETWORKS)}")
@@ -140,18 +137,16 @@ def _convolution(inputs: int, outputs: int, size: int, stride: int) -> nn.Conv2d
 class GPT(nn.Module):
     """A decoder in the manner of GPT-2, with its initial weights: causal attention, no dropout, no biases."""
 
-    def __init__(
-        self, classes: int, width: int = GPT_WIDTH, blocks: int = GPT_BLOCKS, context: int = GPT_CONTEXT
-    ) -> None:
+    def __init__(self, classes: int, width: int) -> None:
         super().__init__()
         self.characters = nn.Embedding(classes, width)
-        self.positions = nn.Embedding(context, width)
-        self.blocks = nn.Sequential(*(_Transformer(width) for _ in range(blocks)))
+        self.positions = nn.Embedding(GPT_CONTEXT, width)
+        self.blocks = nn.Sequential(*(_Transformer(width) for _ in range(GPT_BLOCKS)))
         self.norm = nn.LayerNorm(width, bias=False)
         for name, weights in self.named_parameters():
             if weights.ndim == 2:
                 # The sum over the blocks keeps its size if what each adds is smaller the more there are.
-                share = (2 * blocks) ** -0.5 if name.endswith(("join.weight", "down.weight")) else 1.0
+                share = (2 * GPT_BLOCKS) ** -0.5 if name.endswith(("join.weight", "down.weight")) else 1.0
                 nn.init.normal_(weights, std=0.02 * share)
 
     def forward(self, characters: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.errors import RunError
-from generic_adam.experiments.counterexample import Counterexample, LaneRecords, Plan
+from generic_adam.experiments.counterexample import LaneRecords, Plan
 from generic_adam.experiments.counterexample.drift import STEPS as DRIFT_STEPS
 from generic_adam.experiments.counterexample.drift import DriftCurve, Estimate
 from generic_adam.experiments.counterexample.simulation import Lanes, Simulation
@@ -98,9 +98,9 @@ class Grid:
         """Return at which points something holds, s by r."""
         return np.array([[holds(r, s) for r in self.r] for s in self.s])
 
-    def plan(self, steps: int, replicates: int, seed: int = 0, problem: Counterexample | None = None) -> Plan:
+    def plan(self, steps: int, replicates: int, seed: int = 0) -> Plan:
         """Return the simulation of all points."""
-        return Plan(_members(self.points), steps, replicates, problem or Counterexample(), seed)
+        return Plan(_members(self.points), steps, replicates, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -207,9 +207,9 @@ class Plan:
         }
 
 
-def record_times(steps: int, points: int = _GEOMETRIC_POINTS) -> NDArray[np.int64]:
+def record_times(steps: int) -> NDArray[np.int64]:
     """Return whole t from 1 to `steps`, evenly spaced on a logarithmic scale, without repetition."""
-    spaced = np.rint(np.geomspace(1, steps, max(points, 2)))
+    spaced = np.rint(np.geomspace(1, steps, _GEOMETRIC_POINTS))
     return np.unique(np.concatenate((spaced[:-1], [steps])).astype(np.int64))
 
 
