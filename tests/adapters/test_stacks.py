@@ -5,6 +5,7 @@ pytest tests/adapters/test_stacks.py -m exhaustive          (FUZZ_STACKS=10000)
 
 import copy
 import os
+import re
 import time
 
 import numpy as np
@@ -282,3 +283,13 @@ def test_replayed_schedulers_are_answered_soon(name):
     certificate = ga.certify(optimizer, scheduler, horizon=100_000)
     assert certificate.verdict in {"undecided", "not certified"}
     assert time.process_time() - begin < 2  # under half a second where nothing else runs
+
+
+@pytest.mark.parametrize("name", ["MultiplicativeLR", "a chain"])
+def test_a_budget_ends_a_long_replay_too(name):
+    # The sums go backwards: the first block that they ask for is the last of all.
+    optimizer = adam()
+    answer = ga.certify(optimizer, REPLAYED[name](optimizer), horizon=20_000_000, budget=0.2)
+    assert "the budget of 0.2 s was used up at t" in str(answer)
+    used = int(re.search(r"used up at t = ([\d,]+)", str(answer))[1].replace(",", ""))
+    assert used < 5_000_000

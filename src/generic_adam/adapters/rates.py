@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from generic_adam.adapters.clock import Called, Clock, length_of_epoch
+from generic_adam.adapters.clock import PAGE, Called, Clock, length_of_epoch
 from generic_adam.adapters.schedulers import MOMENTA, closed_form, parameters, settings_of
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
 from generic_adam.schedules import Schedule, tree
+from generic_adam.schedules.budget import check_time
 
 with from_extra("torch"):
     import torch
@@ -278,18 +279,20 @@ class Replay:
             raise self._ended
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's, that the stand-in takes no steps of its own
-            for step in range(len(self._seen[0][0]), count + 1):
-                try:
-                    with told_as(OptimizerError, f"{self.name} raised at its step {step}:"):
+            try:
+                with told_as(OptimizerError, f"{self.name} raised at one of its steps:"):
+                    for step in range(len(self._seen[0][0]), count + 1):
+                        if step % PAGE == 0:
+                            check_time(step)
                         self._go(self.taken + step)
                         if self._watched:
                             self._check_rest(step)
-                except OptimizerError as ended:
-                    self._ended = ended
-                    raise
-                for group, (rates, betas) in zip(self._groups, self._seen, strict=True):
-                    rates.append(float(group["lr"]))
-                    betas.append(_beta(group))
+                        for group, (rates, betas) in zip(self._groups, self._seen, strict=True):
+                            rates.append(float(group["lr"]))
+                            betas.append(_beta(group))
+            except OptimizerError as ended:
+                self._ended = ended
+                raise
 
     def _check_rest(self, step: int) -> None:
         """Raise where a setting moves that is read as constant: a class of one's own may move anything."""

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -39,36 +40,30 @@ def read(
             Clock(steps_per_scheduler_step)  # refused where it is no pace, with a scheduler or without
         if isinstance(subject, Method | Algorithm):
             return as_algorithm(subject)
-        if _is_of("torch", "optim.Optimizer", subject):
-            return _read_optimizer(subject, scheduler, steps_per_scheduler_step)
-        if scheduler is not None:
+        is_optimizer = partial(_is_of, "torch", "optim.Optimizer")
+        if scheduler is not None and not is_optimizer(subject):
             raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
         if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
             return read_training_arguments(subject, steps=steps)
         if _is_of("optax", "GradientTransformation", subject):
             return read_transformation(subject)
-        if isinstance(subject, tuple) and len(subject) == 2 and _is_of("torch", "optim.Optimizer", subject[0]):
-            optimizer, partner = subject
-            if not _is_of("torch", "optim.Optimizer", partner):
-                return read(optimizer, partner, steps_per_scheduler_step=steps_per_scheduler_step)
-        if isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
-            found = [
-                _read_optimizer(optimizer, chosen, every)
-                for optimizer, wanted in _pairs(subject)
-                for chosen, every in [_scheduler_and_pace(wanted, steps_per_scheduler_step)]
-            ]
-            return merged([part for one in found for part in one.parts])
-        raise OptimizerError(
-            f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
-            "(optimizer, scheduler), what Lightning's configure_optimizers returns, transformers.TrainingArguments "
-            "or an Optax transformation"
-        )
+        pace = steps_per_scheduler_step
+        if is_optimizer(subject):
+            found = [(subject, scheduler, pace)]
+        elif isinstance(subject, tuple) and list(map(is_optimizer, subject)) == [True, False]:
+            found = [(*subject, pace)]
+        elif isinstance(subject, Mapping | list | tuple) and len(subject) > 0:
+            found = [(optimizer, *_scheduler_and_pace(wanted, pace)) for optimizer, wanted in _pairs(subject)]
+        else:
+            raise OptimizerError(
+                f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
+                "(optimizer, scheduler), what Lightning's configure_optimizers returns, transformers.TrainingArguments "
+                "or an Optax transformation"
+            )
+        from generic_adam.adapters.torch import read as read_optimizer
 
-
-def _read_optimizer(optimizer: Any, scheduler: Any, every: int | None) -> Algorithm:
-    from generic_adam.adapters.torch import read as read_torch
-
-    return read_torch(optimizer, scheduler, steps_per_scheduler_step=every)
+        each = [read_optimizer(one, its, steps_per_scheduler_step=every) for one, its, every in found]
+        return each[0] if len(each) == 1 else merged([part for one in each for part in one.parts])
 
 
 def _is_of(package: str, path: str, value: Any) -> bool:

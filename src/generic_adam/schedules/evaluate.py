@@ -15,7 +15,7 @@ from flint import fmpq
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, apply, ball, nearest, value
-from generic_adam.schedules.budget import check_time
+from generic_adam.schedules.budget import Undecided, check_time
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
 from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
@@ -125,6 +125,8 @@ def _opaque(node: tree.Opaque) -> ScalarFunction:
     def evaluate(t: float) -> float:
         try:
             value = function(t)
+        except Undecided:
+            raise  # a budget was used up inside
         except Exception as error:
             detail = f"{type(error).__name__}: {error}".splitlines()[0]
             raise ScheduleError(f"the callable {node} raised at t = {t}: {detail}") from error
@@ -151,6 +153,8 @@ def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
     """The function applied to the whole block, or None where it is not a function of arrays."""
     try:
         block = np.asarray(node.function(times.copy()), dtype=np.float64)
+    except Undecided:
+        raise
     except Exception:  # noqa: BLE001  (any failure means "not for arrays"; single calls report their own errors)
         return None
     if block.shape != times.shape:
