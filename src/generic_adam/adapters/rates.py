@@ -194,18 +194,13 @@ class Replay:
     """Learning rates and momenta after 0, 1, 2, ... further steps of a copy of the scheduler.
 
     The copy is bound to a stand-in optimizer without parameters of the user's, so that nothing of theirs moves.
-
-    Attributes:
-        name: the scheduler's class.
-        taken: the steps that it had taken.
-        patched: whether a class of a package has methods that are not the package's.
     """
 
     def __init__(self, scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         self.name, self.taken = type(scheduler).__name__, steps_taken(scheduler)
         self._ended: OptimizerError | None = None
         homes = list(_homes(scheduler))
-        self.patched = any(known and not own for known, own in homes)
+        self.patched = any(known and not own for known, own in homes)  # a package's class, with other methods
         self._watched = not all(known and own for known, own in homes)
         # It may begin to move the momentum late in the run.
         self._cycles = any(getattr(part, "cycle_momentum", False) for part in _parts(scheduler))

@@ -22,7 +22,7 @@ from generic_adam.methods import Algorithm, Method, as_algorithm, merged
 def read(
     subject: Any, scheduler: Any = None, *, steps_per_scheduler_step: int | None = None, steps: int | None = None
 ) -> Algorithm:
-    """The algorithm of whatever a training script has at hand.
+    """The algorithm of whatever a training script has at hand; groups with other sequences are its `others`.
 
     Args:
         subject: a torch optimizer; a pair (optimizer, scheduler); what Lightning's `configure_optimizers` returns, in
@@ -31,9 +31,6 @@ def read(
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1, except
             that a Lightning scheduler with the interval "epoch" has to be told the length of an epoch.
         steps: the number of steps, where Trainer's arguments do not say.
-
-    Returns:
-        One algorithm; parameter groups with other sequences are its `others`.
     """
     with told_as(OptimizerError, f"{type(subject).__name__} cannot be read:"):
         if steps_per_scheduler_step is not None:

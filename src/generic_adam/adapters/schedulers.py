@@ -312,10 +312,7 @@ TRANSFORMERS: dict[str, tuple[str, dict[str, Any]]] = {
     "cosine": ("cosine_schedule_with_warmup", {"num_cycles": 0.5}),
     "cosine_with_restarts": ("cosine_with_hard_restarts_schedule_with_warmup", {"num_cycles": 1}),
     "cosine_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup", _LEAST),
-    "cosine_warmup_with_min_lr": (
-        "cosine_with_min_lr_schedule_with_warmup_lr_rate",
-        {**_LEAST, "warmup_lr_rate": None},
-    ),
+    "cosine_warmup_with_min_lr": ("cosine_with_min_lr_schedule_with_warmup_lr_rate", _LEAST | {"warmup_lr_rate": None}),
     "polynomial": ("polynomial_decay_schedule_with_warmup", {"lr_end": 1e-7, "power": 1.0}),
     "inverse_sqrt": ("inverse_sqrt_schedule", {"timescale": None}),
     "warmup_stable_decay": (
