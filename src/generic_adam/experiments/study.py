@@ -331,8 +331,8 @@ def publish(
 class Options:
     """What the command line asks for; None or nothing where the study's own value is to be taken.
 
-    `epsilon` has values of v_0, `corrected` adds Kingma and Ba's Adam, `only` names the methods that are wanted, `quick`
-    means a few epochs of a small data set.
+    `epsilon` has values of v_0, `corrected` adds Kingma and Ba's Adam, `only` names the methods that are wanted, and
+    `quick` means a few epochs of a small data set.
     """
 
     epochs: int | None = None
