@@ -3,6 +3,8 @@ import time
 import pytest
 
 from generic_adam.errors import ScheduleError
+from generic_adam.schedules import parse
+from generic_adam.schedules.balls import nearest, value
 from generic_adam.schedules.budget import SECONDS, Budget, Undecided, check_time
 
 
@@ -19,6 +21,14 @@ def test_only_an_enclosing_budget_limits():
         with pytest.raises(Undecided, match=r"^the budget of 0 s was used up at t = 1,234 \(the option `budget`"):
             check_time(1234)
     check_time(1)
+
+
+@pytest.mark.parametrize("text", ["theta_from_weights(log(t + 1))", "bias_correction(1 - 1/(t + 1))"])
+def test_a_running_sum_in_balls_keeps_to_it(text):
+    schedule = parse(text)
+    with Budget(0.0), pytest.raises(Undecided, match="was used up at t = "):
+        value(schedule, 2000)
+    assert nearest(value(schedule, 2000)) == pytest.approx(schedule(2000))
 
 
 def test_an_inner_budget_never_ends_after_the_outer_one():

@@ -21,6 +21,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from generic_adam.schedules import tree
+from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.identities import Form, exact_form
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.tree import Schedule, Table, remembered
@@ -229,6 +230,7 @@ def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int]
         total = _shortened(step(total, i))
         if i % _CHECKPOINT == 0:
             known[i] = total
+            check_time(i)
     node.known_facts["last", ctx.prec] = (t, total)
     return total
 
