@@ -47,3 +47,17 @@ def test_bad_input_is_one_line_and_leaves_no_file(
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rate_that_begins_at_0_has_its_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rate = ["check", "--alpha", "min(t - 1, 10)*1e-4", "--beta", "0.9", "--theta", "0.99", "--steps", "100"]
+    assert run([*rate, "--plot", str(tmp_path / "figure.svg")]) == 1
+    assert capsys.readouterr().err == f"wrote {tmp_path / 'figure.svg'}\n"
+
+
+def test_a_run_of_any_length_has_its_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("check", "advise"):
+        path = tmp_path / f"{command}.svg"
+        assert run([command, "adam", "--steps", "1e12", "--plot", str(path)]) in {0, 1}
+        assert path.exists()
+        assert "for 1,000,000,000,000 steps" in capsys.readouterr().out

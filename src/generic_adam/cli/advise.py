@@ -56,14 +56,14 @@ def advise(
             spent = process_time() - begun > share / 2  # which the search alone may use
             found.append((certificate, advice, f" in {budget:g} s (--budget gives more)" if spent else ""))
     if plot is not None:
-        from generic_adam.report.plots import draw_sequences
+        from generic_adam.report.plots import LONGEST, draw_sequences
 
         if len(parts) > 1:
             raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")
         methods = {"yours": subject.algorithm.method} | {
             f"proposal {n}": one.method for n, one in enumerate(found[0][1], 1)
         }
-        write_plot(plot, lambda: draw_sequences(methods, subject.algorithm.horizon or 10**6))
+        write_plot(plot, lambda: draw_sequences(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))
     if as_json:
         plain = [{**c.to_dict(), "advice": [one.to_dict() for one in advice]} for c, advice, _ in found]
         print_json(plain[0] if len(plain) == 1 else {"parts": plain})

@@ -153,7 +153,8 @@ def running_ratio(method: Method, times: NDArray[np.int64]) -> NDArray[np.float6
     edges = np.unique([0, *times, *range(0, int(times[-1]), _BLOCK)])
     sums = np.cumsum([terms.values(int(a) + 1, int(b) + 1).sum() for a, b in pairwise(edges)])
     steps = np.array([method.alpha(int(t)) for t in times])
-    return sums[np.searchsorted(edges[1:], times)] / (times * steps)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where the rate is 0 there is no ratio
+        return sums[np.searchsorted(edges[1:], times)] / (times * steps)
 
 
 def draw_watch(path: str | Path, text: str | None = None) -> Figure:
