@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.theorems.decide import Status
+from generic_adam.theorems.decide import Rate, Status
+from generic_adam.theorems.literature import MukkamalaHein
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import (
     Regret,
@@ -336,3 +337,11 @@ class TestForEver:
         assert "convex" in found.outside[0]
         found = Regret().examine(Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t")), self.CONVEX)
         assert any("every stochastic gradient is bounded" in need for need in found.needs)
+
+    @pytest.mark.parametrize(
+        "theta", ["1 - 1/t", "1 - 0.5/t", "1 - 1/max(t, 2)", "1 - 1/(t + 3)", "1 - (1.5 + sin(t))/(4*t)"]
+    )
+    def test_mukkamala_and_hein_are_a_case(self, theta):
+        x = Algorithm(Method("0.5/sqrt(t)", 0, theta), initial_v=0, eps="0.1/sqrt(t)")
+        theirs, ours = (one.examine(x, self.CONVEX) for one in (MukkamalaHein(), Regret()))
+        assert (theirs.verdict, theirs.rate) == (ours.verdict, ours.rate) == (Verdict.CERTIFIED, Rate(Fraction(-1, 2)))

@@ -88,8 +88,10 @@ class RobbinsMonro(Theorem):
     title: ClassVar = "Robbins-Monro"
     statement: ClassVar = "the gradient at an iterate drawn in proportion to the steps tends to 0"
     covered: ClassVar = "stochastic gradient descent, x_{t+1} = x_t - alpha_t g_t"
-    source: ClassVar = 'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951'
-    confidence: ClassVar = Confidence.PUBLISHED
+    source: ClassVar = (
+        'Robbins, Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951; '
+        "proof: docs/theorems/published.md"
+    )
     allows: ClassVar = frozenset({"preconditioned"})
     excludes: ClassVar = {"it is about plain SGD": lambda x: x.preconditioned or x.method.beta != NOTHING}
     hypotheses: ClassVar = (infinite_sum, _squares_have_a_sum, not_negative)
@@ -139,8 +141,10 @@ class MukkamalaHein(Theorem):
     statement: ClassVar = "average regret O(1/sqrt T) on convex problems with bounded domain and gradients"
     covered: ClassVar = "RMSProp, delta/sqrt(t) added to the root"
     assumptions: ClassVar = Regret.assumptions
-    source: ClassVar = 'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017'
-    confidence: ClassVar = Confidence.PUBLISHED
+    source: ClassVar = (
+        'Mukkamala, Hein, "Variants of RMSProp and Adagrad with Logarithmic Regret Bounds", ICML 2017; '
+        "a case of Theorem R"
+    )
     allows: ClassVar = frozenset({"initial_v", "eps"})
     takes: ClassVar = {"convex": CONVEX}
     needs: ClassVar = Regret.needs
