@@ -241,6 +241,11 @@ def test_trainer_arguments_and_axolotl(tmp_path):
         assert algorithm.clipping == Clipping(1.0)
     assert "learning_rate" in used
     assert "seed" not in used
+    # Arguments of a scheduler may be the text that the command line has.
+    text = names | {"lr_scheduler_kwargs": '{"num_cycles": 0.25}'}
+    table = names | {"lr_scheduler_kwargs": {"num_cycles": "0.25"}}
+    quarter = [read_config(written(tmp_path, one, "run.yaml"))[0].method for one in (text, table)]
+    assert quarter[0] == quarter[1] != axolotl.method
     # The schedule is as long as the file says, however much of it is run.
     half, _ = read_config(written(tmp_path, names, "run.yaml"), steps=150)
     assert (half.method, half.horizon) == (axolotl.method, 150)
@@ -276,6 +281,7 @@ TITAN = {"optimizer": {"lr": 1e-3}, "training": {"steps": 100, "max_norm": 1.0}}
 IGNORED = {
     "cosine_min_lr_ratio": {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "cosine_min_lr_ratio": 0.1},
     "embedding_lr": {"base_model": "x", "learning_rate": 3e-4, "max_steps": 300, "embedding_lr": "1e-5"},
+    "lr_groups": {"learning_rate": 3e-4, "max_steps": 300, "lr_groups": [{"name": "x", "lr": 1e-5}]},
     "lr_scheduler.lr_min": TITAN | {"lr_scheduler": {"warmup_steps": 3, "lr_min": 0.1}},
     "lr_scheduler.total_steps": TITAN | {"lr_scheduler": {"warmup_steps": 3, "total_steps": 50}},
     "optimizer.momentum": {"optimizer": PLAIN | {"momentum": 0.5}},

@@ -132,7 +132,7 @@ def _matters(name: str, value: Any) -> bool:
     inside = value if isinstance(value, Mapping) else ()
     if _STEPS.search(name) or any(_STEPS.search(str(key)) for key in inside):
         return True
-    return bool(_RATE.search(name)) and isinstance(_numeric(value), int | float) and not isinstance(value, bool)
+    return bool(_RATE.search(name)) and isinstance(_numeric(value), int | float | tuple) and value is not True
 
 
 def _numeric(value: Any) -> Any:
@@ -322,8 +322,9 @@ def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
         arguments.max_grad_norm = 0.0
     usual = "cosine" if axolotl else "linear"
     arguments.lr_scheduler_type = keys.value("lr_scheduler_type", "") or keys.value("lr_scheduler", usual)
-    given = keys.table("lr_scheduler_kwargs")
-    arguments.lr_scheduler_kwargs = {name: _numeric(given.get(name)) for name in given.data}
+    given, text = keys.table("lr_scheduler_kwargs"), keys.get("lr_scheduler_kwargs", {})  # a table, or JSON's text
+    table = {name: _numeric(given.get(name)) for name in given.data}
+    arguments.lr_scheduler_kwargs = table if isinstance(text, Mapping) else text
     arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
     return read_training_arguments(arguments, steps=steps)
 
