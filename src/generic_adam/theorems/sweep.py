@@ -183,11 +183,10 @@ def _share(x: Sequences, block: Block, before: Array) -> Array:
     Raises:
       TheoremError: the hypothesis fails, with the step at which it does.
     """
-    eps = block.eps
     theta, q = (np.ones(1), np.zeros(1)) if x.running_maximum else (block.theta, block.q)
-    # 1 - sqrt(theta) e'/e as (e^2 - theta e'^2) / (e (e + sqrt(theta) e')), without cancellation.
-    surplus = (eps - before) * (eps + before) + q * before**2
-    share = surplus / (eps * (eps + np.sqrt(theta) * before))
+    # With r = e'/e, 1 - sqrt(theta) r as (1 - theta r^2)/(1 + sqrt(theta) r), where a small q is not lost.
+    ratio = before / block.eps
+    share = ((1 - ratio) * (1 + ratio) + q * ratio**2) / (1 + np.sqrt(theta) * ratio)
     if block.start == 1:  # nothing is inherited by the first step
         share = np.broadcast_to(share, block.length).copy()
         share[0] = 0.0

@@ -193,7 +193,7 @@ class Norms:
     @classmethod
     def of(cls, parts: Sequence[Part], initial_v: float, eps: float, *, under_root: bool = False) -> Norms:
         r"""Return both, for :math:`\hat D = \sqrt{\hat v} + e` or :math:`\sqrt{\hat v + e^2}`."""
-        inside, outside = (initial_v + eps**2, 0.0) if under_root else (initial_v, eps)
+        inside, outside = (initial_v + eps * eps, 0.0) if under_root else (initial_v, eps)
         s1 = sum(p.count * (math.sqrt(p.second_moment + inside) + outside) / p.scale for p in parts)
         total = sum(p.count * p.second_moment for p in parts)
         return cls(s1, (math.sqrt(total + inside) + outside) / min(p.scale for p in parts))
