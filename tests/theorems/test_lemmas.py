@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.theorems import lemmas
-from generic_adam.theorems.paths import Paths, Relation, Statement
+from generic_adam.theorems.paths import Paths, Statement
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import Constants, Facts, constants
 from tests.theorems import reference
@@ -171,5 +171,5 @@ def test_a_false_statement_is_seen():
     assert reference.almost_non_increasing(chi) == pytest.approx(3.0)
     assert lemmas.grows_at_most(chi, 3.0).holds()
     assert not lemmas.grows_at_most(chi, 2.9).holds()
-    equal = Statement(np.array(1.0), np.array(1.1), Relation.EQUAL)
+    equal = Statement(np.array(1.0), np.array(1.1), equal=True)
     assert not equal.holds()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from generic_adam.theorems.paths import Array, Paths, Relation, Statement, before, recursion
+from generic_adam.theorems.paths import Array, Paths, Statement, before, recursion
 
 if TYPE_CHECKING:
     from generic_adam.theorems.problem import Problem
@@ -35,7 +35,7 @@ def summation_by_parts(factors: Array, terms: Array) -> Statement:
     r"""Lemma 2 (Abel): :math:`\sum_t u_t s_t = \sum_{t<T} (u_t - u_{t+1}) S_t + u_T S_T`."""
     sums = np.cumsum(terms)
     right = np.sum((factors[:-1] - factors[1:]) * sums[:-1]) + factors[-1] * sums[-1]
-    return Statement(np.sum(factors * terms), right, Relation.EQUAL)
+    return Statement(np.sum(factors * terms), right, equal=True)
 
 
 def grows_at_most(values: Array, factor: float) -> Statement:
@@ -80,7 +80,7 @@ def step_decomposition(paths: Paths) -> Statement:
     left = paths.delta[:, 1:] - _inheritance(paths)[:, None] * paths.delta[:, :-1]
     right = -(1 - beta) * eta_hat * g + eta_hat * (1 - theta) * g / root_v * (g * A + sigma * B)
     scale = np.abs(paths.delta[:, 1:]) + np.abs(eta_hat * g) + np.abs(paths.delta[:, :-1])
-    return Statement(left, right, Relation.EQUAL, scale)
+    return Statement(left, right, scale, equal=True)
 
 
 def _inheritance(paths: Paths) -> Array:
@@ -308,7 +308,7 @@ def monotone_identity(paths: Paths) -> Statement:
     left = paths.u - paths.beta[:, None] * before(paths.u)
     jump = paths.m * (1 / earlier - 1 / paths.divisor)
     scale = abs(paths.u) + abs(paths.gradients / earlier) + abs(paths.m / earlier)
-    return Statement(left, -paths.gain * paths.gradients / earlier + jump, Relation.EQUAL, scale)
+    return Statement(left, -paths.gain * paths.gradients / earlier + jump, scale, equal=True)
 
 
 def jumps_telescope(paths: Paths, weights: Array) -> Statement:
@@ -341,7 +341,7 @@ def averaged_descent(paths: Paths) -> Statement:
     r"""G: :math:`\nabla s m = \tfrac s2 [\nabla^2 + m^2 - (\nabla - m)^2]` with :math:`s = 1/D`."""
     squares = paths.exact**2 + paths.m**2
     right = (squares - (paths.exact - paths.m) ** 2) / (2 * paths.divisor)
-    return Statement(paths.exact * paths.m / paths.divisor, right, Relation.EQUAL, squares / paths.divisor)
+    return Statement(paths.exact * paths.m / paths.divisor, right, squares / paths.divisor, equal=True)
 
 
 def clipping_bias(sizes: Array, threshold: Any) -> Statement:

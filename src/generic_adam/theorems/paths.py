@@ -8,7 +8,6 @@ deterministic case. The arrays may hold floats or mpmath's numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -190,13 +189,6 @@ def before(values: Array, first: Any = 0.0) -> Array:
     return np.concatenate([first + 0 * values[:, :1], values[:, :-1]], axis=1)
 
 
-class Relation(StrEnum):
-    """How the two sides of a lemma compare."""
-
-    AT_MOST = "<="
-    EQUAL = "=="
-
-
 @dataclass(frozen=True, eq=False)
 class Statement:
     """The two sides of a lemma, evaluated.
@@ -204,20 +196,18 @@ class Statement:
     Args:
       left: the left side; a number, or one for each step, path or coordinate.
       right: the right side, of the same shape.
-      relation: "<=" or "==".
       scale: the size of the terms each side is summed from, where these may nearly cancel; else 0.
+      equal: whether the sides are to be equal, and not the left at most the right.
     """
 
     left: Array | np.float64
     right: Array | np.float64
-    relation: Relation = Relation.AT_MOST
     scale: Array | float = 0.0
+    equal: bool = False
 
     def holds(self, tolerance: float = 1e-9) -> bool:
-        """Whether every entry satisfies the relation, up to rounding relative to its sides and scale."""
+        """Whether every entry does as it is said, up to rounding relative to its sides and scale."""
         scale = np.maximum(np.abs(self.left), np.abs(self.right)) + self.scale
-        excess = self.left - self.right
-        if self.relation is Relation.EQUAL:
-            excess = np.abs(excess)
+        excess = np.abs(self.left - self.right) if self.equal else self.left - self.right
         # Squares of gradients below 1e-154 are subnormal and have lost their digits.
         return bool(np.all(excess <= tolerance * scale + 1e-300))
