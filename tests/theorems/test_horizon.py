@@ -1,6 +1,7 @@
 """The three numbers from an Algorithm: the values of the theorems' page, silence said, nothing claimed uncovered."""
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -153,6 +154,14 @@ def test_a_running_maximum_has_the_numbers_of_its_own_theorem():
     # The majorants of the summands are taken one by one, hence at most a little above the bound itself.
     assert 1 - 1e-12 <= reading.noise / (weighted_bound(sequences, problem).value / 1e-3) < 1.01
     assert "provided every gradient is bounded" in reading.statement
+
+
+@pytest.mark.parametrize("share", [0.9966, 0.33333, 1.00204, 0.34, 1.23456e-5])
+def test_a_floor_is_rounded_down_and_the_numbers_up(share):
+    told = HorizonAnswer(10, "W", noise=share, gap=0.12341, drift=1e-9 / 3, floor=0.98765 * share).lines()[1]
+    noise, floor, gap, drift = (float(one) for one in re.findall(r"\d[\d.e-]*\d|\d", told))
+    assert floor <= 0.98765 * share < share <= noise
+    assert (gap, drift) == (0.1235, 3.334e-10)
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,9 @@ class HorizonAnswer:
         """The answer, and its numbers with the theorem they are of."""
         if self.noise is None:
             return [self.statement]
-        floor = "" if self.floor is None or self.floor > self.noise else f" (never below {self.floor:.4g})"
+        floor = ""
+        if self.floor is not None and self.floor <= self.noise:
+            floor = f" (never below {rounded_up(-self.floor, 4).removeprefix('-')})"
         noise, gap, drift = (
             rounded_up((number or 0.0) * (1 + self.rounding), 4) for number in (self.noise, self.gap, self.drift)
         )
