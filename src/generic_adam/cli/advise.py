@@ -87,7 +87,7 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) ->
         known = one.certificate
         for_ever = Text.assemble(f"   differs {one.differs}; for ever: ", answer(known.verdict), known.terms)
         run = [] if one.after is None else [f"   {one.after.statement}"]
-        price = [] if one.price is None else [f"   price: {_percent(one.price.kept)} of your summed step size is left"]
+        price = [] if one.price is None else [f"   price: the summed step size is {_percent(one.price.kept)} of yours"]
         say("", bold(f"{number}. {one.changes}"), for_ever, *run, *price, *sequences(one.algorithm, 3))
     if found and found[0].before is not None:
         say("")
@@ -106,7 +106,7 @@ def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:
     print_table(headings, rows, title=f"Over {before.steps:,} steps", right=headings[1:])
     from_zero = " (from 0: yours is 0)" if any("from 0" in row for row in rows) else ""
     provided = f", all provided {before.provided}" if before.provided else ""
-    say(f"lr: the learning rate over yours there{from_zero}; summed: what is left of the summed step size{provided}.")
+    say(f"lr: the learning rate over yours there{from_zero}; summed: the summed step size over yours{provided}.")
 
 
 def _ratio(number: float) -> str:
@@ -118,5 +118,7 @@ def _percent(share: float) -> str:
 
 
 def _shown(reading: "HorizonAnswer", names: Sequence[str]) -> list[str]:
+    from generic_adam.theorems.theorem import rounded_up
+
     numbers = (getattr(reading, name) for name in names)
-    return ["none" if number is None else f"{number:.3g}" for number in numbers]
+    return ["none" if number is None else rounded_up(number, 3) for number in numbers]

@@ -85,9 +85,11 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
 
 def gallery_row(certificate: "Certificate") -> tuple[str, ...]:
     """What the gallery of recipes says of one, below the headings `GALLERY` but for its name."""
+    from generic_adam.theorems.theorem import rounded_up
+
     reading: Any = certificate.horizon  # every recipe has its number of steps
     numbers = (reading.noise, reading.gap, reading.drift)
-    shown = ("–" if number is None else f"{number:.3g}" for number in numbers)
+    shown = ("–" if number is None else rounded_up(number, 3) for number in numbers)
     return f"{reading.steps:,}", *shown, word_for_the_run(reading), reading.theorem or "–", str(certificate.verdict)
 
 
