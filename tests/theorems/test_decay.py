@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,8 +94,22 @@ def test_what_is_missing_is_said():
         weighted_bound(adamw(10, 0.1), Problem(1, 1, 10, 1))
     with pytest.raises(TheoremError, match="Nesterov"):
         weighted_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.1, gradient_weight=0.5, decay=0.01, steps=3), ten())
-    with pytest.raises(TheoremError, match="nu_t <= 1"):
-        box_bound(Sequences.of(0.1, 0.5, 0.9, decay=1.5, steps=3), 1.0)
+    for decay in (1.5, -0.1):
+        with pytest.raises(TheoremError, match="nu_t <= 1"):
+            box_bound(Sequences.of(0.1, 0.5, 0.9, decay=decay, steps=3), 1.0)
+
+
+def test_the_box_is_rounded_up():
+    """At forty digits the box is no larger than what is returned, and not far below it."""
+    steps, beta, theta = 3000, mpmath.mpf(0.9), mpmath.mpf(0.999)
+    M = exact = mpmath.mpf(0)
+    with mpmath.workdps(40):
+        for t in range(1, steps + 1):
+            M = beta**2 / theta * M + (1 - beta) ** 2 / (1 - theta)
+            exact = max(exact, mpmath.sqrt(M) / t * 10)
+    alpha = 1 / np.arange(1.0, steps + 1)
+    found = box_bound(Sequences.of(alpha, 0.9, 0.999, decay=0.1), 0.0)
+    assert exact <= found <= exact * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

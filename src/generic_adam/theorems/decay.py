@@ -36,14 +36,15 @@ def box_bound(sequences: Sequences, start: float) -> float:
       start: :math:`|x_1|_\infty`.
 
     Raises:
-      TheoremError: some :math:`\nu_t` is above 1, so that x may overshoot 0; or the step is not W's, E's or N's.
+      TheoremError: some :math:`\nu_t` is outside [0, 1], so that x may overshoot 0 or grow; or the step is not W's, E's
+        or N's.
     """
     if sequences.heavy_ball is not None or sequences.power != 0.5:
         raise TheoremError("box lemma: expected m_t over the root of v_t, not a heavy ball or another power")
     box, squares = start, 0.0
     for block in sequences.blocks():
-        if block.decay.max() > 1:
-            raise TheoremError(f"box lemma: expected nu_t <= 1, got {block.decay.max():g}")
+        if not 0 <= block.decay.min() <= block.decay.max() <= 1:
+            raise TheoremError("box lemma: expected 0 <= nu_t <= 1")
         M = Recursion(block.rho**2, block.length)(block.gain**2 / block.q, squares)
         with np.errstate(divide="ignore", invalid="ignore"):
             largest = block.momentum_weight * np.sqrt(M) + block.gradient_weight / np.sqrt(block.q)
