@@ -389,6 +389,8 @@ def test_what_trainer_takes_where_a_value_is_left_out(tmp_path):
     assert (ours.method, ours.clipping, ours.decay, ours.eps) == (
         theirs.method, theirs.clipping, theirs.decay, theirs.eps,
     )  # fmt: skip
+    (tmp_path / "dump.json").write_text(plain.to_json_string(), encoding="utf-8")  # with all its keys
+    assert read_config(tmp_path / "dump.json")[0].method == theirs.method
     file = written(tmp_path, {"max_steps": 70, "learning_rate": 0.1, "max_grad_norm": None})
     assert read_config(file)[0].clipping is None
 
