@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch._subclasses import FakeTensorMode
 
-from generic_adam.torch import GenericAdam, OptimizerError
+from generic_adam.torch import GenericAdam, OptimizerError, tensors
 
 PATHS = {"fused": {"fused": True}, "foreach": {"foreach": True}, "single": {"foreach": False}}
 OPTIONS = {"lr": "0.1/sqrt(t)", "theta": "1 - 1/(t+1)"}
@@ -263,6 +263,26 @@ def test_groups_of_mixed_dtypes() -> None:
             one.step()
         optimizer.step()
     assert all(torch.equal(x, y) for x, y in zip(params, alone, strict=True))
+
+
+def test_parameters_of_several_kinds_are_kept_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Half-precision weights among others, and one that came late.
+    kinds = (torch.float32, torch.bfloat16, torch.float32, torch.float32)
+    params = [torch.nn.Parameter(tensor(4).to(dtype)) for dtype in kinds]
+    optimizer = GenericAdam(params, lr=0.1)
+    for t in range(1, 4):
+        for x in params[: t + 1]:
+            x.grad = gradient(x, t)
+        optimizer.step()
+    for x in params:
+        x.grad = gradient(x, 4)
+    optimizer.step()
+    monkeypatch.setattr(tensors, "gather", None)
+    before = [x.detach().clone() for x in params]
+    optimizer.step()
+    assert not any(torch.equal(x, y) for x, y in zip(params, before, strict=True))
+    assert [optimizer.state[x]["step"] for x in params] == [5, 5, 4, 3]
+    optimizer.step()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

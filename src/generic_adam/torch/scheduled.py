@@ -56,7 +56,7 @@ class Plan:
         frozen: the learning rate that its schedule showed when something else set it to 0.
         used: what the last step used: alpha_t with its bias correction, and the other coefficients.
         buckets: the tensors of the step.
-        kept: the one of them that the next step may fill anew; None where there is more to do.
+        kept: the same where the next step may fill them anew; none where there is more to do.
     """
 
     step: int = 0
@@ -70,13 +70,13 @@ class Plan:
     frozen: float | None = None
     used: tuple[float, ...] = ()
     buckets: Sequence[Bucket] = ()
-    kept: Bucket | None = None
+    kept: Sequence[Bucket] = ()
 
     def forget(self) -> None:
         """Hold no tensors any more; the next step gathers them anew."""
-        if self.kept is not None:
-            self.kept.release()
-        self.buckets, self.kept = (), None
+        for bucket in self.kept:
+            bucket.release()
+        self.buckets = self.kept = ()
 
 
 class ScheduledOptimizer(Optimizer):
@@ -150,8 +150,9 @@ class ScheduledOptimizer(Optimizer):
         for key, plan in list(self._plans.items()):
             if key not in groups:
                 self._plans.pop(key).forget()
-            elif plan.kept is not None:
-                how(plan.kept)
+            else:
+                for bucket in plan.kept:
+                    how(bucket)
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
         """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""
@@ -316,8 +317,11 @@ class ScheduledOptimizer(Optimizer):
         plan.buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
         for bucket in plan.buckets:
             bucket.run_with(self._kernel_for(group, bucket))
-        if len(plan.buckets) == 1 and plan.buckets[0].remember(params, hold=self._state_is_private):
-            plan.kept = plan.buckets[0]
+        complete = sum(len(bucket.places) for bucket in plan.buckets) == len(params)
+        if complete and all(bucket.remember(params) for bucket in plan.buckets):
+            plan.kept = plan.buckets
+            for bucket in plan.kept if self._state_is_private else ():
+                bucket.hold()
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """What updates the tensors of a bucket, as long as the group's options stay as they are."""
@@ -379,7 +383,10 @@ class ScheduledOptimizer(Optimizer):
                 if not (plan.ready and all(map(is_, group.values(), plan.shown))):
                     self._read(group, plan)
                 kept = plan.kept
-                if kept is None or not kept.refill(group["params"], self.__dict__["state"]):
+                for bucket in kept:
+                    if not bucket.refill(group["params"], self.__dict__["state"]):
+                        kept = ()
+                if not kept:
                     self._gather(group, plan)
                 prepared.append((group, plan))
             for group, plan in prepared:
@@ -389,7 +396,7 @@ class ScheduledOptimizer(Optimizer):
                 if plan.followed:
                     self._show(group, plan)
                 plan.shown = tuple(group.values())
-                if plan.kept is None:
+                if not plan.kept:
                     plan.buckets = ()
         finally:
             _set_grad_enabled(grad_was_enabled)

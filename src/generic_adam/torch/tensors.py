@@ -114,6 +114,7 @@ class Bucket:
         device_type: "cpu", "cuda", ...
         in_float32: whether that is what their state is kept in.
         states: the state of each parameter.
+        places: where in its group each parameter is.
         kernel: what updates them.
         is_fused: whether that is torch's fused kernel.
     """
@@ -121,24 +122,28 @@ class Bucket:
     def __init__(self, first: Tensor, aligned: bool, numbers: dict[str, Any]) -> None:
         self.lists: Lists = ([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
+        self.places: list[int] = []
         self.aligned, self.numbers = aligned, numbers
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
 
-    def remember(self, params: Sequence[Tensor], hold: bool) -> bool:
-        """Whether it can be filled anew at later steps: with all parameters of its group, as they are."""
+    def remember(self, params: Sequence[Tensor]) -> bool:
+        """Whether it can be filled anew at later steps: with parameters of its group as they are."""
         x, g, *state = self.lists
-        if not self.aligned or [*map(id, x)] != [*map(id, params)]:
+        if not self.aligned or not all(params[place] is own for place, own in zip(self.places, x, strict=True)):
             return False
+        self._count, self._has_all = len(params), len(x) == len(params)
         moments = [tensor for part in state for tensor in part]
         self._params, self._has_maxima = x, bool(state[-1])
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
         self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
-        if hold:
-            self._held = self.lists[2:]
         return True
+
+    def hold(self) -> None:
+        """Keep the tensors of a state that nobody else has seen."""
+        self._held = self.lists[2:]
 
     def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
         """Take the tensors of the next step of a group that has not changed in kind; False if it has.
@@ -146,6 +151,10 @@ class Bucket:
         It asks only what it must: whether the parameters are the same objects, and whether they, their gradients,
         and a state that others may have changed, have their type and size and lie in memory as they did.
         """
+        if len(params) != self._count:
+            return False
+        if not self._has_all:
+            params = [params[place] for place in self.places]
         grads: list[Any] = [parameter.grad for parameter in params]
         try:
             if not self._same_params(*params, *grads):
@@ -154,7 +163,7 @@ class Bucket:
                 return False
             m, v, maxima = self._held or self._find(params, state)
         except (TypeError, KeyError, RuntimeError):
-            # There are more or fewer parameters, or others, or no state any more, or another one.
+            # There are other parameters, or no state any more, or another one.
             return False
         self.lists = (params, grads, m, v, maxima)
         return True
@@ -259,6 +268,7 @@ def gather(
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
         bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, numbers))
         bucket.states.append(moments)
+        bucket.places.append(index)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
         for part, tensor in zip(bucket.lists, row, strict=False):
             part.append(tensor)
