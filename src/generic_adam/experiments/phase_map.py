@@ -357,13 +357,19 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
 
 
 def _outline(axes: Axes, outcome: MapOutcome) -> None:
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=3.6, foreground="white")]  # the lower map is dark where the lines are
     for corners, dashes, label in (
         (_WEIGHTED, "--", r"Theorem W: $0 < r < 1 + s$"),
         (_PAPERS, "-", r"the paper: $0 < r \leq 2s < 2$"),
     ):
-        axes.plot(*corners.T, color="black", linewidth=1.6, linestyle=dashes, clip_on=False, label=label)
+        axes.plot(
+            *corners.T, color="black", linewidth=1.6, linestyle=dashes, clip_on=False, label=label, path_effects=halo
+        )
     r, s = np.linspace(0.01, 2, 160), np.linspace(0, 1.2, 97)
-    axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
+    turn = axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
+    turn.set_path_effects(halo)
     axes.plot([], [], color="#7A1FA2", linewidth=2.0, label=r"x = 0 at T, by the drift at frozen $\theta$")
     axes.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
     axes.set_xlim(outcome.map.grid.r[0], outcome.map.grid.r[-1])
