@@ -19,8 +19,10 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("suite"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "suite")
 
-# A shell lets its background jobs ignore Ctrl-C, and tests that send one would wait for ever.
+# A shell lets its background jobs ignore Ctrl-C, and nohup hang-ups: tests that send one would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # What a folder, or a single file, needs beyond the package itself.
 NEEDS = {

@@ -32,14 +32,6 @@ from tests.experiments.small_mnist import LINES, jobs_in, write_small_mnist
 ROOT = str(Path(__file__).parents[2])
 
 
-@pytest.fixture(autouse=True)
-def hangups_are_heard():
-    """Under nohup SIGHUP is ignored, and children inherit that."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     return write_small_mnist(tmp_path_factory.mktemp("data"))

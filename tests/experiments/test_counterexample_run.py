@@ -51,14 +51,6 @@ PLAN = Plan(
 )
 
 
-@pytest.fixture(autouse=True)
-def hangups_are_heard():
-    """Under nohup SIGHUP is ignored, and children inherit that."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
 def same_bits(a: LaneRecords, b: LaneRecords) -> bool:
     return a.x.tobytes() == b.x.tobytes() and a.average_regret.tobytes() == b.average_regret.tobytes()
 

@@ -148,30 +148,9 @@ def _in_threads(seeds: range, threads: int = 16) -> None:
         assert [together[seed - seeds.start] for seed in checked] == [_answer(seed) for seed in checked]
 
 
-def test_threads_answer_as_one_thread_does():
-    _in_threads(range(32))
-
-
-def _orders(seed: int) -> list[str]:
-    """The growth of each sequence, of its complement and its order: what once waited for each other."""
-    case = generator.case(seed)
-    found: list[str] = []
-    for text in (case.theta, case.alpha, case.beta):
-        try:
-            schedule = ga.parse(text)
-            found += map(str, ((1 - schedule).order, schedule.growth, (1 - schedule).growth))
-        except GenericAdamError as error:
-            found.append(str(error))
-    return found
-
-
-def test_sixteen_threads_find_the_growths_of_3_000_methods():
-    seeds = sorted(range(3000), key=lambda seed: seed * 7919 % 3000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with ThreadPoolExecutor(16) as pool:
-            together = dict(zip(seeds, pool.map(_orders, seeds), strict=True))
-        assert all(together[seed] == _orders(seed) for seed in seeds[::60])
+@pytest.mark.slow
+def test_sixteen_threads_answer_3_000_methods_as_one_thread_does():
+    _in_threads(range(3000))
 
 
 @pytest.mark.exhaustive
