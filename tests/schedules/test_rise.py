@@ -69,3 +69,8 @@ def test_a_callable_has_one_on_a_horizon_only():
 
 def test_kinks_are_where_sides_change():
     assert any(abs(first - 1000) <= 1 for first, _ in pieces_between_kinks(parse("min(1e-3, 1/t)"), 1, 10**9))
+
+
+def test_a_constant_that_no_double_holds_says_so():
+    found = least_rise(parse("1e-300 if t < 2 else 1e300"), 10)
+    assert (found.constant, found.note) == (math.inf, "it exceeds the largest double")

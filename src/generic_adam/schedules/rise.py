@@ -109,7 +109,9 @@ def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None
                 _follow(running, chi, start, stop, budget)
     except ScheduleError as unknown:
         return Rise(math.inf, False, str(unknown))
-    return schedule.known_facts.setdefault(("rise", last), Rise(above(running.constant), running.exact))
+    constant = above(running.constant)
+    note = "" if math.isfinite(constant) else "it exceeds the largest double"
+    return schedule.known_facts.setdefault(("rise", last), Rise(constant, running.exact, note))
 
 
 def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
