@@ -152,6 +152,27 @@ def test_a_phone_shows_every_page_without_scrolling_sideways_and_links_large_fig
     assert unlinked == []
 
 
+def test_no_line_of_an_answer_ends_under_the_button_that_copies_it(site: Path, browser: Chrome) -> None:
+    screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    rooms = """
+        return [...document.querySelectorAll(".language-text pre")].map((one) => {
+            const lines = document.createRange();
+            lines.selectNodeContents(one.querySelector("code"));
+            const ends = [...lines.getClientRects()].map((line) => line.right);
+            return one.querySelector(".md-code__nav").getBoundingClientRect().left - Math.max(...ends);
+        });
+    """
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        browser.get((site / "errata.html").as_uri())
+        WebDriverWait(browser, 60).until(lambda _: browser.find_elements("css selector", ".md-code__nav"))
+        left = browser.execute_script(rooms)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert len(left) > 10
+    assert min(left) >= 0
+
+
 def test_formulas_fit_a_phone_where_two_thirds_of_their_size_do(site: Path, browser: Chrome) -> None:
     screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
