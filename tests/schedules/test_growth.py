@@ -155,3 +155,7 @@ def test_the_logarithm_of_a_base_close_to_one_keeps_its_digits():
 def test_a_difference_that_is_zero_has_no_sign(text):
     growth = parse(text).growth
     assert growth is None or growth.is_zero
+
+
+def test_a_base_next_to_1_is_shown_by_its_logarithm():
+    assert str(parse("exp(-1e-200*t)/t").growth) == "e^(-1e-200 t) t^(-1)"

@@ -325,6 +325,8 @@ def exponential(series: Series) -> Series:
     for key, coefficient in large:
         if key not in scales or coefficient[0] != coefficient[1]:
             raise UnknownError("the exponential leaves the scale")
+        if 0 < abs(number(coefficient[0])) < number(_SAME_RATE):
+            raise UnknownError("a rate so small is taken for 0 here")
         scales[key] = as_fraction(coefficient[0])
     ends = [Fraction(1) if c == 0 else mp.exp(number(c)) for c in middle]
     if middle[0] == middle[1]:

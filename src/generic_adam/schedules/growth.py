@@ -169,7 +169,8 @@ class Scale:
         parts: list[str] = []
         if self.rho.sign_of_log:
             rate = self.rho.log
-            parts.append(f"{math.exp(rate):.6g}^{variable}" if abs(rate) < 700 else f"e^({rate:.6g} {variable})")
+            shows = 1e-6 <= abs(rate) < 700  # in six digits
+            parts.append(f"{math.exp(rate):.6g}^{variable}" if shows else f"e^({rate:.6g} {variable})")
         for name, exponent in (
             (variable, self.power),
             (f"log {variable}", self.log),
