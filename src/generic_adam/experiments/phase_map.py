@@ -357,9 +357,10 @@ def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
 
 
 def _outline(axes: Axes, outcome: MapOutcome) -> None:
-    from matplotlib.patheffects import withStroke
+    from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-    halo = [withStroke(linewidth=3.6, foreground="white")]  # the lower map is dark where the lines are
+    # The lower map is dark where the lines are.
+    halo: list[AbstractPathEffect] = [withStroke(linewidth=3.6, foreground="white")]
     for corners, dashes, label in (
         (_WEIGHTED, "--", r"Theorem W: $0 < r < 1 + s$"),
         (_PAPERS, "-", r"the paper: $0 < r \leq 2s < 2$"),
