@@ -23,6 +23,7 @@ from generic_adam.schedules.balls import (
     closed_sum,
     decided,
     power,
+    rounded_up,
     sign,
     sign_of_step,
     value,
@@ -114,3 +115,13 @@ def test_a_closed_sum_is_the_sum(weights):
         assert closed is not None
         assert ball(closed).overlaps(sum((ball(value(schedule, i)) for i in range(1, t + 1)), arb(0)))
     assert closed_sum(parse("1/(1 + log(t))"), 40) is None
+
+
+@given(st.floats(1e-300, 1e300), st.integers(1, 12))
+def test_a_printed_bound_is_not_below_the_number(number, digits):
+    told = rounded_up(number, digits)
+    assert Fraction(told) >= Fraction(str(number))
+    assert Fraction(told) <= Fraction(str(number)) * (1 + Fraction(10) ** (1 - digits)), (
+        "and no more than a digit above"
+    )
+    assert [rounded_up(one, 3) for one in (float("inf"), float("nan"), 0.0)] == ["inf", "nan", "0"]

@@ -118,7 +118,7 @@ def _percent(share: float) -> str:
 
 
 def _shown(reading: "HorizonAnswer", names: Sequence[str]) -> list[str]:
-    from generic_adam.theorems.theorem import rounded_up
+    from generic_adam.schedules.balls import rounded_up
 
     numbers = (getattr(reading, name) for name in names)
     return ["none" if number is None else rounded_up(number, 3) for number in numbers]

@@ -100,7 +100,7 @@ def bound(
 
 def _bounds(result: "Bound", speaks: str) -> list[str]:
     """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
-    from generic_adam.theorems.theorem import rounded_up
+    from generic_adam.schedules.balls import rounded_up
 
     likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least {result.probability:.4g}"
     return [*result.statement.split("; "), likely, *[speaks] * bool(speaks)]
@@ -122,7 +122,7 @@ def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions", explain: bo
 
 def _print_constants(x: "Algorithm", result: "Bound") -> None:
     """The sequences, what the other theorems say, and the numbers that the bound is made of."""
-    from generic_adam.theorems.theorem import rounded_up
+    from generic_adam.schedules.balls import rounded_up
 
     say(*sequences(x, full=True))
     if result.others:

@@ -85,7 +85,7 @@ def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
 
 def gallery_row(certificate: "Certificate") -> tuple[str, ...]:
     """What the gallery of recipes says of one, below the headings `GALLERY` but for its name."""
-    from generic_adam.theorems.theorem import rounded_up
+    from generic_adam.schedules.balls import rounded_up
 
     reading: Any = certificate.horizon  # every recipe has its number of steps
     numbers = (reading.noise, reading.gap, reading.drift)

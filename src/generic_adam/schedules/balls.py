@@ -15,6 +15,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +100,15 @@ def below(value: Number) -> float:
 def above(value: Number) -> float:
     """The smallest float that is surely not below the number."""
     return 0.0 - below(-value)
+
+
+def rounded_up(number: float, digits: int) -> str:
+    """The number with so many digits, never below it: what is printed of a bound is one."""
+    told = f"{number:.{digits}g}"
+    if not math.isfinite(number) or Decimal(told) >= Decimal(str(number)):
+        return told
+    last = Decimal(1).scaleb(Decimal(told).adjusted() - digits + 1)
+    return f"{float(Decimal(told) + last):.{digits}g}"
 
 
 def nearest(value: Number) -> float:

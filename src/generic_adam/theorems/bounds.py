@@ -14,6 +14,7 @@ from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules.balls import rounded_up
 from generic_adam.schedules.budget import Budget, check_time
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
@@ -21,7 +22,7 @@ from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields, rounded_up
+from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `Problem.gradient_sup` is about.

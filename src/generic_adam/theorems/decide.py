@@ -16,7 +16,7 @@ from fractions import Fraction
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
-from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, sign, sign_of, value
+from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, rounded_up, sign, sign_of, value
 from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR
@@ -246,7 +246,7 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
         return Decision(Status.HOLDS, told, rise=chi)
     rise = least_rise(chi, _last(horizon), Budget(share=FOR_EVER if horizon is None else 1.0))
     if math.isfinite(rise.constant):
-        cost = f"C0 {'=' if rise.exact else '<='} {rise.constant:.6g}"
+        cost = f"C0 = {rise.constant:.6g}" if rise.exact else f"C0 <= {rounded_up(rise.constant, 6)}"
         reason = f"{name} is almost non-increasing by its form (R3), {cost}."
         if horizon is not None:
             reason = f"chi_t <= C0 min chi_i up to t = {horizon} (R3), {cost}."

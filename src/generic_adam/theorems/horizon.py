@@ -22,13 +22,14 @@ from typing import Any
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule
+from generic_adam.schedules.balls import rounded_up
 from generic_adam.schedules.budget import Undecided
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields, rounded_up
+from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})

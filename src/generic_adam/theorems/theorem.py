@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -52,15 +51,6 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     return str(value) if isinstance(value, str) or not hasattr(value, "__iter__") else list(map(plain, value))
-
-
-def rounded_up(number: float, digits: int) -> str:
-    """The number with so many digits, never below it: what is printed of a bound is one."""
-    told = f"{number:.{digits}g}"
-    if not Decimal(told) < Decimal(str(number)):
-        return told
-    last = Decimal(1).scaleb(Decimal(told).adjusted() - digits + 1)
-    return f"{float(Decimal(told) + last):.{digits}g}"
 
 
 def plain_fields(thing: object, *names: str) -> dict[str, Any]:

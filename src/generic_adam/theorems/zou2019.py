@@ -23,7 +23,7 @@ import numpy as np
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Schedule, ScheduleError, as_power_of_t
-from generic_adam.schedules.balls import above
+from generic_adam.schedules.balls import above, rounded_up
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
@@ -40,7 +40,6 @@ from generic_adam.theorems.theorem import (
     Offer,
     Theorem,
     plain_fields,
-    rounded_up,
 )
 
 _EVIDENCE = (1_000, 10_000, 100_000)
