@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from generic_adam.methods import Method, MethodError
+from generic_adam.methods import Method, MethodError, build
 
 GOOD = {"alpha": 1e-3, "beta": 0.9, "theta": 0.999}
 
@@ -82,3 +82,10 @@ def test_a_callable_is_asked_for_its_beginning_only():
 
     Method(rate, 0.9, 0.999)
     assert set(asked) == set(range(1, 17))
+
+
+@pytest.mark.parametrize("name", ["adam", "certified_adam"])
+@pytest.mark.parametrize("value", ["no", 1, None, [True, False]])
+def test_a_bias_correction_is_on_or_off(name, value):
+    with pytest.raises(MethodError, match=r"^bias_correction is .*, expected True or False$"):
+        build(name, bias_correction=value)

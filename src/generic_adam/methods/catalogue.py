@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeVar
 
-from generic_adam.errors import MethodError
+from generic_adam.errors import MethodError, shown
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule, read_sequence
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
@@ -127,6 +127,12 @@ def corrected_eps(eps: ScheduleLike, theta: ScheduleLike) -> Schedule:
     return read_schedule("eps", eps) * sqrt(correction_factor(theta))
 
 
+def _is_on(bias_correction: object) -> bool:
+    if not isinstance(bias_correction, bool):  # "no" would count as yes
+        raise MethodError(f"bias_correction is {shown(bias_correction)}, expected True or False")
+    return bias_correction
+
+
 @listed('Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015')
 def adam(
     *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.999, bias_correction: bool = True
@@ -141,7 +147,7 @@ def adam(
     Adam epsilon is the start value of v.
     """
     rate = read_schedule("lr", lr)
-    if bias_correction:  # read first, so that a message is about beta and not about a product of betas
+    if _is_on(bias_correction):  # read first, so that a message is about beta and not about a product of betas
         rate = corrected(rate, read_sequence("beta", beta), read_sequence("theta", theta))
     return Method(rate, beta, theta)
 
@@ -170,7 +176,7 @@ def certified_adam(
     if hold < smallest:
         raise MethodError(f"K: expected a number >= 1/(1 - theta) = {float(smallest):g}, got {K!r}")
     rate = read_schedule("lr", lr) * minimum(1, sqrt(hold / t))
-    if bias_correction:
+    if _is_on(bias_correction):
         # prod theta_i telescopes once theta_i = 1 - 1/i: theta^t up to the last t below 1/(1-theta), which is
         # m, and theta^m m/t from there on.
         last = math.ceil(smallest) - 1
