@@ -145,7 +145,7 @@ def test_every_subcommand_is_registered_with_a_sentence_of_help():
 def test_the_installed_script_is_this_program():
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["scripts"] == {"generic-adam": "generic_adam.cli:main"}
+    assert project["scripts"] == {"generic-adam": "generic_adam_command:main"}
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["methods", "--json"]])
@@ -260,10 +260,36 @@ def test_an_interrupt_that_nobody_could_catch_ends_the_command_in_one_line(argum
     assert (done.returncode, done.stdout, done.stderr) == (130, "", f"generic-adam: {said}\n")
 
 
-def test_nothing_is_imported_before_an_interrupt_is_handled():
-    script = "import sys; had = set(sys.modules); import generic_adam.cli; print(*sorted(set(sys.modules) - had))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "generic_adam generic_adam.cli\n"
+AT_AN_EVENT = """
+import os, sys
+sys.argv[:2], at, seen = ["generic-adam"], int(sys.argv[1]), []
+
+def note(event, arguments):
+    if seen or (event == "exec" and arguments[0].co_filename.endswith("generic_adam_command.py")):
+        seen.append(event)
+        if len(seen) == at:
+            os.kill(os.getpid(), 2)
+
+sys.addaudithook(note)
+from generic_adam_command import main
+code = main()
+print(len(seen))
+sys.exit(code)
+"""
+
+
+def test_an_interrupt_is_one_line_from_our_first_line_on():
+    """Whatever Python audits (imports, files that are opened, code that is run) is a moment for Ctrl-C.
+
+    The first of them is the last before our first line.
+    """
+    command = [sys.executable, "-c", AT_AN_EVENT]
+    whole = subprocess.run([*command, "0", "check", "adam"], capture_output=True, text=True, check=False)
+    last = int(whole.stdout.split()[-1])
+    assert last > 100
+    for at in (*range(2, 24), *range(24, last, last // 12)):
+        done = subprocess.run([*command, str(at), "check", "adam"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (130, "generic-adam: interrupted\n"), at
 
 
 def test_a_signal_that_is_ignored_stays_ignored():

@@ -1,9 +1,4 @@
-"""The command ``generic-adam``: thin wrappers, one file a subcommand.
-
-Ctrl-C ends the command at once, in one line: no exception has to find its way through imports and callbacks,
-which Python reports and forgets. Where a run is open the signal pauses it instead (`experiments.run`). What comes
-before the first line of :func:`main` is Python's own start, so nothing is imported here that it has not loaded.
-"""
+"""The command ``generic-adam``: thin wrappers, one file a subcommand."""
 
 import io
 import os
@@ -29,10 +24,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
     """
     if arguments is None:
-        import signal
-
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup and `&` mean what they say
-            signal.signal(signal.SIGINT, lambda *_: _leave())
+        import generic_adam_command  # noqa: F401 - Ctrl-C ends the process in one line
     say_if_interrupted("interrupted")
     if sys.stderr is None:  # closed (2>&-): print would fall back on standard output
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
@@ -58,11 +50,3 @@ def say_if_interrupted(message: str) -> None:
     """Set what an interruption says from now on."""
     global last_word  # noqa: PLW0603 - a signal's handler is one for the process
     last_word = message
-
-
-def _leave() -> None:
-    cleared = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the line, and the cursor, of a spinner
-    try:
-        os.write(2, f"{cleared}generic-adam: {last_word}\n".encode())
-    finally:
-        os._exit(130)
