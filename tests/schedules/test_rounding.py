@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import parse
+from generic_adam.schedules import minimum, parse
 from generic_adam.schedules.balls import above, ball, below, value
 from generic_adam.schedules.rounding import _error_of_quotient, filtered
 from tests.schedules.expressions import positive_schedules
@@ -38,6 +38,7 @@ def test_an_error_bound_holds_whatever_cancels(one, other, start):
         "bias_correction(1-theta_from_weights(t))",
         "(-2)^(t+1e-20)",
         "periodic(t, 7)",
+        "max(min((t+1e17)^0.5-1e17^0.5, 2e-9*t), 1e-9*t)",  # sides that are apart, and sides that are not
     ],
 )
 @pytest.mark.parametrize("start", [1, 100, 1020, 4096, 2**53 + 1])
@@ -51,6 +52,16 @@ def test_a_value_lies_within_its_error(text, start):
             assert abs(ball(found) - truth) <= error or not np.isfinite(error)
         else:
             assert not np.isfinite(error)
+
+
+@given(positive_schedules(), positive_schedules())
+@settings(max_examples=40, deadline=None)
+def test_the_smaller_of_two_that_are_apart_has_its_own_error(one, other):
+    times = np.arange(1.0, 9.0)
+    (found, error), (small, its), (large, others) = (filtered(u, times) for u in (minimum(one, other), one, other))
+    apart = small + 2 * its < large - 2 * others
+    assert (error[apart] == its[apart]).all()
+    assert (found[apart] == small[apart]).all()
 
 
 def test_a_quotient_that_was_flushed_to_zero_may_be_large_where_its_divisor_may_be_small():

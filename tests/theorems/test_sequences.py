@@ -116,6 +116,11 @@ def test_a_sequence_whose_digits_cancel_has_no_bound(alpha):
     assert bound_algorithm(shallow, Problem(1, 1, 1, 1), 10**5).is_valid
 
 
+def test_the_smaller_of_two_is_not_blamed_for_the_other():
+    x = Algorithm(Method("min(1/t, 1e-12)", 0.9, "1 - 1/(t + 1)"))
+    assert Sequences.of_algorithm(x, 10).block(1, 11).alpha.tolist() == [1e-12]
+
+
 def test_what_is_kept_of_a_constant_stretch_is_one_number():
     """The memory stays flat: of a block that stands still no array is held on to."""
     x = Algorithm(Method("1e-3 / (1 - 0.9^t)", 0.9, 0.999), initial_v=0, eps=1e-8)

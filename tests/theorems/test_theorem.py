@@ -130,6 +130,14 @@ def test_a_rate_that_is_negative_late_is_not_certified(name):
     assert found.verdict is not Verdict.CERTIFIED
 
 
+def test_a_form_without_a_value_leaves_its_hypothesis_open_and_the_others_answered():
+    # The minimum is 0, which shows where it is settled: alpha_t/alpha_(t-1) is then 0/0.
+    nothing = Algorithm(Method("min(0.999999^t, 1 - log(exp(1)))", 0.9, "1 - 1/(t + 10)"))
+    found = theorem_named("R").examine(nothing, Assumptions(convex=True))
+    assert found.verdict is Verdict.NOT_CERTIFIED
+    assert Status.UNDECIDED in {one.status for one in found.conditions}
+
+
 def test_of_a_callable_nothing_is_known():
     x = Algorithm(Method(lambda t: 1 / t, 0.9, 0.999))
     assert [one(x, Assumptions()).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2

@@ -111,8 +111,11 @@ def _error_of_power(result: Any, left: Pair, right: Pair) -> Any:
     return np.where((np.asarray(a) == 0) & (np.asarray(da) == 0) & (x > dx), 0.0, error)
 
 
-def _larger_error(_result: Any, left: Pair, right: Pair) -> Any:
-    return np.maximum(left[1], right[1])
+def _error_of_extreme(result: Any, left: Pair, right: Pair) -> Any:
+    """That of the side which is taken, where the other one is too far away to be it; else the larger."""
+    (a, da), (b, db) = left, right
+    apart = np.abs(a - b) > (1 + 4 * ULP) * (da + db)
+    return np.where(apart, np.where(result == a, da, db), np.maximum(da, db))
 
 
 def _root_error(a: Any, da: Any) -> Any:
@@ -211,6 +214,6 @@ _ERRORS: dict[type[Schedule], Callable[[Any, Pair, Pair], Any]] = {
     **dict.fromkeys((tree.Add, tree.Subtract), _error_of_sum),
     tree.Multiply: _error_of_product,
     tree.Divide: _error_of_quotient,
-    **dict.fromkeys((tree.Maximum, tree.Minimum), _larger_error),
+    **dict.fromkeys((tree.Maximum, tree.Minimum), _error_of_extreme),
 }
 filtered_of.update({node: _of_two(OF_TWO[node][1], error) for node, error in _ERRORS.items()})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from generic_adam.errors import TheoremError, shown
+from generic_adam.errors import ScheduleError, TheoremError, shown
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
@@ -298,7 +298,7 @@ class Theorem:
 
     def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
         """The hypotheses for every t, of an algorithm that is covered."""
-        return [found for one in self.hypotheses if (found := one(x, assume)) is not None]
+        return [found for one in self.hypotheses if (found := _asked(one, x, assume)) is not None]
 
     def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
         """What the theorem says about the algorithm for ever, or why it says nothing."""
@@ -368,6 +368,14 @@ class Reported(Theorem):
         """Nothing more can be decided: the one condition left says why."""
         del x, assume
         return [Decision(Status.UNDECIDED, f"{self.statement}.")]
+
+
+def _asked(hypothesis: Hypothesis, x: Algorithm, assume: Assumptions) -> Decision | None:
+    """What it answers; a form that turns out to have no value leaves it open, and the other hypotheses answered."""
+    try:
+        return hypothesis(x, assume)
+    except ScheduleError as error:
+        return Decision(Status.UNDECIDED, f"This is open: {error}.")
 
 
 def demand(*decisions: Decision) -> None:
