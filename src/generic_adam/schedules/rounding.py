@@ -115,7 +115,8 @@ def _error_of_extreme(result: Any, left: Pair, right: Pair) -> Any:
     """That of the side which is taken, where the other one is too far away to be it; else the larger."""
     (a, da), (b, db) = left, right
     apart = np.abs(a - b) > (1 + 4 * ULP) * (da + db)
-    return np.where(apart, np.where(result == a, da, db), np.maximum(da, db))
+    own = np.where(result == a, np.asarray(da, np.float64), np.asarray(db, np.float64))
+    return np.where(apart, own, np.maximum(da, db))
 
 
 def _root_error(a: Any, da: Any) -> Any:
