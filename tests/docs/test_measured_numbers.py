@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -101,3 +103,39 @@ def test_the_drift_of_float32_is_the_measured_one():
     rows = [line for line in measured if line.startswith("|")]
     assert len(rows) > 4
     assert set(rows) <= set(page)
+
+
+def rows_of(benchmark: str) -> list[list[str]]:
+    return [
+        list(map(str, row.values()))
+        for row in json.loads((RESULTS / "benchmarks" / f"{benchmark}.json").read_text())["rows"]
+    ]
+
+
+def span(values: list[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}"
+
+
+def test_the_pages_state_the_steps_of_the_tables():
+    torchs, optaxs, page = (
+        " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+        for name in ("performance-torch", "performance-optax", "optax")
+    )
+    ratios = {label: [float(re.findall(r"[(](.*)[)]", one)[0]) for one in row] for label, *row in rows_of("step")}
+    small, middle, large = zip(
+        *(row for label, row in ratios.items() if re.match("GenericAdam.*(s|d|n)$", label)), strict=True
+    )
+    assert (
+        f"not reached: {span(small[:3])}, where the bare call of the kernel alone is at {ratios['the kernel alone'][0]}"
+        in torchs
+    )
+    assert f"The larger two are met: {span(middle)}, and {span(large)}." in torchs
+    times = {tuple(label.split(": ")): float(ratio) for label, _, _, ratio, *_ in rows_of("optax_step")}
+    constant = span([one for (_, name), one in times.items() if name == "generic_adam(1e-3)"])
+    scheduled = span([one for (_, name), one in times.items() if name.startswith("generic_adam,")])
+    assert f"took {constant} of `optax.adam`'s time" in optaxs
+    assert f"LeNet, and {scheduled} with schedules" in optaxs
+    assert f"{constant} of its time with constants, {scheduled} with schedules" in page
+    once = [one for (arrays, name), one in times.items() if name == "each array once" and arrays != "LeNet"]
+    assert f"take {span(once)} of `optax.adam`'s time on the three large sets" in optaxs
+    assert f"{times['LeNet', 'optax.flatten(optax.adam)']} on LeNet's ten small arrays" in optaxs

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import generic_adam as ga
 from generic_adam.experiments.counterexample import Plan, simulate
+from generic_adam.experiments.counterexample.simulation import algorithm_of
 from generic_adam.experiments.counterexample.study import figure_methods, peer_methods
 from generic_adam.experiments.records import read_claims
 
@@ -45,6 +47,16 @@ def test_its_first_lanes_come_out_again(outcomes: dict[str, np.ndarray]) -> None
     for label in EXACT:
         assert records.final_x(label).tolist() == outcomes[label][:4, 0].tolist()
         assert records.final_regret(label).tolist() == outcomes[label][:4, 1].tolist()
+
+
+@pytest.mark.parametrize("name", ["outcomes.md", "conditions.md"])
+def test_what_theory_says_of_it_is_what_it_says_now(name: str) -> None:
+    head, _, *rows = (
+        [cell.strip() for cell in row.split("|")] for row in (RESULTS / name).read_text("utf-8").splitlines()
+    )
+    subjects, place = figure_methods() | peer_methods(), head.index("theory")
+    verdicts = {label: str(ga.certify(algorithm_of(subject)).verdict) for label, subject in subjects.items()}
+    assert {row[1]: row[place] for row in rows} == verdicts
 
 
 def test_its_claims_are_its_numbers(outcomes: dict[str, np.ndarray]) -> None:

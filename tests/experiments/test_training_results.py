@@ -10,10 +10,12 @@ from statistics import median
 import numpy as np
 import pytest
 
-from generic_adam.experiments.paper_studies import EXPERIMENTS
-from generic_adam.experiments.records import read_claims, read_manifest
-from generic_adam.experiments.study import Line, by_method, read_curves
+from generic_adam.experiments import cost
+from generic_adam.experiments.paper_studies import EXPERIMENTS, rank_correlation
+from generic_adam.experiments.records import markdown_table, read_claims, read_manifest
+from generic_adam.experiments.study import Experiment, Line, Study, by_method, read_curves
 from generic_adam.experiments.training import OptimizerSettings
+from generic_adam.methods import adam_to_adaema
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "docs" / f"reproduction-{name}.md" for name in ("training", "cost"))
@@ -42,6 +44,14 @@ def differences(found: dict[str, list[float]], first: str, second: str) -> np.nd
     return np.array(found[first]) - np.array(found[second])
 
 
+def committed(name: str) -> tuple[Experiment, Study, int]:
+    """The experiment of a committed directory, its study as it was run, and the steps of each run."""
+    settings = (read_manifest(ROOT / "results" / name) or {})["settings"]
+    experiment = (EXPERIMENTS | cost.EXPERIMENTS)[settings["name"]]
+    lines = tuple(Line(one["label"], OptimizerSettings(**one["optimizer"])) for one in settings["lines"])
+    return experiment, replace(experiment.study, lines=lines), settings["steps"]
+
+
 JUDGED = sorted(
     path.parent.name
     for path in (ROOT / "results").glob("*/claims.json")
@@ -52,12 +62,17 @@ JUDGED = sorted(
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_committed_verdicts_are_those_of_the_committed_records(name: str):
     folder = ROOT / "results" / name
-    settings = (read_manifest(folder) or {})["settings"]
-    experiment = EXPERIMENTS[settings["name"]]
-    lines = [Line(one["label"], OptimizerSettings(**one["optimizer"])) for one in settings["lines"]]
-    judged = experiment.claims(replace(experiment.study, lines=tuple(lines)), read_curves(folder / "records.csv"))
+    experiment, study, _ = committed(name)
+    judged = experiment.claims(study, read_curves(folder / "records.csv"))
     assert judged
     assert read_claims(folder)[: len(judged)] == judged
+
+
+@pytest.mark.parametrize("name", cost.EXPERIMENTS)
+def test_the_committed_guarantees_are_those_of_the_present_theorems(name: str):
+    _, study, steps = committed(name)
+    found = markdown_table(*cost.guarantees(study, steps)["guarantees.md"])
+    assert (ROOT / "results" / name / "guarantees.md").read_text(encoding="utf-8") == found
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,6 +86,25 @@ def test_lenet_with_the_small_v0(seed: int):
     first = {"r = 0", "AMSGrad"}
     assert set(small) - {"Adam, corrected"} == {*first, "RMSProp", *POSITIVE}
     assert all((small[one] < small[other]).all() for one in first for other in set(small) - first)
+
+
+def test_loss_and_accuracy_along_the_path_of_each_seed():
+    curves, path = read_curves(ROOT / "results" / "lenet" / "records.csv"), ["r = 0", *POSITIVE]
+    found = []
+    for seed in range(3):
+        last = {c.method: c.records[-1] for c in curves if c.seed == seed and c.initial_v in {None, 1e-8}}
+        found.append(rank_correlation(*zip(*[(last[r].train_loss, last[r].test_accuracy) for r in path], strict=True)))
+    assert sorted(found) == [-1.0, -0.9, -0.8]
+    assert "a rank correlation of −1.0, −0.9 and −0.8" in PAGE
+
+
+def test_how_long_v0_is_remembered_and_what_is_not_corrected():
+    thetas = [adam_to_adaema(theta=0.999, r=r).theta.values(1, 939) for r in (0, 0.25, 0.5, 0.75, 1)]
+    assert [f"{np.prod(theta):.0e}" for theta in thetas[1:]] == ["4e-26", "3e-14", "3e-07", "0e+00"]
+    assert f"that factor is {np.prod(thetas[0]):.2f} for r = 0" in PAGE
+    assert min((1 - np.cumprod(theta))[9:].min() for theta in thetas[1:]) > 0.85
+    larger = [1 / np.sqrt(1 - 0.999**t) for t in (1, 100, 938)]
+    assert f"{larger[0]:.0f} times at t = 1, {larger[1]:.1f} times at t = 100, {larger[2]:.1f} times at the end" in PAGE
 
 
 def test_constant_theta_without_its_start_is_neither_first_nor_last():
@@ -117,6 +151,11 @@ def test_the_sweep_of_v0():
         assert (ratio < 1).all()
         assert (round(ratio[0], 2), round(ratio[-1], 2)) == (first, last)
     assert "with 0.41 to 0.56 of AdaEMA's training loss after the first, with 0.71 to 0.81" in PAGE
+    slow, slower = ((found := losses("lenet-v0", value))["r = 0"] / found["r = 1"] for value in (1e-4, 1e-2))
+    assert np.flatnonzero(slow >= 1)[-1] + 2 == 20
+    assert f"at 10⁻⁴ it begins at {slow[0]:.1f} times AdaEMA's loss and catches up in epoch 20" in PAGE
+    assert f"is at {slower[-1]:.1f} times after twenty, still falling" in PAGE
+    assert slower[-1] < slower[-2]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +184,26 @@ def test_constant_theta_without_its_start_on_resnet():
     assert "it lies within 0.6 % of r = 1 after every epoch" in PAGE
     last = sorted(found, key=lambda label: found[label][-1])
     assert 0 < last.index("Adam, corrected") < len(last) - 1
+
+
+def test_the_order_on_resnet():
+    found = losses("resnet18")
+    for epoch in range(10):
+        assert found["RMSProp"][epoch] < min(found[label][epoch] for label in POSITIVE)
+        assert epoch < 2 or min(POSITIVE, key=lambda label: found[label][epoch]) == "r = 1"
+        others = [found[label][epoch] for label in POSITIVE[:3]]
+        assert max(others) < 1.005 * min(others)
+
+
+def test_the_first_epoch_without_the_cut_off():
+    train, right = (ends("resnet18-no-cut-off", name) for name in ("train_loss", "test_accuracy"))
+
+    def told(r: str) -> str:
+        losses, shares = ([of[label][0] for label in (f"{r}, no cut-off", r)] for of in (train, right))
+        return "{:.2f} against {:.2f} and {:.1f} % against {:.1f} %".format(*losses, *(100 * one for one in shares))
+
+    assert f"a training loss of {told('r = 0')} of the test images" in PAGE
+    assert f"a little ahead of its own, {told('r = 1')}." in PAGE
 
 
 def test_resnet_with_the_large_v0():
@@ -188,6 +247,9 @@ def test_what_the_guarantee_costs_on_lenet():
         assert (differences(train, label, cosine) > 0).all()
         assert (differences(test, label, cosine) < 0).all()
     assert (f"{median(test[risen]):.3f}", f"{median(test[cosine]):.3f}") == ("0.028", "0.053")
+    assert f"{median(train[risen]):.4f} ({median(train['theta rising']):.4f} if the cosine is untouched)" in PAGE
+    assert {f"{median(train[label]):.4f}" for label in (cosine, kept, "AdamW cosine, 0.999")} == {"0.0002"}
+    assert f"too: {median(test['AdamW cosine, 0.999']):.3f} with 0.999" in PAGE
     certified, constant, planned = "certified Adam", "AdamW constant, 0.999", "AdamW cosine, 0.999"
     assert (differences(train, certified, constant) < 0).all()
     assert (differences(test, certified, constant) < 0).all()
@@ -197,6 +259,11 @@ def test_what_the_guarantee_costs_on_lenet():
     ours, theirs = ([f"{median(of[label]):.4f}" for of in (train, test)] for label in (certified, constant))
     said = f"a training loss of {ours[0]} against {theirs[0]}, a test loss of {ours[1]} against {theirs[1]}, 99.20 %"
     assert said in PAGE
+    rows = (ROOT / "results" / "lenet-cost" / "guarantees.md").read_text(encoding="utf-8").splitlines()[2:]
+    noise = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in rows}
+    assert [label for label, one in noise.items() if float(one) < 1] == [constant, planned]
+    assert f"constant ({noise[constant]}) and with the cosine ({noise[planned]})" in PAGE
+    assert f"certified Adam is at {noise[certified]}." in PAGE
 
 
 def test_what_the_guarantee_costs_on_resnet():
@@ -238,3 +305,13 @@ def test_what_the_guarantee_costs_on_a_gpt():
     ahead = differences(test, "AdamW constant, 0.999", "certified Adam")
     assert [f"{one:.3f}" for one in sorted(ahead)[::2]] == ["0.009", "0.022"]
     assert "by 0.009 to 0.022" in PAGE
+    last = {label: f"{median(values):.3f}" for label, values in test.items()}
+    assert f"at a validation loss of {median(test['advice, 0.95']):.2f} where everything else" in PAGE
+    others = [float(one) for label, one in last.items() if label != "advice, 0.95"]
+    assert (f"{min(others):.2f}", f"{max(others):.2f}") == ("1.70", "1.75")
+    kept, risen = last["advice, 0.95, keep 1000"], last["certified Adam, 0.95, K = 1000"]
+    assert f"ends at {last['AdamW cosine, 0.95']}, what is advised in its place at {kept}" in PAGE
+    assert f"learning rate ends at {risen}, and with θ rising alone" in PAGE
+    assert f"it is {last['theta rising']}: better" in PAGE
+    assert f"same cosine ({last['AdamW cosine, 0.999']}, the best). Certified Adam ({last['certified Adam']})" in PAGE
+    assert f"it replaces ({last['AdamW constant, 0.999']}) in all" in PAGE

@@ -14,6 +14,7 @@ from generic_adam.methods.algorithm import Algorithm
 from generic_adam.methods.method import ScheduleLike
 from generic_adam.methods.shapes import fall, warm_up
 from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules.balls import rounded_up
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 
@@ -80,7 +81,7 @@ def guarantees(study: Study, steps: int) -> dict[str, Table]:
         found = certify_algorithm(algorithm_of(line.optimizer), horizon=steps)
         told = found.horizon
         numbers = (told.noise, told.gap, told.drift) if told is not None else (None, None, None)
-        parts = ["–" if value is None else format(value, ".3g") for value in numbers]
+        parts = ["–" if value is None else rounded_up(value, 3) for value in numbers]
         rows.append([line.label, *parts, str(found.verdict)])
     return {"guarantees.md": (["method", "noise", "gap", "drift", "for ever, without decay"], rows)}
 
