@@ -71,4 +71,7 @@ def test_the_three_numbers_are_those_of_the_sequences_that_run():
     assert (name, headings) == ("guarantees.md", ["method", "noise", "gap", "drift", "for ever, without decay"])
     ((label, *numbers, verdict),) = rows
     assert (label, verdict) == ("AdamW constant, 0.999", "not certified")
-    assert numbers == [f"{value:.3g}" for value in (expected.noise, expected.gap, expected.drift)]
+    assert all(  # three digits, never below the number: they are parts of a bound
+        value <= float(told) < 1.01 * value
+        for told, value in zip(numbers, (expected.noise, expected.gap, expected.drift), strict=True)
+    )
