@@ -223,3 +223,23 @@ def test_cold_start_is_cheap():
     times = [(spent("-m", "generic_adam.cli", *ADAM), spent("-c", libraries)) for _ in range(5)]
     command, imports = (min(column) for column in zip(*times, strict=True))
     assert command < 3 * imports, (command, imports)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("adam --theorem W", "noise 0.2"),
+        (
+            "adam --theorem zou2019",
+            "steps: undecided, Zou et al. 2019 bounds it given the problem's constants (`bound`)",
+        ),
+        ("adam --eps 1e-8 --theorem W", "steps: undecided, Theorem W does not cover it: v_0 = 0"),
+        ("amsgrad --theorem M", "(Theorem M_E)"),
+        ("adam --theorem reddi2018", "steps: undecided, Reddi-Kale-Kumar speaks of no number of steps"),
+    ],
+)
+def test_a_theorem_that_is_asked_alone_is_the_one_that_speaks_of_the_run(capsys, arguments, said):
+    main(["check", *arguments.split(), "--steps", "1e5"])
+    out = capsys.readouterr().out
+    assert said in out
+    assert ("noise" in out) == ("undecided" not in out.splitlines()[1])

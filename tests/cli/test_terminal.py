@@ -91,6 +91,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(command, width, 
         "adam --steps 1e5", "adam", "adamw --weight-decay 0.1 --steps 1e5", "nadam --steps 1e5",
         "certified_adam --steps 1e5", "--recipe nanogpt", "--recipe gpt3", "--recipe bert", "t5",
         f"{RUN} --clip 1 --min-lr 3e-5", f"adamw {RUN} --clip 1 --min-lr 3e-5",
+        f"{RUN.replace('--weight-decay 0.1', '')} --clip 1",
     ],
 )  # fmt: skip
 def test_check_answers_for_the_run_first_in_at_most_ten_lines(subject, on_a_terminal):
@@ -114,9 +115,53 @@ def test_a_file_is_answered_in_at_most_ten_lines_too(tmp_path, on_a_terminal):
         assert "add --gradient-norm 1 --weights-bound X" in whole
 
 
-def test_explain_says_no_sentence_twice(on_a_terminal):
-    lines = on_a_terminal(120, *COMMANDS["explain"])
-    long = [line.strip() for line in lines if len(line) > 50]
+def test_notes_stay_on_a_narrow_terminal_where_they_fit(tmp_path, on_a_terminal):
+    file = tmp_path / "hydra.json"
+    scheduler = {"_target_": "torch.optim.lr_scheduler.CosineAnnealingLR", "T_max": 2000}
+    file.write_text(json.dumps({"optimizer": {"_target_": "torch.optim.Adam", "lr": 1e-3}, "scheduler": scheduler}))
+    lines = [line for line in on_a_terminal(60, "check", "--config", str(file), "--steps", "2000") if line]
+    assert len(lines) <= 10
+    assert "--every N says otherwise" in " ".join(lines)
+
+
+GROUPS = """
+import torch
+
+def groups():
+    weights = [torch.nn.Parameter(torch.ones(2)) for _ in range(3)]
+    sets = [{"params": weights[:2], "betas": (0.8, 0.99)}, {"params": weights[2:]}]
+    optimizer = torch.optim.AdamW(sets, lr=1e-3)
+    return optimizer, torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, total_steps=1000)
+"""
+
+
+def test_parameter_groups_are_answered_in_at_most_ten_lines(tmp_path, on_a_terminal):
+    pytest.importorskip("torch")
+    (tmp_path / "groups.py").write_text(GROUPS)
+    for width in WIDTHS:
+        lines = [line for line in on_a_terminal(width, "check", "--from", f"{tmp_path}/groups.py:groups") if line]
+        assert len(lines) <= 10
+        assert "for ever: not certified" in " ".join(lines)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "adamw --weight-decay 0 --steps 1e5 --dimension 10", f"{RUN} --clip 1", "sgd --steps 1e4", "t5",
+        f"{RUN} --clip 1 --gradient-norm 1 --weights-bound 1 --full-batch", "amsgrad --steps 1e4",
+    ],
+)  # fmt: skip
+def test_bound_takes_at_most_ten_lines(subject, on_a_terminal):
+    for width in WIDTHS:
+        lines = [line for line in on_a_terminal(width, "bound", *subject.split()) if line]
+        assert len(lines) <= 10
+        assert lines[-1].startswith("  δ" if width == 60 else "  L = 1") or "|x_t|_inf" in " ".join(lines[-2:])
+
+
+@pytest.mark.parametrize("words", [RUN, "adam --eps 1e-8 --steps 1e4"])
+def test_explain_says_no_sentence_twice(words, on_a_terminal):
+    lines = on_a_terminal(10_000, "check", *words.split(), "--explain")
+    long = [one for line in lines for one in line.strip().rstrip(".").split(": ") if len(one) > 30]
     assert len(long) == len(set(long))
 
 

@@ -6,7 +6,7 @@ import typer
 
 from generic_adam.cli.check import grant
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
-from generic_adam.cli.tables import bold, print_json, print_table, say, sequences, side_by_side, title
+from generic_adam.cli.tables import bold, print_json, print_table, say, say_in_brief, sequences, side_by_side, title
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from generic_adam.theorems.theorem import Assumptions
 
 NO_BOUND = 1
-_NEAREST = 3  # reasons that are told without --explain
 
 
 def _constant(flag: str, text: str) -> typer.models.OptionInfo:
@@ -91,22 +90,27 @@ def bound(
             "sup |g_t|": largest,
         }
         known = side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None)
-        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume, explain)
-        say(bold(title(x)), *provided, *(f"  {one}" for one in answered), *known)
+        blocks, nearest = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume)
+        told = {name: [f"  {one}" for one in block] for name, block in blocks.items()}
+        few = [[*nearest[:most], "    --explain says why the others do not"] for most in (3, 1)]
+        told["why"] = nearest if explain or len(nearest) <= 3 else few[0]
+        shorter = (("norm", []), ("likely", []), ("why", few[1]))
+        say_in_brief({"label": [bold(title(x)), *provided], **told, "known": known}, () if explain else shorter)
         if explain:
             _print_constants(x, result)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _bounds(result: "Bound", speaks: str) -> list[str]:
+def _bounds(result: "Bound", speaks: str) -> tuple[dict[str, list[str]], list[str]]:
     """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
     from generic_adam.schedules.balls import rounded_up
 
     likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least {result.probability:.4g}"
-    return [*result.statement.split("; "), likely, *[speaks] * bool(speaks)]
+    bound, trivial, *norm = result.statement.split("; ")
+    return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}, []
 
 
-def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions", explain: bool) -> list[str]:
+def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions") -> tuple[dict[str, list[str]], list[str]]:
     """What to grant, and why no theorem has a bound: what the fewest say first, for that is the nearest."""
     granted = [*grant(x, assume)]
     if assume.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
@@ -114,10 +118,9 @@ def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions", explain: bo
     theorems: dict[str, list[str]] = {}
     for name, why in result.missing:
         theorems.setdefault(why, []).append(name)
-    nearest = [f"  {', '.join(names)}: {why}" for why, names in sorted(theorems.items(), key=lambda one: len(one[1]))]
-    if not explain and len(nearest) > _NEAREST:
-        nearest[_NEAREST:] = ["  --explain says why the others do not"]
-    return [f"after {result.steps:,} steps: no bound by any theorem that was asked", *granted, *nearest]
+    nearest = sorted(theorems.items(), key=lambda one: len(one[1]))
+    none = f"after {result.steps:,} steps: no bound by any theorem that was asked"
+    return {"none": [none, *granted]}, [f"    {', '.join(names)}: {why}" for why, names in nearest]
 
 
 def _print_constants(x: "Algorithm", result: "Bound") -> None:

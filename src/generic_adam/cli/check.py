@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.cli.tables import answer, bold, hung, make_console, print_json, say, sequences, title, write_plot
+from generic_adam.cli.tables import answer, bold, make_console, print_json, say_in_brief, sequences, title, write_plot
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from generic_adam.theorems.theorem import Assumptions
 
 EXIT_CODES = {"certified": 0, "not certified": 1, "undecided": 3}
-_LONGEST = 10  # lines of an answer
 _NUMBERS = (
     "on a problem, noise + gap (f(x_1) - f*)/G + drift d L/G of what holds without a theorem is left at most: "
     "G sums the bounds on the gradient's d coordinates, L is its Lipschitz constant"
@@ -49,39 +48,46 @@ def check(
     raise typer.Exit(EXIT_CODES[str(certificate.verdict)])
 
 
-def verdict_lines(certificate: "Certificate") -> dict[str, list[str | Text]]:
-    """The answer for the run, where one is known, and the answer for ever."""
-    reading, why = certificate.horizon, certificate.why
+def verdict_lines(certificate: "Certificate", *, explain: bool = False) -> dict[str, list[str | Text]]:
+    """The answer for the run, where one is known, and the answer for ever; what fails is told once, here or below."""
+    reading, why, found = certificate.horizon, certificate.why, certificate.deciding
     run = [] if reading is None else [f"  {one}" for one in reading.lines()]
-    if reading is not None and reading.outside and why.endswith(f": {'; '.join(reading.outside)}"):
+    told = None if reading is None else "; ".join(reading.outside) or reading.unknown
+    failing = None if found is None else found.first_failing
+    if told and why.endswith((f": {told}", f", {told}")):
         why = ", for the same reason"
+    elif explain and found is not None and failing is not None:
+        why = f"{why.partition(': ')[0]}: hypothesis {failing.number} of {found.title} below"
     for_ever = Text.assemble("  for ever: ", answer(certificate.verdict), why)
     return {"run": [*run[:1]], "numbers": [*run[1:]], "for ever": [for_ever]}
 
 
 def print_answer(certificate: "Certificate", subject: Subject | None = None, *, explain: bool) -> None:
     """At most ten lines: the run first, then for ever, by which theorem, and what to ask next."""
-    console = make_console()
     x, parts, used = certificate.algorithm, certificate.parts, () if subject is None else subject.used
-    read = [f"read from the file: {', '.join(used)}"] if used else []
-    steps = () if subject is None else _next_steps(certificate, subject, console.width)
-    lines: dict[str, list[str | Text]] = {
+    read = [f"  read from the file: {', '.join(used)}"] if used else []
+    notes, steps = [f"  {one}" for one in x.notes], () if subject is None else _next_steps(certificate, subject)
+    lines: dict[str, Sequence[str | Text]] = {
         "label": [bold(title(x))],
-        **verdict_lines(certificate),
+        **verdict_lines(certificate, explain=explain),
         "parts": [] if explain else [f"  {_said_of_part(one)}" for one in parts],
-        "sequences": [] if parts else [*sequences(x, full=explain)],
-        "read": [f"  {one}" for one in (*read, *x.notes)],
+        "sequences": [] if parts else sequences(x, full=explain),
+        "read": [*read, *notes],
         "argument": _argument(certificate) if explain else [],
         "next": [f"  {one}" for one in steps],
     }
-    # What a narrow terminal goes without, the first of them first.
-    apart = f"  {len(parts)} sets of parameter groups, each with sequences of its own: --explain has them"
-    keys = f"  {len(used)} keys of the file were read (--explain says which)"
-    shorter = {"parts": [apart] * bool(parts), "sequences": [], "numbers": [], "read": [keys] * bool(used)}
-    for name, spare in () if explain else shorter.items():
-        if sum(len(hung(line, console)) for block in lines.values() for line in block) > _LONGEST:
-            lines[name] = [*spare]
-    say(*(line for block in lines.values() for line in block))
+    by = "" if certificate.deciding is None else f" ({certificate.deciding.title})"
+    keys = [f"  {len(used)} keys of the file were read (--explain says which)"] * bool(used)
+    shorter: tuple[tuple[str, Sequence[str | Text]], ...] = (
+        ("parts", [f"  {len(parts)} sets of parameter groups: --explain has each"] * bool(parts)),
+        ("sequences", []),
+        ("read", [*keys, *notes]),
+        ("numbers", []),
+        ("read", keys if used else ["  how it was read: --explain says it"] * bool(notes)),
+        ("for ever", [Text.assemble("  for ever: ", answer(certificate.verdict), f"{by}, --explain says why")]),
+        ("read", []),
+    )
+    say_in_brief(lines, () if explain else shorter)
 
 
 def _argument(certificate: "Certificate") -> list[str | Text]:
@@ -91,7 +97,7 @@ def _argument(certificate: "Certificate") -> list[str | Text]:
     for part in certificate.parts or (certificate,):
         named = [bold(_said_of_part(part)), *sequences(part.algorithm, full=True)] if certificate.parts else []
         lines += ["", *named, *part.argument()]
-    return lines
+    return [*lines, *certificate.not_covered()]
 
 
 def _said_of_part(part: "Certificate") -> str:
@@ -100,7 +106,7 @@ def _said_of_part(part: "Certificate") -> str:
     return f"{title(part.algorithm, is_part=True)}: for ever {part.verdict}{run}"
 
 
-def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Iterator[str]:
+def _next_steps(certificate: "Certificate", subject: Subject) -> Iterator[str]:
     """What to grant, where that may decide, and the command that says what to change."""
     reading = certificate.horizon
     clipped = certificate.deciding is None or (reading is not None and bool(reading.outside))
@@ -110,7 +116,9 @@ def _next_steps(certificate: "Certificate", subject: Subject, width: int) -> Ite
         yield "for your number of steps: add --steps T"
     if str(certificate.verdict) != "certified":
         command = f"next: generic-adam advise {subject.written}"
-        yield command if len(command) + 2 <= width else "next: generic-adam advise, with the same options"
+        yield (
+            command if len(command) + 2 <= make_console().width else "next: generic-adam advise, with the same options"
+        )
 
 
 def grant(x: "Algorithm", assume: "Assumptions", *, clipped: bool = True, decays: bool = True) -> Iterator[str]:

@@ -31,6 +31,7 @@ _STYLES = {
     "unclear": "bold yellow",
 }
 _UNLIMITED = 10_000
+_LONGEST = 10  # lines of an answer
 _PROSE = 18  # a column of sentences that is narrower than this is not read
 
 
@@ -144,6 +145,17 @@ def say(*sentences: str | Text) -> None:
     console = make_console()
     for line in (line for sentence in sentences for line in hung(sentence, console)):
         console.print(line)
+
+
+def say_in_brief(
+    blocks: Mapping[str, Sequence[str | Text]], shorter: Iterable[tuple[str, Sequence[str | Text]]]
+) -> None:
+    """Print blocks of sentences; while they take more than ten lines, the next shorter one stands for its block."""
+    console, told = make_console(), dict(blocks)
+    for name, spare in shorter:
+        if sum(len(hung(line, console)) for block in told.values() for line in block) > _LONGEST:
+            told[name] = spare
+    say(*(line for block in told.values() for line in block))
 
 
 def bold(text: str | Text) -> Text:

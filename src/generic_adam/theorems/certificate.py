@@ -16,7 +16,16 @@ from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
-from generic_adam.theorems.theorem import NOT_COVERED, About, Assumptions, Finding, Verdict, plain, plain_fields
+from generic_adam.theorems.theorem import (
+    NOT_COVERED,
+    About,
+    Assumptions,
+    Finding,
+    Theorem,
+    Verdict,
+    plain,
+    plain_fields,
+)
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
@@ -145,30 +154,32 @@ class Certificate:
 
     def explain(self) -> str:
         """The whole argument: every theorem, its hypotheses, and why the others do not cover it."""
-        if self.parts:
-            return "\n\n".join([str(self), *(part.explain() for part in self.parts)])
-        names = ("alpha", "beta", "theta")
-        sequences = (f"  {name}_t = {getattr(self.method, name)}" for name in names)
-        return "\n".join([str(self), *sequences, *self.argument()])
+        blocks = [str(self)] if self.parts else []
+        for part in self.parts or (self,):
+            sequences = (f"  {name}_t = {getattr(part.method, name)}" for name in ("alpha", "beta", "theta"))
+            blocks.append("\n".join([str(part), *sequences, *part.argument()]))
+        return "\n".join(["\n\n".join(blocks), *self.not_covered()])
 
     def argument(self) -> list[str]:
-        """What lies behind the answer, a line each: the step itself, every hypothesis, what is in the way."""
+        """What lies behind the answer for one set of parameter groups, a line each: the step, every hypothesis."""
         departures = [f"  {one}" for one in self.algorithm.departures]
         lines = ["the step:", *departures] if departures else []
-        in_the_way: dict[str, list[str]] = {}
-        for finding in self.findings:
-            if finding.covers:
-                rate = "" if finding.rate is None else f", rate {finding.rate}"
-                lines.append(f"{finding.title}: {_word(finding)}{rate}")
-                lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
-                lines += [f"  takes for granted: {need}" for need in finding.needs]
-                lines += [f"  {remark}" for remark in finding.remarks]
+        for finding in filter(lambda one: one.covers, self.findings):
+            rate = "" if finding.rate is None else f", rate {finding.rate}"
+            lines.append(f"{finding.title}: {_word(finding)}{rate}")
+            lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
+            lines += [f"  takes for granted: {need}" for need in finding.needs]
+            lines += [f"  {remark}" for remark in finding.remarks]
+        return lines
+
+    def not_covered(self) -> list[str]:
+        """What keeps theorems from covering the algorithm or a part of it, a line each, and what none covers."""
+        in_the_way: dict[str, dict[str, None]] = {}
+        for finding in (finding for part in self.parts or (self,) for finding in part.findings):
             for phrase in finding.outside:
-                in_the_way.setdefault(phrase, []).append(finding.title)
-        if in_the_way:
-            lines.append("not covered, and why:")
-            lines += [f"  {', '.join(titles)}: {phrase}" for phrase, titles in in_the_way.items()]
-        return [*lines, NOT_COVERED]
+                in_the_way.setdefault(phrase, {})[finding.title] = None
+        lines = [f"  {', '.join(titles)}: {phrase}" for phrase, titles in in_the_way.items()]
+        return [*["not covered, and why:"][: len(lines)], *lines, NOT_COVERED]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; `Certificate.from_dict` reads it back."""
@@ -215,7 +226,8 @@ def certify_algorithm(
         TheoremError: no theorem of that name, or a horizon that is no number of steps.
     """
     whole = as_algorithm(subject)
-    asked = THEOREMS if theorem is None else (theorem_named(theorem),)
+    alone = None if theorem is None else theorem_named(theorem)
+    asked = THEOREMS if alone is None else (alone,)
     assumed = assume or Assumptions()
     found: list[Certificate] = []
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
@@ -229,17 +241,17 @@ def certify_algorithm(
                 found.append(Certificate(part, findings, assume=assumed))
         for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
             if steps is not None:
-                found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed))
+                found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed, alone))
     if len(found) == 1:
         return found[0]
     worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
     return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
-def reading(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
+def reading(x: Algorithm, steps: int, assume: Assumptions, theorem: Theorem | None = None) -> HorizonAnswer:
     """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
     effective, idle = without_idle_clipping(x, assume)
-    found = read_horizon(effective, steps, assume)
+    found = read_horizon(effective, steps, assume, theorem)
     return found.also_provided(idle[0]) if idle else found
 
 

@@ -29,11 +29,12 @@ from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import NOTHING, About, Assumptions, beyond, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Assumptions, Theorem, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
 _WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
+_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M"})  # N and H are of Theorem E, M_E is of Theorem M
 _TRIVIAL = "what holds without a theorem"
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
@@ -287,34 +288,52 @@ def three_numbers(
     )
 
 
-def read_horizon(x: Algorithm, steps: int, assume: Assumptions | None = None) -> HorizonAnswer:
+def read_horizon(
+    x: Algorithm, steps: int, assume: Assumptions | None = None, theorem: Theorem | None = None
+) -> HorizonAnswer:
     """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
+
+    Args:
+        x: the algorithm.
+        steps: T.
+        assume: what is taken for granted.
+        theorem: the one theorem that may speak; None lets all.
 
     Raises:
         SumError: the number of steps is no whole number from 1 to 10^15.
     """
-    last = whole_steps(steps)
+    last, assumed = whole_steps(steps), assume or Assumptions()
+    if theorem is not None and (theorem.outside(x, assumed) or theorem.name not in _OF_THREE_NUMBERS):
+        return HorizonAnswer(last, unknown=_without_numbers(theorem, x, assumed))
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
     outside = beyond(x, allowed)
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
         return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
-    assumed = assume or Assumptions()
     covering = [one for one in THEOREMS if outside and one.about is About.GRADIENT and not one.outside(x, assumed)]
-    bounded = next(filter(None, (one.bounds_by(x, assumed) for one in covering)), "")
+    bounding = next((one for one in covering if one.bounds_by(x, assumed)), None)
     if beyond(bare, allowed):
         if not covering:
             return HorizonAnswer(last, outside=outside)
-        told = f"{covering[0].title} speaks of no number of steps"
-        if bounded:
-            told = f"{bounded} bounds it given the problem's constants (`bound`), not by the sequences alone"
-        return HorizonAnswer(last, unknown=told)
+        return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, assumed))
+    bounded = "" if bounding is None else bounding.bounds_by(x, assumed)
     try:
         return replace(_numbers(bare, last, assumed), outside=outside, with_problem=bounded)
     except Undecided as spent:
         return HorizonAnswer(last, outside=outside, unknown=str(spent), with_problem=bounded)
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, str(error)))
+
+
+def _without_numbers(theorem: Theorem, x: Algorithm, assume: Assumptions) -> str:
+    """Why a theorem has no three numbers for the algorithm."""
+    outside = theorem.outside(x, assume)
+    if outside:
+        return f"{theorem.title} does not cover it: {outside[0]}"
+    bounded = theorem.bounds_by(x, assume)
+    if bounded:
+        return f"{bounded} bounds it given the problem's constants (`bound`), not by the sequences alone"
+    return f"{theorem.title} speaks of no number of steps"
 
 
 def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
