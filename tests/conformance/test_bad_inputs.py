@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,12 +94,12 @@ def test_a_schedule_that_leaves_its_range_changes_nothing(info: OptimizerInfo) -
 
 
 @pytest.mark.parametrize("info", EVERY)
-@pytest.mark.parametrize("key", ["lr", "lr_schedule", "step", "betas"])
-@pytest.mark.parametrize("value", ["x", [], -1.5], ids=str)
+@pytest.mark.parametrize("key", ["lr", "lr_schedule", "step", "iteration", "maximize", "beta", "betas"])
+@pytest.mark.parametrize("value", ["x", [], -1.5, torch.ones(2), np.ones(3)], ids=str)
 def test_what_somebody_wrote_into_a_group_is_named(info: OptimizerInfo, key: str, value: object) -> None:
     x = parameter()
     optimizer = info.constructor([x])
-    key = key if key in optimizer.param_groups[0] else "lr"  # some have no betas
+    key = key if key in optimizer.param_groups[0] else "lr"  # some have no beta or betas
     x.grad = torch.ones(3)
     optimizer.step()
     before = x.detach().clone()

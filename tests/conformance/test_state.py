@@ -5,12 +5,14 @@ import io
 import pickle
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from generic_adam.torch import GenericAdam, OptimizerError, Padam
+from generic_adam.torch import AdaShift, AdaUSM, GenericAdam, OptimizerError, Padam
 from generic_adam.torch.scheduled import ScheduledOptimizer
 from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
@@ -225,13 +227,34 @@ def test_elements_that_share_memory_are_parted() -> None:
 
 @pytest.mark.parametrize(("info", "arguments"), CASES)
 def test_options_younger_than_the_state_have_their_defaults(info: OptimizerInfo, arguments: Mapping[str, Any]) -> None:
-    optimizer = info.constructor(parameters())
+    optimizer = info.constructor(parameters(), **arguments)
     for key in ("maximize", "foreach", "fused"):
         saved = optimizer.state_dict()
         if key in saved["param_groups"][0]:
             del saved["param_groups"][0][key]
             optimizer.load_state_dict(saved)
             assert optimizer.param_groups[0][key] is optimizer.defaults[key]
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (GenericAdam, {"initial_v": Fraction(1, 8), "eps": np.float32(0.5), "lr": Fraction(1, 8)}),
+        (Padam, {"partial": Fraction(1, 4)}),
+        (AdaShift, {"eps": np.float64(0.5), "weight_decay": Fraction(1, 8), "keep": 1}),
+        (AdaUSM, {"momentum": Fraction(1, 2), "interpolation": np.float64(0.5)}),
+    ],
+)
+def test_numbers_of_any_kind_are_the_same_numbers(make: Any, options: dict[str, Any]) -> None:
+    ours, theirs = parameters(), parameters()
+    optimizer = make([{"params": ours[:1]}, {"params": ours[1:], **options}], **options)
+    steps(optimizer, ours, 1, 3)
+    saved = through_a_file(optimizer.state_dict())  # which holds Python's numbers alone
+    optimizer.load_state_dict(saved)
+    steps(optimizer, ours, 4, 3)
+    plain = {key: value if isinstance(value, int) else float(value) for key, value in options.items()}
+    steps(make(theirs, **plain), theirs, 1, 6)
+    assert_same(ours, theirs)
 
 
 def test_hooks_on_loading_see_and_change_what_is_loaded() -> None:

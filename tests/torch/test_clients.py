@@ -151,6 +151,31 @@ def test_going_back_to_the_best(info: OptimizerInfo) -> None:
     assert torch.equal(weights(model), straight(info))
 
 
+@pytest.mark.parametrize("info", EVERY)
+def test_a_wrapper_may_count_and_add_up_in_the_group(info: OptimizerInfo) -> None:
+    # As pytorch_optimizer's ScheduleFreeWrapper does, and for its sums the schedulefree package.
+    def count(optimizer: Any, *_: Any) -> None:
+        for group in optimizer.param_groups:
+            group["step"] += 1
+            group["weight_sum"] = group.get("weight_sum", 0.0) + 0.5
+
+    def wrapped() -> tuple[torch.nn.Module, ScheduledOptimizer]:
+        model = Regression()
+        optimizer = make(info, model)
+        optimizer.register_step_pre_hook(count)
+        return model, optimizer
+
+    model, optimizer = wrapped()
+    train(model, optimizer, 1, 3)
+    saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+    model, optimizer = wrapped()
+    model.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    train(model, optimizer, 4, STEPS - 3)
+    assert torch.equal(weights(model), straight(info))
+    assert (optimizer.param_groups[0]["step"], optimizer.param_groups[0]["weight_sum"]) == (STEPS, STEPS / 2)
+
+
 def test_trainer_builds_it_by_name_and_its_scheduler_drives_the_rate(tmp_path: Path) -> None:
     arguments = transformers.TrainingArguments(
         output_dir=str(tmp_path),

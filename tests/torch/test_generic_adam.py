@@ -499,6 +499,8 @@ def test_weighted_groups() -> None:
     np.testing.assert_allclose(y.detach().numpy(), trajectory.points[-1], rtol=1e-11)
     with pytest.raises(OptimizerError, match="weights stand for theta"):
         optimizer.add_param_group({"params": [parameter(2)], "weights": "t", "theta": 0.9})
+    optimizer.add_param_group({"params": [parameter(2)], "betas": (0.5, None)})
+    assert optimizer.param_groups[-1]["betas"] == (0.5, optimizer.param_groups[0]["theta"])
 
 
 def test_groups_of_another_optimizer_start_anew():
@@ -649,10 +651,12 @@ def test_a_flag_may_be_a_whole_number(flag: int) -> None:
     assert torch.equal(x, y)
 
 
-@pytest.mark.parametrize(("maximum", "power"), [(False, 0.5), (True, 0.5), (True, 0.125)])
+@pytest.mark.parametrize(("maximum", "power"), [(False, 0.5), (True, 0.5), (True, 0.1)])
 def test_peers_run_the_algorithm_that_they_are_given(maximum: bool, power: float) -> None:
     algorithm = Algorithm(Method(0.1, 0.9, 0.9), eps=1e-8, running_maximum=maximum, power=power)
     for kind, runs_it in ((Padam, maximum), (AMSGrad, power == 0.5)):
         with nullcontext() if runs_it else pytest.raises(OptimizerError, match=r"amsgrad is False|does not run this"):
-            group = kind.from_method([parameter(2)], algorithm).param_groups[0]
+            optimizer = kind.from_method([parameter(2)], algorithm)
+            assert optimizer.algorithm_of(optimizer.param_groups[0]).power == algorithm.power
+            group = optimizer.param_groups[0]
             assert (group["amsgrad"], group.get("partial", 0.5)) == (maximum, power)

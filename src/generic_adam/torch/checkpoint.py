@@ -87,11 +87,14 @@ def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str)
 def hand_down(state: dict[str, Any], key: str, names: tuple[str, ...]) -> None:
     """Give each parameter that has none the numbers that version 0.1 kept once for its group."""
     for group in state["param_groups"]:
+        own = list(filter(None, map(state["state"].get, group["params"])))
+        if all(moments.keys() >= {*names} for moments in own):
+            continue  # what else the group has under this key is somebody else's
         shared = group.pop(key, (0.0,) * len(names))
         shared = shared if isinstance(shared, (tuple, list)) else (shared,)
         if len(shared) != len(names):
             raise OptimizerError(f"the saved {key} are {rules.shown(shared)}; expected {len(names)} numbers")
-        for moments in filter(None, map(state["state"].get, group["params"])):
+        for moments in own:
             moments.update({"step": group.get("step"), **dict(zip(names, shared, strict=True)), **moments})
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Unpack
 
 import torch
@@ -70,7 +69,7 @@ class Padam(GenericAdam):
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         del bucket
-        partial = group["partial"]
+        partial = float(group["partial"])
 
         def kernel(lists: Lists, numbers: Numbers) -> None:
             step = Step(*numbers)
@@ -84,7 +83,7 @@ class Padam(GenericAdam):
         self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
     ) -> Algorithm:
         """What this optimizer does to a parameter group: a running maximum, raised to the power p."""
-        return replace(super().algorithm_of(group, lr, beta), power=Fraction(group["partial"]))
+        return replace(super().algorithm_of(group, lr, beta), power=group["partial"])
 
 
 class AdaShift(ScheduledOptimizer):
@@ -254,7 +253,7 @@ class AdaUSM(ScheduledOptimizer):
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         del bucket
-        momentum, interpolation = group["momentum"], group["interpolation"]
+        momentum, interpolation = float(group["momentum"]), float(group["interpolation"])
 
         def kernel(lists: Lists, numbers: Numbers) -> None:
             step = Step(*numbers)

@@ -244,8 +244,10 @@ class GenericAdam(ScheduledOptimizer):
         if isinstance(param_group, dict) and param_group.get("betas") is not None:
             rest = {key: value for key, value in param_group.items() if key != "betas"}
             # A group taken from another optimizer has both, and they agree.
-            if param_group["betas"] != (rest.get("beta"), rest.get("theta")):
-                rest["beta"], rest["theta"] = _separate_betas(param_group)
+            both = {"beta", "theta"} <= rest.keys()
+            if not both or _numbers(_pair(param_group["betas"])) != _numbers((rest["beta"], rest["theta"])):
+                pair = zip(("beta", "theta"), _separate_betas(param_group), strict=True)
+                rest |= {name: value for name, value in pair if value is not None}
             param_group = rest
         super().add_param_group(param_group)
         if self.param_groups[-1]["fused"]:
@@ -271,13 +273,13 @@ class GenericAdam(ScheduledOptimizer):
     def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
         betas, apart = _pair(group["betas"]), (group["beta"], group["theta"])
-        for coefficient, value in zip((rules.MOMENTUM, rules.SECOND_MOMENT), betas, strict=True):
-            coefficient.plain(value)
-        last = dict(zip(group, plan.shown, strict=False))
-        before = (last.get("beta"), last.get("theta"))
-        if betas in (apart, before):
+        if betas[0] is apart[0] and betas[1] is apart[1]:
             return apart
-        if apart == before:
+        last = dict(zip(group, plan.shown, strict=False))
+        before = _numbers((last["beta"], last["theta"])) if last else None
+        if _numbers(betas) in (_numbers(apart), before):
+            return apart
+        if _numbers(apart) == before:
             return betas
         raise OptimizerError(
             f"the group's betas are {betas}, but its beta and theta are {apart[0]} and {apart[1]}: set one of them"
@@ -427,6 +429,10 @@ def _pair(betas: Any) -> tuple[Any, Any]:
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]
+
+
+def _numbers(betas: tuple[Any, Any]) -> tuple[float, float]:
+    return rules.MOMENTUM.plain(betas[0]), rules.SECOND_MOMENT.plain(betas[1])
 
 
 def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:

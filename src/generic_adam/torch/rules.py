@@ -1,7 +1,6 @@
 """What an optimizer's numbers and options may be, and the line that any other value gets."""
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -23,7 +22,16 @@ def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a real number that a float can hold; True and False are not."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
-    return isinstance(value, float) or bool(abs(value) <= sys.float_info.max)  # type: ignore[arg-type]
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def plain(value: Any) -> Any:
+    """A number as Python's own, which kernels take and files hold; what is none as it is."""
+    return float(value) if is_number(value) and not isinstance(value, int) else value
 
 
 def is_one_number(value: Tensor) -> bool:

@@ -83,9 +83,10 @@ class ScheduledOptimizer(Optimizer):
     """A torch optimizer whose coefficients are functions of the iteration t = 1, 2, 3, ...
 
     t is the optimizer's count of iterations, the same for all groups, as in the paper: a parameter without a gradient
-    is left alone and time goes on, and a group that is added later starts at the present t. The count done so far is
-    ``group["step"]``. Each step first reads every coefficient and every gradient of every group, and only then changes
-    anything, so that a bad value leaves the parameters and the state as they were.
+    is left alone and time goes on, and a group that is added later starts at the present t. ``group["step"]`` shows the
+    count done so far and may be set; one more than that is what a wrapper leaves that counts there too, and is passed
+    over. Each step first reads every coefficient and every gradient of every group, and only then changes anything, so
+    that a bad value leaves the parameters and the state as they were.
 
     A coefficient given as a plain number, or as a tensor of one element, is read from its group at every step, so that
     torch's learning-rate schedulers drive it. One given as a schedule shows in its group the value of the step about
@@ -121,7 +122,8 @@ class ScheduledOptimizer(Optimizer):
         self._plans: dict[int, Plan] = {}
         self._schedules: dict[str, Schedule] = {}
         self._steps = 0  # for a time in which all groups have been taken out
-        defaults: dict[str, Any] = {"step": 0, **given}
+        defaults: dict[str, Any] = {"step": 0, "iteration": 0}
+        defaults |= {name: rules.plain(value) for name, value in given.items()}
         for coefficient in self.coefficients:
             self._take(coefficient, given[coefficient.name], defaults)
         self._check_options(defaults)
@@ -190,7 +192,7 @@ class ScheduledOptimizer(Optimizer):
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, got {type(param_group).__name__}")
         # A group taken from another optimizer starts anew here.
-        group = {key: value for key, value in param_group.items() if key not in self.running}
+        group = {key: rules.plain(value) for key, value in param_group.items() if key not in self.running}
         known = [*self.defaults, *_KEYS_OF_TORCH]
         for key in group:
             # Groups may carry notes of the user's (a name, timm's lr_scale): only what looks like an option is refused.
@@ -202,7 +204,7 @@ class ScheduledOptimizer(Optimizer):
             if coefficient.name in group:
                 own = group.get(coefficient.schedule_key)
                 self._take(coefficient, group[coefficient.name] if own is None else own, group)
-        group["step"] = self.param_groups[0]["step"] if self.param_groups else self._steps
+        group["step"] = group["iteration"] = self.param_groups[0]["iteration"] if self.param_groups else self._steps
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
         self._make_plan(self.param_groups[-1])
@@ -221,7 +223,7 @@ class ScheduledOptimizer(Optimizer):
                 scalars = (below, schedule.scalar, place, complement.scalar)
                 followed.append((index, coefficient.name, *scalars))
             at += coefficient.below_one
-        plan.step, plan.followed, plan.frozen = rules.WHOLE.check("step", group["step"]), followed, None
+        plan.step, plan.followed, plan.frozen = rules.WHOLE.check("iteration", group["iteration"]), followed, None
         plan.values = [group[one.name] for one in self.coefficients] + [0.0] * (at - len(self.coefficients))
         self._show(group, plan)
         plan.ready, plan.shown = False, tuple(group.values())
@@ -265,11 +267,16 @@ class ScheduledOptimizer(Optimizer):
 
     def _read(self, group: dict[str, Any], plan: Plan) -> None:
         """Find the numbers of a step of a group that something else may have written to, each checked."""
-        if plan.step != group["step"] or plan.sources != [group[c.schedule_key] for c in self.coefficients]:
+        count = rules.WHOLE.check("step", group["step"])
+        if count not in {plan.step, plan.step + 1}:
+            group["iteration"] = count
+        sources = [group[c.schedule_key] for c in self.coefficients]
+        # What somebody writes into a group may be a tensor or an array, which cannot be asked whether it is equal.
+        if plan.step is not group["iteration"] or not all(map(is_, plan.sources, sources)):
             self._make_plan(group)
         plan.in_place = any(isinstance(group[c.name], Tensor) for c in self.coefficients)
         options = [group[name] for name in self.options]
-        if plan.options != options:
+        if not plan.options or not all(map(is_, plan.options, options)):
             self._check_options(group)
             plan.options = options
             plan.forget()
@@ -391,7 +398,7 @@ class ScheduledOptimizer(Optimizer):
                 prepared.append((group, plan))
             for group, plan in prepared:
                 self._update(group, plan)
-                self._steps = plan.step = group["step"] = plan.step + 1
+                self._steps = plan.step = group["step"] = group["iteration"] = plan.step + 1
                 plan.ready = not plan.in_place
                 if plan.followed:
                     self._show(group, plan)
@@ -458,7 +465,8 @@ class ScheduledOptimizer(Optimizer):
                     raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {found}")
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
-            group["step"] = int(rules.WHOLE.check("the saved step", checkpoint.number(group["step"])))
+            step = rules.WHOLE.check("the saved step", checkpoint.number(group["step"]))
+            group["step"] = group["iteration"] = int(step)
             for coefficient in self.coefficients:
                 self._check_loaded_coefficient(coefficient, group, before)
             self._check_options(group)
