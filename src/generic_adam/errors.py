@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 def shown(value: object) -> str:
@@ -14,6 +15,15 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001  (a whole number of 5,000 digits has no text, others' classes may have none)
         text = f"a {type(value).__name__}"
     return " ".join(text.split())[:80]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that is not known: the closest, letters swapped first; else all of them."""
+    names = list(known)
+    close = get_close_matches(name, names, n=5)
+    if not close:
+        return f"expected one of {', '.join(names)}"
+    return f"did you mean {min(close, key=lambda one: sorted(one) != sorted(name))!r}?"
 
 
 class GenericAdamError(ValueError):

@@ -47,3 +47,25 @@ def test_build_takes_the_arguments_of_the_function():
 def test_a_misspelling_is_met_with_the_closest_name(call, message):
     with pytest.raises(MethodError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("slip", "name"),
+    [
+        ("adma", "adam"),
+        ("aadm", "adam"),
+        ("amda", "adam"),
+        ("admaw", "adamw"),
+        ("adam-w", "adamw"),
+        ("nadma", "nadam"),
+        ("sdg", "sgd"),
+        ("amsgard", "amsgrad"),
+        ("adpot", "adopt"),
+        ("rmsporp", "rmsprop"),
+        ("rms prop", "rmsprop"),
+        ("adaem", "adaema"),
+    ],
+)
+def test_swapped_letters_come_before_longer_names(slip, name):
+    with pytest.raises(MethodError, match=f"did you mean '{name}'"):
+        methods.build(slip)

@@ -21,11 +21,10 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeVar
 
-from generic_adam.errors import MethodError, shown
+from generic_adam.errors import MethodError, meant, shown
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule, read_sequence
 from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
@@ -514,6 +513,4 @@ def spelled(name: str) -> str:
 
 def unknown(missing: str, name: str, known: Iterable[str]) -> MethodError:
     """An error that begins as told and offers the closest of the known names, or all of them."""
-    close = get_close_matches(spelled(name), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(known)}"
-    return MethodError(f"{missing} {name!r}; {hint}")
+    return MethodError(f"{missing} {name!r}; {meant(spelled(name), known)}")

@@ -8,9 +8,7 @@ and `sweep` run the recursions of the bounds; `certificate`, `bounds`, `horizon`
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from generic_adam.errors import TheoremError
+from generic_adam.errors import TheoremError, meant
 from generic_adam.theorems.amsgrad import Delayed, RunningMaximum
 from generic_adam.theorems.clipping import Clipped, FullBatch
 from generic_adam.theorems.decay import Decay
@@ -51,11 +49,9 @@ def theorem_named(name: str) -> Theorem:
         TheoremError: there is none; the message offers the closest name.
     """
     known = {one.name.lower(): one for one in (*THEOREMS, *REPORTED)}
-    if name.lower() in known:
-        return known[name.lower()]
-    close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(one.name for one in THEOREMS)}"
-    raise TheoremError(f"no theorem is called {name!r}; {hint}")
+    if name.lower() not in known:
+        raise TheoremError(f"no theorem is called {name!r}; {meant(name, (one.name for one in known.values()))}")
+    return known[name.lower()]
 
 
 __all__ = ["REPORTED", "THEOREMS", "theorem_named"]
