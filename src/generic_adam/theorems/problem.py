@@ -16,7 +16,7 @@ from generic_adam.theorems.sequences import Array
 from generic_adam.theorems.sweep import Part
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
-_CLASSES = 256
+_CLASSES, _LEVELS = 64, 1024
 # What is inside has squares, and shares of them, that doubles hold: a G^2 of 0 would leave the noise out.
 _RANGE, _LARGEST_DIMENSION = (1e-140, 1e140), 10**18
 _MAY_BE_ZERO = {"gap", "box", "variance"}
@@ -133,7 +133,7 @@ class Problem:
     def parts(self) -> tuple[Part, ...]:
         r"""The coordinates by their constants; one :math:`G` for all is :math:`G^2/d` for each in the mean.
 
-        More than 256 different constants are rounded up to 256 classes: every bound rises with each of them.
+        More than 64 different constants are rounded up to 64 classes: every bound rises with each of them.
         """
         variances = np.asarray(np.inf if self.variance is None else self.variance, dtype=np.float64)
         if not isinstance(self.gradient_bound, Sequence):
@@ -165,11 +165,19 @@ def _classes(bounds: Array, noise: Array) -> tuple[Part, ...]:
 
 
 def _rounded_up(values: Array, classes: int) -> Array:
-    """Round each value up to one of at most `classes` of them, evenly spaced in their logarithm."""
-    levels = np.zeros(classes)
+    """Round each value up to one of at most `classes` levels, so that their sum grows by little.
+
+    From a thousand levels, evenly spaced in their logarithm, the one is given up that adds the least to the sum.
+    """
+    levels = np.zeros(_LEVELS)
     if values.any():
-        levels[1:] = np.geomspace(values[values > 0].min(), values.max(), classes - 1)
+        levels[1:] = np.geomspace(values[values > 0].min(), values.max(), _LEVELS - 1)
     levels[-1] = values.max()
+    levels, counts = np.unique(levels[np.searchsorted(levels, values)], return_counts=True)
+    while len(levels) > classes:
+        least = int(np.argmin(counts[:-1] * np.diff(levels)))
+        counts[least + 1] += counts[least]
+        levels, counts = np.delete(levels, least), np.delete(counts, least)
     return levels[np.searchsorted(levels, values)]
 
 

@@ -20,7 +20,8 @@ memory stays flat. `adam_terms` says it for Theorems W, E, N, H, D and M_E, by w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -235,30 +236,29 @@ class Part:
     scale: float = 1.0
 
 
-Series = Callable[[Piece, Part], Array | None]
-"""A coefficient of omega at the steps of a piece, which is majorised and summed."""
+Series = Callable[[Part], Mapping[str, float]]
+"""A coefficient of omega that is majorised and summed: what it takes of a piece's arrays, by their names."""
 
 
 def noise_of(s: float) -> Series:
     r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
-    return lambda piece, part: added(part.scale * part.noise / s, piece.first, part.scale * part.gradient, piece.second)
+    return lambda part: {"first": part.scale * part.noise / s, "second": part.scale * part.gradient}
 
 
 def drift_of(smoothness: float, zeta: float) -> Series:
     """A_i for the smoothness L."""
-    return lambda piece, part: added(part.scale**2 * smoothness, piece.drift, part.scale / zeta, shares(piece, part))
+    return lambda part: {"drift": part.scale**2 * smoothness, **_shares(part, zeta)}
 
 
-def shares(piece: Piece, part: Part) -> Array | None:
-    r"""What :math:`1/\zeta` multiplies in A."""
-    return added(1.0, piece.share_e, part.gradient, piece.share_g)
+def _shares(part: Part, zeta: float = 1.0) -> dict[str, float]:
+    return {"share_e": part.scale / zeta, "share_g": part.scale / zeta * part.gradient}
 
 
 SUMMANDS: tuple[Series, ...] = (
-    lambda piece, part: added(part.scale * part.noise, piece.first),
-    lambda piece, part: added(part.scale * part.gradient, piece.second),
-    lambda piece, part: part.scale**2 * piece.drift,
-    lambda piece, part: added(part.scale, shares(piece, part)),
+    lambda part: {"first": part.scale * part.noise},
+    lambda part: {"second": part.scale * part.gradient},
+    lambda part: {"drift": part.scale**2},
+    _shares,
 )
 """Noise and drift in parts, each with its own majorant: what 1/s multiplies and what it does not, L and 1/zeta."""
 
@@ -419,19 +419,27 @@ class Sweep:
 
     @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
-        r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c."""
-        after = np.zeros((len(series), len(parts)))
-        totals = [0.0] * len(series)
+        r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c.
+
+        Coordinates whose c differ by a factor have one majorant.
+        """
+        alike: dict[tuple[int, tuple[tuple[str, float], ...]], list[tuple[int, float]]] = defaultdict(list)
+        for k, part in enumerate(parts):
+            for index, one in enumerate(series):
+                taken = {name: factor for name, factor in one(part).items() if factor}
+                largest = max(taken.values(), default=0.0)
+                mixture = tuple((name, factor / largest) for name, factor in taken.items())
+                alike[index, mixture].append((k, part.count * largest))
+        after, totals = dict.fromkeys(alike, 0.0), [0.0] * len(series)
         for piece in self.pieces():
-            for k, part in enumerate(parts):
-                change = self.increments(piece, self.ratio(part))
-                for index, one in enumerate(series):
-                    values = one(piece, part)
-                    if values is None:
-                        continue
-                    hat = majorant(values, float(after[index, k]))
-                    after[index, k] = hat[0]
-                    totals[index] += part.count * total(hat * change, piece.length)
+            changes = [self.increments(piece, self.ratio(part)) for part in parts]
+            for (index, mixture), weights in alike.items():
+                terms = [factor * values for name, factor in mixture if (values := getattr(piece, name)) is not None]
+                if terms:
+                    hat = majorant(sum(terms, np.zeros(1)), after[index, mixture])
+                    after[index, mixture] = float(hat[0])
+                    change = sum((weight * changes[k] for k, weight in weights), np.zeros(1))
+                    totals[index] += total(hat * change, piece.length)
         return [math.inf if math.isnan(found) else found for found in totals]
 
 
