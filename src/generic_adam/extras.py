@@ -8,8 +8,8 @@ from generic_adam.errors import ExtraError
 _MODULES = {
     "torch": "torch",
     "optax": "jax optax",
-    "demo": "filelock matplotlib numba",
-    "experiments": "dask distributed cycler jinja2 scipy sklearn tensorboard",
+    "demo": "filelock jinja2 matplotlib numba",
+    "experiments": "dask distributed cycler scipy sklearn tensorboard",
     "docs": "mkdocs",
     "cli": "yaml",
 }

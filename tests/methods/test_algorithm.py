@@ -104,3 +104,10 @@ def test_equal_groups_are_one_part_and_decay_apart_is_a_note():
 def test_bad_values_are_named(build, message):
     with pytest.raises(MethodError, match=message):
         build()
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1/0", "x", "9" * 5000])
+def test_a_fraction_of_a_file_is_bounded(text):
+    for name, value in (("power", text), ("l2", text), ("heavy_ball", {"factor": text, "rate_inside": True})):
+        with pytest.raises(MethodError):
+            Algorithm.from_dict({"alpha": "0.1", "beta": "0.9", "theta": "0.99", name: value})

@@ -25,6 +25,7 @@ from generic_adam.report.contents import read_contents
 from generic_adam.report.page import render, write_report
 
 CERTIFIED = ga.methods.certified_adam()
+AMSGRAD = ga.Algorithm(ga.Method("0.5/sqrt(t)", 0.9, 0.99), running_maximum=True)
 PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 WATCH_HEADER = (
     "step,group,alpha,beta,theta,chi,ratio,negative_gamma,step_size_low,step_size_median,step_size_high,"
@@ -74,6 +75,8 @@ def experiment(tmp_path: Path, curves: Path) -> Path:
         "certified": {"alpha": "0.5/sqrt(t)", "beta": "0.9", "theta": "1 - 1/max(t, 2)"},
         "constant": {"algorithm": "Generic Adam", "alpha": "0.5", "beta": "0.9", "theta": "0.99"},
         "other": {"algorithm": "AMSGrad", "alpha": "0.5", "beta": "0.9", "theta": "0.99"},
+        "shifted": {"algorithm": "AdaShift", "alpha": "0.5", "beta": "0.9", "theta": "0.99", "kept": 10},
+        "maximum": {"algorithm": "AMSGrad"} | AMSGRAD.to_dict(),
     }
     write_manifest(folder / "manifest.json", "generic-adam reproduce x --seeds 3", {"methods": methods}, 12.5)
     write_claims(folder, [Claim("Larger r is faster.", "Figure 1", "supported", "5 of 5 seeds")])
@@ -112,7 +115,9 @@ def test_certificates_are_those_of_the_manifests_methods(experiment: Path) -> No
         == ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).to_dict()
     )
     assert contents.certificates["constant"]["verdict"] == "not certified"
-    assert "other" not in contents.certificates  # AMSGrad is another algorithm: the theorem is silent
+    assert "other" not in contents.certificates  # its running maximum is not said
+    assert "shifted" not in contents.certificates
+    assert contents.certificates["maximum"] == ga.certify(AMSGRAD).to_dict()
     assert "T^(-1/2) log T" in text_of(render(contents))
 
 
@@ -121,20 +126,39 @@ def test_all_certificates_of_a_page_have_one_budget(experiment: Path, monkeypatc
     assert read_contents(experiment).certificates == {}
 
 
-def test_a_list_of_methods_is_read_like_a_table_of_them(tmp_path: Path) -> None:
-    line = {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "1 - 1/(t+1)", "epsilon": 1e-8}
-    methods = [
-        line | {"label": "r = 1", "family": "generic-adam", "amsgrad": False},
-        line | {"label": "AMSGrad", "family": "generic-adam", "amsgrad": True},
-        line | {"label": "torch's Adam", "family": "torch-adam"},
-        line | {"label": "corrected", "family": "generic-adam", "corrected": True},
-    ]
-    lines = [{"label": one.pop("label"), "optimizer": one} for one in (dict(each) for each in methods)]
-    for name, listed in (("methods", methods), ("lines", lines)):
-        write_manifest(tmp_path / "manifest.json", "generic-adam reproduce lenet", {name: listed}, 1.0)
-        contents = read_contents(tmp_path)
-        assert list(contents.certificates) == ["r = 1"]
-        assert contents.certificates["r = 1"]["verdict"] == "certified"
+SETTINGS = {
+    "r = 1": {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "1 - 1/t", "epsilon": 0.0},
+    "AMSGrad": {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "0.999", "epsilon": 1e-4, "amsgrad": True},
+    "decay": {"alpha": "0.001/sqrt(t)", "beta": "0", "theta": "1 - 1/(t+1)", "decay": 0.1},
+    "corrected": {"alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "max(0.9, 1 - 1/t)", "corrected": True},
+    "torch's": {"family": "torch-adamw", "alpha": "0.001", "beta": "0.9", "theta": "0.999", "decay": 0.01},
+}
+
+
+@pytest.mark.parametrize("label", SETTINGS)
+def test_a_line_is_certified_as_it_was_trained(label: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from generic_adam.experiments.training import OptimizerSettings
+
+    settings = {"family": "generic-adam", "amsgrad": False} | SETTINGS[label]
+    weights = [torch.nn.Parameter(torch.ones(2))]
+    trained = ga.certify(OptimizerSettings(**settings).build(weights)).to_dict()
+    for name, one in (("methods", {"label": label} | settings), ("lines", {"label": label, "optimizer": settings})):
+        write_manifest(tmp_path / "manifest.json", "generic-adam reproduce lenet", {name: [one]}, 1.0)
+        shown = read_contents(tmp_path).certificates[label]
+        told = ("verdict", "theorem", "rate", "reason", "needs")
+        assert {key: shown[key] for key in told} == {key: trained[key] for key in told}
+    assert label != "r = 1" or shown["verdict"] == "certified"  # with v_0 = 1e-8 theta_1 = 0 is not
+
+
+def test_lines_that_share_a_label_are_told_apart_and_strangers_are_left_out(tmp_path: Path) -> None:
+    line = {"family": "generic-adam", "alpha": "0.001/sqrt(t)", "beta": "0.9", "theta": "1 - 1/(t+1)"}
+    optimizers = [line | {"epsilon": v} for v in (1e-8, 1e-4)]
+    optimizers += [line | {"family": "torch-sgd"}, line | {"epsilon": "1e99999999"}, line | {"amsgrad": 1}, 7]
+    lines = [{"label": "a", "optimizer": one} for one in optimizers]
+    strange = {"alpha": "1", "beta": "0", "theta": "0", "power": "1e99999999"}
+    write_manifest(tmp_path / "manifest.json", "x", {"lines": [*lines, strange]}, 1.0)
+    assert list(read_contents(tmp_path).certificates) == ["a, v_0 = 1e-08", "a, v_0 = 0.0001"]
 
 
 def test_folders_below_are_counted_and_not_listed(experiment: Path) -> None:

@@ -102,5 +102,7 @@ def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = 
     typer.echo(f"\n{known.label}: for ever {certificate.verdict}")
     if certificate.horizon is not None:
         say(certificate.horizon.statement)
-    program = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]  # `make demo` leaves PATH alone
+    # `make demo` leaves PATH alone, and `python -m` has no script.
+    script = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]
+    program = script if Path(script).stem == "generic-adam" else "python -m generic_adam.cli"
     typer.echo("\n  ".join(("\nNext:", *(f"{program} {words}" for words in _NEXT))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
@@ -289,11 +290,18 @@ def _plain(value: object) -> object:
             return value
 
 
+def _fraction(value: Any) -> Fraction:
+    # A file may be anybody's: the digits of 1e99999999 would fill the memory.
+    if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+(\.\d+|/\d+)?", value):
+        raise MethodError(f"expected a fraction such as 1/8, got {value[:20]!r}")
+    return Fraction(value)
+
+
 _FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
-    "l2": Fraction,
-    "power": Fraction,
+    "l2": _fraction,
+    "power": _fraction,
     "nesterov": lambda data: Nesterov(**data),
-    "heavy_ball": lambda data: HeavyBall(Fraction(data["factor"]), data["rate_inside"]),
+    "heavy_ball": lambda data: HeavyBall(_fraction(data["factor"]), data["rate_inside"]),
     "clipping": lambda data: Clipping(**data),
     "others": lambda parts: [Algorithm.from_dict(part) for part in parts],
 }

@@ -18,6 +18,7 @@ import re
 import stat
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ from xml.parsers import expat
 
 from generic_adam.errors import DataError
 from generic_adam.experiments.records import Claim, sha256_of
-from generic_adam.methods import Method
+from generic_adam.methods import Algorithm, Method
+from generic_adam.methods.catalogue import adamw
+from generic_adam.methods.method import exact_number
 from generic_adam.theorems.certificate import certify_algorithm
 
 REPORT_NAME: Final = "report.html"
@@ -39,6 +42,7 @@ _TABLE_ROWS: Final = 60
 _METHODS, _SECONDS = 200, 20.0  # of a manifest, and for all their certificates: a hostile one could ask for minutes
 _LARGEST: Final = 64 * 2**20  # bytes of a file that is shown: no record of ours comes near
 _SEQUENCES: Final = ("alpha", "beta", "theta")
+_FLOAT32_EPS: Final = 1e-16  # what training adds to the root where the paper has nothing
 
 # Shapes: a type, several, one for every element of a list, or one for each key that has to be there. A key
 # with a question mark may be missing; "*" stands for every key.
@@ -58,6 +62,7 @@ _BOUND: Final = {
     "statement?": str,
     "constants": ({"*": _NUMBER}, NoneType),
 }
+_TRAINED: Final = {"epsilon?": _NUMBER, "decay?": _NUMBER, "amsgrad?": bool, "corrected?": bool}
 _MANIFEST: Final = {
     "command": str,
     "settings": dict,
@@ -270,41 +275,58 @@ def _changed(folder: Path, recorded: Mapping[str, str], files: Mapping[Path, int
 
 
 def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return certificates that lie in the directory, and those of the methods that its manifest names."""
+    """Return certificates that lie in the directory, and those of the algorithms that its manifest says were run."""
     found: dict[str, Mapping[str, Any]] = {}
     begun = time.monotonic()
-    for label, texts in _methods_in(manifest).items():
+    for label, entry in _methods_in(manifest.get("settings", {})).items():
         if time.monotonic() - begun > _SECONDS:
             break
         with suppress(ValueError):  # a method made of functions has no text to come back from
-            found[label] = certify_algorithm(Method(**texts)).to_dict()
+            x = _algorithm_run(entry)
+            found |= {} if x is None else {label: certify_algorithm(x).to_dict()}
     for path, data in documents.items():
         if _fits(data, _CERTIFICATE):
             found[path.stem] = data
     return found
 
 
-def _methods_in(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return the Generic Adam methods among a manifest's settings, as their three texts, by label.
+def _methods_in(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return what a manifest's settings say of each method, by label and, where lines share one, by v_0 as well.
 
-    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer". Three
-    sequences say it all but for AMSGrad, a bias correction, decay and torch's own.
+    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer".
     """
-    settings = manifest.get("settings", {})
     methods = settings.get("methods", settings.get("lines"))
     if isinstance(methods, list):
-        listed = [entry for entry in methods if isinstance(entry, dict)]
-        entries = [(entry.get("label"), entry.get("optimizer", entry)) for entry in listed]
+        listed = [one for one in methods[:_METHODS] if isinstance(one, dict)]
+        entries = [(str(one.get("label")), one.get("optimizer", one)) for one in listed]
     else:
-        entries = list(methods.items()) if isinstance(methods, dict) else []
-    found: dict[str, dict[str, str]] = {}
-    for label, entry in entries[:_METHODS]:
-        if isinstance(entry, dict) and entry.keys() >= set(_SEQUENCES):
-            named = str(entry.get("algorithm", entry.get("family", "Generic Adam")))
-            more = any(entry.get(name) for name in ("amsgrad", "corrected", "decay"))
-            if named.lower().replace("-", " ") == "generic adam" and not more:
-                found[str(label)] = {name: str(entry[name]) for name in _SEQUENCES}
-    return found
+        entries = list(methods.items())[:_METHODS] if isinstance(methods, dict) else []
+    fitting = [(label, entry) for label, entry in entries if _fits(entry, dict.fromkeys(_SEQUENCES, str))]
+    shared = Counter(label for label, _ in fitting)
+    return {f"{label}, v_0 = {one.get('epsilon')}" if shared[label] > 1 else label: one for label, one in fitting}
+
+
+def _algorithm_run(entry: Mapping[str, Any]) -> Algorithm | None:
+    """The algorithm that `Algorithm.to_dict` wrote, or that a network was trained with; None where that is not known.
+
+    Raises:
+        GenericAdamError: it is none.
+    """
+    family = entry.get("family")
+    if family is None:
+        x = Algorithm.from_dict({name: value for name, value in entry.items() if name != "algorithm"})
+        return x if x.departures or entry.get("algorithm", "Generic Adam") == "Generic Adam" else None
+    if not _fits(entry, _TRAINED):
+        return None
+    epsilon, decay, amsgrad = entry.get("epsilon", 1e-8), entry.get("decay", 0.0), entry.get("amsgrad", False)
+    alpha, beta, theta = (entry[name] for name in _SEQUENCES)
+    if family in {"torch-adam", "torch-adamw"} or (family == "generic-adam" and entry.get("corrected")):
+        return None if amsgrad else adamw(lr=alpha, beta=beta, theta=theta, eps=epsilon, weight_decay=decay)
+    if family != "generic-adam":
+        return None
+    method = Method(alpha, beta, theta)
+    shrinks = method.alpha * exact_number("decay", decay)
+    return Algorithm(method, initial_v=epsilon, eps=_FLOAT32_EPS, running_maximum=amsgrad, decay=shrinks)
 
 
 def read_table(path: Path) -> Table:

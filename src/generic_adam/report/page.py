@@ -62,7 +62,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> tuple[
 
 def render(contents: Contents) -> str:
     """Return the page as HTML."""
-    with from_extra("experiments"):
+    with from_extra("demo"):
         from jinja2 import Environment, StrictUndefined, select_autoescape
 
     package = resources.files("generic_adam.report")
