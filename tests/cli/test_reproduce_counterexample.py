@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import signal
@@ -10,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from generic_adam.cli import reproduce as reproduction
 from generic_adam.cli.app import run
+from generic_adam.experiments import checkpoint
 from generic_adam.experiments.counterexample import Plan
 from generic_adam.experiments.counterexample import figures as report
 from generic_adam.experiments.counterexample.study import figure_methods
@@ -168,7 +171,12 @@ def test_a_paused_command_says_how_to_go_on_and_the_same_command_does(
     assert reproduce(*halved, "--seed", "1") == 2
     assert "a paused run whose seed is 0, this one's is 1" in capsys.readouterr().err
     command = message.split("go on with: generic-adam ")[1].split()
+    paused = checkpoint.load(tmp_path / "halved" / "checkpoint-000001.npz", lambda raw: dict(np.load(io.BytesIO(raw))))
+    np.savez(buffer := io.BytesIO(), **paused | {"seconds": np.array(1000.0)})
+    checkpoint.save(tmp_path / "halved", 1, buffer.getvalue(), "npz")
     assert run(command) == 0
+    seconds = json.loads((tmp_path / "halved" / "manifest.json").read_text())["seconds"]
+    assert 1000 < seconds < 2000, "of both commands"
     for name in ("records.csv", "outcomes.csv", "claims.json"):
         assert (tmp_path / "halved" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     capsys.readouterr()
@@ -196,19 +204,22 @@ run(["reproduce", "counterexample", "--out", *sys.argv[1:]])
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Path, number: int) -> None:
+def stopped_while_compiling(number: int, *arguments: str) -> str:
+    """What a command says that gets a signal while its loops are compiled."""
     with subprocess.Popen(
-        [sys.executable, "-c", COMPILING, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", COMPILING, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "compiling\n"
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
+    return err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Path, number: int) -> None:
+    err = stopped_while_compiling(number, str(tmp_path))
     assert err.startswith("\npaused while the inner loops were compiled; go on with: generic-adam reproduce")
     assert err.count("\n") == 2
     assert visible(tmp_path) == set()
@@ -216,16 +227,7 @@ def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Pa
 
 def test_a_restart_stopped_before_its_first_checkpoint_goes_on_as_a_restart(tmp_path: Path) -> None:
     assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
-    with subprocess.Popen(
-        [sys.executable, "-c", COMPILING, str(tmp_path), "--restart"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "compiling\n"
-        process.terminate()
-        _, err = process.communicate(timeout=60)
+    err = stopped_while_compiling(signal.SIGTERM, str(tmp_path), "--restart")
     assert err.endswith(f"--out {tmp_path} --restart\n"), "another run's results are still there"
     assert visible(tmp_path) == FILES
 

@@ -149,16 +149,21 @@ def _argument(source: random.Random, option: str) -> str:
     return source.choice(_VALUES)
 
 
-_SETTINGS = {
-    "optimizer": {"type": "AdamW", "params": {"lr": 3e-4, "betas": [0.9, 0.95], "eps": 1e-8}},
-    "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_max_lr": 3e-4, "total_num_steps": 1000}},
-    "learning_rate": 2e-4,
-    "lr_scheduler_type": "cosine",
-    "optim": "adamw_torch",
-    "max_steps": 1000,
-    "warmup_steps": 10,
-    "gradient_clipping": 1.0,
-}
+CONFIGURATIONS = (
+    {
+        "optimizer": {"type": "AdamW", "params": {"lr": 3e-4, "betas": [0.9, 0.95], "eps": 1e-8}},
+        "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_max_lr": 3e-4, "total_num_steps": 1000}},
+        "gradient_clipping": 1.0,
+    },
+    {
+        "learning_rate": 2e-4,
+        "lr_scheduler_type": "cosine",
+        "optim": "adamw_torch",
+        "max_steps": 1000,
+        "warmup_steps": 10,
+    },
+)
+"""DeepSpeed's and Trainer's, as they are read."""
 _STRANGE = (
     *(None, True, -1, 0, 10**400, 2**63, -1e-9, float("nan"), float("inf"), 0.5),
     *("x", "0.1/t", "0e9999999", "\x00", "t+" * 2000, "auto", "[bold]"),
@@ -168,7 +173,7 @@ _STRANGE = (
 
 def configuration(source: random.Random) -> str:
     """A training configuration with something wrong in it, as JSON, which is YAML too."""
-    settings = json.loads(json.dumps(_SETTINGS))
+    settings = json.loads(json.dumps(source.choice(CONFIGURATIONS)))
     for _ in range(source.randint(1, 3)):
         place = settings
         while source.random() < 0.6 and (inner := [one for one in place.values() if isinstance(one, dict) and one]):

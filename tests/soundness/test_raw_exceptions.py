@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import inspect
 import itertools
+import json
 import math
 import os
 import subprocess
@@ -15,8 +16,10 @@ import sys
 import pytest
 
 import generic_adam as ga
+from generic_adam.adapters.config import read_config
 from generic_adam.cli import main
 from generic_adam.errors import GenericAdamError
+from tests.soundness import inputs
 from tests.soundness.raw import KINDS, found_in, kind_of
 
 SAMPLES = {"texts": 1500, "methods": 100, "command lines": 60, "configurations": 40, "state dicts": 100}
@@ -29,6 +32,14 @@ def test_a_sample_is_answered_or_refused_in_one_line(kind):
     numbers = (number for number in itertools.count() if kind_of(number) == kind)
     found = found_in(kind, itertools.islice(numbers, SAMPLES[kind]))
     assert not found, found[:10]
+
+
+@pytest.mark.parametrize("settings", inputs.CONFIGURATIONS, ids=["DeepSpeed", "Trainer"])
+def test_the_configurations_that_are_changed_are_read_as_they_are(settings, tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    algorithm, _ = read_config(file)
+    assert algorithm.horizon == 1000
 
 
 STRANGE = ("x", None, True, math.nan, math.inf, -1, 0, 10**400, 5e-324, 1e308, [], 1j)

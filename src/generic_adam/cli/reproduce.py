@@ -211,7 +211,8 @@ def _reproduce(
                 typer.echo(f"{stop if isinstance(stop, Paused) else 'paused'}; {again}", err=True)
             raise SystemExit(128 + run.signals.number) from None
         with run.publish() as folder:
-            write(folder, found, Occasion(command, {**identity, **timing}, time.perf_counter() - begun))
+            seconds = run.earlier_seconds + time.perf_counter() - begun
+            write(folder, found, Occasion(command, {**identity, **timing}, seconds))
             names = sorted(path.name for path in folder.iterdir())
         _print_results(command, [run.directory / name for name in names])
 
@@ -269,8 +270,7 @@ def _compute(
         "scheduler": scheduler,
         "resumed_from": run.resumed_from,
         "compile_seconds": round(compiling, 3),
-        # What this process needed, whatever else the machine did: over the number of cores, the time on an
-        # idle one.
+        # Of this command, whatever else the machine did: over the number of cores, the time on an idle one.
         "processor_seconds": round(time.process_time() - worked, 3),
     }
 

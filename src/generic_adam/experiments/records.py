@@ -134,7 +134,11 @@ def ensure_output_directory(path: str | os.PathLike[str]) -> Path:
 
 
 def manifest(command: str, settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Describe a run so that it can be repeated: command, settings (plain types), versions, machine, time, load."""
+    """Describe a run so that it can be repeated: command, settings (plain types), versions, machine, time, load.
+
+    The seconds are those on the clock of all commands that led to it, of earlier ones up to what they left, and of the
+    commands that made other results from which runs were taken.
+    """
     # Without how many processes wanted a core over 1, 5 and 15 minutes a time says little.
     load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else None
     return {

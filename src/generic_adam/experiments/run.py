@@ -210,7 +210,7 @@ class Run:
     Attributes:
       is_finished: the directory holds this run's results, whole.
       resumed_from: the step from which it went on, or None.
-      seconds: how long it had computed when it was last saved, earlier parts included.
+      seconds: how long it had computed when it was last saved, earlier parts included; `earlier_seconds` are theirs.
       complaints: a line for each damaged checkpoint that was passed over.
       saved: when its last checkpoint was written.
     """
@@ -221,6 +221,7 @@ class Run:
     is_finished: bool = False
     resumed_from: int | None = None
     seconds: float = 0.0
+    earlier_seconds: float = field(default=0.0, init=False)
     complaints: tuple[str, ...] = field(default=(), init=False)
     saved: float = field(default=0.0, init=False)
 
@@ -229,7 +230,7 @@ class Run:
         state, self.complaints = checkpoint.load_latest(self.directory, _decode)
         if state is not None:
             try:
-                self.seconds = float(state["seconds"])
+                self.seconds = self.earlier_seconds = float(state["seconds"])
                 work.restore(state)
             except (KeyError, ValueError, TypeError) as error:
                 raise RunError(f"the checkpoint belongs to another run ({error})") from error
