@@ -598,6 +598,25 @@ def test_torch_s_schedulers_are_read_as_the_live_ones(name, form, tmp_path):
     assert any("stepped with the optimizer" in note for note in algorithm.notes) is (every is None)
 
 
+@pytest.mark.parametrize("three", [False, True])
+@pytest.mark.parametrize("total", [1, 2, 3, 5, 7])
+def test_a_cycle_of_few_steps_is_torch_s(total, three, tmp_path):
+    given = {"max_lr": 0.1, "total_steps": total, "three_phase": three, "cycle_momentum": False}
+    data = {"optimizer": {"_target_": "torch.optim.SGD"}}
+    data |= {"lr_scheduler": {"_target_": "torch.optim.lr_scheduler.OneCycleLR", **given}}
+    optimizer, rates = torch.optim.SGD([torch.zeros(1, requires_grad=True)]), []
+    try:
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, **given)
+    except ZeroDivisionError:
+        pytest.skip("torch cannot make it")
+    for _ in range(total):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    algorithm, _ = read_config(written(tmp_path, data))
+    np.testing.assert_allclose(algorithm.method.alpha.values(1, total + 1), rates, rtol=1e-9)
+
+
 def lightning(scheduler, **given):
     path = {"class_path": f"torch.optim.lr_scheduler.{scheduler}", "init_args": given}
     return {"optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 0.1}}, "lr_scheduler": path}

@@ -104,6 +104,16 @@ def test_restarts_begin_where_rounding_puts_them(tmp_path):
         np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-8, atol=1e-12 * BASE)
 
 
+@pytest.mark.parametrize("decay", [TOTAL - WARM_UP, 650, 900])
+@pytest.mark.parametrize("kind", ["linear", "cosine", "1-sqrt"])
+def test_a_decay_that_is_longer_than_what_the_warm_up_leaves_begins_in_its_middle(kind, decay, tmp_path):
+    settings = {"num_decay_steps": decay, "decay_type": kind, "min_lr_ratio": 0.05}
+    rates, _ = real_rates("warmup_stable_decay", settings, TOTAL)
+    given = arguments(tmp_path, lr_scheduler_type="warmup_stable_decay", lr_scheduler_kwargs=settings)
+    alpha = read_training_arguments(given).method.alpha
+    np.testing.assert_allclose(alpha.values(1, TOTAL + 1), corrected(rates), rtol=1e-9)
+
+
 def test_optimizers_by_name(tmp_path):
     adamw = read_training_arguments(
         arguments(tmp_path, lr_scheduler_type="constant", adam_beta1=0.8, adam_beta2=0.95, weight_decay=0.1)

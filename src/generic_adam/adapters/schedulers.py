@@ -122,7 +122,7 @@ def _one_cycle(what: str) -> Form:
         levels = [low, high, last] if len(ends) == 3 else [low, high, low, last]
         # A phase may begin between two counts; one of no length is never entered.
         curves = [
-            curve(first, last, clock.count - start, max(end - start, 1), s._anneal_func_type)
+            curve(first, last, clock.count - start, end - start if end > start else 1, s._anneal_func_type)
             for (start, end), (first, last) in zip(pairwise(ends), pairwise(levels), strict=True)
         ]
         switches = [*(math.floor(end) + 1 for end in ends[1:-1]), s.total_steps]
@@ -222,8 +222,9 @@ def _chained(s: Any, clock: Clock) -> Schedule:
         product = product * _factor(name, own, clock)
     if not cosines:
         return product
-    (annealing,) = cosines
-    length = annealing.T_max
+    if len(cosines) > 1:
+        raise ScheduleError("cosines chained to one another have no closed form")
+    annealing, length = cosines[0], cosines[0].T_max
     # A cosine to 0 multiplies too, until it starts again from 0 after T_max by adding: from there on the
     # product is right only where all other parts have come back to a factor of 1.
     if annealing.eta_min == 0 and all(_returns(*other, length) for other in others):
@@ -300,8 +301,9 @@ def _warmup_stable_decay(s: Any, clock: Clock) -> Schedule:
     fall = s.num_training_steps - decay if s.num_stable_steps is None else warm + s.num_stable_steps
     up = power(0.5) if s.warmup_type == "1-sqrt" else s.warmup_type
     wave = decay / (2 * s.num_cycles) if s.decay_type == "cosine" else decay
-    parts = [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, ramp(1, low, wave, s.decay_type))]
-    return stages(clock, parts, low)
+    begun = max(0, warm - fall)  # a decay that is longer than what the warm-up leaves is entered in its middle
+    down = ramp(1, low, wave, s.decay_type, ahead=begun)
+    return stages(clock, [(warm, ramp(low, 1, max(1, warm), up)), (fall, 1), (fall + decay, down)], low)
 
 
 _LEAST = {"num_cycles": 0.5, "min_lr": None, "min_lr_rate": None}
