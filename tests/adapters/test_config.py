@@ -6,6 +6,7 @@ import math
 import os
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from generic_adam.adapters.config import LARGEST
 from generic_adam.adapters.schedulers import TRANSFORMERS
 from generic_adam.cli import main
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import Clipping
+from generic_adam.methods import Clipping, Method
 from generic_adam.schedules import has_callable
 
 STEPS = 400
@@ -826,29 +827,73 @@ def test_what_never_ends_is_not_read(tmp_path):
             read_config(tmp_path / name)
 
 
-# DeepSpeed's live schedulers. The package is not installed: these are stand-ins with the attributes, the name and
-# the rates (those of `deepspeed_rate`) of its classes.
+# DeepSpeed's live schedulers and optimizers. The package is not installed: these are stand-ins with the attributes, the
+# name and the rates (those of `deepspeed_rate`) of its classes, and where it is they are compared with those.
+GIVEN = {"WarmupLR": {"warmup_min_lr": 1e-6, "warmup_max_lr": 2e-4}, "WarmupCosineLR": {"total_num_steps": 300}}
+GIVEN["WarmupDecayLR"] = GIVEN["WarmupLR"] | GIVEN["WarmupCosineLR"]
 
 
 def stand_in(kind, optimizer, *, log):
     class Scheduler:
         def __init__(self):
-            self.optimizer, self.warmup_num_steps, self.total_num_steps = optimizer, 50, 300
-            self.min_lrs, self.max_lrs, self.org_lrs = [1e-6], [2e-4], [3e-4]
-            self.warmup_min_ratio, self.cos_min_ratio = 0.0, 1e-4
+            self.optimizer, self.warmup_num_steps, self.inverse_log_warm_up = optimizer, 50, 1 / math.log(50)
             self.warmup_type, self.last_batch_iteration = "log" if log else "linear", -2
+            if kind != "WarmupLR":
+                self.total_num_steps = 300
+            if kind == "WarmupCosineLR":
+                self.warmup_min_ratio, self.cos_min_ratio, self.org_lrs = 0.0, 1e-4, [3e-4]
+            else:
+                self.min_lrs, self.max_lrs, self.delta_lrs = [1e-6], [2e-4], [2e-4 - 1e-6]
             self.step()
 
         def step(self, last_batch_iteration=None):
             before = self.last_batch_iteration
             self.last_batch_iteration = before + 1 if last_batch_iteration is None else last_batch_iteration
-            self.optimizer.param_groups[0]["lr"] = deepspeed_rate(
-                kind, self.last_batch_iteration + 2, warm=50, total=300, low=1e-6, high=2e-4, log=log
-            )
+            self._last_lr = [
+                deepspeed_rate(kind, self.last_batch_iteration + 2, warm=50, total=300, low=1e-6, high=2e-4, log=log)
+            ]
+            self.optimizer.param_groups[0]["lr"] = self._last_lr[0]
 
     Scheduler.__name__ = kind
     Scheduler.__module__ = Scheduler.step.__module__ = "deepspeed.runtime.lr_schedules"
     return Scheduler()
+
+
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("kind", GIVEN)
+def test_the_stand_ins_are_deepspeed_s(kind, log):
+    real = pytest.importorskip("deepspeed.runtime.lr_schedules")
+    optimizers = [torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=3e-4) for _ in range(2)]
+    ours = stand_in(kind, optimizers[0], log=log)
+    given = GIVEN[kind] | {"warmup_num_steps": 50, "warmup_type": "log" if log else "linear"}
+    theirs = getattr(real, kind)(optimizers[1], **given)
+    for _ in range(STEPS):
+        one, other = ({key: value for key, value in vars(s).items() if key != "optimizer"} for s in (ours, theirs))
+        assert one.pop("_last_lr") == pytest.approx(other.pop("_last_lr"), rel=1e-9, abs=1e-18)
+        assert one == other
+        ours.step()
+        theirs.step()
+
+
+class FusedAdam(torch.optim.Optimizer):
+    """As DeepSpeed's and apex': where the decay is, is an attribute and no option of the groups."""
+
+    def __init__(self, params, *, adam_w_mode, **settings):
+        super().__init__(params, {"lr": 1e-3, "bias_correction": True, "betas": (0.9, 0.999), "eps": 1e-8} | settings)
+        self.adam_w_mode = int(adam_w_mode)
+
+
+@pytest.mark.parametrize("package", ["deepspeed.ops.adam.fused_adam", "apex.optimizers.fused_adam"])
+@pytest.mark.parametrize("mode", [True, False])
+def test_fused_adam_says_where_its_decay_is(mode, package, monkeypatch):
+    monkeypatch.setattr(FusedAdam, "__module__", package)
+    weights, settings = [torch.zeros(1, requires_grad=True)], {"lr": 0.1, "weight_decay": 0.3}
+    torchs = (torch.optim.AdamW if mode else torch.optim.Adam)(weights, **settings)
+    found, expected = read(FusedAdam(weights, adam_w_mode=mode, **settings)), read(torchs)
+    assert replace(found, source="") == replace(expected, source="")
+    assert (found.decay(1), float(found.l2)) == ((0.03, 0) if mode else (0, 0.3))
+    plain = read(FusedAdam(weights, adam_w_mode=mode, bias_correction=False, **settings))
+    assert plain.method == Method(0.1, 0.9, 0.999)
 
 
 @pytest.mark.parametrize("stepped", [0, 77])
@@ -863,6 +908,7 @@ def test_deepspeeds_live_schedulers(kind, log, stepped):
     expected = [deepspeed_rate(kind, t, warm=50, total=300, low=1e-6, high=2e-4, log=log) for t in range(1, STEPS + 1)]
     np.testing.assert_allclose(rates(algorithm), expected, rtol=1e-9, atol=1e-15)
     assert not has_callable(algorithm.method.alpha)
+    assert algorithm.horizon == (None if kind == "WarmupLR" else 300)
 
 
 def test_a_version_of_deepspeed_whose_cosine_rises_again_is_replayed():

@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from generic_adam.adapters.clock import Clock, follow
 from generic_adam.adapters.rates import scheduled_rates
 from generic_adam.adapters.schedulers import closed_form, settings_of
 from generic_adam.adapters.torch import read as read_optimizer
-from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.schedules import Opaque, has_callable, parse
 from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
@@ -24,7 +24,7 @@ STEPS = 2_000
 
 
 def form_of(scheduler, clock):
-    return closed_form(name_of(type(scheduler)), settings_of(scheduler, 0), clock)
+    return closed_form(*settings_of(scheduler, 0), clock)
 
 
 def adam(lr=0.1, groups=1):
@@ -123,6 +123,48 @@ def test_one_cycle_moves_beta_and_ends():
     assert read.beta is not None
     assert read.beta(10_000) == 0.95
     assert read.rate(10_000) == pytest.approx(0.5 / 25 / 1e4)
+
+
+LENGTHS = {
+    "cosine": (lambda o: transformers.get_scheduler("cosine", o, 10, 100), 100),
+    "linear": (lambda o: transformers.get_scheduler("linear", o, 10, 100), 100),
+    "constant": (lambda o: transformers.get_scheduler("constant", o, 10, 100), None),
+    "CosineAnnealingLR": (lambda o: torch_lr.CosineAnnealingLR(o, 70), None),
+    "a function of one's own": (lambda o: torch_lr.LambdaLR(o, partial(pow, 0.9)), None),
+}
+
+
+@pytest.mark.parametrize("stepped", [0, 7])
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_run_is_as_long_as_the_scheduler_says(name, every, stepped):
+    (build, length), optimizer = LENGTHS[name], adam()
+    scheduler = build(optimizer)
+    for _ in range(stepped):
+        optimizer.step()
+        scheduler.step()
+    algorithm = read_optimizer(optimizer, scheduler, steps_per_scheduler_step=every)
+    assert algorithm.horizon == (None if length is None else length * every)
+
+
+def test_what_counts_under_another_name_is_replayed():
+    class Halved:
+        """As pytorch_optimizer's schedulers: no last_epoch."""
+
+        def __init__(self, optimizer):
+            self.optimizer, self.step_t = optimizer, 0
+
+        def step(self):
+            self.step_t += 1
+            self.optimizer.param_groups[0]["lr"] = 0.1 / (1 + self.step_t)
+
+    optimizer = adam()
+    scheduler = Halved(optimizer)
+    (read,) = scheduled_rates(scheduler, optimizer)
+    assert read.rate.values(1, 4) == pytest.approx([0.1, 0.05, 0.1 / 3])
+    scheduler.step()
+    with pytest.raises(OptimizerError, match="stepped 1 times"):
+        scheduled_rates(scheduler, optimizer)
 
 
 @pytest.mark.parametrize("strategy", ["linear", "cos"])

@@ -197,7 +197,7 @@ def compared(build, every=1, groups=1, before=0, run="short", resumed=False):
     if isinstance(scheduler, torch_lr.ReduceLROnPlateau):
         return "bounds"
     parts = {group: part.method for part in algorithm.parts for group in part.groups}
-    limit = STEPS[run] if algorithm.horizon is None else min(STEPS[run], algorithm.horizon)
+    limit = min(STEPS[run], scheduler.total_steps * every if isinstance(scheduler, torch_lr.OneCycleLR) else STEPS[run])
     outcome = "replayed" if algorithm_is_replayed(algorithm) else "read by form"
     for t in range(before * every + 1, limit + 1):
         seen.append(settings_of(optimizer))

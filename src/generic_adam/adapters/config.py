@@ -32,7 +32,14 @@ from typing import Any
 
 from generic_adam.adapters import updates
 from generic_adam.adapters.clock import Clock, length_of_epoch, ramp, scaled, stages
-from generic_adam.adapters.schedulers import MOMENTA, TRANSFORMERS, Nested, closed_form, transformers_rate
+from generic_adam.adapters.schedulers import (
+    MOMENTA,
+    TRANSFORMERS,
+    Nested,
+    closed_form,
+    steps_of_run,
+    transformers_rate,
+)
 from generic_adam.adapters.trainer import read_training_arguments, run_length
 from generic_adam.errors import GenericAdamError, OptimizerError, shown
 from generic_adam.extras import from_extra
@@ -290,7 +297,7 @@ def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
         s.warmup_num_steps, s.org_lrs = max(2, s.warmup_num_steps), base
         s.min_lrs, s.max_lrs = getattr(s, "warmup_min_lr", 0.0), getattr(s, "warmup_max_lr", base)
         rate, source = closed_form(f"deepspeed.{kind}", s, Clock()), f"{source} with {kind}"
-        steps = getattr(s, "total_num_steps", None) if steps is None else steps
+        steps = steps_of_run(s) if steps is None else steps
     found, clip = update(updates.Settings(mode, params), rate), keys.value("gradient_clipping", 0.0)
     return updates.clipped(found, clip, source=source, horizon=steps)
 
@@ -450,7 +457,7 @@ def _hydra_rate(
     name, s = _torch_settings(kind, table, base)
     try:
         beta = MOMENTA[name](s, clock) if name in MOMENTA and s.cycle_momentum else None
-        total = getattr(s, "T_max", getattr(s, "total_steps", None))
+        total = getattr(s, "T_max", steps_of_run(s))
         return closed_form(name, s, clock), beta, total and total * clock.every
     except (GenericAdamError, LookupError, AttributeError, ArithmeticError) as error:
         raise OptimizerError(f"{kind}: {error}; hand over the live one instead") from error

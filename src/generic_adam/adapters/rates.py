@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from generic_adam.adapters.clock import PAGE, Called, Clock, length_of_epoch
-from generic_adam.adapters.schedulers import MOMENTA, closed_form, parameters, settings_of
+from generic_adam.adapters.schedulers import MOMENTA, closed_form, parameters, settings_of, steps_of_run
 from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
@@ -32,6 +32,7 @@ with from_extra("torch"):
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 _PACKAGES = {"torch", "transformers", "timm", "deepspeed", "generic_adam"}
+_COUNTS = (("last_epoch", 0), ("step_t", 0), ("last_batch_iteration", -1))  # pytorch_optimizer's, DeepSpeed's
 COMPARED_STEPS = 500
 """Scheduler steps over which a closed form is compared with the scheduler itself."""
 
@@ -41,7 +42,7 @@ class Rates(NamedTuple):
 
     rate: Schedule
     beta: Schedule | None = None
-    horizon: int | None = None  # the step after which it refuses to go on
+    horizon: int | None = None  # the length of the run that it names
     notes: tuple[str, ...] = ()
 
 
@@ -114,8 +115,7 @@ def steps_taken(scheduler: Any) -> int:
         scheduler = scheduler._schedulers[0]
     if _is_timm(scheduler):
         return 0  # whatever it was told last, it can be told 0
-    # DeepSpeed has a name of its own for it, and counts from -1.
-    taken = getattr(scheduler, "last_epoch", getattr(scheduler, "last_batch_iteration", -2) + 1)
+    taken = next((getattr(scheduler, name) - first for name, first in _COUNTS if hasattr(scheduler, name)), -1)
     if not isinstance(taken, int) or taken < 0:
         raise OptimizerError(f"{type(scheduler).__name__} has no last_epoch; expected a torch learning-rate scheduler")
     return taken
@@ -134,9 +134,10 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
     kind, name, moves = name_of(type(scheduler)), replay.name, replay.moves_beta(group)
     # The copy starts where the scheduler is now: only one that has not been stepped shows its beginning.
     replayed = None if replay.taken else replay.sequence(group, 0, clock)
-    ends = scheduler.total_steps if kind == "torch.OneCycleLR" else None
+    ends, run = scheduler.total_steps if kind == "torch.OneCycleLR" else None, None
     try:
-        settings = settings_of(scheduler, group, replayed)
+        kind, settings = settings_of(scheduler, group, replayed)
+        run = steps_of_run(settings)
         # Methods that were replaced in the class may do another thing later than can be tried out.
         rate = closed_form(kind, settings, clock) if not replay.patched else None
         beta = MOMENTA[kind](settings, clock) if kind in MOMENTA and settings.cycle_momentum else None
@@ -151,7 +152,7 @@ def _rates_of_group(scheduler: Any, group: int, clock: Clock, replay: Replay) ->
             end = ends * clock.every
             return Rates(rate, beta, end, (f"OneCycleLR ends after its {end} steps; the last value is held",))
         if replayed is None or not any(node is replayed for node in tree.walk(rate)):
-            return Rates(rate, beta)
+            return Rates(rate, beta, run and run * clock.every)
         said = f"the beginning of {name} was read off a copy of it, step by step"
     elif replayed is None:
         raise _stepped(name, replay.taken)

@@ -35,16 +35,30 @@ _OF_GROUP = ("base_lrs", "max_lrs", "min_lrs", "org_lrs", "base_values", "warmup
 _OF_GROUP += ("max_momentums", "lr_lambdas", "schedules")
 
 
-def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) -> SimpleNamespace:
-    """The settings of a live scheduler for one parameter group: the group's options and the attributes.
+def settings_of(scheduler: Any, group: int, replayed: Schedule | None = None) -> Nested:
+    """The name of a live scheduler and its settings for one parameter group: the group's options and the attributes.
 
-    `replayed` is lr_t by replay, for a beginning without a closed form before a tail that has one.
+    What transformers makes is a LambdaLR of a function with arguments. `replayed` is lr_t by replay, for a beginning
+    without a closed form before a tail that has one.
     """
+    name = name_of(type(scheduler))
     found = {**scheduler.optimizer.param_groups[group], **vars(scheduler), "replayed": replayed}
-    found |= {name: found[name][group] for name in _OF_GROUP if name in found}
+    found |= {one: found[one][group] for one in _OF_GROUP if one in found}
     if "_schedulers" in found:
-        found["_schedulers"] = [(name_of(type(one)), settings_of(one, group)) for one in scheduler._schedulers]
-    return SimpleNamespace(**plain(found))
+        found["_schedulers"] = [settings_of(one, group) for one in scheduler._schedulers]
+    function = found.get("lr_lambdas")
+    inner, given = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
+    theirs = getattr(inner, "__module__", "") == "transformers.optimization" and not getattr(function, "args", ())
+    kind = _TRANSFORMERS_FUNCTIONS.get(getattr(inner, "__name__", "")) if theirs and name == "torch.LambdaLR" else None
+    if kind is not None:
+        name, found = f"transformers.{kind}", TRANSFORMERS[kind][1] | found | given
+    return name, SimpleNamespace(**plain(found))
+
+
+def steps_of_run(settings: Any) -> int | None:
+    """The steps of the scheduler in the run, where its settings name them; torch's T_max is half a period."""
+    names = ("num_training_steps", "total_num_steps", "total_steps")
+    return next((one for name in names if (one := getattr(settings, name, None))), None)
 
 
 def parameters(optimizer: Any) -> dict[int, Any]:
@@ -155,7 +169,7 @@ class _Factor:
 
 
 def _lambda(s: Any, clock: Clock) -> Schedule:
-    """LambdaLR: base * function(k), opaque unless the function carries a schedule or is one of transformers'.
+    """LambdaLR: base * function(k), opaque unless the function carries a schedule.
 
     A function carries a schedule u when it has an attribute `schedule` and function(k) = u(k + 1), as
     `generic_adam.torch.ScheduleFactor` has.
@@ -165,12 +179,6 @@ def _lambda(s: Any, clock: Clock) -> Schedule:
     carried = getattr(function, "schedule", None)
     if isinstance(carried, Schedule):
         return scaled(s.base_lrs, follow(carried, clock))
-    inner, given = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
-    if getattr(inner, "__module__", "") == "transformers.optimization" and not getattr(function, "args", ()):
-        name = _TRANSFORMERS_FUNCTIONS.get(inner.__name__)
-        if name is not None:
-            settings = TRANSFORMERS[name][1] | given | {"base_lrs": s.base_lrs}
-            return closed_form(f"transformers.{name}", SimpleNamespace(**settings), clock)
     label = f"LambdaLR {getattr(function, '__qualname__', 'function')}"
     return tree.Opaque(Called(_Factor(function, s.base_lrs), clock), label)
 

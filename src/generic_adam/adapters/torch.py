@@ -50,6 +50,8 @@ def read(
         rates = scheduled_rates(scheduler, optimizer, steps_per_scheduler_step)
         source += f" with {type(scheduler).__name__}"
         notes = _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
+    own = isinstance(optimizer, ScheduledOptimizer)  # which knows its groups by their identity
+    beside = {"largest_lr": optimizer.defaults.get("lr"), "adam_w_mode": getattr(optimizer, "adam_w_mode", None)}
     parts = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
         if rate.rate == _ZERO:
@@ -58,9 +60,11 @@ def read(
         if scheduler is not None:
             _check_drives(scheduler, group, rate)
         try:
-            own = isinstance(optimizer, ScheduledOptimizer)
-            settings = group if own else {**group, "largest_lr": optimizer.defaults.get("lr")}
-            found = update(settings, rate.rate, rate.beta)
+            beside = {
+                "largest_lr": optimizer.defaults.get("lr"),
+                "adam_w_mode": getattr(optimizer, "adam_w_mode", None),
+            }
+            found = update(group if isinstance(optimizer, ScheduledOptimizer) else group | beside, rate.rate, rate.beta)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
         found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))
