@@ -60,11 +60,7 @@ def read(
         if scheduler is not None:
             _check_drives(scheduler, group, rate)
         try:
-            beside = {
-                "largest_lr": optimizer.defaults.get("lr"),
-                "adam_w_mode": getattr(optimizer, "adam_w_mode", None),
-            }
-            found = update(group if isinstance(optimizer, ScheduledOptimizer) else group | beside, rate.rate, rate.beta)
+            found = update(group if own else group | beside, rate.rate, rate.beta)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
         found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))
