@@ -933,3 +933,26 @@ def test_the_command_line_says_what_was_used_and_what_was_not(tmp_path, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "read from the file: optimizer.type, optimizer.params.lr" in text
     assert "that were not used: zero_optimization" in text
+
+
+@pytest.mark.parametrize(
+    ("block", "used"),
+    [
+        ({"_target_": "torch.optim.AdamW", "lr": 3e-4, "betas": [0.9, 0.95]}, ("_target_", "lr", "betas")),
+        ({"name": "AdamW", "lr": 3e-4, "beta1": 0.9, "beta2": 0.95}, ("name", "lr", "beta1", "beta2")),
+        ({"type": "AdamW", "params": {"lr": 3e-4, "betas": [0.9, 0.95]}}, ("type", "params.lr", "params.betas")),
+    ],
+)
+def test_an_optimizers_own_block_is_read_as_inside_its_file(tmp_path, block, used):
+    for name, data in (("block.json", block), ("file.json", {"optimizer": block})):
+        (tmp_path / name).write_text(json.dumps(data))
+    (alone, told), (inside, _) = (read_config(tmp_path / name) for name in ("block.json", "file.json"))
+    assert alone.method == inside.method
+    assert alone.decay == inside.decay
+    assert told == used
+
+
+def test_a_block_that_is_no_optimizers_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"name": "run 7", "lr": 3e-4}))
+    with pytest.raises(OptimizerError, match="'run 7' is none that can be read"):
+        read_config(tmp_path / "a.json")

@@ -104,3 +104,10 @@ def test_bad_input_is_one_line(capsys, arguments):
     code, out, err = run(capsys, "advise", *arguments)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
+
+
+def test_a_price_that_is_not_known_is_asked_for(capsys):
+    main(["advise", "adamw"])
+    assert "depend on the length of the run: add --steps T" in capsys.readouterr().out
+    main(["advise", "adamw", "--steps", "3000"])
+    assert "add --steps" not in capsys.readouterr().out

@@ -157,7 +157,7 @@ def read_config(
     """The algorithm of a configuration file, and the keys that were used.
 
     Args:
-        path: a JSON, YAML or TOML file.
+        path: a JSON, YAML or TOML file, or one that holds an optimizer's own block alone.
         steps: the number of optimizer steps; where the file has one too, its schedule is as long as the file says.
         steps_per_scheduler_step: the optimizer steps for each step of a scheduler of torch's or transformers'; None
             means 1, except that Lightning's has to be told the length of an epoch.
@@ -166,7 +166,11 @@ def read_config(
         The algorithm, and the names of the keys that it was made of, nested ones with dots.
     """
     file = Path(path)
-    keys = _Keys(_load(file))
+    data = _load(file)
+    is_block = "optimizer" not in data and (
+        {*_TARGETS} & {*data} or ({"name", "type"} & {*data} and {"lr", "params"} & {*data})
+    )
+    keys = _Keys({"optimizer": data} if is_block else data)
     try:
         reading = _kind(keys)
         if steps_per_scheduler_step is None:
@@ -186,7 +190,8 @@ def read_config(
         names = (textwrap.shorten(name, 60) for name in list(unused)[:_NAMED])
         notes = (*notes, f"keys of {file.name} that were not used: {', '.join(names)}{more}")
     source = f"{file.name}: {algorithm.source or algorithm.label}"
-    return replace(algorithm, source=source, notes=notes), tuple(keys.used)
+    used = (name.removeprefix("optimizer.") if is_block else name for name in keys.used)
+    return replace(algorithm, source=source, notes=notes), tuple(used)
 
 
 def _load(file: Path) -> Mapping[Any, Any]:

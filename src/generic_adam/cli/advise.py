@@ -89,9 +89,12 @@ def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) ->
         run = [] if one.after is None else [f"   {one.after.statement}"]
         price = [] if one.price is None else [f"   price: the summed step size is {_percent(one.price.kept)} of yours"]
         say("", bold(f"{number}. {one.changes}"), for_ever, *run, *price, *sequences(one.algorithm, 3))
-    if found and found[0].before is not None:
+    if found:
         say("")
-        _print_prices(found[0].before, found)
+        if found[0].before is None:
+            say("The price, and how long it had better stay yours, depend on the length of the run: add --steps T.")
+        else:
+            _print_prices(found[0].before, found)
 
 
 def _print_prices(before: "HorizonAnswer", found: "Sequence[Advice]") -> None:

@@ -112,7 +112,7 @@ def _next_steps(certificate: "Certificate", subject: Subject) -> Iterator[str]:
     clipped = certificate.deciding is None or (reading is not None and bool(reading.outside))
     decays = reading is not None and reading.decay is None
     yield from grant(certificate.algorithm, subject.assume, clipped=clipped, decays=decays)
-    if reading is None:
+    if reading is None and certificate.algorithm.preconditioned:  # of SGD's, no theorem speaks by its rate alone
         yield "for your number of steps: add --steps T"
     if str(certificate.verdict) != "certified":
         command = f"next: generic-adam advise {subject.written}"
