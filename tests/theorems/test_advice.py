@@ -10,9 +10,10 @@ import pytest
 
 from generic_adam import methods
 from generic_adam.errors import GenericAdamError
-from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.methods import Algorithm, HeavyBall, Method, Nesterov, as_algorithm
 from generic_adam.methods.recipes import recipe
 from generic_adam.schedules import as_schedule
+from generic_adam.theorems import advice as advice_module
 from generic_adam.theorems.advice import advise_algorithm as advise
 from generic_adam.theorems.certificate import certify_algorithm as certify
 from generic_adam.theorems.horizon import noise_floor
@@ -154,6 +155,8 @@ def test_constants_tuned_to_a_horizon():
     steps = 100_000
     tuned = advise(methods.adam(bias_correction=False), horizon=steps)[-1]
     assert tuned.horizon == steps
+    own = replace(as_algorithm(methods.adam(bias_correction=False)), horizon=steps)
+    assert [one.changes for one in advise(own)] == [one.changes for one in advise(own, steps)]
     assert tuned.rate is None
     assert tuned.method.theta(1) == pytest.approx(1 - 1 / steps)
     # chi = alpha/sqrt(1 - theta) stays what it was.
@@ -223,10 +226,18 @@ def test_advice_prints_as_what_to_change_and_its_price():
     assert lines[3] == f"  price: {first.price.kept:.0%} of the summed step size is left"
 
 
-@pytest.mark.parametrize(("build", "factor", "theorem"), [("amsgrad", 0.5, "M"), ("sgd", 0.75, "robbins_monro")])
+@pytest.mark.parametrize(
+    ("x", "factor", "theorem"),
+    [
+        (methods.amsgrad(), 0.5, "M"),
+        (methods.amsgrad(theta="1 - 1/max(t, 2)", eps=1e-3), 0.5, "M"),
+        (methods.amsgrad(theta="1 - 1/t"), 0.5, "M"),
+        (methods.adopt(theta=0.999), 0.5, "O"),
+        (methods.sgd(), 0.75, "robbins_monro"),
+    ],
+)
 @pytest.mark.parametrize("keep", [None, 5000])
-def test_where_theta_is_not_in_the_way_the_rate_alone_falls(build, factor, theorem, keep):
-    x = as_algorithm(methods.build(build))
+def test_where_theta_is_not_in_the_way_the_rate_alone_falls(x, factor, theorem, keep):
     (found,) = advise(x, keep=keep)
     held = keep or 1000
     assert (found.first_step, found.certificate.verdict, found.certificate.theorem) == (
@@ -279,3 +290,55 @@ def test_eps_is_mended_too(eps):
     assert found
     assert all("eps" in one.changes and one.certificate.theorem == "E" for one in found)
     assert {str(one.algorithm.eps) for one in found} <= {"1e-08", "3.67879441e-09"}
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        replace(methods.nadam(), decay=1e-5),
+        replace(methods.amsgrad(), decay=1e-5),
+        replace(methods.rmsprop_torch(), heavy_ball=HeavyBall(0.9), decay=1e-5),
+        methods.sgd(momentum=0.9),
+    ],
+    ids=lambda x: x.label,
+)
+def test_what_no_change_of_a_sequence_brings_under_a_theorem_is_not_searched(x, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        advice_module, "certify_algorithm", lambda *given, **named: asked.append(given) or certify(*given, **named)
+    )
+    assert advise(x) == ()
+    assert len(asked) == 2  # as it is, and under what advice takes for granted
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Method("0.1*0.99^t", 0.9, "1 - 1/(t+1)"),
+        Method("0.1/sqrt(t)", "1 - 1/(t+1)", "1 - 1/(t+1)"),
+        Method(0.001, 0.9, "1 - 1/max(t,2)"),
+        Method("0.001*min(1, t/700)", 0.9, "1 - 1/max(t,2)"),
+        methods.power_family(r=1.5, s=0.5),
+        methods.nosadam_hh(r=1.5),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("keep", [5, 2000, 100_000])
+def test_what_is_kept_stays_as_it_is(method, keep):
+    found = advise(method, keep=keep)
+    assert found
+    for one in found:
+        assert one.certificate.verdict is Verdict.CERTIFIED
+        assert one.first_step > keep
+        for name in ("alpha", "beta", "theta"):
+            assert (getattr(one.method, name).values(1, keep + 1) == getattr(method, name).values(1, keep + 1)).all()
+
+
+def test_the_weights_of_nesterov_follow_a_capped_beta():
+    beta = as_schedule("1 - 1/(t+1)")
+    x = Algorithm(Method("0.1/sqrt(t)", beta, "1 - 1/(t+1)"), initial_v=0, eps=1e-8, nesterov=Nesterov(beta, 1 - beta))
+    (found,) = advise(x)
+    for step in (1, 999, 1000, 10**6):
+        capped, ahead = found.method.beta(step), found.algorithm.nesterov
+        assert capped == min(beta(step), 0.999)
+        assert (ahead.momentum_weight(step), ahead.gradient_weight(step)) == pytest.approx((capped, 1 - capped))

@@ -204,3 +204,39 @@ class TestDelayed:
             x = x - alpha[i] * m
         problem = Problem(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
         assert 0 < total / weights.sum() <= delayed_bound(Sequences.of(alpha, beta, theta, eps=eps), problem).value
+
+
+def amsgrad(alpha, theta):
+    return Algorithm(Method(alpha, 0.9, theta), initial_v=0, eps=1, running_maximum=True)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "theta", "rate"),
+    [
+        ("0.1/sqrt(t)", "1 - 1/(t+1)", "T^(-1/2) log T"),
+        ("0.1/sqrt(t)", "1 - 1/t", "T^(-1/2) log T"),  # theta_1 = 0 is nothing beside an eps
+        ("0.1/sqrt(t)", "0.9 - 0.1/t", "T^(-1/2) log T"),
+        ("0.1/t", "1 - 1/(t+1)", "(log T)^(-1)"),
+        ("0.1/t^0.25", "1 - 1/(t+1)", "T^(-1/4) log T"),  # chi_t grows
+        ("0.1/t^0.5", "1 - 1/(t+1)^1.2", "T^(-3/10)"),
+    ],
+)
+def test_a_theta_that_moves_is_certified_at_the_rate_of_the_bound(alpha, theta, rate):
+    found = RunningMaximum().examine(amsgrad(alpha, theta))
+    assert (found.verdict, str(found.rate)) == (Verdict.CERTIFIED, rate)
+    sizes = [amsgrad_bound(Sequences.of_algorithm(amsgrad(alpha, theta), steps), TINY) for steps in (10**4, 10**6)]
+    falls = math.log(sizes[1].drift * sizes[0].weight / (sizes[0].drift * sizes[1].weight))
+    expected = float(found.rate.power) * math.log(100) + float(found.rate.log) * math.log(6 / 4)
+    assert falls == close(expected, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "theta", "verdict"),
+    [
+        (0.1, "1 - 1/(t+1)", Verdict.NOT_CERTIFIED),
+        ("0.1/t^0.1", "1 - 1/(t+1)^1.5", Verdict.NOT_CERTIFIED),  # chi_T^2 grows faster than the sum of alpha_t
+        ("0.1/sqrt(t)", "0.5/t", Verdict.UNDECIDED),  # theta_t -> 0: the logarithm grows without bound a step
+    ],
+)
+def test_a_theta_that_moves_too_far_is_not(alpha, theta, verdict):
+    assert RunningMaximum().examine(amsgrad(alpha, theta)).verdict is verdict

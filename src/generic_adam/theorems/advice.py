@@ -26,7 +26,7 @@ from generic_adam.schedules.tree import contains
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
-from generic_adam.theorems.repairs import STAGES, Candidate, applied, with_factors
+from generic_adam.theorems.repairs import OF_THETA, STAGES, Candidate, applied, needs_theta, with_factors
 from generic_adam.theorems.theorem import Assumptions, Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
@@ -134,7 +134,8 @@ def advise_algorithm(
     Args:
         subject: what to change; a Method alone means the paper's algorithm.
         horizon: a number of steps T: adds the price on T steps, and constants meant for T steps alone.
-        keep: K, up to which step it stays as it is; None takes three quarters of the run, or 1/(1 - theta).
+        keep: K, up to which step it stays as it is, but for what has to be mended at its first steps (theta_1 = 0, an
+            eps); None takes three quarters of the run, or 1/(1 - theta).
         budget: seconds of the processor; None takes those of an enclosing `Budget`, or 2. Where a run is named, half
             of them are for the search, and what is guaranteed for the run is undecided where the rest is used up.
         assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
@@ -161,10 +162,10 @@ def advise_algorithm(
     assume = _beyond(granted, x)
     with Budget(budget):
         with Budget(share=1.0 if steps is None else _SEARCHED) as limit:
-            chosen = _certified(x, kept, granted, limit)
+            chosen = _certified(Candidate(x, keep=kept, asked=keep is not None), granted, limit)
         if x.preconditioned:  # plain SGD has no theta to change
             chosen += _louder(x, steps, assume)
-            if horizon is not None and steps is not None:
+            if steps is not None:
                 chosen += _tuned(x, steps, assume)
         if steps is None:
             return tuple(chosen)
@@ -177,14 +178,17 @@ def advise_algorithm(
         return tuple(one for one in priced if one.horizon is None or _gains(one))
 
 
-def _certified(x: Algorithm, kept: int | None, granted: Assumptions, limit: Budget) -> list[Advice]:
-    """What is certified for ever, nearest first, each algorithm once; nothing where it is so as it is."""
+def _certified(given: Candidate, granted: Assumptions, limit: Budget) -> list[Advice]:
+    """What is certified for ever, nearest first, none that is another one and more; nothing where it is so as it is."""
+    x = given.algorithm
     if _for_ever(x, granted).verdict is Verdict.CERTIFIED:
         return []
-    found: dict[Algorithm, Advice] = {}
-    for one in sorted(_mended(_covered(x, kept), 0, _beyond(granted, x), limit), key=_distance):
-        found.setdefault(one.algorithm, one)
-    return list(found.values())[:_MOST_ADVICE]
+    found: list[_Mended] = []
+    for candidate, advice in sorted(_mended(_covered(given), 0, _beyond(granted, x), limit), key=_distance):
+        changes = {*candidate.changes}
+        if not any(changes.issuperset(one.changes) or one.algorithm == advice.algorithm for one, _ in found):
+            found.append((candidate, advice))
+    return [advice for _, advice in found[:_MOST_ADVICE]]
 
 
 def _for_ever(x: Algorithm, assume: Assumptions) -> Certificate:
@@ -192,8 +196,9 @@ def _for_ever(x: Algorithm, assume: Assumptions) -> Certificate:
     return certify_algorithm(replace(x, horizon=None), assume=assume)
 
 
-def _covered(x: Algorithm, keep: int | None) -> Candidate:
+def _covered(given: Candidate) -> Candidate:
     """The algorithm without what no theorem covers, whatever its sequences are; that is the first change."""
+    x = given.algorithm
     updates_clipped = x.clipping is not None and x.clipping.kind == "update"
     said = (
         *(["second moments kept whole, not factored"] if x.factored else []),
@@ -202,10 +207,10 @@ def _covered(x: Algorithm, keep: int | None) -> Candidate:
         *(f"not any more: {phrase} (the learning rate may have to be chosen anew)" for phrase in x.outside),
     )
     if not said:
-        return Candidate(x, keep=keep)
+        return given
     bare = replace(x, factored=False, centered=False, outside=())
     bare = replace(bare, clipping=None) if updates_clipped else bare
-    return Candidate(bare, said, first_step=1, last_step=None, keep=keep)
+    return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
 
 
 def _beyond(granted: Assumptions, x: Algorithm) -> Assumptions:
@@ -246,26 +251,29 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     return Price(steps, rates, ratio(lambda u: partial_sum(u, steps)))
 
 
-def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget) -> Iterator[Advice]:
-    """Certified candidates that need every one of their changes.
+_Mended = tuple[Candidate, Advice]
 
-    What is certified is changed no further, so no advice holds another one and more. Once the limit is reached
-    nothing further is tried.
-    """
+
+def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget) -> Iterator[_Mended]:
+    """Certified candidates; what is certified is changed no further, and once the limit is reached nothing is."""
     if limit.left < 0:
         return
     x, changes = candidate.algorithm, candidate.changes
     certificate = _for_ever(x, assume)
     if certificate.verdict is Verdict.CERTIFIED:
         if changes:
-            yield Advice(x, "; ".join(changes), candidate.first_step, candidate.last_step, certificate)
+            said = "; ".join(changes)
+            yield candidate, Advice(x, said, candidate.first_step, candidate.last_step, certificate)
         return
     open_conditions = {5}
     if x.preconditioned:  # the paper's conditions are about what divides the step
         paper = examine_method(x.method).conditions
         open_conditions |= {one.number for one in paper if one.status is not Status.HOLDS}
-    for later in range(stage, len(STAGES)):
+    # Of the repairs only that of eps can bring an algorithm under a theorem.
+    for later in range(stage, len(STAGES) if certificate.deciding is not None else 1):
         for repair in (repair for number, repair in STAGES[later] if number in open_conditions):
+            if repair in OF_THETA and not needs_theta(x):
+                continue
             for changed in applied(repair, candidate):
                 found = list(_mended(changed, later + 1, assume, limit))
                 yield from found
@@ -273,9 +281,10 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget
                     break  # a longer hold or a later start would only be further away
 
 
-def _distance(advice: Advice) -> tuple[object, ...]:
+def _distance(mended: _Mended) -> tuple[object, ...]:
+    candidate, advice = mended
     length = math.inf if advice.last_step is None else advice.last_step
-    return length, -advice.first_step, advice.changes.count(";"), advice.rate is None, advice.rate
+    return length, -advice.first_step, len(candidate.changes), advice.rate is None, advice.rate
 
 
 def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Advice]:

@@ -27,10 +27,10 @@ from generic_adam.theorems.theorem import (
     BOUNDED_GRADIENTS,
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
+    WITHOUT_NOISE,
     Assumptions,
     Offer,
     Theorem,
-    constant_theta,
     momentum_below_one,
 )
 from generic_adam.theorems.weighted import (
@@ -98,11 +98,11 @@ def _eps_never_falls(x: Algorithm, _: Assumptions) -> Decision:
 
 
 class RunningMaximum(Theorem):
-    """Theorem M: AMSGrad and Padam with constant theta and steps that vanish."""
+    """Theorem M: AMSGrad and Padam with steps that vanish."""
 
     name: ClassVar = "M"
     statement: ClassVar = "E |grad f(x_tau)|^2 tends to 0, tau drawn in proportion to alpha_t"
-    covered: ClassVar = "AMSGrad and Padam with eps > 0 and constant theta"
+    covered: ClassVar = "AMSGrad and Padam with eps > 0, any theta that stays away from 0"
     assumptions: ClassVar = ("(A1)", "(A2)", "(A3)", "(A4s)")
     source: ClassVar = "docs/theorems/amsgrad.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "power"})
@@ -112,7 +112,7 @@ class RunningMaximum(Theorem):
         **STARTS_FROM_NOTHING,
     }
     needs: ClassVar = (BOUNDED_GRADIENTS,)
-    hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one, constant_theta, _eps_never_falls)
+    hypotheses: ClassVar = (*WITHOUT_NOISE, momentum_below_one, _eps_never_falls)
 
     def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
         """The smaller of M and M_E after T steps."""

@@ -25,10 +25,9 @@ from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_st
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
-    VANISHING_STEPS,
+    WITHOUT_NOISE,
     Assumptions,
     Offer,
-    constant_theta,
 )
 from generic_adam.theorems.weighted import Norms, Weighted, WeightedBound, concluded
 
@@ -103,7 +102,7 @@ def biased_bound(
       **shares: s, zeta for eps and phi for the bias, numbers in (0, 1), where the best ones are not wanted.
     """
     parts, sweep = clipped_parts(problem, threshold), Sweep(x, Form(adam_state, _with_bias))
-    norms = Norms.of(parts, x.initial_v, sweep.largest_eps)
+    norms = Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
 
     def further(done: Sweep) -> tuple[float, float]:
         bias, eps = problem.total_gradient_bound**2 / (4 * threshold), done.smallest_eps
@@ -127,14 +126,13 @@ class FullBatch(Weighted):
     """Theorem B: exact gradients and no momentum need no theta_t -> 1."""
 
     name: ClassVar = "B"
-    covered: ClassVar = "RMSProp with exact gradients, constant theta"
+    covered: ClassVar = "RMSProp with exact gradients, any theta that stays away from 0"
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
     excludes: ClassVar = STARTS_FROM_NOTHING
     takes: ClassVar = {"full_batch": "it is about exact gradients (a full batch)"}
     hypotheses: ClassVar = (
-        *VANISHING_STEPS,
-        constant_theta,
+        *WITHOUT_NOISE,
         _without_momentum,
         lambda x, assume: None if x.eps.is_constant else eps_in_step(x, assume),
     )
@@ -173,12 +171,12 @@ class Clipped(Weighted):
         threshold, sequences = x.clipping.threshold if x.clipping else math.inf, Sequences.of_algorithm(x, steps)
         if not any(part.noise for part in problem.parts):
             return full_batch_bound(sequences, problem, threshold=threshold).offer()
-        if x.eps_under_root or x.eps == NOTHING:
-            raise TheoremError("clipped gradients are biased, which costs 1/eps: expected eps > 0 beside the root")
+        if x.eps == NOTHING:
+            raise TheoremError("clipped gradients are biased, which costs 1/eps: expected eps > 0")
         return biased_bound(sequences, problem, threshold).offer()
 
     def bounds_by(self, x: Algorithm, assume: Assumptions) -> str:
         """C2 for exact gradients, C3 where eps pays for the bias."""
         if assume.full_batch:
             return "Theorem C2"
-        return "" if x.eps_under_root or x.eps == NOTHING else "Theorem C3"
+        return "" if x.eps == NOTHING else "Theorem C3"

@@ -384,7 +384,7 @@ def paper_ratio(method: Method) -> Decision:
     return Decision(Status.FAILS, f"{name} {ends}.", witness, order=order)
 
 
-def weighted(method: Method) -> Decision:
+def weighted(method: Method, *, noisy: bool = True) -> Decision:
     r"""Whether Theorem W's bound tends to 0 (W-infinity: SC' and SC''), decided on the growth scale.
 
     Asked where beta_t <= beta < 1, theta_t -> 1 and sum alpha_t = infinity; 1 - theta_t is of exact order g_q for all
@@ -392,17 +392,20 @@ def weighted(method: Method) -> Decision:
 
     - chi = g_a / sqrt(g_q) does not grow: it does, and the rate is max(1, sum alpha_t sqrt(q_t)) / sum alpha_t.
     - chi grows: the rate is chi_T^2 max(1, sum q_t) / sum alpha_t, where that tends to 0.
+
+    Without noise (Theorems M and B) alpha_t^2 stands for alpha_t sqrt(q_t), and theta_t -> 1 is not asked for.
     """
     alpha, q = two_sided(method.alpha), (1 - method.theta).growth
     root, inverse = (None, None) if q is None or q.sign <= 0 else (q.raised_to(Fraction(1, 2)), q.inverse())
     if alpha is None or root is None or inverse is None:
         return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
     squared = alpha * alpha * inverse  # chi_t^2
-    order = over_sums(alpha * root if squared.trend <= 0 else q, alpha)
+    terms = alpha * (root if noisy else alpha)
+    order = over_sums(terms if squared.trend <= 0 else q, alpha)
     if order is None:
         return Decision(Status.UNDECIDED, "A sum of alpha_t or 1 - theta_t is off the scale of growths.")
     order = order if squared.trend <= 0 else squared * order
-    return vanishes(order, "Theorem W's bound")
+    return vanishes(order, "Theorem W's bound" if noisy else "the drift")
 
 
 def vanishes(order: Growth | None, name: str, variable: str = "T") -> Decision:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from flint import fmpq
 
 from generic_adam.errors import MethodError, ScheduleError
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, Method, Nesterov
 from generic_adam.schedules import (
     Schedule,
     as_power_of_t,
@@ -53,6 +53,7 @@ class Candidate:
         first_step: up to the step before, it is the original.
         last_step: the last t at which it differs from the original, where the change ends; None if it may not.
         keep: K, up to which step it should stay as it is; None where nothing was asked.
+        asked: whether K is the user's: then nothing that lasts for ever begins before it.
     """
 
     algorithm: Algorithm
@@ -60,6 +61,7 @@ class Candidate:
     first_step: int = _NEVER
     last_step: int | None = 0
     keep: int | None = None
+    asked: bool = False
 
     @property
     def method(self) -> Method:
@@ -82,6 +84,18 @@ class Candidate:
             last_step=max(last_step or 0, self.last_step or 0) if both_end else None,
         )
 
+    @property
+    def begins(self) -> int:
+        """The first step at which a change that lasts may begin."""
+        return self.keep + 1 if self.asked and self.keep is not None else 1
+
+    def bounded(self, phrase: str, sequence: str, new: Schedule, first_step: int) -> Candidate:
+        """The candidate with alpha, beta or theta replaced by a bounded one, which differs from a step on."""
+        if first_step < self.begins:
+            new, first_step = join(getattr(self.method, sequence), self.begins, new), self.begins
+            phrase = f"from t = {first_step:,} on {phrase}"
+        return self.changed(phrase, first_step, **{sequence: new})
+
     def fades_from(self) -> Fraction:
         """From when on a sequence may fall: K, but not before theta's memory is full."""
         memory = _memory(self.method.theta) if self.algorithm.preconditioned else None
@@ -90,7 +104,7 @@ class Candidate:
 
 
 def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule | None = None) -> Algorithm:
-    """The algorithm with another beta or theta, the bias corrections of the old ones in alpha and eps included."""
+    """The algorithm with another beta or theta, and what alpha, eps and Nesterov's weights have of the old ones."""
     old = x.method
     method = Method(old.alpha, old.beta if beta is None else beta, old.theta if theta is None else theta)
     corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(old.beta): bias_correction(method.beta)}
@@ -99,7 +113,12 @@ def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule 
     alike = old.beta == old.theta
     corrections[sqrt(before) if alike else before] = sqrt(after) if alike else after
     method = replace(method, alpha=substitute(old.alpha, corrections))
-    return replace(x, method=method, eps=substitute(x.eps, {before: after}))
+    ahead = x.nesterov
+    if ahead is not None and not old.beta.is_constant:  # a constant may be in the weights for other reasons
+        both = (ahead.momentum_weight, ahead.gradient_weight)
+        moved = {old.beta: method.beta, old.beta.complement: method.beta.complement}
+        ahead = Nesterov(*(substitute(one, moved) for one in both))
+    return replace(x, method=method, eps=substitute(x.eps, {before: after}), nesterov=ahead)
 
 
 def first_below(one: Schedule, other: Schedule) -> int:
@@ -126,7 +145,7 @@ def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
     if not candidate.method.beta.is_constant:
         cap = as_schedule(_MOMENTUM_CAP)
         beta, first = minimum(candidate.method.beta, cap), first_below(cap, candidate.method.beta)
-        yield candidate.changed(f"beta_t capped at {float(_MOMENTUM_CAP):g}", first, beta=beta)
+        yield candidate.bounded(f"beta_t capped at {float(_MOMENTUM_CAP):g}", "beta", beta, first)
 
 
 def _held(theta: Schedule, hold: int) -> Schedule | float:
@@ -200,19 +219,19 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
     """
     alpha, theta = candidate.method.alpha, candidate.method.theta
     steps, rest = as_power_of_t(alpha), _power_of_time(1 - theta)
-    if steps is not None and rest is not None:
+    if steps is not None and rest is not None and not candidate.asked:
         scale, time, exponent = rest
         largest = -2 * steps[1]
         if 0 < largest < exponent:
             share = as_schedule(scale) / time ** as_schedule(largest)
             phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {1 - share}"
-            yield candidate.changed(phrase, first_below(1 - theta, share), theta=1 - share)
+            yield candidate.bounded(phrase, "theta", 1 - share, first_below(1 - theta, share))
         return
-    # Rounded down, so that theta_1 itself is not touched.
-    reference = (1 - theta)(1) / alpha(1) ** 2
+    # Rounded down, so that where it begins theta_t itself is not touched.
+    reference = (1 - theta)(candidate.begins) / alpha(candidate.begins) ** 2
     share = as_schedule(float(f"{reference * (1 - 1e-8):.9g}")) * alpha**2
     phrase = f"1 - theta_t no smaller than {reference:.6g} alpha_t^2"
-    yield candidate.changed(phrase, first_below(1 - theta, share), theta=minimum(theta, 1 - share))
+    yield candidate.bounded(phrase, "theta", minimum(theta, 1 - share), first_below(1 - theta, share))
 
 
 def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
@@ -236,12 +255,11 @@ def root_decay(candidate: Candidate) -> Iterator[Candidate]:
 def falling_rate(candidate: Candidate) -> Iterator[Candidate]:
     """Let alpha_t alone fall from t = K on, where theta_t is not in the way.
 
-    AMSGrad's maximum asks for alpha_t -> 0 at a constant theta (Theorem M); plain SGD has no theta, and its squared
-    steps need a finite sum (Robbins and Monro).
+    AMSGrad's maximum (Theorem M) and a delayed divisor (O) ask for alpha_t -> 0 at any theta; plain SGD has no theta,
+    and its squared steps need a finite sum (Robbins and Monro).
     """
-    x = candidate.algorithm
-    if not x.preconditioned or x.running_maximum:
-        yield from _falling(candidate, 0.5 if x.preconditioned else 0.75)
+    if not needs_theta(candidate.algorithm):
+        yield from _falling(candidate, 0.5 if candidate.algorithm.preconditioned else 0.75)
 
 
 def _falling(candidate: Candidate, power: float) -> Iterator[Candidate]:
@@ -277,16 +295,16 @@ def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
-    """Let alpha_t be no larger than chi_1 sqrt(1 - theta_t), so that chi_t stays bounded (condition 3)."""
+    """Let alpha_t be no larger than chi_K sqrt(1 - theta_t), so that chi_t stays bounded (condition 3)."""
     method = candidate.method
     complement = 1 - method.theta
     if complement.is_constant or _memory(method.theta) is not None:
         return  # with constant theta nothing is gained, and a theta made to rise has its own repair
-    # Rounded up, so that alpha_1 itself is not touched.
-    reference = method.alpha(1) / math.sqrt(complement(1))
+    # Rounded up, so that where it begins alpha_t itself is not touched.
+    reference = method.alpha(candidate.begins) / math.sqrt(complement(candidate.begins))
     cap = as_schedule(float(f"{reference * (1 + 1e-8):.9g}")) * sqrt(complement)
     phrase = f"alpha_t no larger than {reference:.6g} sqrt(1 - theta_t)"
-    yield candidate.changed(phrase, first_below(cap, method.alpha), alpha=minimum(method.alpha, cap))
+    yield candidate.bounded(phrase, "alpha", minimum(method.alpha, cap), first_below(cap, method.alpha))
 
 
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
@@ -296,9 +314,8 @@ def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
     slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1 and not growth.is_zero
     if first > 0 and not slow:
         floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
-        yield candidate.changed(
-            f"alpha_t no smaller than {floor}", first_below(alpha, floor), alpha=maximum(alpha, floor)
-        )
+        phrase = f"alpha_t no smaller than {floor}"
+        yield candidate.bounded(phrase, "alpha", maximum(alpha, floor), first_below(alpha, floor))
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
@@ -310,7 +327,16 @@ STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((5, fading_decay),),
 )
 """The repairs with the condition each is for, in the order in which they are tried: eps, beta, theta, alpha, decay
-(5 stands for what the paper has not: eps, decay, AMSGrad's maximum, plain SGD)."""
+(5 stands for what the paper has not: eps, decay, other divisors)."""
+
+
+OF_THETA: frozenset[Repair] = frozenset({rising_theta, slower_theta, root_decay, capped_chi})
+"""Those that are about theta_t -> 1, or about alpha_t beside it."""
+
+
+def needs_theta(x: Algorithm) -> bool:
+    """Whether theta_t has to tend to 1: the divisor has the present gradient in it, and not by a maximum."""
+    return x.preconditioned and not (x.running_maximum or x.delayed)
 
 
 def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:

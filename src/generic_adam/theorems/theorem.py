@@ -409,10 +409,22 @@ def momentum_below_one(x: Algorithm, _: Assumptions) -> Decision:
     return decide.bounded_below_one(x.method.beta)
 
 
-def constant_theta(x: Algorithm, _: Assumptions) -> Decision:
-    """theta_t is a constant in (0, 1)."""
-    theta = x.method.theta
-    if theta.is_constant and 0 < theta(1) < 1:
-        return Decision(Status.HOLDS, f"theta_t = {theta} is constant.")
-    told = "theta_t is not a constant in (0, 1), which is what is proved for ever."
-    return Decision(Status.UNDECIDED, told)
+def theta_in_range(x: Algorithm, _: Assumptions) -> Decision:
+    """0 < theta_t < 1, or theta_1 = 0 where an eps keeps the denominator positive."""
+    return decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=x.eps != NOTHING)
+
+
+def _theta_stays(x: Algorithm, assume: Assumptions) -> Decision:
+    """0 < theta <= theta_t < 1: the logarithm S_t then grows by O(1 - theta_t) a step."""
+    inside, growth = theta_in_range(x, assume), x.method.theta.growth
+    if not inside.holds or (growth is not None and growth.trend == 0):
+        return inside
+    return Decision(Status.UNDECIDED, "Whether theta_t stays above a positive number is open.")
+
+
+def _drift_vanishes(x: Algorithm, _: Assumptions) -> Decision:
+    return decide.weighted(x.method, noisy=False)
+
+
+WITHOUT_NOISE: tuple[Hypothesis, ...] = (*VANISHING_STEPS, _theta_stays, _drift_vanishes)
+"""What makes a bound vanish that has a drift and no noise: with constant theta the first three are enough."""

@@ -19,13 +19,13 @@ from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
 from generic_adam.theorems.theorem import (
-    NOTHING,
     Assumptions,
     Hypothesis,
     Offer,
     Theorem,
     momentum_below_one,
     not_negative,
+    theta_in_range,
 )
 
 _TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
@@ -371,11 +371,6 @@ def _momentum(x: Algorithm, assume: Assumptions) -> Decision | None:
     return None if x.heavy_ball is not None else momentum_below_one(x, assume)
 
 
-def _theta_in_range(x: Algorithm, _: Assumptions) -> Decision:
-    """(2) 0 < theta_t < 1, or theta_1 = 0 where an eps keeps the denominator positive."""
-    return decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=x.eps != NOTHING)
-
-
 def _theta_to_one(x: Algorithm, _: Assumptions) -> Decision:
     return decide.limit_is_one(x.method.theta)
 
@@ -385,7 +380,7 @@ def _endless(x: Algorithm, _: Assumptions) -> Decision:
     return decide.sum_diverges(x.method.alpha, "alpha")
 
 
-_BEFORE: tuple[Hypothesis, ...] = (_momentum, _theta_in_range, _theta_to_one, not_negative, _endless)
+_BEFORE: tuple[Hypothesis, ...] = (_momentum, theta_in_range, _theta_to_one, not_negative, _endless)
 
 
 def _bound_vanishes(x: Algorithm, assume: Assumptions) -> Decision | None:
