@@ -5,15 +5,17 @@ import pickle
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
+from generic_adam.schedules import sqrt, t
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, Assumptions
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, COUPLED_DECAY, Assumptions
 from generic_adam.theorems.weighted import weighted_bound
 
 EPS = {"initial_v": 0, "eps": 1e-8}
@@ -191,6 +193,46 @@ def test_decay_of_groups_with_another_scale_is_that_of_the_slowest(order):
     assert answer.noise == pytest.approx(slowest.noise * 11**2 / 40)
     assert answer.gap == slowest.gap
     assert answer.drift >= 10 * max(one.drift for one in alone) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("decays", [(0.1, 0.1), (0.1, 0.02), (0.02, 0.1), (0.0, 0.1), (0.1, 0.0)])
+@pytest.mark.parametrize("scale", [0.5, 0.1])
+def test_groups_with_rates_and_decays_of_their_own_are_covered_together(scale, decays):
+    """With lambda_k = nu_k/kappa_k and shares p, decay counts (sum p/kappa)(sum p lambda^2 kappa)."""
+    kappas, X = np.array([1.0, scale]), Assumptions(weights_bound=1.0)
+
+    def group(kappa, decay, k=0, fading=1):
+        x = methods.adamw(lr=f"{kappa}*1e-3/sqrt(t)", theta="1 - 1/(t+1)", weight_decay=decay)
+        return replace(x, decay=x.decay * fading, label="AdamW", groups=(k,))
+
+    parts = [group(*given, k) for k, given in enumerate(zip(kappas, decays, strict=True))]
+    joint = certify_algorithm(merged(parts), 2_000, assume=X)
+    slowest = certify_algorithm(group(scale, max(decays)), 2_000, assume=X).horizon
+    shares = np.linspace(0, 1, 2001)[:, None] * [1, -1] + [0, 1]
+    inverse = (shares / kappas).sum(axis=1)
+    for found, alone, weights in (
+        (joint.horizon.noise, slowest.noise, kappas),
+        (joint.horizon.decay, slowest.decay, kappas * (np.array(decays) / max(decays)) ** 2),
+    ):
+        assert found == pytest.approx(alone * (inverse * (shares * weights).sum(axis=1)).max(), rel=1e-5)
+    assert joint.verdict == "not certified"  # constant decay has the floor (lambda X)^2
+    fading = [group(*given, k, 1 / sqrt(t)) for k, given in enumerate(zip(kappas, decays, strict=True))]
+    joint = certify_algorithm(merged(fading), assume=X)
+    assert (joint.verdict, joint.theorem) == ("certified", "D")
+    assert joint.needs == ("the weights stay bounded, |x_t|_inf <= X",)
+    assert joint.rate == max(part.rate for part in joint.parts)
+
+
+def test_groups_with_another_decay_inside_the_gradient_are_covered_together():
+    """torch's Adam(weight_decay=...) with no decay of biases: F = f + sum lambda_k/2 |x_k|^2 is one loss."""
+    plain = Algorithm(methods.certified_adam(), **EPS)
+    for decays in ((0.01, 0), (0, 0.01)):
+        parts = [replace(plain, l2=l2, groups=(k,), notes=(f"{l2}",)) for k, l2 in enumerate(decays)]
+        found = certify_algorithm(merged(parts), 1000)
+        assert found.verdict == "certified"
+        assert found.needs == (COUPLED_DECAY,)
+        assert found.horizon.provided == "the decay counts as a part of the loss"
+        assert not found.horizon.outside
 
 
 @pytest.mark.parametrize("other", [{"theta": 0.99}, {"beta": 0.5}, {"lr": 0.0}])

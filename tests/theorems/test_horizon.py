@@ -86,8 +86,8 @@ def test_clipping_names_the_theorem_that_bounds_it_where_the_problem_is_known():
     assert "no theorem covers it by its sequences alone, with the problem known `bound` has Theorem C3 (clip" in told
     problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
     assert bound_algorithm(clipped, problem, 1000).theorem == "C"
-    # What C3 does not cover is not promised: decay, eps under the root, values that are clipped one by one.
-    for beside in ({"decay": 1e-5}, {"eps_under_root": True}, {"clipping": Clipping(1.0, "value")}):
+    # What C3 does not cover is not promised: decay, values that are clipped one by one.
+    for beside in ({"decay": 1e-5}, {"clipping": Clipping(1.0, "value")}):
         reading = read_horizon(replace(clipped, **beside), 1000)
         assert reading.with_problem == ""
         assert not bound_algorithm(replace(clipped, **beside), problem, 1000).is_valid

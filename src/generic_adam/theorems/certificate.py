@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Schedule
+from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
@@ -18,6 +19,7 @@ from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import (
     NOT_COVERED,
+    NOTHING,
     About,
     Assumptions,
     Finding,
@@ -98,7 +100,8 @@ class Certificate:
     @property
     def needs(self) -> tuple[str, ...]:
         """What the deciding theorem takes for granted beyond the common assumptions."""
-        return () if self.deciding is None else self.deciding.needs
+        deciding = (part.deciding for part in self.parts or (self,))
+        return tuple(dict.fromkeys(need for one in deciding if one is not None for need in one.needs))
 
     @property
     def asked(self) -> str | None:
@@ -242,10 +245,13 @@ def certify_algorithm(
         for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
             if steps is not None:
                 found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed, alone))
-    if len(found) == 1:
-        return found[0]
-    worst = min(found, key=lambda one: _WORST_FIRST.index(one.verdict))
-    return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
+        if len(found) == 1:
+            return found[0]
+        # Of parts that are all certified the slowest speaks for all, and of two alike the one that asks for more.
+        worst = max(
+            found, key=lambda one: (-_WORST_FIRST.index(one.verdict), one.rate is None, one.rate, len(one.needs))
+        )
+        return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
 def reading(x: Algorithm, steps: int, assume: Assumptions, theorem: Theorem | None = None) -> HorizonAnswer:
@@ -283,8 +289,9 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     r"""What is guaranteed for all parts together, from the answers for each alone.
 
     Proportional rates, :math:`\alpha^{(k)}_t = \kappa_k\alpha_t` (W.4): the bound is on
-    :math:`\sum_k \kappa_k (\nabla_k f)^2/\hat D_k`, and :math:`(\sum_k G_k/\kappa_k)(\sum_k \kappa_k G_k) \le
-    G_1^2 (\kappa_- + \kappa_+)^2/(4\kappa_-\kappa_+)` (Kantorovich), whatever share of :math:`G_1` each group has.
+    :math:`\sum_k \kappa_k (\nabla_k f)^2/\hat D_k`, so that the noise of a group counts :math:`(\sum_k
+    G_k/\kappa_k)\,\kappa_k G_k` and its decay :math:`(\sum_k G_k/\kappa_k)\,G_k\nu_k^2/\kappa_k` in
+    :math:`G_1^2`, whatever share of :math:`G_1` each group has.
     """
     answers = [part.horizon for part in parts if part.horizon is not None]
     if len(answers) < len(parts):
@@ -292,26 +299,56 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     worst = max(answers, key=lambda one: (bool(one.outside), math.inf if one.noise is None else one.noise))
     if not _proportional(parts):
         return replace(worst, outside=tuple(dict.fromkeys((*worst.outside, _JOINTLY))))
-    kappas = [collected(part.method.alpha / parts[0].method.alpha)(1) for part in parts]
-    spread = max(kappas) / min(kappas)
-    # With the shares of the slowest group: its gap and its decay are the largest, its drift lacks kappa twice.
-    slowest = answers[kappas.index(min(kappas))]
-    if worst.noise is None or slowest.noise is None or slowest.drift is None:
+    rates = [part.method.alpha for part in parts]
+    # Of the slowest group the gap is the largest, and its drift lacks kappa twice: the others are measured by it.
+    slowest = min(range(len(parts)), key=lambda k: collected(rates[k] / rates[0])(1))
+    kappas = [collected(rate / rates[slowest])(1) for rate in rates]
+    decays = [part.algorithm.decay for part in parts]
+    first = next((decay for decay in decays if decay != NOTHING), as_schedule(1))
+    decayed = [0.0 if decay == NOTHING else collected(decay / first)(1) for decay in decays]
+    # nu_t/alpha_t of the group where it is largest, in the slowest group.
+    strongest = max(range(len(parts)), key=lambda k: (decayed[k] / kappas[k], k == slowest))
+    own = parts[slowest].algorithm
+    decay = own.decay if strongest == slowest else decays[strongest] / kappas[strongest]
+    measured = replace(own, decay=decay, l2=max(part.algorithm.l2 for part in parts))
+    known = answers[slowest]
+    if measured != own:
+        known = reading(measured, known.steps, parts[slowest].assume)
+    if worst.noise is None or known.noise is None or known.drift is None:
         return worst
-    noise = slowest.noise * (1 + spread) ** 2 / (4 * spread)
-    return replace(slowest, noise=noise, drift=slowest.drift * spread**2, floor=None)
+    inverse, largest = [1 / kappa for kappa in kappas], decayed[strongest] / kappas[strongest] or 1.0
+    relative = [(decay / largest) ** 2 / kappa for decay, kappa in zip(decayed, kappas, strict=True)]
+    return replace(
+        known,
+        noise=known.noise * _largest_product(inverse, kappas),
+        drift=known.drift * max(kappas) ** 2,
+        decay=known.decay and known.decay * _largest_product(inverse, relative),
+        floor=None,
+    )
+
+
+def _largest_product(one: Sequence[float], other: Sequence[float]) -> float:
+    """The largest (sum p_k a_k)(sum p_k b_k) over all shares p: it is taken with two of them, or with one."""
+    largest = max(a * b for a, b in zip(one, other, strict=True))
+    for (a, b), (c, d) in itertools.combinations(zip(one, other, strict=True), 2):
+        bend = (a - c) * (b - d)
+        if bend < 0 and abs(share := (a * d + b * c - 2 * c * d) / (-2 * bend)) <= 1 and share > 0:
+            largest = max(largest, (c + share * (a - c)) * (d + share * (b - d)))
+    return largest
 
 
 def _proportional(parts: Sequence[Certificate]) -> bool:
-    """W.4: groups that share all but the scale of their learning rates are covered together."""
-    first = parts[0].method
+    """W.4: groups that share all but the scale of their learning rates, and their decay, are covered together."""
+    first = parts[0]
+    decays = [part.algorithm.decay for part in parts if part.algorithm.decay != NOTHING]
+    apart: dict[str, Any] = {"method": first.method, "groups": (), "notes": (), "decay": 0, "l2": 0}
     return all(
-        part.method.beta == first.beta
-        and part.method.theta == first.theta
-        and _same_shape(part.method.alpha, first.alpha)
-        and replace(part.algorithm, method=first, groups=()) == replace(parts[0].algorithm, groups=())
+        part.method.beta == first.method.beta
+        and part.method.theta == first.method.theta
+        and _same_shape(part.method.alpha, first.method.alpha)
+        and replace(part.algorithm, **apart) == replace(first.algorithm, **apart)
         for part in parts[1:]
-    )
+    ) and all(_same_shape(decay, decays[0]) for decay in decays[1:])
 
 
 def _same_shape(one: Schedule, other: Schedule) -> bool:

@@ -94,7 +94,7 @@ class Candidate:
         if first_step < self.begins:
             new, first_step = join(getattr(self.method, sequence), self.begins, new), self.begins
             phrase = f"from t = {first_step:,} on {phrase}"
-        return self.changed(phrase, first_step, **{sequence: new})
+        return self.changed(phrase, first_step, None, **{sequence: new})
 
     def fades_from(self) -> Fraction:
         """From when on a sequence may fall: K, but not before theta's memory is full."""
