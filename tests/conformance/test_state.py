@@ -241,7 +241,7 @@ def test_options_younger_than_the_state_have_their_defaults(info: OptimizerInfo,
     [
         (GenericAdam, {"initial_v": Fraction(1, 8), "eps": np.float32(0.5), "lr": Fraction(1, 8)}),
         (Padam, {"partial": Fraction(1, 4)}),
-        (AdaShift, {"eps": np.float64(0.5), "weight_decay": Fraction(1, 8), "keep": 1}),
+        (AdaShift, {"eps": np.float64(0.5), "weight_decay": Fraction(1, 8), "keep": np.int64(2)}),
         (AdaUSM, {"momentum": Fraction(1, 2), "interpolation": np.float64(0.5)}),
     ],
 )
@@ -252,7 +252,7 @@ def test_numbers_of_any_kind_are_the_same_numbers(make: Any, options: dict[str, 
     saved = through_a_file(optimizer.state_dict())  # which holds Python's numbers alone
     optimizer.load_state_dict(saved)
     steps(optimizer, ours, 4, 3)
-    plain = {key: value if isinstance(value, int) else float(value) for key, value in options.items()}
+    plain = {key: int(value) if key == "keep" else float(value) for key, value in options.items()}
     steps(make(theirs, **plain), theirs, 1, 6)
     assert_same(ours, theirs)
 

@@ -16,17 +16,19 @@ except ImportError:  # not on Windows
 
 from generic_adam.methods import Method
 from generic_adam.theorems.decide import ratio
-from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, Watch
+from generic_adam.torch import AdaShift, GenericAdam, OptimizerError, Padam, Watch
 from generic_adam.torch.watch import COLUMNS
 
 OPTIMIZERS = {
     "Adam": lambda p: torch.optim.Adam(p, lr=0.03, betas=(0.8, 0.97)),
     "AdamW, amsgrad": lambda p: torch.optim.AdamW(p, lr=0.03, betas=(0.8, 0.97), amsgrad=True),
     "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9),
+    "RMSprop, centered": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, centered=True),
     "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.02),
     "GenericAdam": lambda p: GenericAdam.from_method(p, Method(alpha="0.1/sqrt(t)", beta=0.8, theta="1 - 0.9/t^0.7")),
     "GenericAdam, corrected": lambda p: GenericAdam(p, lr=0.05, theta="1 - 0.9/(t + 1)"),
     "GenericAdam, amsgrad": lambda p: GenericAdam(p, lr=0.05, amsgrad=True, bias_correction=False),
+    "Padam, amsgrad": lambda p: Padam(p, lr=0.05),
 }
 
 
@@ -35,7 +37,7 @@ def reference_coefficients(name, steps):
     t = np.arange(1.0, steps + 1)
     if name.startswith("Adam"):
         return 0.03 * np.sqrt(1 - 0.97**t) / (1 - 0.8**t), np.full(steps, 0.97)
-    if name == "RMSprop":
+    if name.startswith("RMSprop"):
         return np.full(steps, 0.01), np.full(steps, 0.9)
     if name == "Adagrad":
         return 0.1 / (1 + (t - 1) * 0.02) / np.sqrt(t + 1), 1 - 1 / (t + 1)
@@ -51,8 +53,10 @@ def moment(name, optimizer, parameter, t):
     state = optimizer.state[parameter]
     if name == "Adagrad":
         return state["sum"].double().numpy() / (t + 1)
+    if name == "RMSprop, centered":
+        return (state["square_avg"] - state["grad_avg"] ** 2).double().numpy()
     key = "square_avg" if name == "RMSprop" else "max_exp_avg_sq" if "amsgrad" in name else "exp_avg_sq"
-    return state[key].double().numpy().copy()
+    return state[key].double().numpy() ** (0.25 if name.startswith("Padam") else 1.0)
 
 
 def train(name, steps, every, **options):
@@ -101,6 +105,11 @@ def test_every_column_is_what_it_says(name):
         np.testing.assert_allclose(seen, sizes, rtol=0.02)
         assert record.gradient_norm == pytest.approx(np.linalg.norm(gradient), rel=1e-5)
         assert record.update_norm == pytest.approx(np.linalg.norm(moved), rel=1e-5)
+    seen = [history[record.step - 1] for record in watch.records]
+    pairs = zip(np.array([v for v, _, _ in seen]).T, np.array([g**2 for _, g, _ in seen]).T, strict=True)
+    assert watch.records[-1].correlation == pytest.approx(
+        np.median([np.corrcoef(*pair)[0, 1] for pair in pairs]), abs=0.01
+    )
 
 
 def test_gamma_is_never_negative_under_amsgrad_and_is_under_adam():
@@ -303,7 +312,9 @@ def test_every_must_be_a_positive_whole_number(every):
 
 
 def test_what_cannot_be_watched_is_refused():
-    with pytest.raises(OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, AdaShift, Adam"):
+    with pytest.raises(
+        OptimizerError, match="SGD cannot be watched; expected one of Padam, GenericAdam, AdaShift, Adam"
+    ):
         Watch(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1))
 
 

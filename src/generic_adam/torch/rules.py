@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from torch import Tensor
@@ -31,7 +31,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def plain(value: Any) -> Any:
     """A number as Python's own, which kernels take and files hold; what is none as it is."""
-    return float(value) if is_number(value) and not isinstance(value, int) else value
+    if not is_number(value):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def is_one_number(value: Tensor) -> bool:

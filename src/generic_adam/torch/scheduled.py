@@ -308,7 +308,7 @@ class ScheduledOptimizer(Optimizer):
         if not -math.inf < rate < 0.0:
             return rate
         known = [group.get("initial_lr"), group.get("max_lr"), self.defaults["lr"]]
-        largest = max(float(one) for one in known if one is not None)
+        largest = max(self.coefficients[0].plain(one) for one in known if one is not None)
         return 0.0 if -rate <= _ROUNDING * largest else rate
 
     def used(self, group: Mapping[str, Any]) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.contrib import AdaShift
+from generic_adam.torch.contrib import AdaShift, Padam
 from generic_adam.torch.generic_adam import GenericAdam
 from generic_adam.torch.tensors import state_dtype
 
@@ -43,20 +43,38 @@ class _Live(NamedTuple):
     """How to look into one class of optimizers.
 
     Attributes:
-        moment: (group) -> the name in the state of the tensor whose root divides.
+        second_moment: (state of a parameter, group) -> v_t, whose root a step divides by; None before there is one.
         coefficients: (optimizer, group, t) -> alpha_t, beta_t, theta_t of the step t that has been made.
-        scale: (optimizer, group, t) -> what that tensor has to be multiplied by to be v_t.
     """
 
-    moment: Callable[[Group], str]
+    second_moment: Callable[[Mapping[str, Any], Group], Tensor | None]
     coefficients: Callable[[Any, Group, int], tuple[float, ...]] = lambda optimizer, group, _t: optimizer.used(group)
-    scale: Callable[[Any, Group, int], float] = lambda _optimizer, _group, _t: 1.0
 
     def moments(self, optimizer: torch.optim.Optimizer, group: Group) -> dict[Tensor, Tensor]:
-        """Each parameter's tensor whose root divides, where there is one; complex ones as pairs of real numbers."""
-        key, state = self.moment(group), _state(optimizer)
-        found = {p: state[p][key] for p in group["params"] if key in state.get(p, {})}
-        return {p: torch.view_as_real(v) if v.is_complex() else v for p, v in found.items()}
+        """The second moment of each parameter that has one; complex numbers are pairs of real ones."""
+        found, states = {}, _state(optimizer)
+        for parameter in group["params"]:
+            state = {key: _real(value) for key, value in states.get(parameter, {}).items()}
+            if state and (moment := self.second_moment(state, group)) is not None:
+                found[parameter] = moment
+        return found
+
+
+def _real(value: Any) -> Any:
+    return torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+
+
+def _of_adam(state: Mapping[str, Any], group: Group) -> Tensor | None:
+    return state.get("max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq")
+
+
+def _of_padam(state: Mapping[str, Any], group: Group) -> Tensor | None:
+    moment = _of_adam(state, group)
+    return moment if moment is None else moment ** (2 * group["partial"])
+
+
+def _of_rmsprop(state: Mapping[str, Any], group: Group) -> Tensor:
+    return state["square_avg"] - state["grad_avg"] ** 2 if group["centered"] else state["square_avg"]
 
 
 def _adam(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
@@ -74,23 +92,15 @@ def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
     return rate / math.sqrt(t + 1), 0.0, 1 - 1 / (t + 1)
 
 
-def _shifted(optimizer: AdaShift, group: Group, _t: int) -> float:
-    """1 over the correction of AdaShift's v_t, 1 - theta^(t - n); 1 while it only collects gradients."""
-    states = (_state(optimizer).get(p, {}) for p in group["params"])
-    return 1 / (max((state.get("correction", 0.0) for state in states), default=0.0) or 1.0)
-
-
-def _of_adam(group: Group) -> str:
-    return "max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq"
-
-
 # Subclasses are looked into like their parents.
 _LIVE: dict[type[torch.optim.Optimizer], _Live] = {
+    Padam: _Live(_of_padam),
     GenericAdam: _Live(_of_adam),
-    AdaShift: _Live(lambda _group: "second_moment", scale=_shifted),
+    # v_t / (1 - theta^(t - n)); 0 while it only collects gradients
+    AdaShift: _Live(lambda state, _group: state["second_moment"] / (state["correction"] or 1.0)),
     torch.optim.Adam: _Live(_of_adam, _adam),
-    torch.optim.RMSprop: _Live(lambda _group: "square_avg", _rmsprop),
-    torch.optim.Adagrad: _Live(lambda _group: "sum", _adagrad, lambda _optimizer, _group, t: 1 / (t + 1)),
+    torch.optim.RMSprop: _Live(_of_rmsprop, _rmsprop),
+    torch.optim.Adagrad: _Live(lambda state, _group: state["sum"] / (state["step"] + 1), _adagrad),
 }
 
 
@@ -111,6 +121,8 @@ class ScalarWriter(Protocol):
 @dataclass(frozen=True)
 class WatchRecord:
     r"""What was seen at one step, for one parameter group; nan where a number does not exist.
+
+    v_t is the square of what a step divides by: for Padam a power of the maximum, for a centered RMSprop the variance.
 
     Attributes:
         step: t.
@@ -291,17 +303,15 @@ class _Group:
         """Copy parameters and second moments."""
         self._points = {p: p.detach().clone() for p in self.options["params"] if p.requires_grad}
         self._moments = {p: v.clone() for p, v in self.look.moments(optimizer, self.options).items()}
-        self._scale = self.look.scale(optimizer, self.options, self.steps)
 
     @torch.no_grad()
     def measure(self, optimizer: torch.optim.Optimizer, alpha: float) -> tuple[float, ...]:
         """The measured columns of a record, from `negative_gamma` on."""
-        scale = self.look.scale(optimizer, self.options, self.steps)
         moments = self.look.moments(optimizer, self.options)
         after = {p: v for p, v in moments.items() if p.grad is not None}
         result = (
-            self._negative_share(after, scale, alpha),
-            *_step_sizes(after.values(), alpha, scale),
+            self._negative_share(after, alpha),
+            *_step_sizes(after.values(), alpha),
             _norm(_dense(p.grad) for p in self._points if p.grad is not None),
             _norm(p.detach() - old for p, old in self._points.items()),
             self._correlation(moments),
@@ -309,13 +319,13 @@ class _Group:
         self._points, self._moments = {}, {}
         return result
 
-    def _negative_share(self, after: dict[Tensor, Tensor], scale: float, alpha: float) -> float:
+    def _negative_share(self, after: dict[Tensor, Tensor], alpha: float) -> float:
         """The share of coordinates with sqrt(v_t) / alpha_t < sqrt(v_{t-1}) / alpha_{t-1}."""
         shared = [p for p in after if p in self._moments]
         if not shared or not (alpha > 0 and self.alpha > 0):
             return math.nan
         # Squared, and with one factor for both sides, so that nothing small has to be divided.
-        factor = (self.alpha / alpha) ** 2 * scale / self._scale
+        factor = (self.alpha / alpha) ** 2
         negative = sum((after[p] * factor < self._moments[p]).count_nonzero() for p in shared)
         return int(negative) / sum(after[p].numel() for p in shared)
 
@@ -348,7 +358,7 @@ class _Group:
         return float(found.median()) if found.numel() else math.nan
 
 
-def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[float, float, float]:
+def _step_sizes(moments: Iterable[Tensor], alpha: float) -> tuple[float, float, float]:
     """Quantiles 5 %, 50 % and 95 % of alpha_t / sqrt(v_t) over evenly spread coordinates."""
     flat = [v.reshape(-1) for v in moments]
     total = sum(v.numel() for v in flat)
@@ -358,7 +368,7 @@ def _step_sizes(moments: Iterable[Tensor], alpha: float, scale: float) -> tuple[
     sample = torch.cat([v[::stride].float() for v in flat])
     # v and the step size go in opposite directions: the low quantile of one is the high quantile of the other.
     points = torch.tensor([0.95, 0.5, 0.05], dtype=sample.dtype, device=sample.device)
-    low, median, high = (torch.quantile(sample, points) * scale).sqrt().tolist()
+    low, median, high = torch.quantile(sample, points).sqrt().tolist()
     return tuple(alpha / root if root > 0 else math.inf for root in (low, median, high))  # type: ignore[return-value]
 
 
