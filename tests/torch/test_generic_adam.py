@@ -646,9 +646,18 @@ def test_meta_tensors_have_no_fused_kernel() -> None:
 @pytest.mark.parametrize("flag", [0, 1])
 def test_a_flag_may_be_a_whole_number(flag: int) -> None:
     x, y = parameter(4), parameter(4)
-    steps(GenericAdam([x], lr=0.1, maximize=flag), [x], 1, 3)
-    steps(GenericAdam([y], lr=0.1, maximize=bool(flag)), [y], 1, 3)
+    names = ("maximize", "amsgrad", "foreach")
+    one = GenericAdam([x], lr=0.1, **dict.fromkeys(names, flag))
+    other = GenericAdam([y], lr=0.1, **dict.fromkeys(names, bool(flag)))
+    for optimizer, own in ((one, x), (other, y)):
+        steps(optimizer, [own], 1, 3)
     assert torch.equal(x, y)
+    first, second = (optimizer.algorithm_of(optimizer.param_groups[0]) for optimizer in (one, other))
+    assert first == second
+    kernels = [optimizer._plans[id(optimizer.param_groups[0])].kept[0].kernel for optimizer in (one, other)]
+    assert kernels[0] is kernels[1]
+    with nullcontext() if flag else pytest.raises(OptimizerError, match="Padam has amsgrad=True"):
+        Padam([x], amsgrad=flag)
 
 
 @pytest.mark.parametrize(("maximum", "power"), [(False, 0.5), (True, 0.5), (True, 0.1)])

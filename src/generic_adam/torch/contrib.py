@@ -64,7 +64,7 @@ class Padam(GenericAdam):
     def _check_options(self, group: Mapping[str, Any]) -> None:
         super()._check_options(group)
         for name, needed in (("amsgrad", True), ("bias_correction", False)):
-            if group[name] is not needed:
+            if group[name] != needed:
                 raise OptimizerError(f"{name} is {rules.shown(group[name])}; Padam has {name}={needed}")
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:

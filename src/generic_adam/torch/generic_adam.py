@@ -222,7 +222,7 @@ class GenericAdam(ScheduledOptimizer):
             initial_v=group["initial_v"],
             eps=eps,
             decay=rate * decay,
-            running_maximum=group["amsgrad"],
+            running_maximum=bool(group["amsgrad"]),
             notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
             label=type(self).__name__,
         )
@@ -297,7 +297,7 @@ class GenericAdam(ScheduledOptimizer):
             _refuse_unfused(bucket.device_type)
         if _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
             return fused
-        return kernels.single_tensor if group["foreach"] is False else kernels.foreach
+        return kernels.foreach if group["foreach"] in (None, True) else kernels.single_tensor
 
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = plan.values
