@@ -5,6 +5,7 @@ Every tensor of a loaded state is compared with its parameter here, and a state 
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -17,13 +18,11 @@ from generic_adam.torch.tensors import State
 CORRECTIONS = ("beta_correction", "theta_correction")
 
 
+@dataclass(slots=True)
 class _Kept:
     """A saved value on its way through torch's load_state_dict, which would round tensors to half precision."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
 def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
@@ -145,6 +144,4 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
 
 def one_minus_power(base: float, exponent: int) -> float:
     """1 - base^exponent, without cancellation."""
-    if base == 0.0:
-        return 1.0 if exponent else 0.0
-    return -math.expm1(exponent * math.log(base))
+    return -math.expm1(exponent * math.log(base)) if base else float(exponent > 0)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Unpack
 
 import torch
@@ -10,8 +9,6 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError
-from generic_adam.methods.algorithm import Algorithm
-from generic_adam.schedules import Schedule
 from generic_adam.torch import checkpoint, rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, average, smallest
@@ -78,12 +75,6 @@ class Padam(GenericAdam):
                 x.addcdiv_(m, v_hat.pow(partial).add_(step.eps), value=-step.alpha)
 
         return kernel
-
-    def algorithm_of(
-        self, group: Mapping[str, Any], lr: Schedule | None = None, beta: Schedule | None = None
-    ) -> Algorithm:
-        """What this optimizer does to a parameter group: a running maximum, raised to the power p."""
-        return replace(super().algorithm_of(group, lr, beta), power=group["partial"])
 
 
 class AdaShift(ScheduledOptimizer):

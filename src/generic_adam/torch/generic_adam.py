@@ -223,6 +223,7 @@ class GenericAdam(ScheduledOptimizer):
             eps=eps,
             decay=rate * decay,
             running_maximum=bool(group["amsgrad"]),
+            power=group["partial"] if "partial" in self.options else 0.5,
             notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
             label=type(self).__name__,
         )

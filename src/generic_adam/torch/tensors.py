@@ -263,7 +263,9 @@ def gather(
                     f"{one.dtype} on {parameter.device}, each element with memory of its own"
                 )
             row.append(fitted)
-        row = _local_and_real(row)
+        if is_distributed(parameter):
+            row = [_local(tensor, like=parameter) for tensor in row]
+        row = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in row]
         aligned = _are_aligned(row)
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
         bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, numbers))
@@ -275,13 +277,6 @@ def gather(
     return sorted(buckets.values(), key=lambda bucket: bucket.numbers.get("step", 0))
 
 
-def _local_and_real(row: list[Tensor]) -> list[Tensor]:
-    """The tensors of one parameter: of a DTensor the local shards, of complex ones their real views."""
-    if is_distributed(row[0]):
-        row = [_local(tensor, like=row[0]) for tensor in row]
-    return [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in row]
-
-
 def is_distributed(tensor: Tensor) -> bool:
     """Whether a tensor is a DTensor."""
     # Importing DTensor takes a second, and where there is one, something has imported it.
@@ -290,6 +285,7 @@ def is_distributed(tensor: Tensor) -> bool:
 
 
 def _local(tensor: Any, like: Any) -> Tensor:
+    """The shard of a DTensor that this process has, cut as another is."""
     if tensor.placements != like.placements:
         tensor = tensor.redistribute(placements=like.placements)
     return tensor.to_local()

@@ -34,9 +34,7 @@ Group = Mapping[str, Any]
 
 
 def _state(optimizer: torch.optim.Optimizer) -> Mapping[Tensor, Any]:
-    """The state, without a word to the optimizer: ours would look after one that somebody may change."""
-    state = vars(optimizer).get("state")
-    return optimizer.state if state is None else state
+    return vars(optimizer)["state"]  # without a word to ours, which would look after a state that somebody may change
 
 
 class _Live(NamedTuple):
