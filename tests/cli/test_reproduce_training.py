@@ -4,12 +4,14 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from generic_adam.cli.app import run
 from generic_adam.cli.reproduce import _STUDIES, _advancing
@@ -199,9 +201,11 @@ def test_a_signal_while_results_are_published_pauses_too(tmp_path, data, monkeyp
     asked += ["--data", data, "--out", str(out)]
     with monkeypatch.context() as patch:
         patch.setattr("generic_adam.experiments.study_figures.plot_study", is_drawing)
+        patch.setattr("generic_adam.cli.reproduce.make_console", lambda **_: Console(stderr=True, width=60))
         assert run(asked) == 128 + getattr(signal, name)
     said = capfd.readouterr().err
-    assert "to go on: generic-adam reproduce lenet --epochs 1" in said
+    (command,) = re.findall(r"to go on: (generic-adam reproduce lenet --epochs 1 .*)", said)
+    assert shlex.quote(str(out)) in command  # the whole of it, on one line of a narrow terminal
     assert "Traceback" not in said
     assert {path.name for path in out.iterdir()} <= {".lock", "elapsed.json", "runs"}
     (out / ".generic-adam-results-of-a-killed-process").mkdir()

@@ -364,8 +364,9 @@ def _run_study(
                 notes=experiment.notes(study, known["steps"]),
             )
     except Paused as paused:
-        console.print(f"paused ({paused}) at the last checkpoints in {place.directory}")
-        console.print(again)
+        with suppress(OSError):  # the terminal may be what went away
+            # Not by the console: a command that it breaks into lines cannot be copied.
+            typer.echo(f"paused ({paused}) at the last checkpoints in {place.directory}\n{again}", err=True)
         raise SystemExit(128 + paused.signal) from paused
     _print_results(command, files)
 
