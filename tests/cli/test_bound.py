@@ -102,3 +102,11 @@ def test_what_was_granted_is_named(capsys):
     assert code == 0
     assert out.splitlines()[1] == "  provided no gradient is longer than 1:"
     assert "|x_t|_inf <= X = 2" in out
+
+
+def test_when_a_theorem_asked_alone_says_something_is_its_own_answer(capsys):
+    asked = ["bound", "adam", "--steps", "100", "--dimension", "10", "--json"]
+    whole = json.loads(run(capsys, *asked)[1])
+    assert whole["informative_from"] == json.loads(run(capsys, *asked, "--theorem", "W")[1])["informative_from"]
+    assert whole["informative_from"] is not None
+    assert json.loads(run(capsys, *asked, "--theorem", "zou2019")[1])["informative_from"] is None

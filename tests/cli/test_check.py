@@ -186,6 +186,7 @@ BAD = {
         "--warmup, --decay goes with --lr or the name",
     ),
     "recipe and name": (["check", "adam", "--recipe", "bert"], "--recipe stands alone"),
+    "eps of SGD": (["check", "sgd", "--eps", "1e-8"], "--eps is added to a divisor, and SGD has none"),
     "not an expression": (["check", "--alpha", "1/(", "--beta", "0", "--theta", "0.9"], "alpha"),
     "python in a text": (["check", "--alpha", "__import__('os')", "--beta", "0", "--theta", "0.9"], "alpha"),
 }

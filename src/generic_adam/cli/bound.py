@@ -68,7 +68,7 @@ def bound(
     since, speaks = None, ""
     if result.is_valid and not result.informative:
         try:
-            since = informative_from(x, problem, budget)
+            since = informative_from(x, problem, theorem, budget)
             speaks = "" if since is None else f"it says something at T = {since:,}"
         except Undecided as unknown:
             speaks = f"at which T it says something: undecided, {unknown}"

@@ -221,7 +221,7 @@ def _typed(given: Mapping[str, Any]) -> str:
         value = given[name]
         if value is not None:
             words.append(flags.split()[0])
-            words += [] if kind is bool else [str(value).removesuffix(".0")]
+            words += [] if kind is bool else [str(value).removesuffix(".0") if kind is float else str(value)]
     return shlex.join(words)
 
 
@@ -304,6 +304,8 @@ def _beside(found: "Algorithm", given: Mapping[str, Any], pace: "Schedule") -> "
 
     settings: dict[str, Any] = {}
     if given["eps"] is not None:
+        if not found.preconditioned:
+            raise MethodError(f"--eps is added to a divisor, and {found.label} has none")
         settings |= {"initial_v": 0.0, "eps": as_schedule(given["eps"])}
     if given["weight_decay"] is not None:
         decay = exact_number("weight_decay", given["weight_decay"], at_least=0)

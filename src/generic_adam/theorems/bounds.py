@@ -193,8 +193,10 @@ def _shown(bound: float | Sequence[float] | None) -> str:
     return f"{bound:g}" if isinstance(bound, float) else "G_k"
 
 
-def informative_from(subject: Method | Algorithm, problem: Problem, budget: float | None = None) -> int | None:
-    """A number of steps after which the bound says something; None if 10^6 is not enough.
+def informative_from(
+    subject: Method | Algorithm, problem: Problem, theorem: str | None = None, budget: float | None = None
+) -> int | None:
+    """A number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
 
     It is the least, to two digits, where the bound does not fall silent again; once the budget is used up (see
     `bound_algorithm`) it is the least that was found, however rough.
@@ -204,13 +206,13 @@ def informative_from(subject: Method | Algorithm, problem: Problem, budget: floa
     """
     low, high = 1, 10
     with Budget(budget) as limit:
-        while not bound_algorithm(subject, problem, high).informative:
+        while not bound_algorithm(subject, problem, high, theorem=theorem).informative:
             check_time(high)
             low, high = high, high * 10
             if high > _LONGEST_SEARCHED:
                 return None
         while high - low > max(1, high // 100) and limit.left > 0:
             middle = (low + high) // 2
-            informative = bound_algorithm(subject, problem, middle).informative
+            informative = bound_algorithm(subject, problem, middle, theorem=theorem).informative
             low, high = (low, middle) if informative else (middle, high)
     return high
