@@ -7,6 +7,7 @@ import os
 import re
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -445,6 +446,10 @@ def test_torchtitan(kind, ratio, tmp_path):
     assert "training.seq_len" not in used
     half, _ = read_config(tmp_path / "titan.yaml", steps=100)
     assert (half.method, half.horizon) == (algorithm.method, 100)
+    for wrong in (-0.1, 1.5):
+        data["lr_scheduler"]["decay_ratio"] = wrong
+        with pytest.raises(OptimizerError, match=f"lr_scheduler.decay_ratio is {wrong}; expected a share of the steps"):
+            read_config(written(tmp_path, data, "titan.yaml"))
 
 
 def test_a_plain_block_is_read_as_it_stands(tmp_path):
@@ -825,6 +830,49 @@ def test_what_never_ends_is_not_read(tmp_path):
     ):
         with pytest.raises(OptimizerError, match=said):
             read_config(tmp_path / name)
+
+
+TRAINING = {"learning_rate": 3e-4, "weight_decay": 0.1, "max_steps": 300, "warmup_steps": 50, "adam_beta2": 0.95}
+TRAINING |= {"max_grad_norm": 0.5, "lr_scheduler_type": "cosine"}
+AUTO = {"type": "AdamW", "params": dict.fromkeys(("lr", "betas", "eps", "weight_decay"), "auto")}
+DECAY = {"type": "WarmupDecayLR", "params": {"warmup_type": "linear"}}
+DECAY["params"] |= dict.fromkeys(("warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "total_num_steps"), "auto")
+
+
+def under_deepspeed(tmp_path, data, **training):
+    written(tmp_path, data, "zero.json")
+    return read_config(written(tmp_path, TRAINING | {"deepspeed": "zero.json"} | training, "arguments.json"))[0]
+
+
+def test_what_deepspeed_s_file_says_takes_the_place_of_trainer_s_arguments(tmp_path):
+    plain, _ = read_config(written(tmp_path, TRAINING))
+    found = under_deepspeed(tmp_path, {"zero_optimization": {"stage": 2}})
+    assert (found.method, found.clipping) == (plain.method, None)  # the engine clips, where its file says so
+    found = under_deepspeed(tmp_path, {"gradient_clipping": "auto", "optimizer": AUTO})
+    same = ("method", "clipping", "decay", "eps", "horizon")
+    assert [getattr(found, one) for one in same] == [getattr(plain, one) for one in same]
+    found = under_deepspeed(tmp_path, {"optimizer": AUTO, "scheduler": DECAY})
+    values = {"warm": 50, "total": 300, "low": 0.0, "high": 3e-4, "log": False}
+    expected = [deepspeed_rate("WarmupDecayLR", t, **values) for t in range(1, STEPS + 1)]
+    np.testing.assert_allclose(rates(found), expected, rtol=1e-9, atol=1e-18)
+    bare = under_deepspeed(tmp_path, {"optimizer": {"type": "AdamW", "params": {"betas": "auto"}}})
+    assert bare.method.alpha(60) == pytest.approx(plain.method.alpha(60) * 1e-3 / 3e-4)  # DeepSpeed's own rate
+    inside, _ = read_config(written(tmp_path, TRAINING | {"deepspeed": {"optimizer": AUTO, "scheduler": DECAY}}))
+    assert inside.method == found.method
+    live = SimpleNamespace(**TRAINING, optim="adamw_torch", adam_beta1=0.9, adam_epsilon=1e-8)
+    live.deepspeed = str(written(tmp_path, {"optimizer": AUTO, "scheduler": DECAY}, "zero.json"))
+    assert read(live).method == found.method
+
+
+def test_a_file_of_deepspeed_s_that_is_not_there_is_a_note_and_a_contradiction_refused(tmp_path):
+    algorithm, _ = read_config(written(tmp_path, TRAINING | {"deepspeed": "elsewhere.json"}))
+    assert algorithm.notes[-1].endswith("not used: deepspeed")
+    with pytest.raises(OptimizerError, match=r"deepspeed: optimizer.params.lr is 0.1, and the arguments 0.0003"):
+        under_deepspeed(tmp_path, {"optimizer": {"type": "Adam", "params": {"lr": 0.1}}})
+    with pytest.raises(OptimizerError, match="its scheduler drives Trainer's optimizer"):
+        under_deepspeed(tmp_path, {"scheduler": DECAY})
+    with pytest.raises(OptimizerError, match=r"optimizer.params.momentum may change the steps"):
+        under_deepspeed(tmp_path, {"optimizer": {"type": "Adam", "params": {"lr": "auto", "momentum": 0.1}}})
 
 
 # DeepSpeed's live schedulers and optimizers. The package is not installed: these are stand-ins with the attributes, the

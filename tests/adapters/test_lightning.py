@@ -35,6 +35,7 @@ def test_every_form_is_read():
             (first, second),
         ),
         ([two, {"optimizer": one}], (read(two), plain)),
+        (SimpleNamespace(configure_optimizers=lambda: [[one], [slow]]), (first,)),  # as a LightningModule
     ]
     for configuration, expected in forms:
         pace = 1 if configuration is one else 7  # an optimizer alone has no epochs

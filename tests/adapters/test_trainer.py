@@ -286,6 +286,30 @@ def test_arguments_are_read_as_what_trainer_makes_of_them(changes, kind, tmp_pat
         assert getattr(said, name) == ((*expected, *clipped) if name == "outside" else expected), name
 
 
+def test_a_trainer_is_read_before_and_after_it_has_made_its_optimizer(tmp_path):
+    given = arguments(tmp_path, lr_scheduler_type="cosine", weight_decay=0.1, max_grad_norm=0.5)
+    trainer = transformers.Trainer(model=small_model(), args=given, train_dataset=Rows())
+    before = certify(trainer)
+    trainer.create_optimizer_and_scheduler(TOTAL)
+    after = certify(trainer)
+    assert before.algorithm.method == after.algorithm.method
+    for answer in (before, after):
+        assert (answer.algorithm.clipping, answer.horizon.steps) == (Clipping(0.5), TOTAL)
+    optimizer = torch.optim.AdamW(trainer.model.parameters())
+    kinds = {"optimizers": (optimizer, None)}, {"optimizer_cls_and_kwargs": (torch.optim.Adam, {})}
+    for own in kinds:
+        trainer = transformers.Trainer(model=small_model(), args=given, train_dataset=Rows(), **own)
+        with pytest.raises(OptimizerError, match="Trainer has an optimizer of its own; expected both made"):
+            certify(trainer)
+
+    class Mine(transformers.Trainer):
+        def create_scheduler(self, num_training_steps, optimizer=None):
+            raise NotImplementedError
+
+    with pytest.raises(OptimizerError, match="Mine has an optimizer of its own"):
+        certify(Mine(model=small_model(), args=given, train_dataset=Rows()))
+
+
 def test_arguments_that_trainer_does_not_pass_on_are_named(tmp_path):
     said = "relative_step=True, scale_parameter=True, clip_threshold=2"
     note = "optim_args that Trainer does not pass on to adafactor: relative_step, scale_parameter, clip_threshold"

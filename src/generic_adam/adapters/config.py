@@ -40,7 +40,7 @@ from generic_adam.adapters.schedulers import (
     steps_of_run,
     transformers_rate,
 )
-from generic_adam.adapters.trainer import read_training_arguments, run_length
+from generic_adam.adapters.trainer import rate_of, read_training_arguments, run_length, warm_up_steps
 from generic_adam.errors import GenericAdamError, OptimizerError, shown
 from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm, Clipping
@@ -54,11 +54,17 @@ _EXPECTED = {float: "a number", int: "a whole number", str: "a name", bool: "tru
 
 
 class _Keys:
-    """A nested mapping that remembers, by dotted names, what was asked of it."""
+    """A nested mapping that remembers, by dotted names, what was asked of it.
 
-    def __init__(self, data: Mapping[Any, Any], where: str = "", root: _Keys | None = None) -> None:
+    Of the root: `folder` is where the file lies, `auto` what that word stands for, by the last part of a key's name.
+    """
+
+    folder = Path()
+
+    def __init__(self, data: Mapping[Any, Any], where: str = "", root: _Keys | None = None, **auto: Any) -> None:
         self.data, self.where, self.root = data, where, self if root is None else root
         self.used: dict[str, None] = {} if root is None else root.used
+        self.auto = auto
 
     def get(self, name: str, default: Any = None, depth: int = 8) -> Any:
         """The value of a key, or the default where there is none or it is null; "${a.b}" is looked up."""
@@ -68,6 +74,8 @@ class _Keys:
         if value is None:
             return default
         if isinstance(value, str) and value == "auto":
+            if name in self.root.auto:
+                return self.root.auto[name]
             said = "is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
             raise OptimizerError(f"{self.where}{name} {said}")
         elsewhere = re.fullmatch(r"\$\{([\w.]+)\}", value) if isinstance(value, str) and depth else None
@@ -171,6 +179,7 @@ def read_config(
         {*_TARGETS} & {*data} or ({"name", "type"} & {*data} and {"lr", "params"} & {*data})
     )
     keys = _Keys({"optimizer": data} if is_block else data)
+    keys.folder = file.parent
     try:
         reading = _kind(keys)
         if steps_per_scheduler_step is None:
@@ -179,10 +188,7 @@ def read_config(
             algorithm = _hydra(keys, steps, steps_per_scheduler_step)
         else:
             raise OptimizerError("its scheduler steps with the optimizer; expected no pace of its own (--every)")
-        notes, unused = algorithm.notes, keys.unused()
-        for name in (name for name, value in unused.items() if _matters(name, value)):
-            said = "may change the steps and cannot be read here; expected a file without it, or the live objects"
-            raise OptimizerError(f"{textwrap.shorten(name, 60)} {said} (--from)")
+        notes, unused = algorithm.notes, _unused(keys)
     except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
     if unused:
@@ -192,6 +198,15 @@ def read_config(
     source = f"{file.name}: {algorithm.source or algorithm.label}"
     used = (name.removeprefix("optimizer.") if is_block else name for name in keys.used)
     return replace(algorithm, source=source, notes=notes), tuple(used)
+
+
+def _unused(keys: _Keys) -> dict[str, Any]:
+    """What nothing was made of, where none of it may change the steps."""
+    unused = keys.unused()
+    for name in (name for name, value in unused.items() if _matters(name, value)):
+        said = "may change the steps and cannot be read here; expected a file without it, or the live objects"
+        raise OptimizerError(f"{textwrap.shorten(name, 60)} {said} (--from)")
+    return unused
 
 
 def _load(file: Path) -> Mapping[Any, Any]:
@@ -283,13 +298,14 @@ _DEEPSPEED: dict[str, dict[str, Any]] = {
 }
 
 
-def _deepspeed(keys: _Keys, steps: int | None) -> Algorithm:
+def _deepspeed(keys: _Keys, steps: int | None, shape: Callable[[float], Schedule] = as_schedule) -> Algorithm:
+    """Its scheduler, or where it has none one of another's of this shape over the base rate."""
     optimizer, scheduler = keys.table("optimizer"), keys.table("scheduler")
     name, params = optimizer.value("type", str), optimizer.table("params")
     kind = scheduler.value("type", ("", *_DEEPSPEED))
     update, mode = _deepspeed_update(name, params)
     base, source = params.value("lr", update.defaults.get("lr", 1e-3)), f"DeepSpeed, {name}"
-    rate = as_schedule(base)
+    rate = shape(base)
     if kind:
         given = scheduler.table("params")
         own = {"warmup_num_steps": 1000, "warmup_type": ("log", "linear"), **_DEEPSPEED[kind]}
@@ -338,7 +354,39 @@ def _trainer(keys: _Keys, steps: int | None) -> Algorithm:
     table = {name: _numeric(given.get(name)) for name in given.data}
     arguments.lr_scheduler_kwargs = table if isinstance(text, Mapping) else text
     arguments.optim = keys.value("optim", "") or keys.value("optimizer", "adamw_torch")
-    return read_training_arguments(arguments, steps=steps)
+    beside = keys.data.get("deepspeed")
+    if isinstance(beside, str) and (keys.folder / beside).is_file():
+        beside = _load(keys.folder / beside)
+    if isinstance(beside, Mapping):
+        keys.used["deepspeed"], arguments.deepspeed = None, beside
+    return read_trainer(arguments, steps=steps)
+
+
+def read_trainer(arguments: Any, *, steps: int | None = None) -> Algorithm:
+    """Trainer's arguments; an optimizer, a scheduler and clipping of DeepSpeed's take the place of Trainer's.
+
+    Its "auto" is what the arguments say.
+    """
+    data = getattr(arguments, "deepspeed", None)
+    if not data:
+        return read_training_arguments(arguments, steps=steps)
+    total, lr = run_length(arguments.max_steps, steps), arguments.learning_rate
+    auto = {"lr": lr, "betas": [arguments.adam_beta1, arguments.adam_beta2], "eps": arguments.adam_epsilon}
+    auto |= {"weight_decay": arguments.weight_decay, "gradient_clipping": arguments.max_grad_norm}
+    auto |= {"warmup_num_steps": max(1, warm_up_steps(arguments, total)), "total_num_steps": total}
+    keys = _Keys(data if isinstance(data, Mapping) else _load(Path(data)), **auto, warmup_min_lr=0, warmup_max_lr=lr)
+    for table in (keys, keys.table("optimizer").table("params"), keys.table("scheduler").table("params")):
+        for name in table.data.keys() & auto.keys():
+            if (said := table.data[name]) not in (None, "auto", auto[name]):
+                raise OptimizerError(f"deepspeed: {table.where}{name} is {shown(said)}, and the arguments {auto[name]}")
+    if "optimizer" in keys.data:
+        found = _deepspeed(keys, steps or total, partial(rate_of, arguments, total))
+    elif "scheduler" in keys.data:
+        raise OptimizerError("deepspeed: its scheduler drives Trainer's optimizer; expected one beside it, or neither")
+    else:
+        found = read_training_arguments(arguments, steps=steps, clip=keys.value("gradient_clipping", 0.0))
+    _unused(keys)
+    return found
 
 
 _AXOLOTL = {"base_model", "micro_batch_size", "optimizer", "lr_scheduler"}
@@ -360,6 +408,8 @@ def _torchtitan(keys: _Keys, steps: int | None) -> Algorithm:
     place = keys.table("lr_scheduler") if "lr_scheduler" in keys.data else training
     declared = {"warmup_steps": 200, "min_lr_factor": 0.0, "decay_ratio": 1.0}
     s = place.values(declared | {"decay_type": ("linear", "sqrt", "cosine")})
+    if not 0 <= s.decay_ratio <= 1:
+        raise OptimizerError(f"{place.where}decay_ratio is {s.decay_ratio:g}; expected a share of the steps")
     warm, low = min(s.warmup_steps, total), s.min_lr_factor
     decay = min(round(total * s.decay_ratio), total - warm)
     flat = total + 1 - decay  # one step later than the numbers say: the last rate stays above the least

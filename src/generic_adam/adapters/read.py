@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from generic_adam.adapters.clock import Clock, length_of_epoch
-from generic_adam.adapters.trainer import read_training_arguments
+from generic_adam.adapters.config import read_trainer
 from generic_adam.adapters.transformation import read_transformation
+from generic_adam.adapters.updates import clipped
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm, merged
 
@@ -25,8 +26,9 @@ def read(
     """The algorithm of whatever a training script has at hand; groups with other sequences are its `others`.
 
     Args:
-        subject: a torch optimizer; a pair (optimizer, scheduler); what Lightning's `configure_optimizers` returns, in
-            any form; transformers.TrainingArguments; an Optax transformation; or a Method or an Algorithm.
+        subject: a torch optimizer; a pair (optimizer, scheduler); a LightningModule or what its `configure_optimizers`
+            returns, in any form; transformers' Trainer or TrainingArguments; an Optax transformation; or a Method or
+            an Algorithm.
         scheduler: the scheduler of a torch optimizer.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1, except
             that a Lightning scheduler with the interval "epoch" has to be told the length of an epoch.
@@ -40,8 +42,12 @@ def read(
         is_optimizer = partial(_is_of, "torch", "optim.Optimizer")
         if scheduler is not None and not is_optimizer(subject):
             raise OptimizerError(f"a scheduler goes with a torch optimizer, not with {type(subject).__name__}")
+        if hasattr(subject, "create_optimizer_and_scheduler"):
+            return _of_trainer(subject, steps)
         if hasattr(subject, "lr_scheduler_type") and hasattr(subject, "optim"):
-            return read_training_arguments(subject, steps=steps)
+            return read_trainer(subject, steps=steps)
+        if callable(getattr(subject, "configure_optimizers", None)):
+            subject = subject.configure_optimizers()
         if _is_of("optax", "GradientTransformation", subject):
             return read_transformation(subject)
         pace = steps_per_scheduler_step
@@ -54,13 +60,29 @@ def read(
         else:
             raise OptimizerError(
                 f"cannot read a {type(subject).__name__}; expected a Method or an Algorithm, a torch optimizer, "
-                "(optimizer, scheduler), what Lightning's configure_optimizers returns, transformers.TrainingArguments "
-                "or an Optax transformation"
+                "(optimizer, scheduler), a LightningModule or what its configure_optimizers returns, a Trainer or "
+                "transformers.TrainingArguments, or an Optax transformation"
             )
         from generic_adam.adapters.torch import read as read_optimizer
 
         each = [read_optimizer(one, its, steps_per_scheduler_step=every) for one, its, every in found]
         return each[0] if len(each) == 1 else merged([part for one in each for part in one.parts])
+
+
+def _of_trainer(trainer: Any, steps: int | None) -> Algorithm:
+    """What a transformers.Trainer has made, or by its arguments what it will make."""
+    made = (trainer.optimizer, trainer.lr_scheduler)
+    if None not in made:
+        from generic_adam.adapters.torch import read as read_optimizer
+
+        parts, norm = read_optimizer(*made).parts, float(trainer.args.max_grad_norm or 0)
+        return merged([clipped(part, norm, horizon=steps or part.horizon) for part in parts])
+    makes = (trainer.create_optimizer, trainer.create_scheduler, trainer.get_optimizer_cls_and_kwargs)
+    own = made != (None, None) or trainer.optimizer_cls_and_kwargs is not None
+    if own or any(one.__module__ != "transformers.trainer" for one in makes):
+        said = "has an optimizer of its own; expected both made, by trainer.create_optimizer_and_scheduler(steps)"
+        raise OptimizerError(f"{type(trainer).__name__} {said}")
+    return read_trainer(trainer.args, steps=steps)
 
 
 def _is_of(package: str, path: str, value: Any) -> bool:

@@ -12,21 +12,24 @@ from generic_adam.adapters import updates
 from generic_adam.adapters.schedulers import transformers_rate
 from generic_adam.errors import GenericAdamError, OptimizerError, shown, told_as
 from generic_adam.methods import Algorithm
+from generic_adam.schedules import Schedule
 
 
-def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algorithm:
+def rate_of(arguments: Any, total: int, base: float) -> Schedule:
+    """lr_t over a run of so many steps, from a base rate."""
+    run = {"num_warmup_steps": warm_up_steps(arguments, total), "num_training_steps": total}
+    return transformers_rate(_text(arguments.lr_scheduler_type), base, run | _given(arguments))
+
+
+def read_training_arguments(arguments: Any, *, steps: int | None = None, clip: float | None = None) -> Algorithm:
     """The algorithm that Trainer runs with transformers.TrainingArguments, or anything with its attributes.
 
     `steps` is the number of optimizer steps where `max_steps` is not set (it then follows from the data); where it is,
-    it says how long the schedule is, and `steps` how much of it is run.
+    it says how long the schedule is, and `steps` how much of it is run. `clip` takes the place of `max_grad_norm`.
     """
     with told_as(OptimizerError, f"{type(arguments).__name__} cannot be read:"):
         total = run_length(arguments.max_steps, steps)
-        said = (arguments.optim, arguments.lr_scheduler_type)
-        optimizer, kind = (str(getattr(one, "value", one)) for one in said)  # they may be members of an enumeration
-        base = float(arguments.learning_rate)
-        run = {"num_warmup_steps": _warm_up_steps(arguments, total), "num_training_steps": total}
-        rate = transformers_rate(kind, base, run | _scheduler_settings(arguments))
+        optimizer, rate = _text(arguments.optim), rate_of(arguments, total, float(arguments.learning_rate))
         name = optimizer.lower()
         update = updates.by_name(name, "transformers" if name in {"adafactor", "adamw_hf"} else "torch")
         settings: dict[str, Any] = {"weight_decay": arguments.weight_decay}
@@ -38,7 +41,8 @@ def read_training_arguments(arguments: Any, *, steps: int | None = None) -> Algo
         given, taken = _optimizer_settings(arguments), _TAKEN.get(name.partition("_")[0], ())
         settings |= {one: value.lower() in _TRUE if one in _FLAGS else value for one, value in given if one in taken}
         ignored = ", ".join(one for one, _ in given if one not in taken)
-        source, clip = f"Trainer, {optimizer} with {kind}", float(getattr(arguments, "max_grad_norm", 0) or 0)
+        source = f"Trainer, {optimizer} with {_text(arguments.lr_scheduler_type)}"
+        clip = float(getattr(arguments, "max_grad_norm", 0) or 0) if clip is None else clip
         try:
             found = updates.clipped(update(settings, rate), clip, source=source, horizon=steps or total)
         except GenericAdamError as error:
@@ -56,7 +60,12 @@ def run_length(said: Any, steps: int | None) -> int:
     return total
 
 
-def _warm_up_steps(arguments: Any, total: int) -> int:
+def _text(said: Any) -> str:
+    """A name, which may be a member of an enumeration."""
+    return str(getattr(said, "value", said))
+
+
+def warm_up_steps(arguments: Any, total: int) -> int:
     """As Trainer counts them: a number below 1 is a share of all steps, and so is warmup_ratio."""
     steps = float(arguments.warmup_steps or 0)
     if steps < 0:
@@ -65,7 +74,7 @@ def _warm_up_steps(arguments: Any, total: int) -> int:
     return int(steps) if steps >= 1 else math.ceil(total * share)
 
 
-def _scheduler_settings(arguments: Any) -> dict[str, Any]:
+def _given(arguments: Any) -> dict[str, Any]:
     given = getattr(arguments, "lr_scheduler_kwargs", None) or {}
     if isinstance(given, str):
         with told_as(OptimizerError, "lr_scheduler_kwargs is no JSON:"):
