@@ -11,6 +11,7 @@ import torch
 from torch.optim import lr_scheduler as torch_lr
 
 from generic_adam import certify
+from generic_adam.adapters import updates
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import HeavyBall, Method
@@ -75,6 +76,13 @@ def test_the_algorithm_read_takes_the_same_steps(name, scheduler):
     ours = steps.path(algorithm, gradient, START, STEPS)
     # torch keeps NAdam's product of momenta in float32.
     np.testing.assert_allclose(points, ours, rtol=1e-5 if "NAdam" in name else 1e-9, atol=1e-11)
+
+
+def test_every_class_of_torch_that_is_read_takes_its_steps_in_these_tests():
+    here = {updates.name_of(type(build([torch.zeros(2, requires_grad=True)]))) for build in OPTIMIZERS.values()}
+    below = {"torch.Adafactor"}
+    assert {name for name in updates.UPDATES if name.startswith("torch.")} <= here | below
+    assert not updates.UPDATES.keys() & updates.NOT_READ.keys()
 
 
 def test_the_paper_s_algorithm_is_the_reference():

@@ -3,11 +3,13 @@
 import copy
 import importlib
 import importlib.util
+import math
 import pickle
 import pkgutil
 import threading
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +36,10 @@ from generic_adam.schedules import (
     t,
     tree,
 )
+from generic_adam.schedules.balls import nearest, value
+from generic_adam.schedules.enclosure import enclose
+from generic_adam.schedules.identities import exact_form, fraction_of
+from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import NODES, Bounded, Minimum, Negate, Power, WeightShare, rebuild, walk
 from tests.schedules.expressions import positive_schedules
 
@@ -117,6 +123,29 @@ def test_every_node_has_a_text_that_parses_back(node):
     assert parse(str(node)) == node
     assert parse(str(1 - node)) == 1 - node
     assert pickle.loads(pickle.dumps(node)) == copy.deepcopy(node) == node
+
+
+@pytest.mark.parametrize("node", [node for kind, node in ONE_OF_EACH.items() if kind is not Opaque], ids=str)
+def test_every_table_says_the_same_of_a_node(node):
+    steps = range(1, 9)
+    truths = [value(node, step) for step in steps]
+    numbers = np.array([nearest(one) for one in truths])
+    np.testing.assert_allclose(node.values(1, 9), numbers, rtol=1e-12)
+    np.testing.assert_allclose([node(step) for step in steps], numbers, rtol=1e-12)
+    found, errors = filtered(node, np.array(steps, dtype=np.float64))
+    assert (np.abs(found - numbers) <= errors + 1e-15 * np.abs(numbers)).all()
+    range_of = enclose(node, 1, 8).range
+    assert all(not one < range_of.low and not one > range_of.high for one in truths)
+    exact = {step: fraction_of(exact_form(node, step)) for step in steps}
+    assert all(one is None or float(one) == pytest.approx(numbers[step - 1]) for step, one in exact.items())
+    growth, late = node.growth, math.log(10**5)
+    if growth is not None and growth.sign and not growth.rho.sign_of_log:
+        rest = math.log(abs(node(10**5))) - float(growth.power) * late - float(growth.log) * math.log(late)
+        sizes = sorted(map(abs, (growth.low, growth.high)))
+        assert math.log(sizes[0]) - 0.1 <= rest <= math.log(sizes[1]) + 0.1
+    if HAS_OPTAX:
+        traced = importlib.import_module("generic_adam.optax").as_optax_schedule(node)
+        np.testing.assert_allclose([float(traced(step - 1)) for step in steps], numbers, rtol=1e-4)
 
 
 @given(

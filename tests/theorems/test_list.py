@@ -1,11 +1,13 @@
 """The list of theorems: names, sources that exist, and one instance each."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from generic_adam.errors import TheoremError
 from generic_adam.theorems import REPORTED, THEOREMS, theorem_named
+from generic_adam.theorems.theorem import Confidence
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,6 +21,8 @@ def test_names_are_unique_whatever_their_case():
 @pytest.mark.parametrize("theorem", THEOREMS, ids=lambda one: one.name)
 def test_what_is_proved_here_has_its_page(theorem):
     assert theorem_named(theorem.name.upper()) is theorem
+    if theorem.confidence is Confidence.PROVED:
+        assert re.search(r"docs/theorems/\w+\.md|a case of Theorem \w", theorem.source), theorem.source
     if theorem.source.startswith("docs/"):
         text = (ROOT / theorem.source).read_text()
         assert theorem.name.split("2")[0] in text
