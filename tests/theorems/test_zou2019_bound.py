@@ -13,9 +13,10 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Method, build, names
 from generic_adam.methods.algorithm import as_algorithm
 from generic_adam.schedules import as_power_of_t, parse
-from generic_adam.schedules.sums import BelowThetaPrime, SumError
+from generic_adam.schedules.sums import SumError
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import (
+    BelowThetaPrime,
     Facts,
     bound,
     constants,

@@ -14,7 +14,6 @@ short, and added term by term. Callables and oscillating tails are always added 
 
 from __future__ import annotations
 
-import bisect
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -332,41 +331,3 @@ def _with_smooth_shares(node: Schedule) -> Schedule:
     if isinstance(node, tree.WeightedTheta):
         return tree.Subtract(tree.operand(1), SmoothShare(node.weights, node.initial))
     return tree.rebuild(node, _with_smooth_shares)
-
-
-class BelowThetaPrime:
-    r"""The logarithm of :math:`C_1` for any :math:`\theta'`, for a non-decreasing :math:`\theta_t` on 1..T.
-
-    As :math:`\theta_t` does not fall, the :math:`\theta_j < \theta'` are the first N; N is found by bisection
-    and :math:`\log C_1 = \sum_{j\le N}\log\theta_j - N\log\theta'` by summation.
-    """
-
-    def __init__(self, theta: Schedule, steps: int) -> None:
-        self._complement, self._steps = 1 - theta, steps
-        # Near 1 the logarithm of a rounded theta_t has no digits left, near 0 that of a rounded complement.
-        logarithm, small = tree.Function("log", theta), self.count(0.5)
-        if small < steps:
-            after = tree.Function("log1p", -self._complement)
-            logarithm = tree.Join(small + 1, logarithm, after) if small else after
-        self._logarithm = logarithm
-
-    def count(self, theta_prime: float) -> int:
-        """Return N, how many theta_j with j <= T are smaller than theta_prime."""
-        missing = 1 - theta_prime
-
-        def reached(t: int) -> bool:
-            return late_value(self._complement, t) <= missing
-
-        # N is nearly always small, and a late theta_t may be costly: double first, then halve.
-        last = 1
-        while last < self._steps and not reached(last):
-            last = min(2 * last, self._steps)
-        return bisect.bisect_left(range(1, last + 1), True, key=reached)
-
-    def logarithm_and_count(self, theta_prime: float) -> tuple[float, int]:
-        """Return log C1 and N."""
-        below = self.count(theta_prime)
-        if below == 0:
-            return 0.0, 0
-        # Rounding at theta_N = theta_prime could leave a product a hair above 1.
-        return min(0.0, partial_sum(self._logarithm, below) - below * math.log(theta_prime)), below

@@ -13,6 +13,7 @@ below 1 are on the page docs/theorems/published.md.
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,13 +23,13 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import Schedule, ScheduleError, as_power_of_t
+from generic_adam.schedules import Function, Join, Schedule, ScheduleError, as_power_of_t
 from generic_adam.schedules.balls import above, rounded_up
 from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
 from generic_adam.schedules.rounding import filtered
-from generic_adam.schedules.sums import BelowThetaPrime, SumError, late_value, partial_sum, whole_steps
+from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.problem import Problem
@@ -417,6 +418,44 @@ def _above_squared_beta(method: Method, facts: Facts, limit: float) -> Decision:
         return left_open if order.status is Status.UNDECIDED else replace(order, reason=told)
     # beta_t < 1 is (R1): a theta that tends to 1 is above. Two floats have to differ by more than their rounding.
     return replace(left_open, status=Status.HOLDS) if limit == 1 or limit - squared > _ROUNDING else left_open
+
+
+class BelowThetaPrime:
+    r"""The logarithm of :math:`C_1` for any :math:`\theta'`, for a non-decreasing :math:`\theta_t` on 1..T.
+
+    As :math:`\theta_t` does not fall, the :math:`\theta_j < \theta'` are the first N; N is found by bisection
+    and :math:`\log C_1 = \sum_{j\le N}\log\theta_j - N\log\theta'` by summation.
+    """
+
+    def __init__(self, theta: Schedule, steps: int) -> None:
+        self._complement, self._steps = 1 - theta, steps
+        # Near 1 the logarithm of a rounded theta_t has no digits left, near 0 that of a rounded complement.
+        logarithm, small = Function("log", theta), self.count(0.5)
+        if small < steps:
+            after = Function("log1p", -self._complement)
+            logarithm = Join(small + 1, logarithm, after) if small else after
+        self._logarithm = logarithm
+
+    def count(self, theta_prime: float) -> int:
+        """Return N, how many theta_j with j <= T are smaller than theta_prime."""
+        missing = 1 - theta_prime
+
+        def reached(t: int) -> bool:
+            return late_value(self._complement, t) <= missing
+
+        # N is nearly always small, and a late theta_t may be costly: double first, then halve.
+        last = 1
+        while last < self._steps and not reached(last):
+            last = min(2 * last, self._steps)
+        return bisect.bisect_left(range(1, last + 1), True, key=reached)
+
+    def logarithm_and_count(self, theta_prime: float) -> tuple[float, int]:
+        """Return log C1 and N."""
+        below = self.count(theta_prime)
+        if below == 0:
+            return 0.0, 0
+        # Rounding at theta_N = theta_prime could leave a product a hair above 1.
+        return min(0.0, partial_sum(self._logarithm, below) - below * math.log(theta_prime)), below
 
 
 def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
