@@ -1,15 +1,19 @@
 """A claim about every step: what is proved holds wherever one looks, what is refuted is refuted at its first step."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import as_schedule, parse
+from generic_adam.schedules import as_schedule, clip, exp, parse
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.enclosure import stretches
 from generic_adam.schedules.prove import Claim, blocks, every, first_violation
+from generic_adam.schedules.text import function
+from generic_adam.schedules.tree import Bounded
 from tests.schedules.expressions import positive_schedules
 
 
@@ -105,3 +109,20 @@ def test_blocks_hold_every_step_once():
 def test_a_dip_of_one_step_far_out_is_found(t):
     assert first_violation(parse(f"abs(t - {t})"), Claim.POSITIVE, 1, t + 10, Budget()) == t
     assert first_violation(parse(f"abs(t - {t})"), Claim.FALLING, 2, t + 10, Budget()) == t + 1
+
+
+@pytest.mark.parametrize("text", ["1/(0 if t < 5 else 1)", "1/(t if t < 5 else 0)", "sqrt(-1 if t < 5 else 1)"])
+def test_a_stretch_without_values_is_open(text):
+    found = every(parse(text), Claim.POSITIVE)
+    assert found.holds is None
+    assert found.note
+
+
+@pytest.mark.parametrize("shape", ["clip", "exp", "sin"])
+def test_a_form_does_not_tell_that_a_callable_has_values(shape):
+    late = as_schedule(lambda t: 0.5 if t < 70_000 else math.nan)
+    u = {"clip": clip(late, 0.1, 0.9), "exp": exp(late), "sin": 2 + function("sin", late)}[shape]
+    assert every(u, Claim.POSITIVE).holds is None
+    assert every(u, Claim.POSITIVE, 1000).holds
+    assert every(u, Claim.POSITIVE, 80_000).holds is None
+    assert every(Bounded(late, 0.1, 0.9), Claim.POSITIVE).holds  # vouched for

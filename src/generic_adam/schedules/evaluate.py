@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from generic_adam.errors import ScheduleError
+from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, apply, ball, nearest, value
 from generic_adam.schedules.budget import Undecided, check_time
@@ -130,12 +131,10 @@ def _opaque(node: tree.Opaque) -> ScalarFunction:
         except Exception as error:
             detail = f"{type(error).__name__}: {error}".splitlines()[0]
             raise ScheduleError(f"the callable {node} raised at t = {t}: {detail}") from error
-        if np.ndim(value) != 0:
-            raise ScheduleError(f"the callable {node} returned an array at t = {t}; expected one number")
-        try:
-            return float(value)
-        except (TypeError, ValueError) as error:
-            raise ScheduleError(f"the callable {node} returned {value!r} at t = {t}; expected one number") from error
+        with suppress(TypeError, ValueError, OverflowError):
+            if np.ndim(value) == 0 and not isinstance(value, str | bytes):
+                return float(value)
+        raise ScheduleError(f"the callable {node} returned {shown(value)} at t = {t}; expected one number")
 
     return evaluate
 

@@ -82,9 +82,8 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budg
 def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> Proof:
     by_form_from = 1
     for start, stop in stretches(1, last, schedule.joins):
-        piece = resolved(schedule, start, stop)
         try:
-            proof = _on_stretch(schedule, piece, claim, start, stop, budget)
+            proof = _on_stretch(schedule, resolved(schedule, start, stop), claim, start, stop, budget)
         except ScheduleError as open_end:
             proof = Proof(None, checked_to=start, note=str(open_end))
         if not proof.holds:
