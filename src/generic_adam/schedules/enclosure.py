@@ -159,7 +159,7 @@ def _elasticity_of_sum(left: Enclosure, right: Enclosure) -> Range | None:
         return left.elasticity
     for main, other in ((left, right), (right, left)):
         # With one part constant, only the moving part contributes.
-        if other.elasticity == FLAT and (main.range.low > 0 if together else main.sign):
+        if other.elasticity == FLAT and main.sign:
             ratio = ONE + other.range / main.range
             if ratio.sign:
                 share = ONE / ratio
@@ -404,8 +404,10 @@ def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
 
     A range does not tell: sin(1/(t - 7)) lies in [-1, 1], and has no value at t = 7.
     """
-    if isinstance(node, tree.Periodic | tree.Bounded | tree.Opaque):  # looked at, vouched for, called
-        return True
+    if isinstance(node, tree.Periodic | tree.Bounded | tree.Opaque):
+        return not isinstance(
+            node, tree.Opaque
+        )  # looked at, vouched for; of a callable nobody knows before it is called
     if isinstance(node, tree.OfWeights | tree.BiasCorrection):
         start = 1
     if isinstance(node, tree.Join):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
+from typing import Any, TypeGuard
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
@@ -38,16 +40,23 @@ def as_linear(node: Schedule) -> tuple[Fraction, Fraction] | None:
                 return None
             add = operator.add if isinstance(node, tree.Add) else operator.sub
             return add(one[0], two[0]), add(one[1], two[1])
-        case tree.Negate(other):
-            factor = Fraction(-1)
-        case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
-            pass
-        case tree.Divide(other, tree.Constant(divisor)) if divisor != 0:
-            factor = 1 / divisor
         case _:
-            return None
-    line = as_linear(other)
-    return None if line is None else (factor * line[0], factor * line[1])
+            factor, part = _scaled(node)
+            line = None if part is node else as_linear(part)
+            return None if line is None else (factor * line[0], factor * line[1])
+
+
+def _scaled(node: Schedule) -> tuple[Fraction, Schedule]:
+    """(c, x) where the expression is a number c times x."""
+    match node:
+        case tree.Negate(other):
+            return Fraction(-1), other
+        case tree.Multiply(tree.Constant(factor), other) | tree.Multiply(other, tree.Constant(factor)):
+            return factor, other
+        case tree.Divide(other, tree.Constant(divisor)) if divisor != 0:
+            return 1 / divisor, other
+        case _:
+            return Fraction(1), node
 
 
 def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction] | None:
@@ -313,18 +322,103 @@ def _plain(node: Schedule) -> Schedule:
     return _folded(tree.Subtract(ONE, node))
 
 
-def _from_quotient(node: tree.Divide) -> Schedule:
-    # 1 - a/b = (b - a)/b: for t/(t+1) the numerator collapses to 1 and nothing cancels.
-    difference = node.right - node.left
-    return difference / node.right if difference.is_constant else _plain(node)
+def _or_plain(rule: Callable[[Any], Schedule | None]) -> Callable[[Any], Schedule]:
+    """What a rule makes of a node, or else the subtraction: also where a number of it would be beyond the floats."""
+
+    def complement(node: Schedule) -> Schedule:
+        with suppress(ScheduleError):
+            return rule(node) or _plain(node)
+        return _plain(node)
+
+    return complement
 
 
-def _from_function(node: tree.Function) -> Schedule:
+def _small(node: Schedule) -> Schedule | None:
+    """1 - u where it tends to 0 and its form keeps its digits, else None."""
+    missing = 1 - node
+    cancels = isinstance(missing, tree.Subtract) and missing.left == ONE
+    return missing if not cancels and _fades(missing) else None
+
+
+def _fades(node: Schedule) -> bool:
+    """Whether u_t is known to tend to 0; what repeats is not asked, which may take long."""
+    growth = None if contains(node, tree.Periodic, tree.Bounded, tree.Opaque) else node.growth
+    return growth is not None and (growth.trend < 0 or growth.is_zero)
+
+
+def _split(node: Schedule) -> tuple[Fraction, Schedule]:
+    """(c, x) with u = c - x: the numbers of a weighted sum taken together, and 1 of each part that tends to 1."""
+    match node:
+        case tree.Constant(value):
+            return value, ZERO
+        case tree.Add(left, right):
+            (c, x), (d, y) = _split(left), _split(right)
+            return c + d, _plus(x, y)
+        case tree.Subtract(left, right):
+            (c, x), (d, y) = _split(left), _split(right)
+            return c - d, _plus(x, -y)
+        case tree.Divide(left, right) if (lines := _two_lines(left, right)) is not None:
+            # (a t + b)/(c t + d) = a/c - (a d/c - b)/(c t + d)
+            (a, b), (c, d) = lines
+            missing = tree.Constant(abs(a * d / c - b)) / right
+            return a / c, missing if a * d / c >= b else -missing
+        case _:
+            factor, part = _scaled(node)
+    if part is node:
+        missing = _small(node)
+        return (Fraction(0), -node) if missing is None else (Fraction(1), missing)
+    whole, missing = _split(part)
+    positive = missing.operand if _is_negated(missing) else missing
+    scaled = tree.Constant(abs(factor)) * positive
+    return factor * whole, scaled if (factor > 0) == (positive is missing) else -scaled
+
+
+def _plus(left: Schedule, right: Schedule) -> Schedule:
+    if _is_negated(right):
+        return -(left.operand + right.operand) if _is_negated(left) else left - right.operand
+    return right - left.operand if _is_negated(left) else left + right
+
+
+def _is_negated(node: Schedule) -> TypeGuard[tree.Negate]:
+    """Whether there is a sign to move; that of -expm1(x), where it is what 1 - e^x is, stays."""
+    return isinstance(node, tree.Negate) and not (
+        isinstance(node.operand, tree.Function) and node.operand.name == "expm1"
+    )
+
+
+def _two_lines(left: Schedule, right: Schedule) -> tuple[tuple[Fraction, Fraction], ...] | None:
+    """(a, b) and (c, d) where the two are a t + b and c t + d, a and c not 0."""
+    lines = tuple(line for node in (left, right) if (line := as_linear(node)) is not None and line[0])
+    return lines if len(lines) == 2 else None
+
+
+def _from_sum(node: Schedule) -> Schedule | None:
+    whole, missing = _split(node)
+    return _plus(tree.Constant(1 - whole), missing) if whole else None
+
+
+def _from_product(node: tree.Multiply) -> Schedule | None:
+    if _scaled(node)[1] is not node:
+        return _from_sum(node)
+    # 1 - a b = (1 - a) + a (1 - b)
+    first, second = _small(node.left), _small(node.right)
+    return None if first is None or second is None else _plus(first, node.left * second)
+
+
+def _from_quotient(node: tree.Divide) -> Schedule | None:
+    if isinstance(node.right, tree.Constant) or _two_lines(node.left, node.right) is not None:
+        return _from_sum(node)
+    (c, x), (d, y) = _split(node.left), _split(node.right)
+    if x == y:  # 1 - u/(u + d) = d/(u + d)
+        return tree.Constant(d - c) / node.right
+    # 1 - a/b = ((1 - a) - (1 - b))/b
+    return _plus(x, -y) / node.right if c == d == 1 and _fades(x) and _fades(y) else None
+
+
+def _from_function(node: tree.Function) -> Schedule | None:
     if node.name == "exp":
         return -tree.Function("expm1", node.argument)
-    if node.name == "sqrt":
-        return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) or _plain(node)
-    return _plain(node)
+    return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) if node.name == "sqrt" else None
 
 
 def _from_negative(node: tree.Negate) -> Schedule:
@@ -332,8 +426,8 @@ def _from_negative(node: tree.Negate) -> Schedule:
     match node.operand:
         case tree.Function("expm1", argument):
             return tree.Function("exp", argument)
-        case _:
-            return _plain(node)
+        case operand:
+            return ONE + operand
 
 
 def _at_most_one(node: Schedule) -> bool:
@@ -349,16 +443,15 @@ def _at_most_one(node: Schedule) -> bool:
 
 
 def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
-    """1 - (1 - c)^p, accurate however small c is; None for a base that is no 1 - c.
+    """1 - (1 - c)^p, accurate however small c or p is; None for a base that is no 1 - c.
 
     -expm1(p log1p(-c)) where 1 - c is not negative. For whole p it may be, as in 1 - (1 - 1.5/t)^2 at t = 1: up
     to p = 8 it is c (1 + (1 - c) (1 + (1 - c) (...))), and no rule is known for others.
     """
-    if isinstance(base, tree.Subtract) and base.left == ONE:
-        missing = base.right
-    elif isinstance(base, tree.Divide) and (base.right - base.left).is_constant:
-        missing = (base.right - base.left) / base.right
-    else:
+    missing = base.right if isinstance(base, tree.Subtract) and base.left == ONE else _small(base)
+    if isinstance(base, tree.Constant) and base.value > 0 and _fades(exponent):  # 0.999^(1/t)
+        missing = 1 - base
+    if missing is None:
         return None
     if isinstance(exponent, tree.Constant) and exponent.value in range(2, _LARGEST_HORNER + 1):
         inner: Schedule = ONE
@@ -375,15 +468,20 @@ complement_of.update(
     {
         **dict.fromkeys(NODES, _plain),
         tree.Constant: lambda node: tree.Constant(1 - node.value),
-        tree.Subtract: lambda node: node.right if node.left == ONE else _plain(node),
-        tree.Divide: _from_quotient,
-        tree.Power: lambda node: _one_minus_power(node.left, node.right) or _plain(node),
+        tree.Add: _or_plain(_from_sum),
+        tree.Subtract: _or_plain(lambda node: node.right if node.left == ONE else _from_sum(node)),
+        tree.Multiply: _or_plain(_from_product),
+        tree.Divide: _or_plain(_from_quotient),
+        tree.Power: _or_plain(lambda node: _one_minus_power(node.left, node.right)),
         tree.Negate: _from_negative,
-        tree.Function: _from_function,
+        tree.Function: _or_plain(_from_function),
         tree.Maximum: lambda node: normal_form[tree.Minimum](1 - node.left, 1 - node.right),
         tree.Minimum: lambda node: normal_form[tree.Maximum](1 - node.left, 1 - node.right),
         tree.Join: lambda node: _join(node.threshold, 1 - node.before, 1 - node.after),
         tree.Periodic: lambda node: _periodic(1 - node.body, node.period),
+        tree.BiasCorrection: _or_plain(
+            lambda node: node.factor ** tree.Time() if isinstance(node.factor, tree.Constant) else None
+        ),
         tree.WeightedTheta: lambda node: tree.WeightShare(node.weights, node.initial),
         tree.WeightShare: lambda node: tree.WeightedTheta(node.weights, node.initial),
     }

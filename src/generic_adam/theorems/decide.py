@@ -197,10 +197,12 @@ def _stays_away_from_zero(complement: Schedule, growth: Growth | None) -> bool:
 def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
     """0 < theta_t < 1 for every t, and never falling: (R2)."""
     last, complement = _last(horizon), 1 - theta
-    # Of a callable the values are exact, and 1 less them are not.
-    falling = -theta if isinstance(theta, Opaque) else complement
     # Where it never falls, theta_1 > 0 says it for every t.
-    proof = _proved((theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last), (falling, Claim.FALLING, last))
+    claims = (theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last)
+    # Of a callable the values are exact, and 1 less them are not; elsewhere theta's own form may tell more.
+    proof = Proof(None) if isinstance(theta, Opaque) else _proved(*claims, (complement, Claim.FALLING, last))
+    if proof.holds is None:
+        proof = _proved(*claims, (-theta, Claim.FALLING, last))
     return _answered(
         theta,
         proof,
