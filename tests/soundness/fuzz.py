@@ -12,17 +12,20 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mpmath import mpf
 
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
+from generic_adam.methods.algorithm import HeavyBall, Nesterov
+from generic_adam.theorems.theorem import Finding
 from generic_adam.theorems.zou2019 import PaperFinding, hypotheses
 from tests.soundness import dense, generator
+from tests.soundness.expansion import Key
 from tests.soundness.oracle import (
     FAILS,
     HOLDS,
@@ -31,7 +34,9 @@ from tests.soundness.oracle import (
     Truth,
     UndefinedError,
     looked_at,
+    not_negative,
     sequence,
+    together,
 )
 
 Answered = TypeVar("Answered")
@@ -203,20 +208,87 @@ def weighed(case: generator.Case) -> Outcome:
     """Compare Theorem W's answer for ever, and its rate, with the oracle's."""
     outcome = Outcome(case)
     finding = _asked(outcome, lambda method: ga.certify(method, theorem="W")["W"])
-    if finding is None or isinstance(finding, GenericAdamError):
-        return outcome
-    status, order = Subject(case.alpha, case.beta, case.theta).weighted()
+    if isinstance(finding, Finding):
+        _compare_finding(outcome, finding, *Subject(case.alpha, case.beta, case.theta).weighted())
+    return outcome
+
+
+def shipped(case: generator.Case) -> Outcome:
+    """Compare the answer for ever to an optimizer that is no Method alone (eps, a maximum, decay) with the oracle's."""
+    outcome = Outcome(case)
+    x = SHIPPED[case.seed % len(SHIPPED)](case)
+    assume = ga.Assumptions(weights_bound=1.0)
+
+    def asked(method: ga.Method) -> Finding:
+        algorithm = ga.Algorithm(replace(method, theta=ga.parse(x.theta or case.theta)), **x.settings)
+        return ga.certify(algorithm, theorem=x.theorem, assume=assume)[x.theorem]
+
+    finding = _asked(outcome, asked)
+    if isinstance(finding, Finding):
+        _compare_finding(outcome, finding, *x.truth(Subject(case.alpha, case.beta, x.theta or case.theta)))
+    return outcome
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """What is asked of an optimizer: a theorem, the fields of the Algorithm, and what is true of it."""
+
+    theorem: str
+    settings: dict[str, Any]
+    truth: Callable[[Subject], tuple[str, Key | None]]
+    theta: str = ""
+
+
+def _with_eps(case: generator.Case, corrected: bool = False, **settings: Any) -> Shipped:
+    """E, N and H: W's hypotheses, and e_t <= 2 sqrt(theta_t) e_{t-1} where momentum stands before the division."""
+    free = "eps_under_root" in settings or "heavy_ball" in settings or ga.parse(case.beta).constant_value == 0
+    product = f"bias_correction({case.theta})"
+
+    def truth(subject: Subject) -> tuple[str, Key | None]:
+        status, order = subject.weighted(eps=True, heavy_ball="heavy_ball" in settings)
+        if free or status == FAILS:
+            return status, order
+        starts_at_zero = subject.theta.sign(1)[0] == 0  # then the correction is 1 from the first step on
+        slack = f"3*{product}-4*(1-({case.theta}))" if corrected and not starts_at_zero else f"({case.theta})-1/4"
+        return together(status, not_negative(slack, 2)), order
+
+    eps = f"1e-8*sqrt({product})" if corrected else 1e-8
+    return Shipped("E", {"initial_v": 0, "eps": eps, **settings}, truth)
+
+
+def _with_decay(case: generator.Case) -> Shipped:
+    decay = f"0.01*({case.alpha}){('', '/log(t+9)', '/t^0.25', '*t^-0.5')[case.seed // len(SHIPPED) % 4]}"
+
+    def truth(subject: Subject) -> tuple[str, Key | None]:
+        return together(subject.weighted()[0], subject.decayed(decay)), None
+
+    return Shipped("D", {"decay": decay}, truth)
+
+
+SHIPPED: tuple[Callable[[generator.Case], Shipped], ...] = (
+    _with_eps,
+    lambda case: _with_eps(case, corrected=True),
+    lambda case: _with_eps(case, eps_under_root=True),
+    lambda case: _with_eps(case, heavy_ball=HeavyBall(0.9)),
+    lambda case: _with_eps(case, nesterov=Nesterov(0.9, 0.1)),
+    _with_decay,
+    lambda _: Shipped("M", {"running_maximum": True, "eps": 1e-8, "initial_v": 0}, Subject.vanishing, "0.999"),
+    lambda _: Shipped("O", {"delayed": True, "eps": 1e-8}, Subject.vanishing),
+)
+
+
+def _compare_finding(outcome: Outcome, finding: Finding, status: str, order: Key | None) -> None:
     outcome.easy += status != UNKNOWN
+    name = f"Theorem {finding.theorem}"
     verdict = str(finding.verdict)
     if verdict == "undecided" and status != UNKNOWN:
         outcome.undecided.append(1)
     if (verdict, status) in {("certified", FAILS), ("not certified", HOLDS)}:
-        outcome.add("wrong holds" if verdict == "certified" else "wrong fails", "Theorem W")
+        outcome.add("wrong holds" if verdict == "certified" else "wrong fails", name)
     if verdict == "certified" and finding.rate is not None and order is not None and order[0] == 0:
         found = (finding.rate.power, finding.rate.log, finding.rate.loglog)
         if any(abs(a - b) > Fraction(1, 10**50) for a, b in zip(found, order[1:], strict=True)):
-            outcome.add("wrong rate", f"Theorem W: {[str(x) for x in found]}, not {[str(x) for x in order[1:]]}")
-    return outcome
+            outcome.add("wrong rate", f"{name}: {[str(x) for x in found]}, not {[str(x) for x in order[1:]]}")
 
 
 def witnessed(subject: Subject, condition: int, t: int) -> bool | None:
@@ -333,6 +405,7 @@ QUESTIONS = {
     "certify": examine,
     "advise": advised,
     "weighted": weighed,
+    "shipped": shipped,
     "horizon": read_up_to,
     "growth": grown,
 }

@@ -1,7 +1,8 @@
 """Random methods as texts, weighted towards what made the decision go wrong before; fixed by their seed.
 
 Every maker is named for its cause: underflow, overflow, cancellation, far joins, borders, falls below an ulp,
-irrational constants, cancelling terms, oscillation, running sums, corrections, the plain scale, random trees.
+irrational constants, cancelling terms, oscillation, running sums, corrections, the plain scale, random trees, products
+and sums of what tends to 1.
 """
 
 from __future__ import annotations
@@ -237,6 +238,8 @@ def _swinging(generator: random.Random) -> str:
             "(2+periodic(sin(t), 7))",
             "exp(sin(t))",
             "(1+abs(cos(t)))",
+            "bounded(2+sin(t^2), 1, 3)",
+            "bounded(1+abs(sin(t)), 0.5, 2.5)",
         )
     )
 
@@ -277,7 +280,20 @@ def _cancelling_terms(generator: random.Random) -> str:
     )
 
 
+def _share(generator: random.Random) -> str:
+    """w_t / W_t, and what is left of a product."""
+    return generator.choice(
+        (
+            f"(1-theta_from_weights({generator.choice(('1', 't', 't^-0.5', 't^-1', 'log(t+1)', '0.5^t'))}))",
+            "(1-theta_from_weights(t))^0.5",
+            "(1-bias_correction(0.999))",
+            "(1-bias_correction(0.9))/t^0.5",
+        )
+    )
+
+
 _DECAYS: dict[Maker, int] = {
+    _share: 1,
     _power: 5,
     _logs: 3,
     _geometric: 2,
@@ -524,6 +540,50 @@ def _rational_theta(generator: random.Random) -> str:
     )
 
 
+def _near_one(generator: random.Random) -> str:
+    """Something that tends to 1, of which 1 less it has digits of its own."""
+    c = generator.choice(("1", "0.5", "1e-3", "1e-20", "2"))
+    return generator.choice(
+        (
+            f"(1-{c}/(t+2))",
+            "(t/(t+1))",
+            f"(1-{c}*0.5^t)",
+            f"exp(-{c}/t)",
+            "sqrt(1-0.5/t)",
+            f"(1+{c}/t)^-{_exponent(generator)}",
+            f"0.999^({c}/t)",
+            "bias_correction(0.9)",
+            "theta_from_weights(t)",
+            "(1-1/(t+1))^3",
+            "cos(1/(t+1))",
+            f"1/(1+{c}/t^0.5)",
+            f"1/(1+exp(-{c}*t))",
+            "t^2/(t^2+1)",
+            f"(1-{c}*{_power(generator)})",
+        )
+    )
+
+
+def _composed_theta(generator: random.Random) -> str:
+    """Products, quotients and weighted sums of what tends to 1."""
+    a, b = _near_one(generator), _near_one(generator)
+    p, q = generator.choice((("0.9", "0.1"), ("1/3", "2/3"), ("0.25", "0.5"), ("1e-20", "1-1e-20"), ("1.5", "-0.5")))
+    return generator.choice(
+        (
+            f"{a}*{b}",
+            f"{a}/({b})",
+            f"({p})+({q})*{a}",
+            f"({p})*{a}+({q})*{b}",
+            f"{a}*({p}+({q})*{b})",
+            f"({a}*{b})^{_exponent(generator)}",
+            f"{a}-{_small(generator)}",
+            f"1-{a}*{_small(generator)}",
+            f"max(0.5, {a}*{b})",
+            f"{p} if t < {_join_step(generator)} else {a}*{b}",
+        )
+    )
+
+
 def _joined_theta(generator: random.Random) -> str:
     step = _join_step(generator)
     tail = generator.choice((_rational_theta, _one_minus))(generator)
@@ -624,6 +684,7 @@ def _any_theta(generator: random.Random) -> str:
 _THETAS: dict[Maker, int] = {
     _one_minus: 8,
     _rational_theta: 5,
+    _composed_theta: 4,
     _constant_theta: 2,
     _joined_theta: 4,
     _joined_complement: 2,

@@ -557,14 +557,15 @@ class Subject:
         order = times(times(sums, key, Fraction(-1)), expansion.TIME, Fraction(-1))
         return (HOLDS if order_of(order) < 0 else FAILS), order
 
-    def weighted(self) -> tuple[str, Key | None]:
+    def weighted(self, *, eps: bool = False, heavy_ball: bool = False) -> tuple[str, Key | None]:
         """Theorem W for ever (SC' and SC''), and its rate.
 
         0 <= beta_t <= beta < 1, 0 < theta_t < 1, theta_t -> 1, alpha_t >= 0, its sum infinite. Where chi does not
         grow, the rate is max(1, sum alpha sqrt(1 - theta)) / sum alpha; where it grows,
-        chi_T^2 max(1, sum (1 - theta)) / sum alpha, which has to tend to 0.
+        chi_T^2 max(1, sum (1 - theta)) / sum alpha, which has to tend to 0. Beside an eps theta_1 may be 0, and a heavy
+        ball has no beta.
         """
-        momentum, theta = self.momentum(), self.theta
+        momentum, theta = HOLDS if heavy_ball else self.momentum(), self.theta
         if momentum == FAILS or any(self.alpha.leaves(t, False) for t in self.alpha.times):
             return FAILS, None
         unclear = momentum == UNKNOWN
@@ -573,7 +574,7 @@ class Subject:
                 signs = theta.inside(t)
             except UndefinedError:
                 return FAILS, None
-            if 0 in signs or -1 in signs:
+            if -1 in signs or (0 in signs and not (eps and t == 1 and signs[1] == 1)):
                 return FAILS, None
             unclear |= None in signs
         alpha, missing = self.alpha.series, theta.missing
@@ -599,6 +600,54 @@ class Subject:
         except UnknownError:
             return UNKNOWN, None
         return (HOLDS if order_of(order) < 0 else FAILS), order
+
+    def vanishing(self) -> tuple[str, Key | None]:
+        """alpha_t >= 0 tends to 0 and its sum is infinite, beta_t <= beta < 1; max(1, sum alpha^2) / sum alpha."""
+        momentum, alpha = self.momentum(), self.alpha.series
+        if momentum == FAILS or any(self.alpha.leaves(t, False) for t in self.alpha.times):
+            return FAILS, None
+        if alpha is not None and (alpha.is_zero or alpha.sign() == -1):
+            return FAILS, None
+        if alpha is None or alpha.sign() is None or momentum == UNKNOWN:
+            return UNKNOWN, None
+        step = alpha.terms[0][0]
+        try:
+            total, squares = _sums(step), _sums(times(step, step))
+        except UnknownError:
+            return UNKNOWN, None
+        fails = order_of(step) >= 0 or order_of(total) <= 0
+        return FAILS if fails else HOLDS, times(_larger(CONSTANT, squares), total, Fraction(-1))
+
+    def decayed(self, decay: str) -> str:
+        """The alpha-weighted mean of (nu_t / alpha_t)^2 tends to 0: what is left of it leaves no floor."""
+        nu, alpha = sequence(decay).series, self.alpha.series
+        if nu is None or alpha is None or alpha.sign() != 1 or nu.sign() != 1:
+            return UNKNOWN
+        step = alpha.terms[0][0]
+        try:
+            paid = _sums(times(times(nu.terms[0][0], nu.terms[0][0]), step, Fraction(-1)))
+            return HOLDS if order_of(times(_larger(CONSTANT, paid), _sums(step), Fraction(-1))) < 0 else FAILS
+        except UnknownError:
+            return UNKNOWN
+
+
+def not_negative(text: str, first: int) -> str:
+    """Whether u_t >= 0 for every t from a step on."""
+    one = sequence(text)
+    try:
+        signs = {one.sign(t)[0] for t in one.times if t >= first or one.node.is_constant}
+    except UndefinedError:
+        return UNKNOWN
+    series = one.series
+    if -1 in signs or (series is not None and series.sign() == -1):
+        return FAILS
+    known = series is not None and (series.is_zero or series.sign() == 1)
+    return HOLDS if known and None not in signs else UNKNOWN
+
+
+def together(*answers: str) -> str:
+    """What is true of several at once."""
+    return next((one for one in (FAILS, UNKNOWN) if one in answers), HOLDS)
 
 
 def _sums(key: Key) -> Key:

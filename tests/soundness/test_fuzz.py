@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from tests.soundness import generator
-from tests.soundness.fuzz import WRONG, advised, examine, grown, read_up_to, weighed
+from tests.soundness.fuzz import WRONG, advised, examine, grown, read_up_to, shipped, weighed
 
 SAMPLE = 64
 ADVICE_SAMPLE = 4
@@ -70,6 +70,13 @@ def test_all_methods_are_decided_truly():
 def test_a_sample_of_theorem_w_is_decided_truly():
     counts, shown, easy, undecided = _run(weighed, range(SAMPLE))
     assert not counts, shown[:5]
+    assert undecided <= 0.05 * easy
+
+
+def test_a_sample_of_optimizers_is_decided_truly():
+    counts, shown, easy, undecided = _run(shipped, range(SAMPLE))
+    assert not counts, shown[:5]
+    assert easy > SAMPLE // 2
     assert undecided <= 0.05 * easy
 
 

@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from tests.soundness import dense
 from tests.soundness.enclosed import exact, settled, value
 from tests.soundness.expansion import number
-from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, expand, read
+from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, expand, not_negative, read
 
 ADAGRAD = "1 - 1/(t+1)"
 
@@ -94,6 +94,21 @@ def test_the_power_family_has_its_region_and_its_rates():
             if truth.conditions == [HOLDS] * 4:
                 p = -r / 2 if r / 2 + s < 1 else s - 1
                 assert truth.ratio == (0, p, int(r / 2 + s == 1), 0)
+
+
+def test_what_the_kin_of_theorem_w_ask_beside_it():
+    assert _subject(theta="1 - 1/t").weighted()[0] == FAILS
+    assert _subject(theta="1 - 1/t").weighted(eps=True)[0] == HOLDS
+    assert _subject(theta="0.5*(1 - 1/t) if t < 3 else 1 - 1/t").weighted(eps=True)[0] == HOLDS
+    assert _subject(theta="0 if t < 3 else 1 - 1/t").weighted(eps=True)[0] == FAILS
+    assert _subject(beta="1 - 1/t").weighted(heavy_ball=True)[0] == HOLDS
+    assert _subject("1/sqrt(t)").vanishing() == (HOLDS, (0, Fraction(-1, 2), 1, 0))
+    assert _subject("t^-0.75").vanishing() == (HOLDS, (0, Fraction(-1, 4), 0, 0))
+    assert [_subject(alpha).vanishing()[0] for alpha in ("1", "1/t^2", "0.5^t")] == [FAILS] * 3
+    # The mean of (nu/alpha)^2: a constant lambda leaves a floor, lambda_t = 1/log t does not.
+    assert _subject().decayed("0.1/sqrt(t)") == FAILS
+    assert _subject().decayed("0.1/sqrt(t)/log(t+9)") == HOLDS
+    assert [not_negative("1 - 4/t", first) for first in (3, 4)] == [FAILS, HOLDS]
 
 
 def test_a_warm_up_costs_its_factor():
