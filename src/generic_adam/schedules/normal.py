@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
-from typing import Any, TypeGuard
+from typing import Any
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
@@ -346,55 +346,40 @@ def _fades(node: Schedule) -> bool:
     return growth is not None and (growth.trend < 0 or growth.is_zero)
 
 
-def _split(node: Schedule) -> tuple[Fraction, Schedule]:
-    """(c, x) with u = c - x: the numbers of a weighted sum taken together, and 1 of each part that tends to 1."""
+def _split(node: Schedule) -> tuple[Fraction, Schedule, Schedule]:
+    """(c, x, y) with u = c + x - y: the numbers of a weighted sum together, and 1 of each part that tends to 1."""
     match node:
         case tree.Constant(value):
-            return value, ZERO
+            return value, ZERO, ZERO
         case tree.Add(left, right):
-            (c, x), (d, y) = _split(left), _split(right)
-            return c + d, _plus(x, y)
+            (c, x, y), (d, z, w) = _split(left), _split(right)
+            found = c + d, x + z, y + w
         case tree.Subtract(left, right):
-            (c, x), (d, y) = _split(left), _split(right)
-            return c - d, _plus(x, -y)
-        case tree.Divide(left, right) if (lines := _two_lines(left, right)) is not None:
-            # (a t + b)/(c t + d) = a/c - (a d/c - b)/(c t + d)
+            (c, x, y), (d, z, w) = _split(left), _split(right)
+            found = c - d, x + w, y + z
+        case tree.Divide(left, right) if lines := _two_lines(left, right):
             (a, b), (c, d) = lines
-            missing = tree.Constant(abs(a * d / c - b)) / right
-            return a / c, missing if a * d / c >= b else -missing
+            limit, rest = a / c, tree.Constant(abs(b - a * d / c)) / right
+            found = (limit, rest, ZERO) if b * c > a * d else (limit, ZERO, rest)
         case _:
             factor, part = _scaled(node)
-    if part is node:
-        missing = _small(node)
-        return (Fraction(0), -node) if missing is None else (Fraction(1), missing)
-    whole, missing = _split(part)
-    positive = missing.operand if _is_negated(missing) else missing
-    scaled = tree.Constant(abs(factor)) * positive
-    return factor * whole, scaled if (factor > 0) == (positive is missing) else -scaled
+            c, x, y = (Fraction(0), ZERO, ZERO) if part is node else _split(part)
+            size = tree.Constant(abs(factor))
+            found = (factor * c, size * x, size * y) if factor > 0 else (factor * c, size * y, size * x)
+            if part is node and (missing := _small(node)) is not None:
+                found = Fraction(1), ZERO, missing
+    return found if found[0] else (Fraction(0), node, ZERO)
 
 
-def _plus(left: Schedule, right: Schedule) -> Schedule:
-    if _is_negated(right):
-        return -(left.operand + right.operand) if _is_negated(left) else left - right.operand
-    return right - left.operand if _is_negated(left) else left + right
-
-
-def _is_negated(node: Schedule) -> TypeGuard[tree.Negate]:
-    """Whether there is a sign to move; that of -expm1(x), where it is what 1 - e^x is, stays."""
-    return isinstance(node, tree.Negate) and not (
-        isinstance(node.operand, tree.Function) and node.operand.name == "expm1"
-    )
-
-
-def _two_lines(left: Schedule, right: Schedule) -> tuple[tuple[Fraction, Fraction], ...] | None:
+def _two_lines(left: Schedule, right: Schedule) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]] | None:
     """(a, b) and (c, d) where the two are a t + b and c t + d, a and c not 0."""
-    lines = tuple(line for node in (left, right) if (line := as_linear(node)) is not None and line[0])
-    return lines if len(lines) == 2 else None
+    line, other = as_linear(left), as_linear(right)
+    return (line, other) if line and other and line[0] and other[0] else None
 
 
 def _from_sum(node: Schedule) -> Schedule | None:
-    whole, missing = _split(node)
-    return _plus(tree.Constant(1 - whole), missing) if whole else None
+    c, x, y = _split(node)
+    return tree.Constant(1 - c) + y - x if c else None
 
 
 def _from_product(node: tree.Multiply) -> Schedule | None:
@@ -402,17 +387,17 @@ def _from_product(node: tree.Multiply) -> Schedule | None:
         return _from_sum(node)
     # 1 - a b = (1 - a) + a (1 - b)
     first, second = _small(node.left), _small(node.right)
-    return None if first is None or second is None else _plus(first, node.left * second)
+    return None if first is None or second is None else first + node.left * second
 
 
 def _from_quotient(node: tree.Divide) -> Schedule | None:
-    if isinstance(node.right, tree.Constant) or _two_lines(node.left, node.right) is not None:
+    if isinstance(node.right, tree.Constant) or _two_lines(node.left, node.right):
         return _from_sum(node)
-    (c, x), (d, y) = _split(node.left), _split(node.right)
-    if x == y:  # 1 - u/(u + d) = d/(u + d)
+    # 1 - a/b = (b - a)/b, where b - a is a number or made of parts that tend to 0
+    (c, x, y), (d, z, w) = _split(node.left), _split(node.right)
+    if (x, y) == (z, w):
         return tree.Constant(d - c) / node.right
-    # 1 - a/b = ((1 - a) - (1 - b))/b
-    return _plus(x, -y) / node.right if c == d == 1 and _fades(x) and _fades(y) else None
+    return (y + z - (x + w)) / node.right if c == d == 1 and all(map(_fades, (x, y, z, w))) else None
 
 
 def _from_function(node: tree.Function) -> Schedule | None:
