@@ -55,6 +55,8 @@ def _scaled(node: Schedule) -> tuple[Fraction, Schedule]:
             return factor, other
         case tree.Divide(other, tree.Constant(divisor)) if divisor != 0:
             return 1 / divisor, other
+        case tree.Divide(top, bottom) if (inner := _scaled(top))[1] is not top:
+            return inner[0], tree.Divide(inner[1], bottom)
         case _:
             return Fraction(1), node
 
@@ -357,24 +359,14 @@ def _split(node: Schedule) -> tuple[Fraction, Schedule, Schedule]:
         case tree.Subtract(left, right):
             (c, x, y), (d, z, w) = _split(left), _split(right)
             found = c - d, x + w, y + z
-        case tree.Divide(left, right) if lines := _two_lines(left, right):
-            (a, b), (c, d) = lines
-            limit, rest = a / c, tree.Constant(abs(b - a * d / c)) / right
-            found = (limit, rest, ZERO) if b * c > a * d else (limit, ZERO, rest)
         case _:
             factor, part = _scaled(node)
-            c, x, y = (Fraction(0), ZERO, ZERO) if part is node else _split(part)
-            size = tree.Constant(abs(factor))
+            if part is node:
+                missing = _small(node)
+                return (Fraction(0), node, ZERO) if missing is None else (Fraction(1), ZERO, missing)
+            (c, x, y), size = _split(part), tree.Constant(abs(factor))
             found = (factor * c, size * x, size * y) if factor > 0 else (factor * c, size * y, size * x)
-            if part is node and (missing := _small(node)) is not None:
-                found = Fraction(1), ZERO, missing
     return found if found[0] else (Fraction(0), node, ZERO)
-
-
-def _two_lines(left: Schedule, right: Schedule) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]] | None:
-    """(a, b) and (c, d) where the two are a t + b and c t + d, a and c not 0."""
-    line, other = as_linear(left), as_linear(right)
-    return (line, other) if line and other and line[0] and other[0] else None
 
 
 def _from_sum(node: Schedule) -> Schedule | None:
@@ -382,37 +374,31 @@ def _from_sum(node: Schedule) -> Schedule | None:
     return tree.Constant(1 - c) + y - x if c else None
 
 
-def _from_product(node: tree.Multiply) -> Schedule | None:
+def _from_product(node: tree.Multiply | tree.Divide) -> Schedule | None:
+    left, right = node.left, node.right
     if _scaled(node)[1] is not node:
         return _from_sum(node)
-    # 1 - a b = (1 - a) + a (1 - b)
-    first, second = _small(node.left), _small(node.right)
-    return None if first is None or second is None else first + node.left * second
-
-
-def _from_quotient(node: tree.Divide) -> Schedule | None:
-    if isinstance(node.right, tree.Constant) or _two_lines(node.left, node.right):
-        return _from_sum(node)
+    if isinstance(node, tree.Multiply):
+        # 1 - a b = (1 - a) + a (1 - b)
+        first, second = _small(left), _small(right)
+        return None if first is None or second is None else first + left * second
     # 1 - a/b = (b - a)/b, where b - a is a number or made of parts that tend to 0
-    (c, x, y), (d, z, w) = _split(node.left), _split(node.right)
+    (c, x, y), (d, z, w) = _split(left), _split(right)
     if (x, y) == (z, w):
-        return tree.Constant(d - c) / node.right
-    return (y + z - (x + w)) / node.right if c == d == 1 and all(map(_fades, (x, y, z, w))) else None
+        return tree.Constant(d - c) / right
+    return (y + z - (x + w)) / right if c == d == 1 and all(map(_fades, (x, y, z, w))) else None
 
 
-def _from_function(node: tree.Function) -> Schedule | None:
-    if node.name == "exp":
-        return -tree.Function("expm1", node.argument)
-    return _one_minus_power(node.argument, tree.Constant(Fraction(1, 2))) if node.name == "sqrt" else None
-
-
-def _from_negative(node: tree.Negate) -> Schedule:
-    # 1 - (-expm1(x)) = e^x: what 1 - e^x was before its own digits were kept.
-    match node.operand:
-        case tree.Function("expm1", argument):
-            return tree.Function("exp", argument)
-        case operand:
-            return ONE + operand
+def _from_function(node: tree.Function | tree.Negate) -> Schedule | None:
+    match node:
+        case tree.Function("exp", x):
+            return -tree.Function("expm1", x)
+        case tree.Negate(tree.Function("expm1", x)):  # what 1 - e^x was before its own digits were kept
+            return tree.Function("exp", x)
+        case tree.Function("sqrt", x):
+            return _one_minus_power(x, tree.Constant(Fraction(1, 2)))
+        case _:
+            return ONE + node.operand if isinstance(node, tree.Negate) else None
 
 
 def _at_most_one(node: Schedule) -> bool:
@@ -455,11 +441,9 @@ complement_of.update(
         tree.Constant: lambda node: tree.Constant(1 - node.value),
         tree.Add: _or_plain(_from_sum),
         tree.Subtract: _or_plain(lambda node: node.right if node.left == ONE else _from_sum(node)),
-        tree.Multiply: _or_plain(_from_product),
-        tree.Divide: _or_plain(_from_quotient),
+        **dict.fromkeys((tree.Multiply, tree.Divide), _or_plain(_from_product)),
         tree.Power: _or_plain(lambda node: _one_minus_power(node.left, node.right)),
-        tree.Negate: _from_negative,
-        tree.Function: _or_plain(_from_function),
+        **dict.fromkeys((tree.Negate, tree.Function), _or_plain(_from_function)),
         tree.Maximum: lambda node: normal_form[tree.Minimum](1 - node.left, 1 - node.right),
         tree.Minimum: lambda node: normal_form[tree.Maximum](1 - node.left, 1 - node.right),
         tree.Join: lambda node: _join(node.threshold, 1 - node.before, 1 - node.after),
