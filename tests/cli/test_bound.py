@@ -37,6 +37,7 @@ def test_silence_is_said_and_every_number_is_in_the_table(capsys):
     _, out, _ = run(capsys, *CHECK, "--explain")
     assert "silent: the trivial bound is smaller" in out
     assert "without a theorem <= 1 " in out
+    assert "with probability at least 1 - 0.2155" in out  # 0.1^(2/3) = 0.215443...: never more than is true
     for name in ("noise", "drift", "divisor", "X_w"):
         assert any(line.split()[:1] == [name] for line in out.splitlines()), name
 

@@ -105,7 +105,8 @@ def _bounds(result: "Bound", speaks: str) -> tuple[dict[str, list[str]], list[st
     """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
     from generic_adam.schedules.balls import rounded_up
 
-    likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least {result.probability:.4g}"
+    unlikely = rounded_up(result.delta ** (2 / 3), 4)
+    likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least 1 - {unlikely}"
     bound, trivial, *norm = result.statement.split("; ")
     return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}, []
 
