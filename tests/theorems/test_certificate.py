@@ -325,3 +325,17 @@ def test_a_certificate_goes_to_another_process_whole(name):
     again = pickle.loads(pickle.dumps(found))
     assert again == found
     assert again["zou2019"].C0 == found["zou2019"].C0
+
+
+@pytest.mark.parametrize(
+    ("x", "in_the_way"),
+    [
+        (methods.sgd(momentum=0.9), "heavy-ball momentum after the division"),
+        (replace(methods.sgd(), decay=1e-5), "decoupled weight decay moves x_t apart from the gradient"),
+        (replace(methods.adopt(), decay=1e-5), "decoupled weight decay moves x_t apart from the gradient"),
+        (replace(methods.amsgrad(), decay=1e-5), "decoupled weight decay moves x_t apart from the gradient"),
+        (replace(methods.nadam(), running_maximum=True), "Nesterov momentum"),
+    ],
+)
+def test_what_is_in_the_way_is_not_a_divisor_that_a_theorem_is_about(x, in_the_way):
+    assert certify_algorithm(x).reason == f"no theorem covers it: {in_the_way}"

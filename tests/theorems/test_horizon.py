@@ -10,11 +10,12 @@ import pytest
 
 from generic_adam import methods
 from generic_adam.errors import GenericAdamError, TheoremError
-from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method
+from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, as_algorithm
 from generic_adam.schedules.budget import Budget
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.horizon import (
+    TYPICAL_GRADIENT,
     HorizonAnswer,
     constant_floor,
     least_theta,
@@ -409,3 +410,25 @@ def test_what_a_theorem_covers_is_not_called_uncovered(algorithm, told):
 def test_no_step_at_all():
     with pytest.raises(TheoremError, match="every learning rate"):
         three_numbers(Sequences.of(np.zeros(5), 0.9, 0.999, eps=1e-8))
+
+
+@pytest.mark.parametrize(
+    ("x", "steps", "depends"),
+    [
+        (methods.adamw(weight_decay=0), 100_000, False),
+        (methods.adafactor(), 524_288, False),
+        (methods.adagrad(), 1000, True),  # 0.77 on gradients of 0.001, and silent on gradients of 1
+        (Algorithm(methods.adam(), initial_v=1.0), 1000, True),
+        (Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=0.1), 1000, True),
+    ],
+)
+def test_a_number_that_depends_on_the_size_of_the_gradients_is_told_with_it(x, steps, depends):
+    x = as_algorithm(x)
+    answer = read_horizon(x, steps)
+    small, large = (three_numbers(Sequences.of_algorithm(x, steps), G) for G in (TYPICAL_GRADIENT, 1.0))
+    assert answer.relative == small.relative
+    assert answer.steeper == pytest.approx(large.relative / small.relative, rel=1e-12)
+    assert answer.informative
+    assert ("on gradients of 0.001 (informative)" in answer.statement) is depends
+    if not depends:
+        assert large.relative < 1.25 * answer.relative

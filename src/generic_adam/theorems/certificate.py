@@ -18,8 +18,11 @@ from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import (
+    DELAYED,
+    MAXIMUM,
     NOT_COVERED,
     NOTHING,
+    UNDIVIDED,
     About,
     Assumptions,
     Finding,
@@ -280,9 +283,11 @@ def _word(finding: Finding) -> str:
 
 
 def _in_the_way(findings: Sequence[Finding]) -> list[str]:
-    """The fewest phrases that keep a theorem about gradients from covering the algorithm."""
+    """The fewest phrases that keep a theorem about gradients, and about such divisors, from covering the algorithm."""
     about = [one.outside for one in findings if one.about is About.GRADIENT]
-    return list(min(about, key=len)) if about else ["no theorem about gradients was asked"]
+    if not about:
+        return ["no theorem about gradients was asked"]
+    return list(min(about, key=lambda said: (len(said), not {MAXIMUM, UNDIVIDED, DELAYED}.isdisjoint(said))))
 
 
 def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:

@@ -75,7 +75,7 @@ def corrects_bias(eps: Schedule, theta: Schedule) -> bool:
 
 def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
     """theta_t >= least for t >= 2."""
-    decision = decide.not_negative(join(1, 2, theta - least))
+    decision = decide.not_negative(join(1, 2, theta - least), name=f"theta_t - {least}")
     if decision.holds:
         return Decision(Status.HOLDS, f"{what}, and theta_t >= {least} from t = 2 on.")
     told = (

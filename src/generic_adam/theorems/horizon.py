@@ -16,6 +16,7 @@ sequences the noise does not vanish: `constant_floor`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
-from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
+from generic_adam.theorems.sweep import SUMMANDS, Part, Series, Sweep
 from generic_adam.theorems.theorem import NOTHING, About, Assumptions, Theorem, beyond, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
@@ -39,7 +40,9 @@ _TRIVIAL = "what holds without a theorem"
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
 TYPICAL_GRADIENT = 1e-3
-"""G_k in the logarithm and beside eps where no problem is given; the numbers barely depend on it."""
+"""G_k in the logarithm and beside eps where no problem is given; where gradients of 1 make more of the numbers than a
+quarter, it is told with them."""
+_LARGE_GRADIENT, _BARELY = 1.0, 1.25
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ class HorizonAnswer:
         floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
         norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
         rounding: how far doubles may have carried the numbers, relatively.
+        steeper: what gradients of 1 make of noise and decay, over what is told, of gradients of 0.001.
         provided: what the numbers take for granted beyond the common assumptions, as a phrase; "" for nothing.
         outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
         unknown: why the numbers were not computed, where a theorem might cover it; "" where they were.
@@ -169,6 +173,7 @@ class HorizonAnswer:
     floor: float | None = None
     norm: float = 1.0
     rounding: float = 0.0
+    steeper: float = 1.0
     provided: str = ""
     outside: tuple[str, ...] = ()
     unknown: str = ""
@@ -206,11 +211,16 @@ class HorizonAnswer:
             close = self.relative is not None and self.relative * (1 - self.rounding) < 1
             told = "silent, within rounding of 1, which doubles do not tell apart" if close else self._leaves
             return f"{run}: {told}"
-        left = f"{_share((self.relative or 0.0) * (1 + self.rounding))} of {_TRIVIAL}"
+        left = f"{_share((self.relative or 0.0) * (1 + self.rounding))} of {_TRIVIAL}{self._on_gradients}"
         return f"{run}: guaranteed to within {left} (informative), gap and drift apart"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    @property
+    def _on_gradients(self) -> str:
+        """The size of the gradients that a number is told for, where it depends on it."""
+        return f" on gradients of {TYPICAL_GRADIENT:g}" if self.steeper > _BARELY else ""
 
     @property
     def _leaves(self) -> str:
@@ -220,7 +230,7 @@ class HorizonAnswer:
             number = math.inf if self.noise is None else self.norm * self.noise
         number *= 1 + self.rounding
         if number < 1:
-            return f"informative: {causes} {_share(number)} of {_TRIVIAL}"
+            return f"informative: {causes} {_share(number)} of {_TRIVIAL}{self._on_gradients}"
         # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
         silent = f"silent on gradients of {TYPICAL_GRADIENT:g}" if number < self.norm else "silent"
         times = f"{_share(number)} times" if number < 100 else "far more than"
@@ -259,11 +269,28 @@ def three_numbers(
     Raises:
       TheoremError: every learning rate is 0, or a sequence leaves its range.
     """
-    part, sweep = Part(1, gradient, gradient, gradient**2), Sweep(x)
-    first, second, lengths, growth = sweep.sums((part,), *SUMMANDS)
-    whole = sweep.weight + sweep.weight_own
-    if whole == 0:
+    sweep, sizes = Sweep(x), dict.fromkeys((gradient, max(gradient, _LARGE_GRADIENT)))
+    parts = [Part(1, size, size, size**2) for size in sizes]
+    # One pass for both, each with sums of its own.
+    series = [_alone(of, part) for part in parts for of in SUMMANDS]
+    sums = sweep.sums(parts, *series)
+    if sweep.weight + sweep.weight_own == 0:
         raise TheoremError("every learning rate up to the horizon is 0")
+    each = len(SUMMANDS)
+    known, *larger = (
+        _numbers_of(sweep, part, sums[each * k : each * (k + 1)], weights_bound) for k, part in enumerate(parts)
+    )
+    told, there = (one.norm * ((one.noise or 0.0) + (one.decay or 0.0)) for one in (known, *larger, known)[:2])
+    return replace(known, steeper=there / told if 0 < told < math.inf else 1.0)
+
+
+def _alone(series: Series, part: Part) -> Series:
+    return lambda one: series(one) if one is part else {}
+
+
+def _numbers_of(sweep: Sweep, part: Part, sums: Sequence[float], weights_bound: float | None) -> HorizonAnswer:
+    (first, second, lengths, growth), x, gradient = sums, sweep.x, part.gradient
+    whole = sweep.weight + sweep.weight_own
     norms = Norms.of((part,), x.initial_v, sweep.largest_eps, under_root=x.under_root)
     moved, turned = (0.0 if weights_bound is None else weights_bound**2 * float(one) for one in sweep.tally)
     paid, weights = (first, growth, norms.s1 / 4 * turned), (whole, sweep.weight, sweep.weight)
@@ -282,7 +309,7 @@ def three_numbers(
         noise=noise,
         gap=gap,
         drift=drift,
-        decay=0.0 if not sweep.x.decays else None if weights_bound is None else decay,
+        decay=0.0 if not x.decays else None if weights_bound is None else decay,
         norm=norms.s1 / gradient,
         rounding=sweep.rounding((part,)),
     )

@@ -29,6 +29,9 @@ NOT_COVERED = (
 )
 CONVEX = "it is about convex losses on a bounded domain, with projection"
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
+# The phrases of divisors that theorems of their own are about.
+MAXIMUM, UNDIVIDED = "v_t is replaced by its running maximum", "nothing divides the step"
+DELAYED = "the divisor is made of earlier gradients"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 # What a certificate says where it rests on something that the user asserted.
 _ASSERTED = {
@@ -335,13 +338,13 @@ def departures(x: Algorithm) -> list[tuple[str, str]]:
         "initial_v": x.initial_v == 0 and "v_0 = 0, where v_t may be 0",
         "eps": x.eps != NOTHING and f"eps_t = {x.eps} is added in the denominator",
         "decay": x.decay != NOTHING and "decoupled weight decay moves x_t apart from the gradient",
-        "running_maximum": x.running_maximum and "v_t is replaced by its running maximum",
+        "running_maximum": x.running_maximum and MAXIMUM,
         "power": x.power.denominator != 2 and f"v_t is raised to the power {x.power}",
         "nesterov": x.nesterov is not None and "Nesterov momentum",
         "heavy_ball": x.heavy_ball is not None and "heavy-ball momentum after the division",
         "clipping": x.clipping is not None and "clipped gradients are biased",
-        "preconditioned": not x.preconditioned and "nothing divides the step",
-        "delayed": x.delayed and "the divisor is made of earlier gradients",
+        "preconditioned": not x.preconditioned and UNDIVIDED,
+        "delayed": x.delayed and DELAYED,
         "factored": x.factored and "second moments of matrices are factored into rows and columns",
         "centered": x.centered and "the squared mean gradient is taken off v_t",
     }
