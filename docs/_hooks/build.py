@@ -50,9 +50,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "api-theorems": _theorems,
 }
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
-_IMAGE = re.compile(r'(<img\b[^>]*?\bsrc="([^"]+)"[^>]*>)')
-_FIGURE = r'<span class="figure"><a href="\2">\1<span class="larger">Open the large figure</span></a></span>'
-_INLINE_CODE = re.compile(r"(?<=<code>)[^<]+")
+_IMAGE = re.compile(r'<img\b([^>]*?)\bsrc="([^"]+)\.svg"([^>]*)>')
+_CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
@@ -66,6 +65,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, place, abs_src_path=os.fspath(path)))
     for name, content in pictures.draw_all().items():
         files.append(File.generated(config, f"pictures/{name}", content=content))
+    for figure in [one for one in files if one.src_uri.endswith(".svg") and "-dark" not in one.src_uri]:
+        place = figure.src_uri.replace(".svg", "-by-night.svg")
+        files.append(File.generated(config, place, content=pictures.by_night(figure.content_string)))
     return files
 
 
@@ -76,12 +78,19 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Make figures open alone when they are clicked, which a phone says below them, and keep options whole."""
+    """Give figures their dark variant and a link, which a phone says below them, and keep options whole."""
 
-    def kept_whole(code: re.Match[str]) -> str:  # a browser would break "--steps" after its first hyphen
-        return re.sub(r"-[-\w]{1,28}(?![-\w])", r'<span class="option">\g<0></span>', code[0])
+    def figure(image: re.Match[str]) -> str:
+        before, stem, after = image.groups()
+        night = f'<img loading="lazy"{before}src="{stem}-by-night.svg"{after}>'
+        larger = '<span class="larger">Open the large figure</span>'
+        return f'<span class="figure"><a href="{stem}.svg">{image[0]}{night}{larger}</a></span>'
 
-    return _INLINE_CODE.sub(kept_whole, _IMAGE.sub(_FIGURE, html))
+    def kept_whole(text: re.Match[str]) -> str:  # a browser would break "--steps" after its first hyphen
+        return re.sub(r"-[-\w]{1,28}(?![-\w])", r'<span class="option">\g<0></span>', text[0])
+
+    code = _CODE.sub(lambda found: re.sub(r"(?<=>)[^<]+", kept_whole, found[0]), html)
+    return _IMAGE.sub(figure, code)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -1,7 +1,8 @@
-"""Figures of the page "The theorem in pictures", drawn from the library at every build."""
+"""Figures of the page "The theorem in pictures", drawn from the library at every build, and dark variants."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -101,3 +102,23 @@ def draw_all() -> dict[str, bytes]:
         with house_style():
             drawn[name] = figure_bytes(draw(), "svg")
     return drawn
+
+
+GROUND, INK = "#1e2129", "#dddddd"  # of the dark pages
+
+
+def by_night(svg: str) -> str:
+    """The figure on a dark page: white is its ground, greys are turned, colours go a third of the way to white.
+
+    Images inside the figure (a map, its scale) are data: they stay as they are.
+    """
+
+    def turned(colour: re.Match[str]) -> str:
+        if colour[0] == "#ffffff":
+            return GROUND
+        red, green, blue = bytes.fromhex(colour[0][1:])
+        if red == green == blue:
+            return "#" + f"{round(0xDD - 0.7 * red):02x}" * 3
+        return "#" + "".join(f"{round(one + (255 - one) * 0.35):02x}" for one in (red, green, blue))
+
+    return re.sub(r"(?<=: )#[0-9a-f]{6}", turned, svg).replace("<svg ", f'<svg fill="{INK}" ', 1)

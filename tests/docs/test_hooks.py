@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import re
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
-HOOKS = Path(__file__).parents[2] / "docs" / "_hooks"
+ROOT = Path(__file__).parents[2]
+HOOKS = ROOT / "docs" / "_hooks"
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +123,34 @@ def test_an_option_is_never_broken_after_its_hyphen() -> None:
     page = "<p><code>check --min-lr 3e-5 -h</code></p><pre><code><span>--steps</span></code></pre>"
     shown = on_page_content(page, None, None, None)  # type: ignore[arg-type]
     options = (f'<span class="option">{one}</span>' for one in ("--min-lr", "-5", "-h"))
-    assert shown == page.replace("--min-lr 3e-5 -h", "{} 3e{} {}".format(*options))
+    assert shown == page.replace("--min-lr 3e-5 -h", "{} 3e{} {}".format(*options)).replace(
+        "<span>--steps", '<span><span class="option">--steps</span>'
+    )
+
+
+def test_a_figure_by_night_has_a_dark_ground_light_ink_and_its_images() -> None:
+    from pictures import GROUND, INK, by_night
+
+    def luminance(colour: str) -> float:
+        channels = [one / 255 for one in bytes.fromhex(colour[1:])]
+        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    ground, faint = luminance(GROUND), "#e4e4e4"  # the grid's grey
+    figures = sorted((ROOT / "results").rglob("*.svg"))
+    assert len(figures) > 10
+    for path in figures:
+        day = path.read_text(encoding="utf-8")
+        night = by_night(day)
+        before, after = (re.findall(r"(?<=: )#[0-9a-f]{6}", text) for text in (day, night))
+        assert len(before) == len(after)
+        assert re.findall(r"<image .*?/>", night, re.DOTALL) == re.findall(r"<image .*?/>", day, re.DOTALL)
+        contrasts = {
+            one: (luminance(other) + 0.05) / (ground + 0.05) for one, other in zip(before, after, strict=True)
+        } | {"ink": (luminance(INK) + 0.05) / (ground + 0.05)}
+        assert contrasts.pop("#ffffff") == 1
+        assert 1.1 < contrasts.pop(faint, 1.2) < 2
+        assert min(contrasts.values()) >= 3, (path.name, contrasts)
 
 
 def test_a_field_that_is_read_is_shown_as_what_it_takes():
