@@ -58,7 +58,7 @@ def _section(entry: MethodInfo) -> str:
             "",
             f"{_sentence(entry.summary)}.",
             "",
-            "```python",
+            "``` { .python .signature }",
             f"ga.methods.{entry.name}({arguments})",
             "```",
             "",
