@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -38,15 +39,19 @@ def claims_of(folder: Path) -> str:
 
 
 def benchmarks() -> str:
-    """A section a benchmark: its command, its table, the machine and how busy it was."""
+    """A section a benchmark: what it asks, its command, its table, the machine and how busy it was."""
     return "\n\n".join(_benchmark(path) for path in sorted((RESULTS / "benchmarks").glob("*.json")))
 
 
 def _benchmark(path: Path) -> str:
     record = json.loads(path.read_text(encoding="utf-8"))
     columns = list(record["rows"][0])
+    program = RESULTS.parent / record["command"].split()[1]
+    question = (ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
     lines = [
         f"### {path.stem.replace('-', ' ').replace('_', ' ').capitalize()}",
+        "",
+        question,
         "",
         f"```bash\n{record['command']}\n```",
         "",

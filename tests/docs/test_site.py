@@ -82,7 +82,7 @@ def test_formulas_are_set(site: Path, browser: Chrome, name: str) -> None:
           formulas: all.length,
           set: all.filter((node) => node.querySelector(".katex")).length,
           wrong: [...document.querySelectorAll(".katex-error")].map((node) => node.title),
-          images: [...document.images].filter((image) => !image.complete || image.naturalWidth === 0).length,
+          images: [...document.images].filter((one) => one.offsetParent && !one.naturalWidth).length,
         };
         """
     )
@@ -103,7 +103,16 @@ def served(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["file", "http"])
-@pytest.mark.parametrize(("words", "page"), [("weight decay", "decay.html"), ("watch a run", "watch.html")])
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("weight decay", "decay.html"),
+        ("watch a run", "watch.html"),
+        ("warm-up", "theorem-in-pictures.html"),
+        ("AMSGrad", "amsgrad.html"),
+        ("eps", "epsilon.html"),
+    ],
+)
 def test_the_search_finds_what_a_page_is_about(
     site: Path, served: str, browser: Chrome, scheme: str, words: str, page: str
 ) -> None:
@@ -176,9 +185,11 @@ def test_no_line_of_an_answer_ends_under_the_button_that_copies_it(site: Path, b
 def test_formulas_fit_a_phone_where_two_thirds_of_their_size_do(site: Path, browser: Chrome) -> None:
     screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    theorems = [f"theorems/{path.stem}" for path in (site / "theorems").glob("*.html")]
+    assert len(theorems) > 8
     wider = "[...document.querySelectorAll('div.arithmatex')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
     try:
-        for name in ("does-my-adam-converge", "theorem-in-pictures", "api/methods"):
+        for name in ("does-my-adam-converge", "theorem-in-pictures", "api/methods", *theorems):
             browser.get((site / f"{name}.html").as_uri())
             assert browser.execute_script("return document.querySelectorAll('div.arithmatex').length") > 0
             # They are made smaller when their letters have been loaded.
@@ -204,6 +215,34 @@ def test_a_phone_stacks_cells_below_one_another_each_with_its_heading_set(site: 
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert labels >= formulas > 0
+
+
+def test_a_page_shows_the_variant_of_a_figure_that_its_colours_ask_for(site: Path, browser: Chrome) -> None:
+    shown = "[...document.querySelectorAll('.figure img')].filter((one) => one.offsetParent).map((one) => one.src)"
+    variants = []
+    for scheme in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        browser.get((site / "reproduction-counterexample.html").as_uri())
+        variants.append([source.rpartition("/")[2] for source in browser.execute_script(f"return {shown}")])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert variants == [
+        ["counterexample.svg", "phase-map.svg"],
+        ["counterexample-by-night.svg", "phase-map-by-night.svg"],
+    ]
+
+
+def test_a_line_ends_neither_before_nor_after_the_mark_beside_a_formula(site: Path, browser: Chrome) -> None:
+    marks = """
+        const texts = [...document.querySelectorAll("span.arithmatex:not(.heading *)")];
+        const open = texts.filter((one) => /[(["]$/.test(one.previousSibling?.data ?? ""));
+        const left = texts.filter((one) => /^[).,;:]/.test(one.nextSibling?.data ?? ""));
+        return [document.querySelectorAll(".beside").length, open.length + left.length];
+    """
+    browser.get((site / "theorems/weighted.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script("return document.querySelector('.beside')"))
+    kept, loose = browser.execute_script(marks)
+    assert (kept > 50, loose) == (True, 0)
 
 
 def test_no_formula_is_left_between_dollars(site: Path) -> None:
