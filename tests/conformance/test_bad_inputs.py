@@ -94,7 +94,7 @@ def test_a_schedule_that_leaves_its_range_changes_nothing(info: OptimizerInfo) -
 
 
 @pytest.mark.parametrize("info", EVERY)
-@pytest.mark.parametrize("key", ["lr", "lr_schedule", "step", "iteration", "maximize", "beta", "betas"])
+@pytest.mark.parametrize("key", ["lr", "lr_schedule", "step", "steps_done", "maximize", "beta", "betas"])
 @pytest.mark.parametrize("value", ["x", [], -1.5, torch.ones(2), np.ones(3)], ids=str)
 def test_what_somebody_wrote_into_a_group_is_named(info: OptimizerInfo, key: str, value: object) -> None:
     x = parameter()

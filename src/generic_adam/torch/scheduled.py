@@ -122,7 +122,7 @@ class ScheduledOptimizer(Optimizer):
         self._plans: dict[int, Plan] = {}
         self._schedules: dict[str, Schedule] = {}
         self._steps = 0  # for a time in which all groups have been taken out
-        defaults: dict[str, Any] = {"step": 0, "iteration": 0}
+        defaults: dict[str, Any] = {"step": 0, "steps_done": 0}
         defaults |= {name: rules.plain(value) for name, value in given.items()}
         for coefficient in self.coefficients:
             self._take(coefficient, given[coefficient.name], defaults)
@@ -204,7 +204,7 @@ class ScheduledOptimizer(Optimizer):
             if coefficient.name in group:
                 own = group.get(coefficient.schedule_key)
                 self._take(coefficient, group[coefficient.name] if own is None else own, group)
-        group["step"] = group["iteration"] = self.param_groups[0]["iteration"] if self.param_groups else self._steps
+        group["step"] = group["steps_done"] = self.param_groups[0]["steps_done"] if self.param_groups else self._steps
         self._check_options({**self.defaults, **group})
         super().add_param_group(group)
         self._make_plan(self.param_groups[-1])
@@ -223,7 +223,7 @@ class ScheduledOptimizer(Optimizer):
                 scalars = (below, schedule.scalar, place, complement.scalar)
                 followed.append((index, coefficient.name, *scalars))
             at += coefficient.below_one
-        plan.step, plan.followed, plan.frozen = rules.WHOLE.check("iteration", group["iteration"]), followed, None
+        plan.step, plan.followed, plan.frozen = rules.WHOLE.check("steps_done", group["steps_done"]), followed, None
         plan.values = [group[one.name] for one in self.coefficients] + [0.0] * (at - len(self.coefficients))
         self._show(group, plan)
         plan.ready, plan.shown = False, tuple(group.values())
@@ -269,10 +269,10 @@ class ScheduledOptimizer(Optimizer):
         """Find the numbers of a step of a group that something else may have written to, each checked."""
         count = rules.WHOLE.check("step", group["step"])
         if count not in {plan.step, plan.step + 1}:
-            group["iteration"] = count
+            group["steps_done"] = count
         sources = [group[c.schedule_key] for c in self.coefficients]
         # What somebody writes into a group may be a tensor or an array, which cannot be asked whether it is equal.
-        if plan.step is not group["iteration"] or not all(map(is_, plan.sources, sources)):
+        if plan.step is not group["steps_done"] or not all(map(is_, plan.sources, sources)):
             self._make_plan(group)
         plan.in_place = any(isinstance(group[c.name], Tensor) for c in self.coefficients)
         options = [group[name] for name in self.options]
@@ -398,7 +398,7 @@ class ScheduledOptimizer(Optimizer):
                 prepared.append((group, plan))
             for group, plan in prepared:
                 self._update(group, plan)
-                self._steps = plan.step = group["step"] = group["iteration"] = plan.step + 1
+                self._steps = plan.step = group["step"] = group["steps_done"] = plan.step + 1
                 plan.ready = not plan.in_place
                 if plan.followed:
                     self._show(group, plan)
@@ -466,7 +466,7 @@ class ScheduledOptimizer(Optimizer):
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
             step = rules.WHOLE.check("the saved step", checkpoint.number(group["step"]))
-            group["step"] = group["iteration"] = int(step)
+            group["step"] = group["steps_done"] = int(step)
             for coefficient in self.coefficients:
                 self._check_loaded_coefficient(coefficient, group, before)
             self._check_options(group)
