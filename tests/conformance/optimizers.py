@@ -163,7 +163,7 @@ _PADAM = OptimizerInfo(
         _BAD_THETA,
         _BAD_INITIAL_V,
         _bad("partial is 0.6; expected 0 < partial <= 0.5", partial=0.6),
-        _bad("amsgrad is False; Padam has amsgrad=True", amsgrad=False),
+        _bad("amsgrad is False; expected True, as it is a part of Padam", amsgrad=False),
         _bad("partial is 0; expected 0 < partial <= 0.5", partial=0),
     ),
 )

@@ -312,9 +312,7 @@ def test_every_must_be_a_positive_whole_number(every):
 
 
 def test_what_cannot_be_watched_is_refused():
-    with pytest.raises(
-        OptimizerError, match="SGD cannot be watched; expected one of Padam, GenericAdam, AdaShift, Adam"
-    ):
+    with pytest.raises(OptimizerError, match="SGD cannot be watched; expected one of GenericAdam, AdaShift, Adam"):
         Watch(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1))
 
 

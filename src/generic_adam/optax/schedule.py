@@ -9,7 +9,6 @@ import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,8 +35,6 @@ _DEGREE = 20
 _POINTS = np.rint(TABLE * (3 + chebpts1(_DEGREE + 1)) / 2).astype(int)
 _TO_WAVES = np.linalg.inv(chebvander(2 * _POINTS / TABLE - 3, _DEGREE)).astype(np.float64)
 _AGREEMENT = 1e-13
-
-_ONE = tree.Constant(Fraction(1))
 
 Number = jax.Array | float
 Running = tree.WeightShare | tree.BiasCorrection
@@ -158,7 +155,7 @@ def _power(node: tree.Power, moment: Moment) -> Number:
 
 def _subtract(node: tree.Subtract, moment: Moment) -> Number:
     # 1 - 0.999^t, as people write the bias correction: the difference would keep four digits in float32.
-    exponent = _exponent_of_constant(node.right, moment) if node.left == _ONE else None
+    exponent = _exponent_of_constant(node.right, moment) if node.left.constant_value == 1 else None
     return _of_two(operator.sub)(node, moment) if exponent is None else -jnp.expm1(exponent)
 
 

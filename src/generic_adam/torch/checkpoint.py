@@ -25,12 +25,10 @@ class _Kept:
     value: Any
 
 
-def keep(state_dict: Any, present: list[dict[str, Any]]) -> dict[str, Any]:
+def keep(state_dict: Mapping[str, Any], present: list[dict[str, Any]]) -> dict[str, Any]:
     """A state_dict of this form with its state kept from torch's casts, until `release`; else an OptimizerError."""
     form = {"state": Mapping, "param_groups": (list, tuple)}
-    if not isinstance(state_dict, Mapping) or not all(
-        isinstance(state_dict.get(key), kind) for key, kind in form.items()
-    ):
+    if not all(isinstance(state_dict.get(key), kind) for key, kind in form.items()):
         raise OptimizerError("expected a state_dict with 'state' and 'param_groups'")
     groups = state_dict["param_groups"]
     if len(groups) != len(present):

@@ -41,6 +41,8 @@ class Padam(GenericAdam):
 
     options: ClassVar[Mapping[str, Rule]] = {
         **GenericAdam.options,
+        "amsgrad": Rule("True, as it is a part of Padam", lambda value: rules.FLAG.fits(value) and bool(value)),
+        "bias_correction": Rule("False, as Padam has none", lambda value: rules.FLAG.fits(value) and not value),
         "partial": Rule("0 < partial <= 0.5", lambda p: rules.is_number(p) and 0.0 < p <= 0.5),
     }
     _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "partial": True}
@@ -57,12 +59,6 @@ class Padam(GenericAdam):
         self._more_options = {"partial": partial}
         given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
         super().__init__(params, lr, betas, **given)
-
-    def _check_options(self, group: Mapping[str, Any]) -> None:
-        super()._check_options(group)
-        for name, needed in (("amsgrad", True), ("bias_correction", False)):
-            if group[name] != needed:
-                raise OptimizerError(f"{name} is {rules.shown(group[name])}; Padam has {name}={needed}")
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         del bucket

@@ -134,10 +134,9 @@ class ScheduledOptimizer(Optimizer):
         """The state by parameter, as in every torch optimizer; from now on somebody else may change it."""
         self._state_is_private = False
         self._settle(Bucket.release)
-        try:
-            return self.__dict__["state"]
-        except KeyError:
-            raise AttributeError("state") from None  # a wrapper then asks what it wraps
+        if "state" not in self.__dict__:
+            raise AttributeError("state")  # a wrapper then asks what it wraps
+        return self.__dict__["state"]
 
     @state.setter
     def state(self, state: defaultdict[Tensor, Any]) -> None:
@@ -152,9 +151,8 @@ class ScheduledOptimizer(Optimizer):
         for key, plan in list(self._plans.items()):
             if key not in groups:
                 self._plans.pop(key).forget()
-            else:
-                for bucket in plan.kept:
-                    how(bucket)
+            for bucket in plan.kept:
+                how(bucket)
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
         """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.contrib import AdaShift, Padam
+from generic_adam.torch.contrib import AdaShift
 from generic_adam.torch.generic_adam import GenericAdam
 from generic_adam.torch.tensors import state_dtype
 
@@ -52,23 +52,16 @@ class _Live(NamedTuple):
         """The second moment of each parameter that has one; complex numbers are pairs of real ones."""
         found, states = {}, _state(optimizer)
         for parameter in group["params"]:
-            state = {key: _real(value) for key, value in states.get(parameter, {}).items()}
+            own = states.get(parameter, {}).items()
+            state = {k: torch.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v for k, v in own}
             if state and (moment := self.second_moment(state, group)) is not None:
                 found[parameter] = moment
         return found
 
 
-def _real(value: Any) -> Any:
-    return torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
-
-
 def _of_adam(state: Mapping[str, Any], group: Group) -> Tensor | None:
-    return state.get("max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq")
-
-
-def _of_padam(state: Mapping[str, Any], group: Group) -> Tensor | None:
-    moment = _of_adam(state, group)
-    return moment if moment is None else moment ** (2 * group["partial"])
+    moment = state.get("max_exp_avg_sq" if group["amsgrad"] else "exp_avg_sq")
+    return moment ** (2 * group["partial"]) if moment is not None and "partial" in group else moment
 
 
 def _of_rmsprop(state: Mapping[str, Any], group: Group) -> Tensor:
@@ -92,7 +85,6 @@ def _adagrad(_optimizer: Any, group: Group, t: int) -> tuple[float, ...]:
 
 # Subclasses are looked into like their parents.
 _LIVE: dict[type[torch.optim.Optimizer], _Live] = {
-    Padam: _Live(_of_padam),
     GenericAdam: _Live(_of_adam),
     # v_t / (1 - theta^(t - n)); 0 while it only collects gradients
     AdaShift: _Live(lambda state, _group: state["second_moment"] / (state["correction"] or 1.0)),
