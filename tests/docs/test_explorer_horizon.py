@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from generic_adam.cli.app import run
 from generic_adam.theorems.horizon import constant_floor, three_numbers
 from generic_adam.theorems.sequences import Sequences
 
@@ -100,12 +102,24 @@ def test_a_recipe_is_read_and_what_is_changed_is_read_again(page: Chrome) -> Non
     assert shown == pytest.approx(three_numbers(sequences(choice)).noise, rel=1e-8)
 
 
+def test_the_command_below_gives_the_numbers_on_the_page(page: Chrome, capsys: pytest.CaptureFixture[str]) -> None:
+    for recipe in page.find_elements(By.CSS_SELECTOR, "#explorer-recipes button"):
+        recipe.click()
+        wait_for_reading(page)
+        run([*text(page, "shipped").split()[1:], "--json"])
+        found = json.loads(capsys.readouterr().out)["horizon"]
+        for name in ("noise", "gap", "drift"):
+            shown = float(page.find_element(By.ID, f"explorer-{name}").get_attribute("data-value") or "nan")
+            assert shown == pytest.approx(found[name], rel=1e-6), (recipe.text, name)
+
+
 def test_input_that_cannot_be_is_told_and_changes_nothing(page: Chrome) -> None:
     wait_for_reading(page)
     before = page.current_url
     for name, wrong in (("beta2", "1.5"), ("lr", "fast"), ("steps", "2.5"), ("s", "-1")):
         type_into(page, name, wrong)
-        assert text(page, f"{name}-wrong").startswith(f"{name}: expected a "), name
+        symbol = page.find_element(By.CSS_SELECTOR, f"label[for=explorer-{name}] b").text
+        assert text(page, f"{name}-wrong").startswith(f"{symbol}: expected a "), name
         assert f'got "{wrong}"' in text(page, f"{name}-wrong")
         assert page.find_element(By.ID, f"explorer-{name}").get_attribute("aria-invalid") == "true"
     assert page.current_url == before
@@ -116,6 +130,6 @@ def test_input_that_cannot_be_is_told_and_changes_nothing(page: Chrome) -> None:
 
 def test_a_warm_up_without_an_end_is_told(page: Chrome) -> None:
     page.get(page.current_url.split("#")[0] + "#steps=100&warmup=100&decay=linear&nonsense=1&r=9")
-    assert "warmup: expected fewer than the 100 steps" in text(page, "horizon-wrong")
+    assert "warm-up: expected fewer than the 100 steps" in text(page, "horizon-wrong")
     assert "nonsense: no such parameter" in text(page, "notice")
     assert 'r: expected a number from 0 to 2.2, got "9"' in text(page, "notice")

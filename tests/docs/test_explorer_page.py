@@ -120,7 +120,7 @@ def test_the_copied_lines_give_the_verdict_on_the_page(page: Chrome, capsys: pyt
 def test_copying_puts_the_lines_on_the_clipboard(page: Chrome) -> None:
     origin = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
     page.execute_cdp_cmd("Browser.grantPermissions", origin)
-    for name in ("python", "command"):
+    for name in ("python", "command", "shipped"):
         page.find_element(By.ID, f"explorer-copy-{name}").click()
         WebDriverWait(page, 5).until(lambda p: text(p, "copied") != "")
         assert text(page, "copied") == "Copied."

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,7 @@ def rows_of(benchmark: str) -> list[list[str]]:
     ]
 
 
-def span(values: list[float]) -> str:
+def span(values: Sequence[float]) -> str:
     return f"{min(values):.2f} to {max(values):.2f}"
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-/* What to type to get the same answer from the library, in Python and on the command line: the paper's theorem alone. */
+/* What to type to get the same answers from the library: the paper's theorem alone on the choice, and Adam as it is shipped. */
 var Lines = (() => {
   const alpha = ({ eta, s }) => (s === 0 ? `${eta}` : `${eta}/t^${s}`);
   const theta = ({ c, K, r }) => `1 - ${c}/max(t, ${K})^${r}`;
@@ -15,5 +15,11 @@ var Lines = (() => {
   const commandLine = (choice) =>
     `generic-adam check --alpha "${alpha(choice)}" --beta ${choice.beta} --theta "${theta(choice)}" --theorem zou2019`;
 
-  return { alpha, theta, python, commandLine };
+  const shipped = ({ lr, beta1, beta2, eps, steps, warmup, decay, end }) => {
+    const least = decay === "constant" ? "" : ` --min-lr ${Number((lr * end).toPrecision(12))}`;
+    const rate = `--lr ${lr} --warmup ${warmup} --decay ${decay}${least}`;
+    return `generic-adam check ${rate} --betas ${beta1},${beta2} --eps ${eps} --steps ${steps}`;
+  };
+
+  return { alpha, theta, python, commandLine, shipped };
 })();

@@ -62,7 +62,7 @@
     find("notice").textContent = Settings.complaints(location.hash).join("; ");
     show();
   });
-  for (const name of ["python", "command", "link"]) {
+  for (const name of ["python", "command", "shipped", "link"]) {
     find(`copy-${name}`).addEventListener("click", () => copy(name));
   }
 
@@ -97,6 +97,7 @@
     Notation.write(find("comparison"), `Not certified, condition ${failing.number}: ${failing.reason}`);
     find("python").textContent = Lines.python(state);
     find("command").textContent = Lines.commandLine(state);
+    find("shipped").textContent = Lines.shipped(state);
     background.request(
       [state, constantTheta()].map((choice) => ({
         ...choice,
@@ -133,9 +134,9 @@
     const { lr, beta1, beta2, eps, steps, warmup, decay, end } = state;
     const wrong =
       decay !== "constant" && warmup >= steps
-        ? `warmup: expected fewer than the ${steps.toLocaleString("en")} steps, got ${warmup.toLocaleString("en")}`
+        ? `warm-up: expected fewer than the ${steps.toLocaleString("en")} steps, got ${warmup.toLocaleString("en")}`
         : beta2 < 1 / 3 // torch's correction then lets e_t grow faster than Theorem E allows
-          ? "beta2: Theorem E needs at least 1/3"
+          ? "θ: Theorem E needs at least 1/3"
           : "";
     find("horizon-wrong").textContent = wrong;
     find("horizon").classList.toggle("stale", wrong !== "");

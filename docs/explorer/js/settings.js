@@ -18,16 +18,16 @@ var Settings = (() => {
     s: { min: 0, max: 1.2, step: 0.01, decimals: 4, initial: 0.5, scale: linear },
     c: { min: 0.0001, max: 2, step: 0.05, decimals: 4, initial: 1, scale: logarithmic },
     K: { min: 1, max: 10000, step: 0.05, decimals: 0, initial: 2, scale: logarithmic },
-    eta: { min: 0.0001, max: 10, step: 0.05, decimals: 4, initial: 0.5, scale: logarithmic },
-    beta: { min: 0, max: 0.999, step: 0.01, decimals: 4, initial: 0.9, scale: linear },
-    theta: { min: 0.5, max: 0.9999, step: 0.05, decimals: 4, initial: 0.99, scale: fromOne },
+    eta: { symbol: "η", min: 0.0001, max: 10, step: 0.05, decimals: 4, initial: 0.5, scale: logarithmic },
+    beta: { symbol: "β", min: 0, max: 0.999, step: 0.01, decimals: 4, initial: 0.9, scale: linear },
+    theta: { symbol: "θ", min: 0.5, max: 0.9999, step: 0.05, decimals: 4, initial: 0.99, scale: fromOne },
     // Adam at a horizon.
     lr: { min: 1e-7, max: 1, step: 0.1, initial: 1e-3, scale: logarithmic },
-    beta1: { min: 0, max: 0.999, step: 0.01, decimals: 4, initial: 0.9, scale: linear },
-    beta2: { min: 0.5, max: 0.999999, step: 0.05, decimals: 6, initial: 0.999, scale: fromOne },
-    eps: { min: 1e-16, max: 1, step: 0.25, initial: 1e-8, scale: logarithmic },
-    steps: { min: 1, max: 1000000, step: 0.1, decimals: 0, initial: 100000, scale: logarithmic },
-    warmup: { min: 0, max: 100000, step: 100, decimals: 0, initial: 0, scale: linear },
+    beta1: { symbol: "β", min: 0, max: 0.999, step: 0.01, decimals: 4, initial: 0.9, scale: linear },
+    beta2: { symbol: "θ", min: 0.5, max: 0.999999, step: 0.05, decimals: 6, initial: 0.999, scale: fromOne },
+    eps: { symbol: "ε", min: 1e-16, max: 1, step: 0.25, initial: 1e-8, scale: logarithmic },
+    steps: { symbol: "T", min: 1, max: 1000000, step: 0.1, decimals: 0, initial: 100000, scale: logarithmic },
+    warmup: { symbol: "warm-up", min: 0, max: 100000, step: 100, decimals: 0, initial: 0, scale: linear },
     end: { min: 0, max: 1, step: 0.05, decimals: 4, initial: 0, scale: linear },
   };
   const SEED = { min: 1, max: 999999, decimals: 0, initial: 1 };
@@ -45,13 +45,13 @@ var Settings = (() => {
     return round(Math.min(max, Math.max(min, value)), decimals);
   }
 
-  /** What is wrong with a text as a parameter's value, in a sentence; empty where nothing is. */
+  /** What is wrong with a text as a parameter's value, called as on the page; empty where nothing is. */
   function complaint(name, text) {
-    const { min, max, words, decimals } = ALL[name];
+    const { symbol = name, min, max, words, decimals } = ALL[name];
     const wanted = words ? `one of ${words.join(", ")}` : `a ${decimals === 0 ? "whole " : ""}number from ${min} to ${max}`;
     const value = admit(name, text);
     const off = value === null || (!words && Math.abs(Number(text) - value) > 1e-9 * Math.abs(value) + 1e-12);
-    return off ? `${name}: expected ${wanted}, got ${JSON.stringify(String(text))}` : "";
+    return off ? `${symbol}: expected ${wanted}, got ${JSON.stringify(String(text))}` : "";
   }
 
   /** Value for a slider position: two significant digits on a curved scale, so that a drag gives plain numbers. */
