@@ -2,17 +2,15 @@
 
 import io
 import os
+import shlex
 import sys
-
-TYPE_CHECKING = False  # type checkers know the name
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 last_word = "interrupted"
 """What an interruption says."""
 
 
-def main(arguments: "Sequence[str] | None" = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
@@ -30,8 +28,6 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["reproduce"]:
-        import shlex
-
         again = shlex.join(("generic-adam", *words))
         say_if_interrupted(f"interrupted before the run was open: nothing was begun or changed; start it with: {again}")
     from generic_adam.cli.app import OUTPUT_FAILED, run, tell

@@ -16,7 +16,7 @@ from typing import Annotated, TextIO
 import typer
 from typer.core import TyperGroup
 
-from generic_adam import cli
+from generic_adam import __version__, cli
 from generic_adam.errors import GenericAdamError
 from generic_adam.extras import missing_extra
 
@@ -42,14 +42,6 @@ READER_LEFT = 128 + 13  # SIGPIPE, likewise
 _PROGRAM = "generic-adam"
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from generic_adam import __version__
-
-        typer.echo(f"{_PROGRAM} {__version__}")
-        raise typer.Exit
-
-
 class _InOrder(TyperGroup):
     """Lists groups and commands together: typer puts all groups last."""
 
@@ -70,11 +62,12 @@ def build_app(names: Collection[str] = SUBCOMMANDS.keys()) -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def root(  # pyright: ignore[reportUnusedFunction]
         context: typer.Context,
-        version: Annotated[  # noqa: ARG001 - handled by its callback
-            bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-        ] = False,
+        version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
         """Does my Adam converge, how fast, and what is the smallest change that makes it?"""
+        if version:
+            typer.echo(f"{_PROGRAM} {__version__}")
+            raise typer.Exit
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 

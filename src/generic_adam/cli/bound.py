@@ -90,28 +90,30 @@ def bound(
             "sup |g_t|": largest,
         }
         known = side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None)
-        blocks, nearest = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume)
-        told = {name: [f"  {one}" for one in block] for name, block in blocks.items()}
-        few = [[*nearest[:most], "    --explain says why the others do not"] for most in (3, 1)]
-        told["why"] = nearest if explain or len(nearest) <= 3 else few[0]
-        shorter = (("norm", []), ("likely", []), ("why", few[1]))
-        say_in_brief({"label": [bold(title(x)), *provided], **told, "known": known}, () if explain else shorter)
+        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume)
+        blocks = {name: [f"  {one}" for one in block] for name, block in answered.items()}
+        why = blocks.get("why", [])
+        first, second = (
+            [*why[:most], *["    --explain says why the others do not"][: len(why) - most]] for most in (3, 1)
+        )
+        told = {"label": [bold(title(x)), *provided], **blocks, "why": why if explain else first, "known": known}
+        say_in_brief(told, () if explain else (("norm", []), ("likely", []), ("why", second)))
         if explain:
             _print_constants(x, result)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
 
 
-def _bounds(result: "Bound", speaks: str) -> tuple[dict[str, list[str]], list[str]]:
+def _bounds(result: "Bound", speaks: str) -> dict[str, list[str]]:
     """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
     from generic_adam.schedules.balls import rounded_up
 
     unlikely = rounded_up(result.delta ** (2 / 3), 4)
     likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least 1 - {unlikely}"
     bound, trivial, *norm = result.statement.split("; ")
-    return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}, []
+    return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}
 
 
-def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions") -> tuple[dict[str, list[str]], list[str]]:
+def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions") -> dict[str, list[str]]:
     """What to grant, and why no theorem has a bound: what the fewest say first, for that is the nearest."""
     granted = [*grant(x, assume)]
     if assume.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
@@ -121,7 +123,7 @@ def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions") -> tuple[di
         theorems.setdefault(why, []).append(name)
     nearest = sorted(theorems.items(), key=lambda one: len(one[1]))
     none = f"after {result.steps:,} steps: no bound by any theorem that was asked"
-    return {"none": [none, *granted]}, [f"    {', '.join(names)}: {why}" for why, names in nearest]
+    return {"none": [none, *granted], "why": [f"  {', '.join(names)}: {why}" for why, names in nearest]}
 
 
 def _print_constants(x: "Algorithm", result: "Bound") -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from generic_adam.cli.app import tell
+from generic_adam.cli.check import print_answer
 from generic_adam.cli.tables import answer, make_console, make_progress, print_table, say
 
 STEPS, SEEDS = 2_000_000, 20
@@ -97,11 +98,8 @@ def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = 
     say("Not certified means that no theorem guarantees it. Here Adam does fail; on your problem it may not.")
     for path in save_figure(draw_two_curves(records), folder / "counterexample"):
         typer.echo(f"wrote {path}")
-    known = recipe("nanogpt").algorithm
-    certificate = certify_algorithm(known)
-    typer.echo(f"\n{known.label}: for ever {certificate.verdict}")
-    if certificate.horizon is not None:
-        say(certificate.horizon.statement)
+    say("")
+    print_answer(certify_algorithm(recipe("nanogpt").algorithm), explain=False)
     # `make demo` leaves PATH alone, and `python -m` has no script.
     script = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]
     program = script if Path(script).stem == "generic-adam" else "python -m generic_adam.cli"

@@ -90,11 +90,7 @@ def counterexample(
     values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
     command = _command("counterexample", values, flags)
 
-    compute = partial(studies.run_study, study)
-
-    def write(folder: Path, found: studies.Outcome, occasion: Occasion) -> None:
-        figures.write_study(folder, study, found, occasion)
-
+    compute, write = partial(studies.run_study, study), partial(figures.write_study, study)
     _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
 
 

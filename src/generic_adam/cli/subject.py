@@ -345,9 +345,6 @@ def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
 
 def _value(value: Any) -> Any:
     """A number where the text is one; the catalogue decides where an expression may stand."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return value
+    with contextlib.suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value

@@ -70,7 +70,7 @@ def render(contents: Contents) -> str:
     template = Environment(
         autoescape=select_autoescape(default=True, default_for_string=True), undefined=StrictUndefined
     ).from_string(package.joinpath("page.html").read_text(encoding="utf-8"))
-    manifest = {"command": "", **contents.manifest} if contents.manifest else {}
+    manifest = {"command": "", "settings": {}, "versions": {}, **contents.manifest}
     return template.render(
         bounds=[_bound(name, data) for name, data in contents.bounds.items()],
         certificates={
@@ -81,15 +81,15 @@ def render(contents: Contents) -> str:
         facts=_facts(manifest),
         figures=_figures(contents),
         files=_files(contents),
-        manifest=manifest or {"command": ""},
+        manifest=manifest,
         policy=_policy(style),
-        settings=json.dumps(manifest.get("settings", {}), indent=2, ensure_ascii=False),
+        settings=json.dumps(manifest["settings"], indent=2, ensure_ascii=False),
         style=style,
         tables=[table for table in (_claims(contents), *contents.tables) if table.rows],
         title=_title(contents),
         tones=_TONES,
         version=__version__,
-        versions=", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items()),
+        versions=", ".join(f"{name} {version}" for name, version in manifest["versions"].items()),
     )
 
 

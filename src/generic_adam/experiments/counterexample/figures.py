@@ -35,7 +35,7 @@ _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.08, "top": 0.97, "wspace"
 _FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
 
 
-def write_study(folder: Path, study: Study, outcome: Outcome, occasion: Occasion) -> None:
+def write_study(study: Study, folder: Path, outcome: Outcome, occasion: Occasion) -> None:
     """Write everything a reader needs: figure, records, tables, claims, manifest."""
     plan, records = study.plan, outcome.records
     plot_counterexample(records, folder / "counterexample")
