@@ -354,11 +354,8 @@ def test_a_name_is_not_taken_for_another_framework_s(tmp_path):
         "optimizer": {"_target_": "mine.AdamW", "lr": 0.01},
         "scheduler": COSINE | {"_target_": "x.CosineAnnealingLR"},
     }
-    notes = read_config(written(tmp_path, own))[0].notes
-    assert [note.split(" is taken for")[0] for note in notes if "taken for" in note] == [
-        "mine.AdamW",
-        "x.CosineAnnealingLR",
-    ]
+    outside = read_config(written(tmp_path, own))[0].outside
+    assert [said.split(" may do other things")[0] for said in outside] == ["mine.AdamW", "x.CosineAnnealingLR"]
     with pytest.raises(OptimizerError, match="optimizer names no class; expected class_path"):
         read_config(written(tmp_path, {"optimizer": {"lr": 1e-3}}))
 
@@ -869,6 +866,9 @@ def test_a_file_of_deepspeed_s_that_is_not_there_is_a_note_and_a_contradiction_r
     assert algorithm.notes[-1].endswith("not used: deepspeed")
     with pytest.raises(OptimizerError, match=r"deepspeed: optimizer.params.lr is 0.1, and the arguments 0.0003"):
         under_deepspeed(tmp_path, {"optimizer": {"type": "Adam", "params": {"lr": 0.1}}})
+    faster = DECAY | {"params": DECAY["params"] | {"warmup_max_lr": 0.1}}
+    with pytest.raises(OptimizerError, match=r"scheduler.params.warmup_max_lr is 0.1, and the arguments 0.0003"):
+        under_deepspeed(tmp_path, {"optimizer": AUTO, "scheduler": faster})
     with pytest.raises(OptimizerError, match="its scheduler drives Trainer's optimizer"):
         under_deepspeed(tmp_path, {"scheduler": DECAY})
     with pytest.raises(OptimizerError, match=r"optimizer.params.momentum may change the steps"):

@@ -373,8 +373,8 @@ def read_trainer(arguments: Any, *, steps: int | None = None) -> Algorithm:
     total, lr = run_length(arguments.max_steps, steps), arguments.learning_rate
     auto = {"lr": lr, "betas": [arguments.adam_beta1, arguments.adam_beta2], "eps": arguments.adam_epsilon}
     auto |= {"weight_decay": arguments.weight_decay, "gradient_clipping": arguments.max_grad_norm}
-    auto |= {"warmup_num_steps": max(1, warm_up_steps(arguments, total)), "total_num_steps": total}
-    keys = _Keys(data if isinstance(data, Mapping) else _load(Path(data)), **auto, warmup_min_lr=0, warmup_max_lr=lr)
+    auto |= {"warmup_num_steps": max(1, warm_up_steps(arguments, total)), "total_num_steps": total, "warmup_max_lr": lr}
+    keys = _Keys(data if isinstance(data, Mapping) else _load(Path(data)), **auto, warmup_min_lr=0)
     for table in (keys, keys.table("optimizer").table("params"), keys.table("scheduler").table("params")):
         for name in table.data.keys() & auto.keys():
             if (said := table.data[name]) not in (None, "auto", auto[name]):
@@ -461,7 +461,8 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
     bare, kind = name.rpartition(".")[2], target.rpartition(".")[2]
     # A file has only the name of a class: of a package that is not known, it may do anything.
     strangers = [one for one in (name, target) if "." in one and one.partition(".")[0] not in _PACKAGES]
-    notes = [f"{one} is taken for the class of that name in torch, or what transformers makes" for one in strangers]
+    outside = tuple(f"{one} may do other things than what torch or transformers has of that name" for one in strangers)
+    notes = []
     if not name:
         raise OptimizerError(f"{optimizer.where[:-1]} names no class; expected {', '.join(_NAMES)}")
     update = updates.by_name(name, name.partition(".")[0])
@@ -479,7 +480,7 @@ def _hydra(keys: _Keys, steps: int | None, every: int | None = None) -> Algorith
             length_of_epoch(f"Lightning steps {kind} once an epoch unless the module says otherwise (then 1)", None)
         notes.append(f"{kind} is read as if it stepped with the optimizer; --every N says otherwise")
     found = update(updates.Settings(more, optimizer), rate, beta)
-    found = replace(found, notes=(*found.notes, *notes))
+    found = replace(found, notes=(*found.notes, *notes), outside=(*found.outside, *outside))
     said, clip = trainer.value("max_steps", -1), trainer.value("gradient_clip_val", 0.0)  # -1: as many as it takes
     end = steps if steps is not None else said if said > 0 else end
     if clip and trainer.value("gradient_clip_algorithm", "norm") == "value":
