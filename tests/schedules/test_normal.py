@@ -110,3 +110,9 @@ def test_the_derivative_is_that_of_differences(text):
 def test_what_bends_has_no_derivative(text):
     with pytest.raises(ScheduleError, match="no derivative"):
         derivative(parse(text))
+
+
+def test_the_complement_of_a_long_product_is_not_long():
+    for count in (5, 50):
+        product = reduce(mul, (1 - 1 / (t + k) for k in range(1, count + 1)))
+        assert len(str(1 - product)) < 60 * count

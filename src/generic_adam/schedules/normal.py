@@ -16,10 +16,12 @@ from typing import Any
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.identities import exact_form, fraction_of
-from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered
+from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered, walk
 
 # Up to this whole exponent 1 - (1 - c)^p is multiplied out.
 _LARGEST_HORNER = 8
+# The complement of a product grows with the square of its length: longer parts are not taken apart.
+_LONGEST_PART = 40
 # Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
 _LARGEST_FOLDED_EXPONENT = 64
 _LARGEST_FOLDED_BITS = 2048
@@ -337,6 +339,8 @@ def _or_plain(rule: Callable[[Any], Schedule | None]) -> Callable[[Any], Schedul
 
 def _small(node: Schedule) -> Schedule | None:
     """1 - u where it tends to 0 and its form keeps its digits, else None."""
+    if sum(1 for _ in walk(node)) > _LONGEST_PART:
+        return None
     missing = 1 - node
     cancels = isinstance(missing, tree.Subtract) and missing.left == ONE
     return missing if not cancels and _fades(missing) else None
