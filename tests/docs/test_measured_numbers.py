@@ -93,6 +93,11 @@ def test_the_bounds_lie_above_what_was_measured():
             ratio = float(one["sharper"]) / float(one["measured_weighted"])
             assert ratio > 1
             last[one["panel"], one["method"]] = ratio
+    bounds = {(one["panel"], one["method"]): one for one in rows if one["sharper"]}  # at the last T
+    for panel, method, _, sharper, paper, *_ in table("bound/outcomes.md"):
+        for told, name in ((sharper.split()[0], "sharper"), (paper, "paper")):
+            value = bounds[panel, method][name]
+            assert told == "none" if not value else float(value) <= float(told) < 1.01 * float(value)
     for panel in dict.fromkeys(panel for panel, _ in last):
         ratios = [ratio for (where, _), ratio in last.items() if where == panel]
         assert f" {min(ratios):.1e} to {max(ratios):.1e}" in claims

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import re
@@ -283,6 +284,23 @@ def test_the_loops_are_vectorised_and_not_fused() -> None:
     assert re.search(r"<[248] x double> @llvm.sqrt", code)
     assert "fmuladd" not in code
     assert "llvm.fma" not in code
+
+
+def test_a_compiled_loop_is_not_kept_beyond_the_loops_that_it_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.py").write_text("def twice(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("other").twice
+
+    def hits() -> int:
+        dispatcher = kernels.compiled(twice)
+        assert dispatcher(3) == 6
+        return sum(dispatcher.stats.cache_hits.values())
+
+    assert (hits(), hits()) == (0, 1)
+    monkeypatch.setattr(kernels, "_OWN", "another file")
+    assert hits() == 0
 
 
 def kernel_cache_script(cache: Path) -> subprocess.CompletedProcess[str]:

@@ -65,7 +65,7 @@ def test_the_seed_alone_decides_the_weights():
     [
         ("vgg", 1, "no network 'vgg'"),
         ("resnet18", 0, "width 0: expected"),
-        ("gpt", 6, "a multiple of its 4 heads"),
+        ("gpt", 6, "a positive multiple of 4"),
     ],
 )
 def test_what_cannot_be_built_is_said(name, width, message):

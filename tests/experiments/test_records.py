@@ -87,11 +87,6 @@ def test_a_missing_directory_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_atomic_write_does_not_append(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="mode"), atomic_write(tmp_path / "a", "a"):
-        pass
-
-
 def test_ensure_output_directory_makes_parents(tmp_path: Path) -> None:
     made = records.ensure_output_directory(tmp_path / "a" / "b")
     assert made.is_dir()

@@ -31,6 +31,7 @@ from generic_adam.experiments.figures import GREY, along_path, drawing, save_fig
 from generic_adam.experiments.records import Claim, Occasion, write_results
 from generic_adam.experiments.run import Progress, Run, Stages, Work, carry_out
 from generic_adam.methods import Algorithm, power_family
+from generic_adam.schedules.balls import rounded_up
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
@@ -383,10 +384,9 @@ def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     return [
         (
             one.member.panel, one.member.label, f"{one.measured.weighted[-1]:.3g}",
-            f"{one.sharper[-1]:.3g} ({one.theorem})",
-            "none" if np.isnan(one.paper[-1]) else f"{one.paper[-1]:.3g}", f"{one.trivial:.3g}",
-            *(f"{slope:z.2f}" for slope in one.slopes),
-            str(ga.certify(one.member.algorithm.method).rate or "none"),
+            f"{rounded_up(one.sharper[-1], 3)} ({one.theorem})",
+            "none" if np.isnan(one.paper[-1]) else rounded_up(one.paper[-1], 3), rounded_up(one.trivial, 3),
+            *(f"{slope:z.2f}" for slope in one.slopes), str(ga.certify(one.member.algorithm).rate or "none"),
         )
         for one in comparisons
     ]  # fmt: skip

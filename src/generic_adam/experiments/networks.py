@@ -37,10 +37,9 @@ def build(name: str, *, channels: int, classes: int, width: int, seed: int) -> n
     """
     if name not in NETWORKS:
         raise RunError(f"no network {name!r}: expected one of {', '.join(NETWORKS)}")
-    if width < 1:
-        raise RunError(f"width {width}: expected a positive whole number")
-    if name == "gpt" and width % GPT_HEADS:
-        raise RunError(f"width {width}: GPT's is expected to be a multiple of its {GPT_HEADS} heads")
+    least = GPT_HEADS if name == "gpt" else 1
+    if width < 1 or width % least:
+        raise RunError(f"width {width}: expected a positive multiple of {least}")
     with _GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if name == "lenet":

@@ -19,7 +19,7 @@ from dataclasses import asdict, astuple, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 from generic_adam.errors import RunError
 
@@ -80,14 +80,12 @@ def writing(what: object) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     """Open a file ("w", UTF-8, or "wb") that appears at `path` only when the block ends without an error.
 
     Raises:
       OutputError: the directory is missing, unwritable or full; nothing is left behind.
     """
-    if mode not in {"w", "wb"}:
-        raise ValueError(f"atomic_write takes mode 'w' or 'wb', not {mode!r}")
     destination = Path(path)
     if destination.exists() and not destination.is_file():
         # The renaming below would put a plain file in the place of a device such as /dev/null.

@@ -34,6 +34,9 @@ X, LOSS, CARRY, M, V, V_MAX, ROOT, ROWS = range(8)
 divides; and their number, after which AdaShift keeps gradients."""
 
 
+_OWN = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
 class _SealedFiles(IndexDataCacheFile):
     """Numba's cache files, each behind its SHA-256: damaged machine code would be run as it is."""
 
@@ -55,7 +58,8 @@ class _ForgivingCache(FunctionCache):
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
-        stamp = self._cache_file._source_stamp
+        # Numba looks at the function's own file alone, and other files' functions are compiled with those of this one.
+        stamp = (self._cache_file._source_stamp, _OWN)
         self._cache_file = _SealedFiles(self.cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: object, target_context: object) -> object:

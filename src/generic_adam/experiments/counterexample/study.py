@@ -435,7 +435,7 @@ def _quarter_claims(turning: Turning | None, quarter: Curve) -> list[Claim]:
 
 
 def _rates_claim(sentence: str, source: str, methods: Mapping[str, Method], expected: Sequence[str]) -> Claim:
-    """The corollary's rates, by the certificate: from method to method they must not grow better."""
+    """The corollary's rates, by the certificate, against those that the sentence speaks of."""
     rates = {label: str(ga.certify(method).rate) for label, method in methods.items()}
     return Claim(
         sentence,
