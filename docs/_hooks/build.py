@@ -1,7 +1,8 @@
 """What the site adds to the Markdown files when it is built.
 
 - A line `<!-- generate: NAME -->` in a page is replaced with what the generator of that name returns, so that
-  tables of methods, recipes and errata come from the library and cannot fall behind it.
+  tables of methods, recipes and errata come from the library and cannot fall behind it; a line
+  `<!-- members of PACKAGE: NAME, ... -->` with what these names are, in this order.
 - `results/` (records of committed runs) and what comes from npm become part of the site.
 - A public name that no API page shows stops the build.
 """
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 # Modules of the theorems by their API page; one that is in neither list is on the page of theorems.
 CERTIFICATES = ("certificate", "theorem", "decide", "horizon", "advice", "problem", "bounds")
 LEMMAS = ("lemmas", "paths")
+SHARED = ("repairs", "sequences", "sweep")  # last on the page of theorems; the paper's is the first
 
 
 def _documented(names: Iterable[str]) -> str:
@@ -37,7 +39,13 @@ def _documented(names: Iterable[str]) -> str:
 
 def _theorems() -> str:
     modules = {path.stem for path in (ROOT / "src" / "generic_adam" / "theorems").glob("*.py")}
-    return _documented(sorted(modules - {*CERTIFICATES, *LEMMAS, "__init__"}))
+    rest = modules - {*CERTIFICATES, *LEMMAS, *SHARED, "__init__"}
+    return _documented([*sorted(rest, key=lambda name: (name == "literature", name != "zou2019", name)), *SHARED])
+
+
+def _members(package: str, names: str) -> str:
+    options = "{heading_level: 3, show_root_full_path: false, show_root_toc_entry: true}"
+    return "\n\n".join(f"::: {package}.{name}\n    options: {options}" for name in re.findall(r"\w+", names))
 
 
 GENERATORS: dict[str, Callable[[], str]] = {
@@ -52,6 +60,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'<img\b([^>]*?)\bsrc="([^"]+)\.svg"([^>]*)>')
 _CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
+_MEMBERS = re.compile(r"^<!-- members of ([\w.]+):([\w\s,]+) -->$", re.MULTILINE)
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
 
@@ -102,4 +111,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             raise PluginError(f"{page.file.src_uri}: no generator {marker[1]!r}; there are {known}")
         return GENERATORS[marker[1]]()
 
+    markdown = _MEMBERS.sub(lambda marker: _members(*marker.groups()), markdown)
     return _MARKER.sub(fill, markdown.replace("](../results/", "](results/"))

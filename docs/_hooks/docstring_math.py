@@ -1,11 +1,13 @@
-"""What the API pages show: formulas of docstrings as KaTeX reads them, and of a field that reads what it is given,
-`Read[Given, Kept] = Read(reader, default)`, what it takes and its default.
+"""What the API pages show: formulas of docstrings as KaTeX reads them, what the members of an enumeration stand for,
+defaults as numbers, and of a field that reads what it is given, `Read[Given, Kept] = Read(reader, default)`, what it
+takes.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from contextlib import suppress
 from typing import Any
 
 import griffe
@@ -16,14 +18,16 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _ROLE = re.compile(r":math:`([^`]*)`")
+_PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 _REFERENCE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj):`~?([^`]*)`")
 
 
 def as_markdown(text: str) -> str:
-    """A docstring with its formulas between dollars and its references as code."""
+    """A docstring with its formulas between dollars, its references as code and its pages as links."""
     text = _BLOCK.sub(_block, text + "\n")
     text = _ROLE.sub(lambda role: f"${' '.join(role[1].split())}$", text)
-    return _REFERENCE.sub(r"`\1`", text).rstrip("\n")
+    text = _REFERENCE.sub(r"`\1`", text).rstrip("\n")
+    return _PAGE.sub(r"[\1](../\1.html)", text)
 
 
 def _block(match: re.Match[str]) -> str:
@@ -36,18 +40,44 @@ def _block(match: re.Match[str]) -> str:
 
 
 class DocstringMath(griffe.Extension):
-    """Rewrites every docstring, and every field that is read, before it is rendered."""
+    """Rewrites every docstring, and what a field, a constant and a default are shown as, before it is rendered."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:  # noqa: ARG002
         """Rewrite one object's docstring."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(inspect.cleandoc(obj.docstring.value))
 
+    def on_class_members(self, *, cls: griffe.Class, **kwargs: Any) -> None:  # noqa: ARG002
+        """List the members of an enumeration, which have no docstrings, with what they stand for."""
+        if cls.docstring is not None and any(str(base) == "StrEnum" for base in cls.bases):
+            members = (f"- `{one.name}`: {str(one.value)[1:-1]}" for one in cls.attributes.values())
+            cls.docstring.value = "\n".join((inspect.cleandoc(cls.docstring.value), "", *members))
+
     def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:  # noqa: ARG002
-        """Show a field that is read as what is given for it."""
+        """Show a field that is read as what is given for it, and of a constant that holds others what it is."""
         match attr.annotation, attr.value:
             case (
                 griffe.ExprSubscript(left=griffe.ExprName(name="Read"), slice=griffe.ExprTuple(elements=kinds)),
                 griffe.ExprCall(arguments=[_reader, *default]),
             ):
                 attr.annotation, attr.value = kinds[0], default[0] if default else None
+            case _, griffe.ExprTuple() | griffe.ExprDict() if attr.parent is not None and attr.parent.is_module:
+                attr.value = None
+
+    def on_attribute(self, *, attr: griffe.Attribute, loader: griffe.GriffeLoader, **kwargs: Any) -> None:  # noqa: ARG002
+        """Show a field's default as a number."""
+        attr.value = _shown(attr.value, loader)
+
+    def on_function(self, *, func: griffe.Function, loader: griffe.GriffeLoader, **kwargs: Any) -> None:  # noqa: ARG002
+        """Show an argument's default as a number."""
+        for parameter in func.parameters:
+            parameter.default = _shown(parameter.default, loader)
+
+
+def _shown(default: str | griffe.Expr | None, loader: griffe.GriffeLoader) -> str | griffe.Expr | None:
+    """A default that is the name of a number, as the number."""
+    if isinstance(default, griffe.ExprName) and default.name.isupper():
+        with suppress(KeyError):
+            number = loader.modules_collection[default.canonical_path].value
+            return number if isinstance(number, str) else default
+    return default

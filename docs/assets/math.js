@@ -1,8 +1,28 @@
 "use strict";
 
-/* Formulas between dollars, marked by the build, are set when a page is ready. One that is wider than a narrow
-   page is made smaller, to two thirds at the most; beyond that it scrolls. Then cells get their headings: a phone
-   stacks the cells of a row, where no heading stands above. */
+/* Formulas between dollars, marked by the build, are set when a page is ready. One that is wider than the page is
+   set again: its parts, which \qquad divides, below one another; still wider, it may break at its signs; else it is
+   made smaller, to two thirds at the most; beyond that it scrolls. Then cells get their headings: a phone stacks the
+   cells of a row, where no heading stands above. */
+function setFormula(node, text, displayMode = true) {
+  katex.render(text, node, { displayMode, throwOnError: false });
+  return node.clientWidth / node.scrollWidth;
+}
+
+function fitFormula(node, text) {
+  const aligned = text.includes("\\begin{aligned}");
+  let share = node.clientWidth / node.scrollWidth;
+  if (share < 1 && text.includes("\\qquad")) {
+    const stacked = text.replaceAll("\\qquad", aligned ? "\\\\ &" : "\\\\");
+    share = setFormula(node, aligned ? stacked : `\\begin{gathered}${stacked}\\end{gathered}`);
+  }
+  if (share < 0.8 && !aligned && !text.includes("\\qquad")) {
+    node.classList.add("broken");
+    share = setFormula(node, `\\displaystyle ${text}`, false);
+  }
+  if (share < 1) node.style.fontSize = `${Math.max(0.67, 0.97 * share)}em`;
+}
+
 const keepMarksBeside = (node) => {
   // A line may end inside a formula, but not between it and the bracket or the comma beside it: both its forms,
   // the one that is seen and the one that is read aloud, take that in.
@@ -30,12 +50,13 @@ const keepMarksBeside = (node) => {
 };
 
 document.addEventListener("DOMContentLoaded", async () => {
-  const displayed = [];
+  const displayed = new Map();
   for (const node of document.querySelectorAll(".arithmatex")) {
-    const text = node.textContent.trim();
-    const display = text.startsWith("\\[");
-    katex.render(text.slice(2, -2), node, { displayMode: display, throwOnError: false });
-    if (display) displayed.push(node);
+    const marked = node.textContent.trim();
+    const text = marked.slice(2, -2).trim();
+    const display = marked.startsWith("\\[");
+    setFormula(node, text, display);
+    if (display) displayed.set(node, text);
     else keepMarksBeside(node);
   }
   for (const cell of document.querySelectorAll(".md-content table:not([class]) td:not(:empty)")) {
@@ -49,8 +70,5 @@ document.addEventListener("DOMContentLoaded", async () => {
     cell.prepend(label);
   }
   await document.fonts.ready; // a formula's width is known when its letters are there
-  for (const node of displayed) {
-    const share = node.clientWidth / node.scrollWidth;
-    if (share < 1) node.style.fontSize = `${Math.max(0.67, 0.97 * share)}em`;
-  }
+  displayed.forEach((text, node) => fitFormula(node, text));
 });

@@ -52,7 +52,7 @@ def certify(
     """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
     Args:
-        subject: see `read`.
+        subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps; None takes the one that the source names, where it does.
         problem: with a horizon, the constants of a problem: adds the smallest bound.
@@ -96,7 +96,7 @@ def bound(
     """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
     Args:
-        subject: see `read`; a Method alone means the paper's algorithm with v_0 = problem.epsilon.
+        subject: what `read` takes; a Method alone means the paper's algorithm with problem.epsilon as v_0.
         problem: the constants of (A1) to (A4).
         steps: T.
         delta: the squared norm is below `value` with probability 1 - delta^(2/3).
@@ -129,7 +129,7 @@ def advise(
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
 
     Args:
-        subject: see `read`.
+        subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps T; None takes the one that the source names.
         keep: K, for how many steps it stays your method; None keeps most of the run.

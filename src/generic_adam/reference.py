@@ -104,7 +104,7 @@ def weighted_adaema(
     It is Generic Adam with theta_t = W_{t-1} / W_t. The weights are used as they are, so those that grow like
     theta^-t overflow in the end; :mod:`generic_adam.methods.method` converts them by logarithms.
 
-    Args and what is raised are those of `generic_adam`, with the weights w_t > 0, the start value epsilon of V_t / W_t,
+    Arguments and errors are those of `generic_adam`, with the weights w_t > 0, the start value epsilon of V_t / W_t,
     and W_0 initial, which the paper has as 1.
 
     Returns:

@@ -69,6 +69,12 @@ def test_formulas_of_docstrings_become_what_katex_reads(written: str, shown: str
     assert as_markdown(written) == shown
 
 
+def test_a_page_that_a_docstring_names_is_a_link() -> None:
+    from docstring_math import as_markdown
+
+    assert as_markdown("on docs/theorems/decay.md.") == "on [theorems/decay](../theorems/decay.html)."
+
+
 def package(folder: Path, content: bytes) -> Path:
     archive = folder / "package.tgz"
     with tarfile.open(archive, "w:gz") as stream:
@@ -165,4 +171,26 @@ def test_a_field_that_is_read_is_shown_as_what_it_takes():
     told = {one.name: (str(one.annotation), one.default and str(one.default)) for one in shown}
     assert told["method"] == ("Method", None)
     assert told["eps"] == ("ScheduleLike", "0")
+    assert told["initial_v"] == ("float", "1e-08")  # in the code PAPERS_INITIAL_V
     assert not any("Read" in text for pair in told.values() for text in pair if text)
+
+
+def test_an_enumeration_says_what_its_members_stand_for():
+    import griffe
+    from docstring_math import DocstringMath
+
+    theorem = griffe.load(
+        "generic_adam.theorems.theorem", extensions=griffe.load_extensions(DocstringMath), resolve_aliases=False
+    )
+    assert "- `NOT_CERTIFIED`: not certified" in theorem["Verdict"].docstring.value.splitlines()
+    assert theorem["STARTS_FROM_NOTHING"].value is None  # what a table of functions holds, its docstring says
+
+
+def test_names_on_an_api_page_are_shown_in_the_order_of_the_page():
+    from types import SimpleNamespace
+
+    from build import on_page_markdown
+
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="api/x.md"))
+    shown = on_page_markdown("# X\n\n<!-- members of a.b: second,\nfirst -->\n", page, None, None)  # type: ignore[arg-type]
+    assert [line for line in shown.splitlines() if line.startswith(":::")] == ["::: a.b.second", "::: a.b.first"]

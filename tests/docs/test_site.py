@@ -102,6 +102,33 @@ def served(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.parametrize("missing", ["file", "/gone.html", "/api/deep/gone.html"])
+def test_a_page_that_is_not_there_is_styled_and_leads_back(
+    site: Path, browser: Chrome, tmp_path: Path, missing: str
+) -> None:
+    class Host(SimpleHTTPRequestHandler):
+        """As servers of static files are: they know 404.html, and the site is below a folder."""
+
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((site / "404.html").read_bytes() if self.command == "GET" else b"")
+
+    (tmp_path / "project").symlink_to(site, target_is_directory=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Host, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/project"
+        home = f"{address}/index.html" if missing != "file" else (site / "index.html").as_uri()
+        browser.get((site / "404.html").as_uri() if missing == "file" else address + missing)
+        WebDriverWait(browser, 30).until(
+            lambda _: browser.find_element("css selector", "main a").get_property("href") == home
+        )
+        bar = browser.find_element("css selector", "header").value_of_css_property("background-color")
+        server.shutdown()
+    assert bar in ("rgba(11, 79, 121, 1)", "rgba(18, 34, 47, 1)")
+
+
 @pytest.mark.parametrize("scheme", ["file", "http"])
 @pytest.mark.parametrize(
     ("words", "page"),
@@ -182,20 +209,24 @@ def test_no_line_of_an_answer_ends_under_the_button_that_copies_it(site: Path, b
     assert min(left) >= 0
 
 
-def test_formulas_fit_a_phone_where_two_thirds_of_their_size_do(site: Path, browser: Chrome) -> None:
+def test_formulas_and_signatures_fit_a_phone(site: Path, browser: Chrome) -> None:
     screen = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     theorems = [f"theorems/{path.stem}" for path in (site / "theorems").glob("*.html")]
     assert len(theorems) > 8
     wider = "[...document.querySelectorAll('div.arithmatex')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+    cut = wider.replace("div.arithmatex", ".doc-signature code") + ".map((one) => one.textContent)"
     try:
-        for name in ("does-my-adam-converge", "theorem-in-pictures", "api/methods", *theorems):
+        api = ("certificates", "lemmas", "methods", "optax", "reference", "theorems", "torch")
+        names = ("does-my-adam-converge", "theorem-in-pictures", *theorems, *(f"api/{one}" for one in api))
+        for name in names:
             browser.get((site / f"{name}.html").as_uri())
             assert browser.execute_script("return document.querySelectorAll('div.arithmatex').length") > 0
             # They are made smaller when their letters have been loaded.
             WebDriverWait(browser, 60).until(
                 lambda _: browser.execute_script(f"return {wider}.length") == 0, f"too wide on {name}"
             )
+            assert browser.execute_script(f"return {cut}") == [], name
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -31,7 +31,7 @@ _HOOKED = torch.optim.Optimizer.profile_hook_step(lambda _: None).__code__
 def read(
     optimizer: torch.optim.Optimizer, scheduler: Any = None, *, steps_per_scheduler_step: int | None = None
 ) -> Algorithm:
-    """`generic_adam.adapters.read` for a torch optimizer, of those that `updates.UPDATES` names or one of ours.
+    """`generic_adam.adapters.read` for a torch optimizer: one of torch's that are known, or one of ours.
 
     Nothing of the optimizer or the scheduler is changed. t = 1 is the first step of the whole run, also where
     both have been stepped already: base rates and settings are read from the scheduler's attributes, and its

@@ -211,8 +211,8 @@ def adagrad(*, lr: float = 1e-2) -> Method:
 
     .. math:: \alpha_t = \mathrm{lr} / \sqrt{t + 1}, \qquad \beta_t = 0, \qquad \theta_t = 1 - 1/(t + 1)
 
-    Every squared gradient weighs the same (w_t = 1). As v_t = (epsilon + sum of g_i^2) / (t + 1), the step is
-    the textbook's lr g_t / sqrt(epsilon + sum of g_i^2).
+    Every squared gradient weighs the same, w_t = 1. As v_t = (epsilon + sum_{i<=t} g_i^2) / (t + 1), the step is
+    the textbook's lr g_t / sqrt(epsilon + sum_{i<=t} g_i^2).
     """
     return Method(exact_number("lr", lr, above=0) / sqrt(t + 1), 0, 1 - 1 / (t + 1))
 

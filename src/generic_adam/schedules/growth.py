@@ -301,7 +301,7 @@ class Growth:
             return Growth(self.coefficient ** number(exponent), self.scale**exponent)
 
     def partial_sums(self) -> Growth | None:
-        """The growth of sum_{t<=T} u_t for u > 0 (theory: the rules of the scale), or None off the scale."""
+        """The growth of sum_{t<=T} u_t for u > 0; None where it is off the scale."""
         if self.sign <= 0:
             return None
         direction = self.rho.sign_of_log

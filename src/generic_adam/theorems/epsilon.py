@@ -25,9 +25,9 @@ def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
     r"""sqrt(theta_t) e_{t-1} <= e_t <= 2 sqrt(theta_t) e_{t-1} for t >= 2, and e_t's share of growth O(1 - theta_t).
 
     The right side is asked for where momentum stands before the division and eps beside the root. Known forms: e_t
-    constant (it needs theta_t >= 1/4); the bias correction's, e_t = eps sqrt(b_t) with b_t = 1 - prod theta_i (see
-    `_correction_in_step`); e_t = eps / sqrt(t + k) with theta_t = 1 - 1/(t + k), AdaGrad's, where the left side is an
-    equality.
+    constant (it needs theta_t >= 1/4); the bias correction's, e_t = eps sqrt(b_t) with b_t = 1 - prod theta_i
+    (for which the left side always holds); e_t = eps / sqrt(t + k) with theta_t = 1 - 1/(t + k), AdaGrad's, where the
+    left side is an equality.
     """
     theta, eps = x.method.theta, x.eps
     if eps == NOTHING:

@@ -76,9 +76,9 @@ def constant_floor(
 
     .. math::
 
-        \limsup_T X_w \le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q}
-        + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2}, \qquad
-        \ell = \log\frac1\theta, \quad c = \frac{\rho}{\sqrt{1-\rho^2}}, \quad s^* = \frac{\sqrt{1+c}-1}{c},
+        \limsup_T X_w &\le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q} \\
+        &\quad + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2} \\
+        \ell &= \log\frac1\theta, \qquad c = \frac{\rho}{\sqrt{1-\rho^2}}, \qquad s^* = \frac{\sqrt{1+c}-1}{c},
 
     is W's, and eps adds the part of :math:`y_t`, 0.35 percent at (0.9, 0.999).
 

@@ -274,9 +274,11 @@ class Defossez(Theorem):
 
         .. math::
 
-            \mathbb{E}\|\nabla F(x_\tau)\|^2 \le \frac{2R\,\text{gap}}{\alpha\tilde N} + \frac{E}{\tilde N}\Big[
-            \log\Big(1 + \frac{R^2}{(1-\theta)\epsilon}\Big) - N\log\theta\Big], \qquad
-            \tilde N = N - \frac{\beta}{1-\beta}, \quad R = \max_k G_k + \sqrt\epsilon
+            \mathbb{E}\|\nabla F(x_\tau)\|^2 &\le \frac{2R\,\text{gap}}{\alpha\tilde N} \\
+            &\quad + \frac{E}{\tilde N}\Big[\log\Big(1 + \frac{R^2}{(1-\theta)\epsilon}\Big) - N\log\theta\Big] \\
+            \tilde N &= N - \frac{\beta}{1-\beta}, \qquad R = \max_k G_k + \sqrt\epsilon
+
+        with their constant E, which the answer's `constants` hold.
         """
         demand(*self.decide(replace(x, horizon=steps), Assumptions()))
         beta, theta = x.method.beta(1), x.method.theta(1)

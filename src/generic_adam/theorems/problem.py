@@ -182,7 +182,7 @@ def _rounded_up(values: Array, classes: int) -> Array:
 
 
 def number(name: str, value: Any, *, may_be_zero: bool) -> float:
-    """A number that is positive, or not negative, and in `_RANGE`, else a `ProblemError` that names it."""
+    """A number that is positive, or not negative, and within 1e-140 and 1e140, else a `ProblemError` that names it."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -363,11 +363,13 @@ def rounding(steps: int, ratio: float = 1.0) -> float:
     r"""Return how far, relatively, doubles may carry a bound from its exact value: about 56 T units in the last place.
 
     Everything is a sum of products of non-negative numbers, so relative errors add up and never grow by
-    cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for (`_check_digits`
-    refuses one that has lost its digits), :math:`\rho_t = \beta_t/\sqrt{\theta_t}` is within 5u. A term of a recursion
+    cancellation. With u = 2^-53, and every value of a sequence within 2u of what it stands for (one that has lost
+    its digits is refused), :math:`\rho_t = \beta_t/\sqrt{\theta_t}` is within 5u. A term of a recursion
     is multiplied and added once a step (in the table too: a term meets at most a row, a column and a carry), so each
     recursion adds 7u a step for R, Q and H, and 12u for M, of which the root is taken; a recursion at rest adds 4u a
-    step to its factor's 5u. Drift: R and Q inside H, 27 T u. Noise: Q and the root of M, 16 T u. The logarithm takes
+    step to its factor's 5u.
+
+    Drift: R and Q inside H, 27 T u. Noise: Q and the root of M, 16 T u. The logarithm takes
     :math:`\lambda_t`, within (T + 5)u of itself, and is within :math:`(1 + \log^+ r^{-1})` times that; the sum over the
     steps adds T u, and the divisor :math:`\Pi`, a sum of Q, 10 T u. Together :math:`(39 + \log^+ r^{-1}) T u`, and what
     does not grow with T is less than 400u while the shares leave a fiftieth of the descent. The share of eps is a

@@ -91,7 +91,7 @@ class GenericAdam(ScheduledOptimizer):
         lr: the base learning rate.
         betas: (beta, theta) in one, for code that knows torch's keyword.
         eps: added to the corrected root.
-        weight_decay: decoupled weight decay: the weights are multiplied by 1 - lr * weight_decay first.
+        weight_decay: decoupled weight decay: the weights are multiplied by `1 - lr * weight_decay` first.
         amsgrad: divide by the root of the running maximum of v (uncorrected, and it starts at 0).
         beta: the momentum parameter beta_t; 0.9 if not given.
         theta: the second-moment parameter theta_t; 0.999 if not given.
