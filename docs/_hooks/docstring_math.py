@@ -27,7 +27,7 @@ def as_markdown(text: str) -> str:
     text = _BLOCK.sub(_block, text + "\n")
     text = _ROLE.sub(lambda role: f"${' '.join(role[1].split())}$", text)
     text = _REFERENCE.sub(r"`\1`", text).rstrip("\n")
-    return _PAGE.sub(r"[\1](../\1.html)", text)
+    return _PAGE.sub(r"[\1](../\1.md)", text)
 
 
 def _block(match: re.Match[str]) -> str:

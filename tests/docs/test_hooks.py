@@ -72,7 +72,7 @@ def test_formulas_of_docstrings_become_what_katex_reads(written: str, shown: str
 def test_a_page_that_a_docstring_names_is_a_link() -> None:
     from docstring_math import as_markdown
 
-    assert as_markdown("on docs/theorems/decay.md.") == "on [theorems/decay](../theorems/decay.html)."
+    assert as_markdown("on docs/theorems/decay.md.") == "on [theorems/decay](../theorems/decay.md)."
 
 
 def package(folder: Path, content: bytes) -> Path:
