@@ -6,6 +6,8 @@ mpmath's numbers) at forty digits.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -134,3 +136,18 @@ def theorem(
         "divisor": pi,
         "value": (gap + noise + drift) / pi if pi else None,
     }
+
+
+def constant_beta_bound(*, diameter, beta, last_divisors, momentum_sum):
+    """Theorem R before its closed forms: D, the sum of D'_T over k, and that of m_t^2/D'_t over t and k."""
+    return (diameter**2 * last_divisors + (1 + beta) * momentum_sum) / (2 * (1 - beta))
+
+
+def corollary_regret(total, steps, *, alpha, beta, fading, diameter, theta=None):
+    """Reddi, Kale and Kumar's Corollary 1 (AMSGrad) or 2 (AdamNC), with the missing d/alpha; total: sum of G_k."""
+    root, rest, squared = math.sqrt(steps), 1 - beta, diameter**2
+    middle = beta * squared / (alpha * rest**2 * (1 - fading) ** 2)
+    if theta is None:
+        return total * (squared * root / (2 * alpha * rest) + middle + 2 * alpha * root / rest**3)
+    third = alpha * math.sqrt(1 + math.log(steps)) / (rest**2 * (1 - beta / math.sqrt(theta)) * math.sqrt(1 - theta))
+    return total * (squared * root / (alpha * rest) + middle + third * root)

@@ -11,9 +11,10 @@ from benchmarks import measured_bounds as benchmark
 from benchmarks.measured_bounds import PROBLEM, STEPS, Case, T, measure, torch_adam
 from generic_adam.theorems.amsgrad import amsgrad_bound
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.regret import constant_beta_bound, regret_bound
+from generic_adam.theorems.regret import regret_bound
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems import reference
 
 HALF, NONE = {"s": 0.5, "zeta": 0.02}, {}
 CASES = {case.label: case for case in benchmark.cases()}
@@ -160,9 +161,9 @@ class TestRegret:
             x = min(1.0, max(-1.0, x - m / divisor))
         regret += abs(costs.sum())
         known = {"diameter": 2, "beta": beta, "last_divisors": divisor}
-        bound = constant_beta_bound(**known, momentum_sum=spent)
+        bound = reference.constant_beta_bound(**known, momentum_sum=spent)
         # The page has 1 + 2 beta there, and 1 + beta by the same proof.
-        weaker = constant_beta_bound(**known, momentum_sum=spent * 2.8 / 1.9)
+        weaker = reference.constant_beta_bound(**known, momentum_sum=spent * 2.8 / 1.9)
         # The closed forms: sum alpha_t |g_t| <= alpha sqrt(1 + log T) |g_{1:T}| for AMSGrad, zeta for AdamNC.
         size, last = math.sqrt((costs**2).sum()), 20 * divisor
         slope = 28 * 0.5

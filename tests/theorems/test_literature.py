@@ -24,10 +24,10 @@ from generic_adam.theorems.literature import (
     Reddi2018Regret,
     RobbinsMonro,
     XieLi2024,
-    corollary_regret,
 )
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import About, Assumptions, Verdict
+from tests.theorems import reference
 
 CONVEX = Assumptions(convex=True)
 
@@ -154,10 +154,9 @@ def test_theorems_4_and_5_of_reddi_ask_for_momentum_that_fades(beta, theta, maxi
 
 def test_corollaries_1_and_2_of_reddi_with_their_missing_factor():
     """theorems.md: D = 2, alpha = 0.5, beta = 0.9, lambda = 0.99, T = 10^4, d = 3, G = 1."""
-    problem = Problem(1, 1, 3, 1, gradient_sup=1.0)
     given = {"alpha": 0.5, "beta": 0.9, "fading": 0.99, "diameter": 2}
-    assert corollary_regret(problem, 10**4, theta=0.999, **given) == pytest.approx(36849500.5141, rel=1e-9)
-    assert corollary_regret(problem, 10**4, **given) == pytest.approx(21912000, rel=1e-12)
+    assert reference.corollary_regret(3.0, 10**4, theta=0.999, **given) == pytest.approx(36849500.5141, rel=1e-9)
+    assert reference.corollary_regret(3.0, 10**4, **given) == pytest.approx(21912000, rel=1e-12)
 
 
 PLAIN = Method("1e-3/sqrt(t)", 0.9, 0.999)

@@ -18,12 +18,12 @@ from generic_adam.theorems.literature import MukkamalaHein
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import (
     Regret,
-    constant_beta_bound,
     gamma,
     regret_bound,
 )
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Assumptions, Verdict
+from tests.theorems import reference
 
 THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
 T = np.arange(1.0, 10_001)
@@ -275,7 +275,7 @@ def test_the_regret_of_runs_is_below_the_bound(steps, beta, seed):
             spent += (m**2 / divisor).sum()
             x = np.clip(x - m / divisor, -1, 1)
         best = -np.abs(costs.sum(axis=0)).sum()
-        bound = constant_beta_bound(diameter=2, beta=beta, last_divisors=divisor.sum(), momentum_sum=spent)
+        bound = reference.constant_beta_bound(diameter=2, beta=beta, last_divisors=divisor.sum(), momentum_sum=spent)
         assert regret - best <= bound * (1 + 1e-9)
 
 

@@ -14,8 +14,8 @@ from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.special import Averaged
-from generic_adam.theorems.theorem import Assumptions
+from generic_adam.theorems.special import Averaged, Averaging
+from generic_adam.theorems.theorem import Assumptions, Verdict
 
 close = pytest.approx
 
@@ -69,6 +69,10 @@ class TestAveraging:
         problem = Problem(2, 3, 5, 4, variance=5 * noise**2)
         bound = Averaged(alpha, beta, lower, 1 / eps).bound(problem, steps, first_gradient=5 * slope(2.0) ** 2)
         assert (total / steps, bound) == (close(0.0286, rel=0.02), close(1.69, abs=5e-3))
+
+    def test_an_eps_beyond_all_rates_is_no_division_by_zero(self):
+        x, assume = Algorithm(Method(1e-3, 0.9, 0.999), eps=1e300), Assumptions(smoothness=1e-140, gradient_norm=1)
+        assert Averaging().examine(x, assume).verdict is Verdict.NOT_CERTIFIED  # for its noise alone
 
 
 class TestBigBatch:

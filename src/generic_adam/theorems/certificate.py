@@ -304,19 +304,17 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     worst = max(answers, key=lambda one: (bool(one.outside), math.inf if one.noise is None else one.noise))
     if not _proportional(parts):
         return replace(worst, outside=tuple(dict.fromkeys((*worst.outside, _JOINTLY))))
-    rates = [part.method.alpha for part in parts]
+    rates, decays = ([part.method.alpha for part in parts], [part.algorithm.decay for part in parts])
     # Of the slowest group the gap is the largest, and its drift lacks kappa twice: the others are measured by it.
-    slowest = min(range(len(parts)), key=lambda k: collected(rates[k] / rates[0])(1))
-    kappas = [collected(rate / rates[slowest])(1) for rate in rates]
-    decays = [part.algorithm.decay for part in parts]
+    slowest = min(range(len(parts)), key=lambda k: _ratio(rates[k], rates[0]))
+    kappas = [_ratio(rate, rates[slowest]) for rate in rates]
     first = next((decay for decay in decays if decay != NOTHING), as_schedule(1))
-    decayed = [0.0 if decay == NOTHING else collected(decay / first)(1) for decay in decays]
+    decayed = [_ratio(decay, first) for decay in decays]
     # nu_t/alpha_t of the group where it is largest, in the slowest group.
     strongest = max(range(len(parts)), key=lambda k: (decayed[k] / kappas[k], k == slowest))
-    own = parts[slowest].algorithm
+    own, known = parts[slowest].algorithm, answers[slowest]
     decay = own.decay if strongest == slowest else decays[strongest] / kappas[strongest]
     measured = replace(own, decay=decay, l2=max(part.algorithm.l2 for part in parts))
-    known = answers[slowest]
     if measured != own:
         known = reading(measured, known.steps, parts[slowest].assume)
     if worst.noise is None or known.noise is None or known.drift is None:
@@ -330,6 +328,11 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
         decay=known.decay and known.decay * _largest_product(inverse, relative),
         floor=None,
     )
+
+
+def _ratio(one: Schedule, other: Schedule) -> float:
+    """The number that one sequence of the shape of another is of it."""
+    return collected(one / other)(1)
 
 
 def _largest_product(one: Sequence[float], other: Sequence[float]) -> float:

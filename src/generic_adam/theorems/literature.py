@@ -192,36 +192,6 @@ class Reddi2018Regret(Theorem):
     hypotheses: ClassVar = (_rooted_regret, _never_above_the_first, _middle_term, *MONOTONE)
 
 
-def corollary_regret(
-    problem: Problem,
-    steps: int,
-    *,
-    alpha: float,
-    beta: float,
-    fading: float,
-    diameter: float,
-    theta: float | None = None,
-) -> float:
-    r"""Corollary 1 (AMSGrad, constant theta) or 2 (AdamNC, theta_t = 1 - 1/t), with the missing d/alpha.
-
-    Args:
-      problem: its `gradient_sup`.
-      steps: T.
-      alpha: alpha_t = alpha/sqrt(t).
-      beta: beta_1.
-      fading: :math:`\lambda`, with beta_t = beta_1 lambda^(t-1).
-      diameter: D.
-      theta: AMSGrad's; None is AdamNC.
-    """
-    total, root = sum(part.count * part.gradient for part in problem.sup_parts), math.sqrt(steps)
-    rest, squared = 1 - beta, diameter**2
-    middle = beta * squared / (alpha * rest**2 * (1 - fading) ** 2)
-    if theta is None:
-        return total * (squared * root / (2 * alpha * rest) + middle + 2 * alpha * root / rest**3)
-    third = alpha * math.sqrt(1 + math.log(steps)) / (rest**2 * (1 - beta / math.sqrt(theta)) * math.sqrt(1 - theta))
-    return total * (squared * root / (alpha * rest) + middle + third * root)
-
-
 def _their_steps(x: Algorithm, _: Assumptions) -> Decision:
     asked = "alpha_t must be alpha sqrt(1 - theta^t), the second moment's correction and no other"
     theta = x.method.theta

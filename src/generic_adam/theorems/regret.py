@@ -43,20 +43,6 @@ from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, CONVEX, NOTHING, Ab
 from generic_adam.theorems.weighted import certain_parts
 
 
-def constant_beta_bound(*, diameter: float, beta: float, last_divisors: float, momentum_sum: float) -> float:
-    r"""Return the bound on the regret from what was measured.
-
-    Args:
-      diameter: D.
-      beta: the constant momentum factor.
-      last_divisors: :math:`\sum_k D'_{T,k}`.
-      momentum_sum: :math:`\sum_{t,k} m_{t,k}^2/D'_{t,k}`.
-    """
-    if not 0 <= beta < 1:
-        raise TheoremError(f"beta is {beta!r}, expected a number in [0, 1)")
-    return (diameter**2 * last_divisors + (1 + beta) * momentum_sum) / (2 * (1 - beta))
-
-
 def regret_bound(x: Sequences, problem: Problem, diameter: float) -> float:
     r"""Return the bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`: R-AMS with the maximum, else R-NC.
 

@@ -72,7 +72,7 @@ class Averaged:
 
     def largest_rate(self, smoothness: float) -> float:
         r"""Return the largest alpha that is allowed, :math:`\min\{1/(2Lc_u), (1-\beta)/(\sqrt2\,\beta L c_u)\}`."""
-        unit = 1 / (smoothness * self.upper)
+        unit = 1 / smoothness / self.upper if self.upper else math.inf
         return min(unit / 2, unit * (1 - self.beta) / (math.sqrt(2) * self.beta)) if self.beta else unit / 2
 
     def bound(self, problem: Problem, steps: int, first_gradient: float | None = None) -> float:
