@@ -105,9 +105,7 @@ class AdaShift(ScheduledOptimizer):
 
     coefficients: ClassVar[tuple[Coefficient, ...]] = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT)
     options: ClassVar[Mapping[str, Rule]] = {
-        "keep": Rule(
-            "a whole number >= 1", lambda n: isinstance(n, int) and not isinstance(n, bool) and 1 <= n < 2**31
-        ),
+        "keep": Rule("a whole number >= 1", lambda n: isinstance(n, int) and rules.is_number(n) and 1 <= n < 2**31),
         "reduction": Rule("'max' or 'none'", lambda name: isinstance(name, str) and name in {"max", "none"}),
         **_OPTIONS,
     }
