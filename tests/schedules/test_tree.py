@@ -1,5 +1,6 @@
 """The tree as data: every operation knows every node, and every node has a text that parses back."""
 
+import contextlib
 import copy
 import importlib
 import importlib.util
@@ -31,7 +32,9 @@ from generic_adam.schedules import (
     Subtract,
     Time,
     WeightedTheta,
+    join,
     parse,
+    sqrt,
     substitute,
     t,
     tree,
@@ -230,3 +233,31 @@ def test_two_threads_compute_at_once_and_see_one_value():
         thread.join(timeout=20)
     assert [thread.is_alive() for thread in threads] == [False, False]
     assert {id(value) for value in seen} == {id(one.order), id(two.order)}
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner, k: inner + 1 / (t + k),
+        lambda inner, k: inner * (1 + 1 / (t + k)),
+        lambda inner, k: join(inner, k + 1, 1 / (t + k)),
+        lambda inner, k: 2 + Function("sin", inner - k),
+    ],
+)
+def test_an_expression_too_deep_for_what_goes_down_it_is_refused_when_it_is_built(around) -> None:
+    said = r"^an expression is nested more than 200 deep; expected a simpler one$"
+    built = [1 / sqrt(t)]
+    with contextlib.suppress(ScheduleError):
+        while len(built) < 1000:
+            built.append(around(built[-1], len(built)))
+    with pytest.raises(ScheduleError, match=said):
+        around(built[-1], len(built))
+    deepest = built[-1]
+    assert deepest.depth > 190
+    # Deeper ones would be a RecursionError in here; what a question adds may be too deep in its turn.
+    assert hash(deepest) == hash(pickle.loads(pickle.dumps(deepest)))
+    assert deepest(7) == pytest.approx(deepest.values(7, 8)[0])
+    with contextlib.suppress(ScheduleError):
+        generic_adam.certify(generic_adam.Method(deepest, 0.9, "1 - 1/max(t, 2)"))
+    half = next(one for one in built if one.depth > 100)
+    assert generic_adam.certify(generic_adam.Method(half, 0.9, "1 - 1/max(t, 2)")).verdict

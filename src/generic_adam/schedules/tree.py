@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ ScalarFunction = Callable[[float], float]
 BLOCK = 8192
 # One period is evaluated whole to know the extremes; beyond this many steps that would take seconds.
 LONGEST_PERIOD = 50_000_000
+# Every operation goes down the tree with three to four calls a level, and Python allows a thousand.
+DEEPEST = 200
 # As many values as `values` makes at once: 8 GB.
 MOST_VALUES = 10**9
 # Bits of an exact number: what is longer has no text that Python would read again.
@@ -133,6 +135,17 @@ class Schedule:
     # Whether it is defined between whole t, where its parts are.
     continuous = True
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    # How many expressions are inside one another.
+    depth: int
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """A node over others, not too deep for what goes down the tree."""
+        node = super().__new__(cls)
+        inside = [value.depth for value in (*values, *named.values()) if isinstance(value, Schedule)]
+        depth = node.__dict__["depth"] = 1 + max(inside, default=0)
+        if depth > DEEPEST:
+            raise ScheduleError(f"an expression is nested more than {DEEPEST} deep; expected a simpler one")
+        return node
 
     def __call__(self, t: float) -> float:
         """u_t for one t >= 1."""
