@@ -77,18 +77,18 @@ def test_the_table_of_ends_has_medians_and_ranges_and_a_shared_run_once():
     ]
     assert last_epoch(curves) == 2
     headings, rows = outcomes(curves)
-    assert headings == ["v_0", "method", "seeds", "training loss", "test accuracy", "test loss"]
+    assert headings == ["method", "v_0", "seeds", "training loss", "test accuracy", "test loss"]
     assert rows == [
         [
-            "1e-08",
             "a",
+            "1e-08",
             "3",
             "0.2000 (0.1000 to 0.4000)",
             "95.00% (90.00% to 97.50%)",
             "0.4000 (0.2000 to 0.8000)",
         ],
-        ["any", "b", "1", "0.3000", "92.50%", "0.6000"],
-        ["0.0001", "a", "1", "0.8000", "80.00%", "1.6000"],
+        ["b", "any", "1", "0.3000", "92.50%", "0.6000"],
+        ["a", "0.0001", "1", "0.8000", "80.00%", "1.6000"],
     ]
 
 
@@ -197,7 +197,7 @@ def test_further_seeds_come_along_and_each_run_is_told_once(tmp_path):
     }
     headings, rows = outcomes(curves)
     assert [row[: headings.index("training loss")] for row in rows] == [
-        ["1e-08", "r = 0", "3"], ["any", "r = 1", "3"], ["0.0001", "r = 0", "1"],
+        ["r = 0", "1e-08", "3"], ["r = 1", "any", "3"], ["r = 0", "0.0001", "1"],
     ]  # fmt: skip
     claims = lenet.claims(merged, curves)
     assert [claim.evidence for claim in claims] == [

@@ -259,7 +259,7 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
     epoch, values = last_epoch(curves), initial_values(curves)
     of_each = Counter((curve.method, curve.initial_v) for curve in curves)
     differ = len(set(of_each.values())) > 1
-    headings = [*(["v_0"] if values else []), "method", *(["seeds"] if differ else []), *MEASURES.values()]
+    headings = ["method", *(["v_0"] if values else []), *(["seeds"] if differ else []), *MEASURES.values()]
     rows: list[list[str]] = []
     for value in values or [None]:
         for label, runs in by_method(curves, value).items():
@@ -267,7 +267,7 @@ def outcomes(curves: Sequence[Curve]) -> tuple[list[str], list[list[str]]]:
             start = [] if value is None else ["any" if forgets else f"{value:g}"]
             ends = {measure: [run.after(epoch, measure) for run in runs] for measure in MEASURES}
             cells = [spread(end, ".2%" if name == "test_accuracy" else ".4f") for name, end in ends.items()]
-            if (row := [*start, label, *([str(len(runs))] if differ else []), *cells]) not in rows:
+            if (row := [label, *start, *([str(len(runs))] if differ else []), *cells]) not in rows:
                 rows.append(row)
     return headings, rows
 
