@@ -193,7 +193,7 @@ class Algorithm:
     def departures(self) -> tuple[str, ...]:
         """What the step does that the paper's Generic Adam does not, one phrase each, in the order of the fields."""
         root = "sqrt(v_t)" if self.power == _HALF else f"v_t^({self.power})"
-        place = "its square is added to v_t under the root" if self.eps_under_root else f"is added to {root}"
+        place = "is squared and added to v_t under the root" if self.eps_under_root else f"is added to {root}"
         said = (
             self.initial_v == 0 and "v_0 = 0",
             self.eps != _ZERO and f"eps_t = {self.eps} {place}",
