@@ -60,6 +60,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}
 _IMAGE = re.compile(r'<img\b([^>]*?)\bsrc="([^"]+)\.svg"([^>]*)>')
 _CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
+_TOGETHER = re.compile(r"<code\b.*?</code>|\d %|\([\d.]+%? to [\d.]+%?\)", re.DOTALL)  # but for code, not to be parted
 _MEMBERS = re.compile(r"^<!-- members of ([\w.]+):([\w\s,]+) -->$", re.MULTILINE)
 _MARKER = re.compile(r"^<!-- generate: ([a-z0-9-]+) -->$", re.MULTILINE)
 
@@ -87,19 +88,24 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Give figures their dark variant and a link, which a phone says below them, and keep options whole."""
+    """Give figures their dark variant and links, which a phone says below them; keep options and shares whole."""
 
     def figure(image: re.Match[str]) -> str:
         before, stem, after = image.groups()
         night = f'<img loading="lazy"{before}src="{stem}-by-night.svg"{after}>'
         larger = '<span class="larger">Open the large figure</span>'
-        return f'<span class="figure"><a href="{stem}.svg">{image[0]}{night}{larger}</a></span>'
+        variants = {stem: image[0], f"{stem}-by-night": night}
+        links = "".join(f'<a href="{name}.svg">{shown}{larger}</a>' for name, shown in variants.items())
+        return f'<span class="figure">{links}</span>'
 
     def kept_whole(text: re.Match[str]) -> str:  # a browser would break "--steps" after its first hyphen
-        return re.sub(r"-[-\w]{1,28}(?![-\w])", r'<span class="option">\g<0></span>', text[0])
+        return re.sub(r"-[-\w]{1,28}(?![-\w])|--\w", r'<span class="option">\g<0></span>', text[0])
+
+    def together(text: re.Match[str]) -> str:
+        return text[0] if text[0].startswith("<") else text[0].replace(" ", "\N{NO-BREAK SPACE}")
 
     code = _CODE.sub(lambda found: re.sub(r"(?<=>)[^<]+", kept_whole, found[0]), html)
-    return _IMAGE.sub(figure, code)
+    return _IMAGE.sub(figure, _TOGETHER.sub(together, code))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001

@@ -24,7 +24,7 @@ function fitFormula(node, text) {
 }
 
 const keepMarksBeside = (node) => {
-  // A line may end inside a formula, but not between it and the bracket or the comma beside it: both its forms,
+  // A line may end inside a formula, but not between it and the bracket, the comma or the "-norm" beside it: both its forms,
   // the one that is seen and the one that is read aloud, take that in.
   const parts = node.querySelectorAll(".katex-base");
   const row = node.querySelector("math mrow");
@@ -42,7 +42,7 @@ const keepMarksBeside = (node) => {
     before.data = before.data.slice(0, opening.index);
     take(opening[0], parts[0], "prepend");
   }
-  const closing = after?.nodeType === Node.TEXT_NODE && after.data.match(/^[)\]".,;:]+/);
+  const closing = after?.nodeType === Node.TEXT_NODE && after.data.match(/^([)\]".,;:]+|-\w+)/);
   if (closing) {
     after.data = after.data.slice(closing[0].length);
     take(closing[0], parts[parts.length - 1], "append");

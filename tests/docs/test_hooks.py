@@ -134,6 +134,34 @@ def test_an_option_is_never_broken_after_its_hyphen() -> None:
     )
 
 
+def test_an_option_too_long_for_a_line_is_broken_in_its_words() -> None:
+    from build import on_page_content
+
+    shown = on_page_content(f"<code>X=--{'xla_' * 10}</code>", None, None, None)  # type: ignore[arg-type]
+    assert shown == f'<code>X=<span class="option">--x</span>{("xla_" * 10)[1:]}</code>'
+
+
+def test_shares_and_ranges_are_kept_whole_outside_code() -> None:
+    from build import on_page_content
+
+    page = "<p>half: 50 % (0.4 to 0.6), 9% (8% to 10%)</p><code>7 % 4 (1 to 2)</code>"
+    shown = on_page_content(page, None, None, None)  # type: ignore[arg-type]
+    spaces = page.replace("50 %", "50~%").replace("0.4 to 0.6", "0.4~to~0.6").replace("8% to 10%", "8%~to~10%")
+    assert shown == spaces.replace("~", "\N{NO-BREAK SPACE}")
+
+
+def test_a_row_of_a_study_begins_with_its_method(tmp_path: Path) -> None:
+    from results_pages import table_of
+
+    written, shown = (
+        "| v_0 | method | x |\n|---|---|---:|\n| 1 | r = 0 | 2 |",
+        "| method | v_0 | x |\n|---|---|---:|\n| r = 0 | 1 | 2 |",
+    )
+    for text in (written, shown):
+        (tmp_path / "outcomes.md").write_text(text, encoding="utf-8")
+        assert table_of(tmp_path / "outcomes.md") == shown
+
+
 def test_a_figure_by_night_has_a_dark_ground_light_ink_and_its_images() -> None:
     from pictures import GROUND, INK, by_night
 

@@ -177,7 +177,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways_and_links_large_fig
             name = path.relative_to(site).as_posix()
             browser.get(path.as_uri())
             wide[name] = browser.execute_script("return document.documentElement.scrollWidth")
-            for figure in browser.find_elements("css selector", ".figure a"):
+            for figure in browser.find_elements("css selector", ".figure a:not([href*=by-night])"):
                 image = figure.find_element("css selector", "img")
                 wide[name] = max(wide[name], image.rect["width"])
                 if image.get_attribute("class") != "whole" and "pictures/" not in str(image.get_attribute("src")):
@@ -249,13 +249,15 @@ def test_a_phone_stacks_cells_below_one_another_each_with_its_heading_set(site: 
 
 
 def test_a_page_shows_the_variant_of_a_figure_that_its_colours_ask_for(site: Path, browser: Chrome) -> None:
-    shown = "[...document.querySelectorAll('.figure img')].filter((one) => one.offsetParent).map((one) => one.src)"
+    shown = "[...document.querySelectorAll('.figure img')].filter((one) => one.offsetParent)"
     variants = []
     for scheme in ("light", "dark"):
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         browser.get((site / "reproduction-counterexample.html").as_uri())
-        variants.append([source.rpartition("/")[2] for source in browser.execute_script(f"return {shown}")])
+        found = browser.execute_script(f"return {shown}.map((one) => [one.src, one.parentElement.href])")
+        assert all(source == linked for source, linked in found)
+        variants.append([source.rpartition("/")[2] for source, _ in found])
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert variants == [
         ["counterexample.svg", "phase-map.svg"],
@@ -267,7 +269,7 @@ def test_a_line_ends_neither_before_nor_after_the_mark_beside_a_formula(site: Pa
     marks = """
         const texts = [...document.querySelectorAll("span.arithmatex:not(.heading *)")];
         const open = texts.filter((one) => /[(["]$/.test(one.previousSibling?.data ?? ""));
-        const left = texts.filter((one) => /^[).,;:]/.test(one.nextSibling?.data ?? ""));
+        const left = texts.filter((one) => /^[-).,;:]/.test(one.nextSibling?.data ?? ""));
         return [document.querySelectorAll(".beside").length, open.length + left.length];
     """
     browser.get((site / "theorems/weighted.html").as_uri())

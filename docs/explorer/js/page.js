@@ -66,6 +66,18 @@
     find(`copy-${name}`).addEventListener("click", () => copy(name));
   }
 
+  /** Show a command whose options no end of a line parts from their hyphens. */
+  function showCommand(node, text) {
+    const kept = text.split(/(--[\w-]+)/).map((part, place) => {
+      if (place % 2 === 0) return part;
+      const option = document.createElement("span");
+      option.className = "option";
+      option.textContent = part;
+      return option;
+    });
+    node.replaceChildren(...kept);
+  }
+
   async function copy(name) {
     const text = name === "link" ? location.href : find(name).textContent;
     const said = find("copied");
@@ -96,8 +108,8 @@
     const failing = PowerFamily.certify(constantTheta()).conditions.find(({ status }) => status === "fails");
     Notation.write(find("comparison"), `Not certified, condition ${failing.number}: ${failing.reason}`);
     find("python").textContent = Lines.python(state);
-    find("command").textContent = Lines.commandLine(state);
-    find("shipped").textContent = Lines.shipped(state);
+    showCommand(find("command"), Lines.commandLine(state));
+    showCommand(find("shipped"), Lines.shipped(state));
     background.request(
       [state, constantTheta()].map((choice) => ({
         ...choice,
