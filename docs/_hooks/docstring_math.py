@@ -61,7 +61,7 @@ class DocstringMath(griffe.Extension):
                 griffe.ExprCall(arguments=[_reader, *default]),
             ):
                 attr.annotation, attr.value = kinds[0], default[0] if default else None
-            case _, griffe.ExprTuple() | griffe.ExprDict() if attr.parent is not None and attr.parent.is_module:
+            case griffe.Expr(), griffe.ExprTuple() | griffe.ExprDict() if attr.parent and attr.parent.is_module:
                 attr.value = None
 
     def on_attribute(self, *, attr: griffe.Attribute, loader: griffe.GriffeLoader, **kwargs: Any) -> None:  # noqa: ARG002
@@ -69,9 +69,10 @@ class DocstringMath(griffe.Extension):
         attr.value = _shown(attr.value, loader)
 
     def on_function(self, *, func: griffe.Function, loader: griffe.GriffeLoader, **kwargs: Any) -> None:  # noqa: ARG002
-        """Show an argument's default as a number."""
+        """Show an argument's default as a number; what takes any arguments has none."""
         for parameter in func.parameters:
-            parameter.default = _shown(parameter.default, loader)
+            takes_any = parameter.kind in (griffe.ParameterKind.var_positional, griffe.ParameterKind.var_keyword)
+            parameter.default = None if takes_any else _shown(parameter.default, loader)
 
 
 def _shown(default: str | griffe.Expr | None, loader: griffe.GriffeLoader) -> str | griffe.Expr | None:
@@ -79,5 +80,5 @@ def _shown(default: str | griffe.Expr | None, loader: griffe.GriffeLoader) -> st
     if isinstance(default, griffe.ExprName) and default.name.isupper():
         with suppress(KeyError):
             number = loader.modules_collection[default.canonical_path].value
-            return number if isinstance(number, str) else default
+            return number if isinstance(number, str | griffe.ExprBinOp) else default
     return default

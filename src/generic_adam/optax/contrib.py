@@ -12,7 +12,7 @@ from generic_adam.errors import OptimizerError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.optax import leaves
 from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, RunningSum, check_number
-from generic_adam.optax.transform import PAPERS, accepts_old_name, settings_of, stepping
+from generic_adam.optax.transform import PAPERS, PAPERS_EPS, accepts_old_name, settings_of, stepping
 
 Reduction = Literal["max", "none"]
 
@@ -87,7 +87,7 @@ def adashift(
     *,
     keep: int | jax.Array = 10,
     reduction: Reduction = "max",
-    eps: CoefficientLike = PAPERS["eps"],
+    eps: CoefficientLike = PAPERS_EPS,
 ) -> optax.GradientTransformationExtraArgs:
     r"""AdaShift: a moving average of the last n gradients over the root of a v_t built from older ones.
 

@@ -19,7 +19,8 @@ from generic_adam.optax.coefficients import CoefficientLike, RunningSchedules, R
 
 ADAM = {"beta": 0.9, "theta": 0.999, "initial_v": 0.0, "eps": 1e-8, "bias_correction": True}
 """What a learning rate alone means: optax.adam."""
-PAPERS = {**ADAM, "initial_v": PAPERS_INITIAL_V, "eps": 1e-16, "bias_correction": False}
+PAPERS_EPS = 1e-16
+PAPERS = {**ADAM, "initial_v": PAPERS_INITIAL_V, "eps": PAPERS_EPS, "bias_correction": False}
 """What a Method alone means: Algorithm 1, with an eps for float32, where g^2 underflows."""
 
 
@@ -154,7 +155,7 @@ def settings_of(learning_rate: Any, defaults: dict[str, Any], given: dict[str, A
     reason = algorithm.beyond("initial_v", "eps", *runs)
     if reason is not None:
         raise OptimizerError(f"this transformation does not run this algorithm: {reason}; chain what else there is")
-    method, eps = algorithm.method, PAPERS["eps"] if algorithm is not learning_rate else algorithm.eps
+    method, eps = algorithm.method, PAPERS_EPS if algorithm is not learning_rate else algorithm.eps
     sequences = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}
     return {**PAPERS, **sequences, "initial_v": algorithm.initial_v, "eps": eps, **chosen}
 
