@@ -32,6 +32,10 @@ from tests.schedules.expressions import positive_schedules
         ("1 - t/1e20", Claim.POSITIVE, False, 10**20),  # beyond the whole numbers of 64 bits
         ("1/t if t < 1000 else 1/(t - 1)", Claim.FALLING, True, None),
         ("1/t if t < 1000 else 1/(t - 2)", Claim.FALLING, False, 1000),
+        # 2^53 + 1 is no float: its neighbour below lies before the join
+        ("0.25 if t < 9007199254740993 else 0.5", Claim.FALLING, False, 2**53 + 1),
+        ("min(0.5, (1.4 if t < 9007199254740993 else t)/(t + 1))", Claim.FALLING, False, 2**53 + 1),
+        ("1 if t < 9007199254740993 else 0", Claim.POSITIVE, False, 2**53 + 1),
         ("1 - 0.5^t", Claim.POSITIVE, True, None),
         ("0.5^t", Claim.POSITIVE, True, None),
         # no number anywhere, although the derivative is one

@@ -396,7 +396,7 @@ class Subject:
     """One method as the oracle sees it."""
 
     def __init__(self, alpha: str, beta: str, theta: str) -> None:
-        self.alpha, self.beta, self.theta = sequence(alpha), sequence(beta), sequence(theta)
+        self.sequences = self.alpha, self.beta, self.theta = sequence(alpha), sequence(beta), sequence(theta)
 
     @functools.cached_property
     def times(self) -> list[int]:
@@ -407,7 +407,10 @@ class Subject:
         """Everything at once."""
         third, least = self.step_size()
         fourth, order = self.ratio()
-        return Truth([self.momentum(), self.second_moment(), third, fourth], least, order)
+        found = [self.momentum(), self.second_moment(), third]
+        if any(one.runs and max(thresholds(one.node), default=0) > LONGEST_SUM for one in self.sequences):
+            found = [UNKNOWN if one == HOLDS else one for one in found]  # who knows what it does at that join
+        return Truth([*found, fourth], least, order)
 
     def truth_up_to(self, steps: int) -> Truth:
         """The first three conditions on 1..T, from every value there is."""

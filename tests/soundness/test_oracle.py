@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf
 
-from tests.soundness import dense
+from tests.soundness import dense, fuzz
 from tests.soundness.enclosed import exact, settled, value
 from tests.soundness.expansion import number
 from tests.soundness.oracle import FAILS, HOLDS, UNKNOWN, Subject, expand, not_negative, read
@@ -136,6 +136,12 @@ def test_signs_take_as_many_digits_as_they_need():
 def test_what_the_oracle_cannot_know_it_does_not_say():
     assert _subject("exp(-sqrt(t))").truth().conditions[2:] == [UNKNOWN, UNKNOWN]
     assert _subject(theta="1 - (2+sin(t^2))/(t+5)/1e9").second_moment() in {UNKNOWN, FAILS}
+
+
+def test_a_join_that_a_running_sum_does_not_reach_is_not_judged():
+    subject = _subject(theta="1-1/3*(1-theta_from_weights(log(t+1))) if t < 70000 else max(0.999, 1-1/t)")
+    assert subject.truth().conditions[1] == UNKNOWN
+    assert fuzz.witnessed(subject, 2, 70000) is None
 
 
 def test_what_cancels_in_an_expansion_is_not_zero():

@@ -40,7 +40,7 @@ filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error
 
 def filtered(schedule: Schedule, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     """u_t at whole t, each the float next to its t, and bounds on the errors."""
-    if times.max() > _LAST_EXACT and (schedule.joins or not schedule.accepts_real_times):
+    if times.max() >= _LAST_EXACT and (schedule.joins or not schedule.accepts_real_times):
         return np.full(times.shape, np.nan), np.full(times.shape, np.inf)
     with np.errstate(all="ignore"):
         values, errors = _pair(schedule, times)
