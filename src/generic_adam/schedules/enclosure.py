@@ -404,10 +404,10 @@ def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
 
     A range does not tell: sin(1/(t - 7)) lies in [-1, 1], and has no value at t = 7.
     """
-    if isinstance(node, tree.Periodic | tree.Bounded | tree.Opaque):
-        return not isinstance(
-            node, tree.Opaque
-        )  # looked at, vouched for; of a callable nobody knows before it is called
+    if isinstance(node, tree.Opaque):  # nobody knows before it is called
+        return False
+    if isinstance(node, tree.Periodic | tree.Bounded):  # looked at, vouched for
+        return True
     if isinstance(node, tree.OfWeights | tree.BiasCorrection):
         start = 1
     if isinstance(node, tree.Join):
