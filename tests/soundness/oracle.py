@@ -244,6 +244,11 @@ class Sequence:
         )
 
     @functools.cached_property
+    def hides_a_join(self) -> bool:
+        """Whether a join is later than running sums are followed: nobody has seen what happens there."""
+        return self.runs and max(thresholds(self.node), default=0) > LONGEST_SUM
+
+    @functools.cached_property
     def turns(self) -> set[int]:
         """Steps around which the sequence changes its form."""
         found: set[int] = set(_crossings(self.node))
@@ -408,8 +413,8 @@ class Subject:
         third, least = self.step_size()
         fourth, order = self.ratio()
         found = [self.momentum(), self.second_moment(), third]
-        if any(one.runs and max(thresholds(one.node), default=0) > LONGEST_SUM for one in self.sequences):
-            found = [UNKNOWN if one == HOLDS else one for one in found]  # who knows what it does at that join
+        if any(one.hides_a_join for one in self.sequences):
+            found = [UNKNOWN if one == HOLDS else one for one in found]
         return Truth([*found, fourth], least, order)
 
     def truth_up_to(self, steps: int) -> Truth:
@@ -645,7 +650,7 @@ def not_negative(text: str, first: int) -> str:
     if -1 in signs or (series is not None and series.sign() == -1):
         return FAILS
     known = series is not None and (series.is_zero or series.sign() == 1)
-    return HOLDS if known and None not in signs else UNKNOWN
+    return HOLDS if known and None not in signs and not one.hides_a_join else UNKNOWN
 
 
 def together(*answers: str) -> str:

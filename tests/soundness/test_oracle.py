@@ -142,6 +142,7 @@ def test_a_join_that_a_running_sum_does_not_reach_is_not_judged():
     subject = _subject(theta="1-1/3*(1-theta_from_weights(log(t+1))) if t < 70000 else max(0.999, 1-1/t)")
     assert subject.truth().conditions[1] == UNKNOWN
     assert fuzz.witnessed(subject, 2, 70000) is None
+    assert not_negative("bias_correction(0.5 if t < 2500 else exp(-1e5/t))-1/4", 2) == UNKNOWN
 
 
 def test_what_cancels_in_an_expansion_is_not_zero():
