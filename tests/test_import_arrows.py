@@ -15,16 +15,18 @@ import pytest
 import generic_adam
 
 SOURCE = Path(generic_adam.__file__).parent
-LIBRARY = frozenset({"errors", "extras", "schedules", "methods"})
+LIBRARY = frozenset({"errors", "extras", "parts", "setting", "schedules", "methods"})
 CERTIFYING = LIBRARY | {"theorems", "reference", "torch", "optax", "adapters", "certification"}
 
 # layer -> the other layers it may import
 ARROWS: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "extras": frozenset({"errors"}),
+    "parts": frozenset(),
+    "setting": frozenset({"errors"}),
     "schedules": frozenset({"errors"}),
     "methods": frozenset({"errors", "schedules"}),
-    "theorems": frozenset({"errors", "schedules", "methods"}),
+    "theorems": frozenset({"errors", "parts", "setting", "schedules", "methods"}),
     "reference": frozenset({"errors", "schedules", "methods"}),
     "torch": LIBRARY | {"reference"},
     "optax": LIBRARY | {"reference"},
@@ -39,6 +41,8 @@ ARROWS: dict[str, frozenset[str]] = {
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "extras": frozenset(),
+    "parts": frozenset(),
+    "setting": frozenset(),
     "schedules": frozenset({"numpy", "flint"}),
     "methods": frozenset({"numpy"}),
     "theorems": frozenset({"numpy", "flint"}),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from generic_adam.methods.algorithm import Algorithm
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
+    from generic_adam.setting import Setting
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.problem import Problem
     from generic_adam.theorems.theorem import Assumptions
@@ -35,6 +36,7 @@ _HOME_OF_NAME = {
     "Problem": "theorems.problem",
     "Schedule": "schedules",
     "ScheduleError": "schedules",
+    "Setting": "setting",
     "advise": "certification",
     "bound": "certification",
     "certify": "certification",
@@ -53,6 +55,7 @@ __all__ = [
     "Problem",
     "Schedule",
     "ScheduleError",
+    "Setting",
     "adapters",
     "advise",
     "bound",
