@@ -43,7 +43,7 @@ def _points(a: Algorithm, gradient: Gradient, start: np.ndarray, steps: int) -> 
     v = np.full_like(x, a.initial_v)
     for t in range(1, steps + 1):
         alpha, beta, theta = a.method.at(t)
-        g = clipped(a, gradient(x, t)) + float(a.l2) * x
+        g = clipped(a, -gradient(x, t) if a.maximize else gradient(x, t)) + float(a.l2) * x
         v = theta * v + (1 - a.method.theta)(t) * g**2
         m = beta * m + (1 - a.method.beta)(t) * g
         mean = theta * mean + (1 - theta) * g

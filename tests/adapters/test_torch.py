@@ -3,6 +3,8 @@
 import functools
 import subprocess
 import sys
+import types
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import torch
 from torch.optim import lr_scheduler as torch_lr
 
-from generic_adam import certify
+from generic_adam import advise, certify
 from generic_adam.adapters import updates
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
@@ -82,7 +84,7 @@ def test_every_class_of_torch_that_is_read_takes_its_steps_in_these_tests():
     here = {updates.name_of(type(build([torch.zeros(2, requires_grad=True)]))) for build in OPTIMIZERS.values()}
     below = {"torch.Adafactor"}
     assert {name for name in updates.UPDATES if name.startswith("torch.")} <= here | below
-    assert not updates.UPDATES.keys() & updates.NOT_READ.keys()
+    assert not {updates._bare(name) for name in updates.UPDATES} & updates.NOT_READ.keys()
 
 
 def test_the_paper_s_algorithm_is_the_reference():
@@ -100,8 +102,24 @@ def test_maximize_is_about_the_negative_objective(momentum):
 
     algorithm, points = torch_path(lambda p: build(p, -1))
     assert "negative" in algorithm.notes[0]
-    ours = steps.path(algorithm, lambda x, t: -gradient(x, t), START, STEPS)
-    np.testing.assert_allclose(points, ours, rtol=1e-9)
+    np.testing.assert_allclose(points, steps.path(algorithm, gradient, START, STEPS), rtol=1e-9)
+
+
+def test_what_is_read_of_a_climber_climbs_or_is_refused():
+    climber = torch.optim.AdamW(weights(), lr=0.01, weight_decay=0.0, maximize=True)
+    x = torch.zeros(2, requires_grad=True)
+    again = GenericAdam.from_method([x], advise(climber, horizon=1000)[0].algorithm)
+    x.grad = torch.ones(2)
+    again.step()
+    assert (x > 0).all()
+    (x,) = weights()
+    ours = GenericAdam([x], lr="0.01/sqrt(t)", maximize=True)
+    once_more = GenericAdam.from_method(weights(), read(ours))
+    assert once_more.param_groups[0]["maximize"]
+    assert not GenericAdam.from_method(weights(), read(ours), maximize=False).param_groups[0]["maximize"]
+    transformation = pytest.importorskip("generic_adam.optax")
+    with pytest.raises(OptimizerError, match="climbs"):
+        transformation.generic_adam(read(ours))
 
 
 def test_what_no_field_can_say_is_outside():
@@ -254,9 +272,79 @@ def test_an_unknown_class_is_refused_in_one_line():
         def __init__(self, params):
             super().__init__(params, {"lr": 0.1})
 
-    with pytest.raises(OptimizerError, match="Mine is not an optimizer that can be read") as caught:
+    with pytest.raises(OptimizerError, match="Mine cannot be read: its step is not known here; expected") as caught:
         read(Mine(weights()))
     assert "\n" not in str(caught.value)
+
+
+def of_package(module, name, defaults, **attributes):
+    """An optimizer of another package, with its groups and attributes as its releases have them."""
+
+    body = {"step": lambda self, closure=None: None, "__module__": module}
+    made = type(name, (torch.optim.Optimizer,), body)(weights(), defaults)
+    vars(made).update(attributes)
+    return made
+
+
+ADAMS = {"betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.5}
+TORCHAO = ADAMS | {"lr": torch.tensor(0.25), "amsgrad": False}
+BITSANDBYTES = ADAMS | {"lr": 0.25, "alpha": 0.0, "t_alpha": None, "t_beta3": None}
+ARGUMENTS = {"percentile_clipping": 100, "max_unorm": 0.0, "skip_zeros": False}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "bits"),
+    [
+        ("torchao.optim.adam", "Adam8bit", 8),
+        ("torchao.optim.adam", "AdamW8bit", 8),
+        ("torchao.optim.adam", "AdamW4bit", 4),
+        ("torchao.optim.adam", "AdamWFp8", 8),
+        ("torchao.optim.adam", "_AdamW", 32),
+        ("bitsandbytes.optim.adam", "Adam8bit", 8),
+        ("bitsandbytes.optim.adamw", "PagedAdamW8bit", 8),
+        ("bitsandbytes.optim.adamw", "AdamW32bit", 32),
+    ],
+)
+def test_the_adams_of_few_bits_are_read_as_a_file_that_names_them(module, name, bits):
+    of_torchao = module.startswith("torchao")
+    settings = TORCHAO if of_torchao else BITSANDBYTES
+    arguments = {} if of_torchao else {"args": types.SimpleNamespace(**ARGUMENTS, optim_bits=bits)}
+    found = read(of_package(module, name, settings, **arguments))
+    update = updates.by_name(name, module.partition(".")[0])
+    assert found == replace(update(settings, parse("0.25")), source=name)
+    assert found.outside == ((f"the moments are kept in {bits} bits",) if bits < 32 else ())
+    coupled = of_torchao and "W" not in name  # bitsandbytes' Adam runs the kernel of its AdamW
+    assert (found.l2 == 0.5, found.decay(1)) == (coupled, 0 if coupled else 0.125)
+
+
+def test_arguments_of_bitsandbytes_are_of_the_optimizer_and_not_of_its_groups():
+    said = {"optim_bits": 8, "percentile_clipping": 5, "max_unorm": 1.0}
+    beside = {"args": types.SimpleNamespace(**ARGUMENTS | said), "mng": types.SimpleNamespace(pid2config={1: {}})}
+    found = read(of_package("bitsandbytes.optim.adamw", "AdamW", BITSANDBYTES, **beside))
+    for phrase, word in zip(found.outside, ("8 bits", "percentile", "norm", "GlobalOptimManager"), strict=True):
+        assert word in phrase
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "words"),
+    [
+        ("other.optim", "AdamW", ("other.optim.AdamW", "not torch.optim.AdamW")),
+        ("other.optim", "FusedLion", ("other.optim.FusedLion", "by its name", "sign")),
+        ("bitsandbytes.optim.lion", "PagedLion8bit", ("sign",)),
+        ("bitsandbytes.optim.adagrad", "Adagrad", ("bitsandbytes.optim.adagrad.Adagrad", "not torch.optim.Adagrad")),
+        ("torch.optim", "SparseAdam", ("its own t",)),
+    ],
+)
+def test_what_is_refused_has_its_module_and_its_reason(module, name, words):
+    with pytest.raises(OptimizerError) as caught:
+        read(of_package(module, name, ADAMS | {"lr": 0.1}))
+    assert all(word in str(caught.value) for word in words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_is_refused_has_its_reason():
+    with pytest.raises(OptimizerError, match="sign of an average"):
+        updates.by_name("lion_32bit")
 
 
 def test_a_schedule_of_its_own_and_a_scheduler_contradict_each_other():

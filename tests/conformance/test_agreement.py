@@ -122,7 +122,7 @@ def test_the_algorithm_it_names_is_the_one_it_runs(arguments: Mapping[str, Any])
     x, y = parameter(), parameter()
     optimizer = GenericAdam([x], **arguments)
     algorithm = optimizer.algorithm_of(optimizer.param_groups[0])
-    again = GenericAdam.from_method([y], algorithm, maximize=arguments.get("maximize", False))
+    again = GenericAdam.from_method([y], algorithm)
     assert distance(run(again, y, 100), run(optimizer, x, 100)) < 1e-12
 
 

@@ -31,7 +31,8 @@ RICH = Algorithm(
     nesterov=Nesterov(parse("1 - 0.5^t"), parse("0.1")),
     heavy_ball=HeavyBall(Fraction(9, 10), rate_inside=True),
     clipping=Clipping(1.0),
-    outside=("maximize",),
+    maximize=True,
+    outside=("hooks run at every step",),
     label="Padam",
     horizon=1000,
     groups=(0, 2),
@@ -57,6 +58,15 @@ def test_the_dictionary_is_plain_and_comes_back(algorithm):
 def test_departures_name_everything_that_the_paper_has_not():
     assert len(RICH.departures) == 10
     assert replace(RICH, outside=(), clipping=None).departures == RICH.departures[:-2]
+
+
+def test_climbing_is_no_departure_but_nothing_runs_it_unasked():
+    # The theorems speak of -f then; whoever runs it has to climb too.
+    climbing = Algorithm(PLAIN, maximize=True)
+    assert climbing.departures == ()
+    assert climbing != Algorithm(PLAIN)
+    assert "climbs" in climbing.beyond()
+    assert climbing.beyond("maximize") is None
 
 
 def test_eps_is_added_to_the_power_that_there_is():

@@ -52,6 +52,8 @@ def read(
         notes = _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
     own = isinstance(optimizer, ScheduledOptimizer)  # which knows its groups by their identity
     beside = {"largest_lr": optimizer.defaults.get("lr"), "adam_w_mode": getattr(optimizer, "adam_w_mode", None)}
+    arguments = getattr(optimizer, "args", None)  # of bitsandbytes, the same for all groups
+    beside |= {name: getattr(arguments, name, None) for name in ("optim_bits", "percentile_clipping", "max_unorm")}
     parts = []
     for index, (group, rate) in enumerate(zip(optimizer.param_groups, rates, strict=True)):
         if rate.rate == _ZERO:
@@ -103,12 +105,11 @@ def _update_of(optimizer: torch.optim.Optimizer) -> tuple[Callable[..., Algorith
     """The function that reads the optimizer's groups, and what it does beside its class's steps."""
     kind = type(optimizer)
     for base in kind.__mro__:
-        name = updates.name_of(base)
-        if name in updates.NOT_READ:
+        if updates.why_not(base) is not None:
             break
-        if name in updates.UPDATES:
-            return updates.UPDATES[name], _beside(optimizer, base)
-        if name.startswith("generic_adam.") and isinstance(optimizer, ScheduledOptimizer):
+        if (known := updates.of_class(base)) is not None:
+            return known, _beside(optimizer, base)
+        if updates.name_of(base).startswith("generic_adam.") and isinstance(optimizer, ScheduledOptimizer):
             return optimizer.algorithm_of, _beside(optimizer, base)  # ours say themselves what they run
     raise updates.not_read(kind)
 
@@ -123,6 +124,8 @@ def _beside(optimizer: torch.optim.Optimizer, known: type[torch.optim.Optimizer]
     replaced = {name for name in names if name in vars(optimizer) and callable(getattr(kind, name))}
     if _bare(optimizer.step) is not _bare(kind.step) or replaced - {"step"}:
         outside.append("the optimizer's step has been replaced by another function")
+    if getattr(getattr(optimizer, "mng", None), "pid2config", None):
+        outside.append("bitsandbytes' GlobalOptimManager has other settings for some parameters")
     # A hook is the user's own code, free to move the weights or their gradients.
     own = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
     if own or _global_optimizer_pre_hooks or _global_optimizer_post_hooks:

@@ -85,7 +85,8 @@ class Update:
         decoupled = bool(next((mode for mode in map(s.get, _MODES) if mode is not None), decoupled))
         found, amount = self.rule(s, rate, beta), s.number("weight_decay")
         outside, notes = [*found.outside, *self.outside], [*found.notes]
-        if s.get("maximize"):
+        climbs = bool(s.get("maximize"))
+        if climbs:
             notes.append("maximize=True: what is said is about the negative of the objective")
         if s.get("caution"):
             outside.append("caution=True: coordinates whose step and gradient disagree stand still")
@@ -94,6 +95,8 @@ class Update:
             outside.append(f"the moments are kept in {bits:g} bits")
         if s.number("percentile_clipping", 100) < 100:
             outside.append("gradients are clipped at a percentile of their past norms")
+        if s.number("max_unorm"):
+            outside.append("updates are clipped to a share of the norm of their parameter")
         pace = found.method.alpha if s.get("relative_step") else rate
         if s.get("corrected_weight_decay"):
             pace = pace * pace / s.number("largest_lr", 1.0)
@@ -101,6 +104,7 @@ class Update:
             found,
             l2=0 if decoupled else amount,
             decay=pace * as_schedule(amount) if decoupled and amount else 0,
+            maximize=climbs,
             outside=outside,
             notes=notes,
             label="AdamW" if decoupled and found.label == "Adam" else found.label,
@@ -260,34 +264,64 @@ UPDATES: dict[str, Update] = {
     "timm.Adopt": Update(_timm_adopt, "decoupled"),
 }
 
-# Other algorithms, and the one sentence why.
+# Other algorithms by the bare name of their class, in whatever package, and the one sentence why.
 NOT_READ: dict[str, str] = {
-    "torch.Adamax": "it divides by a decayed maximum of |g|, not by the root of an average of g^2",
-    "torch.RAdam": "its first steps (five for theta = 0.999) do not divide by sqrt(v_t) at all",
-    "torch.Adadelta": "its step size is itself an average of past updates, which depends on the data",
-    "torch.Rprop": "it uses the signs of gradients only",
-    "torch.ASGD": "its iterates are averaged, and nothing divides them",
-    "torch.LBFGS": "it is a quasi-Newton method",
-    "torch.SparseAdam": "coordinates without a gradient keep their moments: each has its own t",
-    "torch.Muon": "its step is an orthogonalised momentum, not a division by coordinates",
-    "timm.Lion": "its step is the sign of an average",
-    "timm.Lamb": "it rescales each layer's step by the norm of the weights",
-    "timm.Lookahead": "its weights are pulled back to slow ones",
+    "adamax": "it divides by a decayed maximum of |g|, not by the root of an average of g^2",
+    "radam": "its first steps (five for theta = 0.999) do not divide by sqrt(v_t) at all",
+    "adadelta": "its step size is itself an average of past updates, which depends on the data",
+    "rprop": "it uses the signs of gradients only",
+    "asgd": "its iterates are averaged, and nothing divides them",
+    "lbfgs": "it is a quasi-Newton method",
+    "sparseadam": "coordinates without a gradient keep their moments: each has its own t",
+    "muon": "its step is an orthogonalised momentum, not a division by coordinates",
+    "lion": "its step is the sign of an average",
+    "lamb": "it rescales each layer's step by the norm of the weights",
+    "lars": "it rescales each layer's step by the norm of the weights",
+    "lookahead": "its weights are pulled back to slow ones",
+    "ademamix": "its step adds a second, slower average of the gradients",
+    "shampoo": "it multiplies by roots of matrices, not by a number for each coordinate",
+    "soap": "it averages squares in a rotated basis, not by coordinates",
 }
+
+_DECORATIONS = re.compile("fused|torch|cpu|deepspeed|paged|apex|xla|npu|hf|bnb|ao|32bit|8bit|4bit|fp8")
+# Their Adams keep the moments in few bits, under names that say so.
+_LOW_PRECISION = {"bitsandbytes", "torchao"}
+
+
+def _bare(name: str) -> str:
+    """Return an optimizer's name without its case and decoration: "adamw" for "PagedAdamW8bit"."""
+    return _DECORATIONS.sub("", re.sub("[_-]", "", name.rpartition(".")[2].lower()))
+
+
+def of_class(kind: type) -> Update | None:
+    """Return the update rule of exactly this class; None where it is not known."""
+    package, _, name = name_of(kind).partition(".")
+    if package in _LOW_PRECISION:
+        return by_name(name, package) if _bare(name) in {"adam", "adamw"} else None
+    return UPDATES.get(name_of(kind))
+
+
+def why_not(kind: type) -> str | None:
+    """Return why a class of a package that is known here cannot be read; None where nothing says so."""
+    known = _LOW_PRECISION | {name.partition(".")[0] for name in UPDATES}
+    return NOT_READ.get(_bare(kind.__name__)) if name_of(kind).partition(".")[0] in known else None
 
 
 def not_read(kind: type) -> OptimizerError:
-    """The one line for an optimizer that is none of these."""
+    """Return the one line for an optimizer that is none of these."""
     for base in kind.__mro__:
-        if name_of(base) in NOT_READ:
-            return OptimizerError(f"{base.__name__} is none of the algorithms here: {NOT_READ[name_of(base)]}")
+        if (reason := why_not(base)) is not None:
+            return OptimizerError(f"{base.__name__} is none of the algorithms here: {reason}")
+    named, others = NOT_READ.get(_bare(kind.__name__)), [one for one in _names() if one == kind.__name__]
+    why = "its step is not known here"
+    if named:
+        why = f"by its name, {named}"
+    elif others:
+        why += f", and it is not torch.optim.{others[0]}"
     return OptimizerError(
-        f"{kind.__name__} is not an optimizer that can be read; expected one of {', '.join(_names())} (torch), or "
-        "its sequences as an Algorithm"
+        f"{kind.__module__}.{kind.__qualname__} cannot be read: {why}; expected one of {', '.join(_names())} (torch), "
+        "or its sequences as an Algorithm"
     )
-
-
-_DECORATIONS = re.compile("fused|torch|cpu|deepspeed|paged|apex|xla|npu|hf|bnb|ao|32bit|8bit|4bit")
 
 
 # What the classes have where a file names them and leaves it out; lr = 0.001 and no decay are everybody's.
@@ -314,14 +348,17 @@ def by_name(name: str, package: str = "torch") -> Update:
     FusedAdam and CPUAdam (apex, DeepSpeed, Transformer Engine, ColossalAI) decay as AdamW does unless `adam_w_mode` or
     `adamw_mode` says otherwise, and by nothing unless told; the Adam of bitsandbytes runs the kernel of its AdamW.
     """
-    last = name.rpartition(".")[2]
+    last, bare = name.rpartition(".")[2], _bare(name)
     spelled = re.sub("[_-]", "", last.lower())
-    bits, bare = re.search("[48](?=bit)", spelled), _DECORATIONS.sub("", spelled)
+    bits = re.search("[48](?=bit)|(?<=fp)8", spelled)
     known = [one for one in _names() if one.lower() == bare]
     owned = [f"{package}.{one}" for one in (last, *known) if f"{package}.{one}" in UPDATES]
     key = next(iter([*owned, *(f"torch.{one}" for one in known)]), None)
     if key is None:
-        raise OptimizerError(f"the optimizer {name!r} is none that can be read; expected one of {', '.join(_names())}")
+        why = f": {NOT_READ[bare]}" if bare in NOT_READ else ""
+        raise OptimizerError(
+            f"the optimizer {name!r} is none that can be read{why}; expected one of {', '.join(_names())}"
+        )
     found = replace(UPDATES[key], defaults=_DEFAULTS.get(key, {}))
     if key == "torch.Adam" and (spelled.endswith(("fusedadam", "cpuadam")) or package in {"bitsandbytes", "bnb"}):
         found = UPDATES["torch.AdamW"]

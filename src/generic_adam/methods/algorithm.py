@@ -143,6 +143,7 @@ class Algorithm:
         delayed: D_t is made of gradients before g_t and divides g_t before the momentum (ADOPT, AdaShift).
         factored: the second moments of matrices are kept as rows and columns (Adafactor).
         centered: v_t has the squared mean gradient taken off (RMSprop).
+        maximize: the step climbs: x_t and g_t are those of -f, which is what the theorems then speak of.
         outside: what it does that no attribute here can say, one phrase each; no theorem covers it.
         notes: how it was read, one phrase each.
         label: what people call it.
@@ -176,6 +177,7 @@ class Algorithm:
     delayed: Read[bool, bool] = Read(_one_of(bool), False)
     factored: Read[bool, bool] = Read(_one_of(bool), False)
     centered: Read[bool, bool] = Read(_one_of(bool), False)
+    maximize: Read[bool, bool] = Read(_one_of(bool), False)
     outside: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
     notes: Read[Sequence[str], tuple[str, ...]] = Read(_several(str), ())
     label: Read[str, str] = Read(_one_of(str), "")
@@ -212,7 +214,9 @@ class Algorithm:
         return (*(phrase for phrase in said if isinstance(phrase, str)), *self.outside)
 
     def beyond(self, *runs: str) -> str | None:
-        """The first thing this does that the paper's algorithm with these fields of it does not, or None."""
+        """Return the first thing this does that the paper's algorithm with these fields of it does not, or None."""
+        if self.maximize and "maximize" not in runs:
+            return "it climbs (maximize=True)"
         run = Algorithm(self.method, **{name: getattr(self, name) for name in runs})
         missed = (phrase for phrase in self.departures if phrase not in run.departures)
         return next(missed, "its groups have sequences of their own" if self.others else None)

@@ -179,7 +179,7 @@ class GenericAdam(ScheduledOptimizer):
         """
         algorithm = as_algorithm(method)
         three, decay = algorithm.method, algorithm.decay
-        fields = ("initial_v", "eps", "decay", "running_maximum")
+        fields = ("initial_v", "eps", "decay", "running_maximum", "maximize")
         reason = algorithm.beyond(*fields, "power") if "partial" in cls.options else algorithm.beyond(*fields)
         if reason is not None:
             raise OptimizerError(f"{cls.__name__} does not run this algorithm: {reason}")
@@ -188,6 +188,7 @@ class GenericAdam(ScheduledOptimizer):
             "eps": algorithm.eps,
             "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
             "bias_correction": False,
+            "maximize": algorithm.maximize,
         }
         if isinstance(method, Method):  # three sequences: the rest is the class's own
             options["eps"] = PAPERS_EPS
@@ -224,6 +225,7 @@ class GenericAdam(ScheduledOptimizer):
             decay=rate * decay,
             running_maximum=bool(group["amsgrad"]),
             power=group["partial"] if "partial" in self.options else 0.5,
+            maximize=bool(group["maximize"]),
             notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
             label=type(self).__name__,
         )
