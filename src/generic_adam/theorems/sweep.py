@@ -22,11 +22,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
+from generic_adam.theorems.logarithms import LEMMA_N, LEMMA_N_ANY_EPS, divisor_growth, eps_factor
 from generic_adam.theorems.sequences import (
     Array,
     Block,
@@ -109,11 +110,13 @@ class Form:
       state: what goes forwards.
       terms: what goes backwards, given also :math:`e_{t-1}` (:math:`e_0 := e_1`) and the state.
       noisy: whether the new gradient has noise.
+      sharp: whether momentum is paid by the growth of the divisor.
     """
 
     state: Callable[[Sequences, Block], State]
     terms: Callable[[Sequences, Block, Array, State], Terms]
     noisy: bool = True
+    sharp: bool = False
 
 
 def adam_state(x: Sequences, block: Block) -> State:
@@ -125,6 +128,16 @@ def adam_state(x: Sequences, block: Block) -> State:
 
 
 def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
+    """Return the sharp terms with the share of eps that the descent pays for, :math:`y_t`."""
+    terms = sharp_terms(x, block, eps_before, state)
+    if x.heavy_ball is not None or not (block.eps.any() and state.keep.any()):
+        return terms
+    share = share_of_eps(x, block, eps_before, limited=not x.under_root)
+    common = (share * state.keep) ** 2 * (0.5 / state.gain)
+    return replace(terms, share_e=common * block.eps, share_g=common * np.sqrt(block.q))
+
+
+def sharp_terms(x: Sequences, block: Block, _: Array, state: State) -> Terms:
     r"""Return the terms of Theorems W, E, N, H, D and :math:`M_E`.
 
     With a running maximum :math:`\beta_t` stands for :math:`\rho_t` everywhere but in M. A step that decays
@@ -145,10 +158,6 @@ def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> T
             weight=inside,
         )
     a, b, root_q = block.momentum_weight, block.gradient_weight, np.sqrt(q)
-    share_e = share_g = None
-    if block.eps.any() and keep.any():
-        common = (_share(x, block, eps_before) * keep) ** 2 * (0.5 / gain)
-        share_e, share_g = common * block.eps, common * root_q
     looks, decays = x.looks_ahead, nu > 0
 
     def tally(_: Array, Q: Array) -> tuple[Array, Array]:
@@ -167,8 +176,6 @@ def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> T
         first=gain / root_q,
         first_own=alpha * b / root_q if looks else None,
         second=keep if keep.any() else None,
-        share_e=share_e,
-        share_g=share_g,
         weight=gain,
         weight_own=alpha * b if looks else None,
         tally=tally if decays.any() else None,
@@ -176,25 +183,28 @@ def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> T
 
 
 ADAM = Form(adam_state, adam_terms)
+SHARP = Form(adam_state, sharp_terms, sharp=True)
 
 
-def _share(x: Sequences, block: Block, before: Array) -> Array:
+def share_of_eps(x: Sequences, block: Block, before: Array, *, limited: bool) -> Array:
     r"""Return :math:`s_t` rounded up, checked against the hypothesis on :math:`e_t`; 0 at t = 1.
+
+    The upper side of the hypothesis is asked for where it is `limited`.
 
     Raises:
       TheoremError: the hypothesis fails, with the step at which it does.
     """
     theta, q = (np.ones(1), np.zeros(1)) if x.running_maximum else (block.theta, block.q)
     # With r = e'/e, 1 - sqrt(theta) r as (1 - theta r^2)/(1 + sqrt(theta) r), where a small q is not lost.
-    ratio = before / block.eps
+    ratio = np.where((block.eps == 0) & (before == 0), 1.0, before / block.eps)
     share = ((1 - ratio) * (1 + ratio) + q * ratio**2) / (1 + np.sqrt(theta) * ratio)
     if block.start == 1:  # nothing is inherited by the first step
         share = np.broadcast_to(share, block.length).copy()
         share[0] = 0.0
-    inside = (share >= -ROUNDING) & (share <= (np.inf if x.under_root else 0.5 + ROUNDING))
+    inside = (share >= -ROUNDING) & (share <= (0.5 + ROUNDING if limited else np.inf))
     if not inside.all():
         root = "" if x.running_maximum else "sqrt(theta_t) "
-        bound = "" if x.under_root else f" <= 2 {root}e_(t-1)"
+        bound = f" <= 2 {root}e_(t-1)" if limited else ""
         at = block.start + int(np.argmin(inside))
         raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
     return np.maximum(share, 0.0) + ROUNDING
@@ -213,6 +223,12 @@ class Piece:
     share_g: Array | None
     growth: Array
     lambda_before: float
+    weight: Array
+    q: Array
+    eps: Array
+    eps_before: Array
+    share: Array | None
+    decay: Array | None
     increments: dict[float, Array] = field(default_factory=dict[float, Array])
 
 
@@ -236,25 +252,74 @@ class Part:
     scale: float = 1.0
 
 
-Series = Callable[[Part], Mapping[str, float]]
-"""A coefficient of omega that is majorised and summed: what it takes of a piece's arrays, by their names."""
+Taken = Mapping[str | float, float]
+"""Factors of a piece's arrays by their names; a number G stands for `Piece.weight`/sqrt(q) by Lemma N for that G."""
 
 
-def noise_of(s: float) -> Series:
+@dataclass(frozen=True)
+class Majorised:
+    """A coefficient whose least non-increasing majorant is summed with the increments of a logarithm.
+
+    Args:
+      take: the factors of a piece's arrays.
+      by_divisor: whether S' pays, the growth of the divisor; else S.
+    """
+
+    take: Callable[[Part], Taken]
+    by_divisor: bool = False
+
+    def __call__(self, part: Part) -> Taken:
+        """Return the factors of a piece's arrays."""
+        return self.take(part)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Terms that are summed as they are.
+
+    Args:
+      terms: a sweep, a piece and a part -> one number for each step.
+      parts: the coordinates; None for those of the other series.
+    """
+
+    terms: Callable[[Sweep, Piece, Part], Array | float]
+    parts: Sequence[Part] | None = None
+
+
+Series = Majorised | Plain | Callable[[Part], Taken]
+"""A sum over the steps and the coordinates."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The part of a bound's numerator that noise and drift make.
+
+    Args:
+      total: both, under one majorant where one logarithm pays for both.
+      noise: what the gradients' noise makes, its majorants one by one.
+      drift: what the length of the steps makes, alone.
+    """
+
+    total: float
+    noise: float
+    drift: float
+
+
+def noise_of(s: float) -> Callable[[Part], Taken]:
     r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
     return lambda part: {"first": part.scale * part.noise / s, "second": part.scale * part.gradient}
 
 
-def drift_of(smoothness: float, zeta: float) -> Series:
+def drift_of(smoothness: float, zeta: float) -> Callable[[Part], Taken]:
     """A_i for the smoothness L."""
     return lambda part: {"drift": part.scale**2 * smoothness, **_shares(part, zeta)}
 
 
-def _shares(part: Part, zeta: float = 1.0) -> dict[str, float]:
+def _shares(part: Part, zeta: float = 1.0) -> dict[str | float, float]:
     return {"share_e": part.scale / zeta, "share_g": part.scale / zeta * part.gradient}
 
 
-SUMMANDS: tuple[Series, ...] = (
+SUMMANDS: tuple[Callable[[Part], Taken], ...] = (
     lambda part: {"first": part.scale * part.noise},
     lambda part: {"second": part.scale * part.gradient},
     lambda part: {"drift": part.scale**2},
@@ -294,9 +359,9 @@ class Sweep:
         growth = squares = decreased = 0.0  # R, M and lambda
         last_eps = -1.0
         self._carries: list[_Carry] = []
-        self.largest_eps, self.smallest_eps = 0.0, np.inf
-        self.has_momentum = self.has_share = False
-        eps_falls = False
+        self.largest_eps, self.smallest_eps, self.largest_eps_ratio = 0.0, np.inf, 0.0
+        self.has_momentum = False
+        eps_falls = inherits = False
         for block in self.x.blocks():
             _check_range(block, ("beta", "theta", "eps"))
             if block.start == 1:
@@ -309,15 +374,17 @@ class Sweep:
             state, R, M = self._states(block, carry)
             growth, squares = float(R[-1]), float(M[-1])
             self.has_momentum |= bool(state.keep.any())
-            self.has_share |= bool(state.squares and block.eps.any() and state.keep.any())
+            inherits |= bool(state.squares and state.keep.any())
             decreased += block.total(np.log1p(block.growth))
             last_eps = float(block.eps[-1])
             self.largest_eps = max(self.largest_eps, float(block.eps.max()))
+            self.largest_eps_ratio = max(self.largest_eps_ratio, float((block.eps / np.sqrt(block.q)).max()))
             self.smallest_eps = min(self.smallest_eps, float(block.eps.min()))
         if self.first_theta == 0 and self.smallest_eps <= 0:
             raise TheoremError("theta_1 = 0 wipes v_0 out and nothing is added: a step may divide by 0")
         if self.x.initial_v == 0 and self.smallest_eps <= 0:
             raise TheoremError("v_0 = 0 and eps = 0: the first step may divide by 0; expected one of them positive")
+        self.has_share = inherits and self.largest_eps > 0
         # Where e_t falls behind, the smallest stands for the first in the logarithm.
         eps = self.smallest_eps if eps_falls else self.first_eps
         # theta_1 = 0 wipes v_0 out: W starts at t = 2, from v_1 >= 0.
@@ -355,7 +422,8 @@ class Sweep:
             block, length = self.x.block(start, stop), stop - start
             _check_range(block, ("alpha", "momentum_weight", "gradient_weight", "decay"))
             state, R, M = self._states(block, carry)
-            terms = self.form.terms(self.x, block, _shifted(block.eps, carry[3], length), state)
+            eps_before = _shifted(block.eps, carry[3], length)
+            terms = self.form.terms(self.x, block, eps_before, state)
             factors = _advanced(state.keep, keep, length)
             back = Recursion(factors, length, backwards=True)
             Q = back(terms.own, Q_after)
@@ -386,6 +454,14 @@ class Sweep:
                 share_g=inherited[1],
                 growth=block.growth,
                 lambda_before=carry[2],
+                weight=terms.weight * Q if terms.weight_own is None else terms.weight * Q + terms.weight_own,
+                q=block.q,
+                eps=block.eps,
+                eps_before=eps_before,
+                share=share_of_eps(self.x, block, eps_before, limited=False)
+                if self.form.sharp and self.has_share
+                else None,
+                decay=block.decay if self.x.decays else None,
             )
             keep, Q_after, H_after[0] = float(state.keep[0]), float(Q[0]), float(steps[0])
 
@@ -417,15 +493,114 @@ class Sweep:
                 piece.increments[ratio] = found
         return found
 
+    def second_moment(self, piece: Piece, part: Part) -> tuple[Array, Array]:
+        r"""Return what :math:`\mathbb{E} v_{t-1}` and :math:`\mathbb{E} v_t` are at most.
+
+        It is :math:`v_0/W_t + G^2 (1 - 1/W_t)`; if :math:`\theta_1 = 0`, W starts at t = 2 and v_1 is left out.
+        """
+        v_0, g_squared = (self.x.initial_v if self.first_theta else 0.0), part.second_moment
+        # From here on the start is below the last digit.
+        if piece.lambda_before > 40 + max(0.0, math.log(v_0 / g_squared) if v_0 else 0.0):
+            return np.array([g_squared]), np.array([g_squared])
+        lambdas = piece.lambda_before + np.cumsum(np.broadcast_to(np.log1p(piece.growth), piece.length))
+        earlier = np.concatenate([[piece.lambda_before], lambdas[:-1]])
+        before, after = (v_0 * np.exp(-one) - g_squared * np.expm1(-one) for one in (earlier, lambdas))
+        return before, after
+
+    def divisor_increments(self, piece: Piece, part: Part) -> Array:
+        r"""Return :math:`S'_t - S'_{t-1}`; nothing at t = 1 if :math:`\theta_1 = 0`."""
+        if self.largest_eps == 0:  # nothing is added: the two logarithms are one
+            return self.increments(piece, self.ratio(part))
+        eps_before, share = piece.eps_before, 0.0 if piece.share is None else piece.share
+        if piece.start == 1:
+            eps_before = np.array(np.broadcast_to(eps_before, piece.length))
+            eps_before[0] *= math.sqrt(1 + piece.growth[0])
+        new_eps = piece.eps * share * np.sqrt(1 + piece.growth)
+        before, _ = self.second_moment(piece, part)
+        moments = (before, part.second_moment, eps_before, new_eps)
+        return divisor_growth(piece.growth, *moments, under_root=self.x.under_root)
+
+    def lemma_n(self, part: Part) -> Taken:
+        """Return the noise of the new gradient by Lemma N, as a factor of what stands for it."""
+        factor = part.scale * LEMMA_N * part.gradient
+        # No step's eps is large enough to matter.
+        if self.x.under_root or LEMMA_N_ANY_EPS * self.largest_eps_ratio <= LEMMA_N * part.gradient:
+            return {"first": factor}
+        return {part.gradient: factor}
+
+    def _values(self, piece: Piece, name: str | float) -> Array | None:
+        if isinstance(name, str):
+            return getattr(piece, name)
+        factor = eps_factor(piece.eps, piece.q, name)
+        if piece.start == 1 and self.first_theta == 0:
+            factor = np.array(np.broadcast_to(factor, piece.length))
+            factor[0] = 1.0
+        return factor * piece.weight / np.sqrt(piece.q)
+
+    def mean_divisor(self, piece: Piece, part: Part, *, symmetric: bool = False) -> Array:
+        r"""Return what :math:`\mathbb{E}\hat D_t` is at most; symmetric noise has 2 q_t second moments more in it."""
+        _, moment = self.second_moment(piece, part)
+        if self.first_theta == 0:
+            moment = np.array([part.second_moment])
+        if symmetric:
+            moment = moment + 2 * piece.q * part.second_moment
+        return np.sqrt(moment + piece.eps**2) if self.x.under_root else np.sqrt(moment) + piece.eps
+
+    def cost(
+        self, parts: Sequence[Part], smoothness: float, first: Callable[[Part], Taken], *further: Plain
+    ) -> tuple[Cost, list[float]]:
+        r"""Return noise and drift, and further sums of the same pass.
+
+        Momentum is paid by the growth of the divisor, S'. Or by S, and then the growth of eps is paid for step by
+        step: the part :math:`\rho_t |u_{t-1}| s_t e_t/D_t` is at most :math:`\rho_t\sqrt{M_{t-1}}\,s_t \varphi` with
+        :math:`\varphi = \sqrt v/(\sqrt v + e)` at t - 1, which is concave in v. That is less where eps is large
+        against the gradients.
+
+        Args:
+          parts: the coordinates.
+          smoothness: L.
+          first: the noise of the new gradient, by its factors.
+          *further: other sums.
+        """
+        x = self.x
+
+        def momentum(part: Part) -> Taken:
+            return {"second": part.scale * part.gradient / 2}
+
+        def lengths(part: Part) -> Taken:
+            return {"drift": part.scale**2 * smoothness}
+
+        def both(part: Part) -> Taken:
+            return {**first(part), **lengths(part)}
+
+        def everything(part: Part) -> Taken:
+            return {**both(part), **momentum(part)}
+
+        asked: list[Series] = [Majorised(first), Majorised(lengths), Majorised(both)]
+        asked += [Majorised(momentum, by_divisor=True), Majorised(momentum), Majorised(everything), Plain(_new_eps)]
+        noise, drift, apart, grown, inherited, joint, eps, *others = self.sums(parts, *asked, *further)
+        total = min(apart + grown, joint + eps)
+        if (
+            x.under_root and self.has_share and self.first_theta > 0
+        ):  # one logarithm pays for all; if theta_1 = 0, not for the first step
+            *others, at_once = (*others, *self.sums(parts, Majorised(everything, by_divisor=True)))
+            total = min(total, at_once)
+        momentum_cost = min(grown, inherited + eps)
+        return Cost(total, noise + momentum_cost, drift), others
+
     @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
-        r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c.
+        r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c, or the plain sum.
 
         Coordinates whose c differ by a factor have one majorant.
         """
-        alike: dict[tuple[int, tuple[tuple[str, float], ...]], list[tuple[int, float]]] = defaultdict(list)
+        alike: dict[tuple[int, tuple[tuple[str | float, float], ...]], list[tuple[int, float]]] = defaultdict(list)
+        by_divisor = [isinstance(one, Majorised) and one.by_divisor for one in series]
+        plain = {index: one for index, one in enumerate(series) if isinstance(one, Plain)}
         for k, part in enumerate(parts):
             for index, one in enumerate(series):
+                if isinstance(one, Plain):
+                    continue
                 taken = {name: factor for name, factor in one(part).items() if factor}
                 largest = max(taken.values(), default=0.0)
                 mixture = tuple((name, factor / largest) for name, factor in taken.items())
@@ -433,14 +608,32 @@ class Sweep:
         after, totals = dict.fromkeys(alike, 0.0), [0.0] * len(series)
         for piece in self.pieces():
             changes = [self.increments(piece, self.ratio(part)) for part in parts]
+            grown = [self.divisor_increments(piece, part) for part in parts] if any(by_divisor) else []
             for (index, mixture), weights in alike.items():
-                terms = [factor * values for name, factor in mixture if (values := getattr(piece, name)) is not None]
+                arrays = [(factor, self._values(piece, name)) for name, factor in mixture]
+                terms = [factor * values for factor, values in arrays if values is not None]
                 if terms:
                     hat = majorant(sum(terms, np.zeros(1)), after[index, mixture])
                     after[index, mixture] = float(hat[0])
-                    change = sum((weight * changes[k] for k, weight in weights), np.zeros(1))
+                    paid = grown if by_divisor[index] else changes
+                    change = sum((weight * paid[k] for k, weight in weights), np.zeros(1))
                     totals[index] += total(hat * change, piece.length)
+            for index, one in plain.items():
+                for part in parts if one.parts is None else one.parts:
+                    totals[index] += part.count * total(np.atleast_1d(one.terms(self, piece, part)), piece.length)
         return [math.inf if math.isnan(found) else found for found in totals]
+
+
+def _new_eps(sweep: Sweep, piece: Piece, part: Part) -> Array | float:
+    """Return the cost of the growth of eps where S pays for the rest of the momentum."""
+    if piece.second is None or piece.share is None:
+        return 0.0
+    before, _ = sweep.second_moment(piece, part)
+    if sweep.first_theta == 0:
+        before = np.array([part.second_moment])
+    eps = piece.eps_before
+    inherited = np.sqrt(before / (before + eps**2)) if sweep.x.under_root else np.sqrt(before) / (np.sqrt(before) + eps)
+    return part.scale * part.gradient * piece.second * piece.share * inherited
 
 
 def _shifted(values: Array, before: float, length: int) -> Array:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Series, Sweep, drift_of, noise_of
+from generic_adam.theorems.sequences import Array, Sequences
+from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Piece, Plain, Series, Sweep, drift_of, noise_of
 from generic_adam.theorems.theorem import (
     Assumptions,
     Hypothesis,
@@ -308,6 +310,71 @@ def concluded(
                 return result(chosen, noise, drift)
             chosen = better
     return result(chosen, *sweep.sums(parts, *at(chosen)))
+
+
+def sharp_bound(theorem: str, sweep: Sweep, problem: Problem, parts: Sequence[Part]) -> WeightedBound:
+    r"""Put a bound of the sharp form together: all of the descent is kept, unless decoupled decay takes a share.
+
+    Args:
+      theorem: its letter.
+      sweep: the recursions; a form that is not noisy has symmetric noise, and then no noise of the new gradient.
+      problem: the smoothness and the gap; decay asks for the box.
+      parts: the coordinates.
+    """
+    symmetric = not sweep.form.noisy
+
+    def size(done: Sweep, piece: Piece, part: Part) -> Array:
+        return piece.weight * done.mean_divisor(piece, part, symmetric=symmetric)
+
+    def square(done: Sweep, piece: Piece, part: Part) -> Array:
+        return piece.weight * done.mean_divisor(piece, part, symmetric=symmetric) ** 2
+
+    def turned(done: Sweep, piece: Piece, part: Part) -> Array | float:
+        # E Dhat nu^2/pi: a decay without a step is paid for with infinity.
+        if piece.decay is None:
+            return 0.0
+        divisor = done.mean_divisor(piece, part, symmetric=symmetric)
+        return np.where(piece.decay > 0, divisor * piece.decay**2 / piece.weight, 0.0) / part.scale
+
+    whole = Part(1, problem.total_gradient_bound, 0.0, sum(part.count * part.second_moment for part in parts))
+    by_size = Plain(lambda done, piece, part: size(done, piece, part) / part.scale)
+    first = (lambda _: {}) if symmetric else sweep.lemma_n
+    plain = (by_size, Plain(square, (whole,)), Plain(turned))
+    cost, (s1, s2, shrunk) = sweep.cost(parts, problem.smoothness, first, *plain)
+    weight, least_scale = sweep.weight + sweep.weight_own, min(part.scale for part in parts)
+    moved = share = paid = 0.0
+    if sweep.x.decays:
+        if problem.box is None:
+            raise TheoremError("decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound")
+        if sweep.x.looks_ahead or sweep.x.heavy_ball is not None:
+            raise TheoremError("Theorem D has no Nesterov step and no heavy ball")
+        moved = problem.smoothness * problem.dimension * problem.box**2 * float(sweep.tally[0])
+        paid = problem.box**2 * shrunk / 4
+        share = best_share(problem.gap + cost.total + moved, paid)
+    return WeightedBound(
+        theorem=theorem,
+        steps=sweep.x.steps,
+        gap=problem.gap,
+        noise=cost.total - cost.drift,
+        drift=cost.drift,
+        decay=moved + over(paid, share),
+        weight=weight,
+        divisor=(1 - share) * weight,
+        s=0.0,
+        zeta=0.0,
+        phi=share,
+        s1=s1 / weight if weight else 0.0,
+        s2=math.sqrt(s2 / weight) / least_scale if weight else 0.0,
+        rounding=sweep.rounding(parts),
+    )
+
+
+def best_share(constant: float, paid: float) -> float:
+    r"""Return the share :math:`\phi` that makes (constant + paid/:math:`\phi`)/((1 - :math:`\phi`)) least.
+
+    The least value is :math:`(\sqrt{\text{constant} + \text{paid}} + \sqrt{\text{paid}})^2` over the weight.
+    """
+    return math.sqrt(paid) / (math.sqrt(paid) + math.sqrt(constant + paid)) if paid else 0.0
 
 
 def letter_of(sweep: Sweep) -> str:
