@@ -16,7 +16,7 @@ import generic_adam
 
 SOURCE = Path(generic_adam.__file__).parent
 LIBRARY = frozenset({"errors", "extras", "parts", "setting", "schedules", "methods"})
-CERTIFYING = LIBRARY | {"theorems", "reference", "torch", "optax", "adapters", "certification"}
+CERTIFYING = LIBRARY | {"guard", "theorems", "reference", "torch", "optax", "adapters", "certification"}
 
 # layer -> the other layers it may import
 ARROWS: dict[str, frozenset[str]] = {
@@ -25,13 +25,14 @@ ARROWS: dict[str, frozenset[str]] = {
     "parts": frozenset(),
     "setting": frozenset({"errors"}),
     "schedules": frozenset({"errors"}),
+    "guard": frozenset({"errors", "schedules"}),
     "methods": frozenset({"errors", "schedules"}),
     "theorems": frozenset({"errors", "parts", "setting", "schedules", "methods"}),
     "reference": frozenset({"errors", "schedules", "methods"}),
     "torch": LIBRARY | {"reference"},
     "optax": LIBRARY | {"reference"},
     "adapters": LIBRARY | {"torch", "optax"},
-    "certification": LIBRARY | {"theorems", "adapters"},
+    "certification": LIBRARY | {"guard", "theorems", "adapters"},
     "experiments": CERTIFYING,
     "report": CERTIFYING | {"experiments"},
     "cli": CERTIFYING | {"experiments", "report"},
@@ -44,6 +45,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "parts": frozenset(),
     "setting": frozenset(),
     "schedules": frozenset({"numpy", "flint"}),
+    "guard": frozenset(),
     "methods": frozenset({"numpy"}),
     "theorems": frozenset({"numpy", "flint"}),
     "reference": frozenset({"numpy"}),

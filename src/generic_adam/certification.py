@@ -7,10 +7,11 @@ from typing import Any
 
 from generic_adam.adapters import read as read_optimizer
 from generic_adam.errors import TheoremError, shown
+from generic_adam.guard import guard
 from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.recipes import named
-from generic_adam.schedules.budget import SECONDS, Budget
-from generic_adam.theorems.advice import Advice, advise_algorithm
+from generic_adam.schedules.work import Budget
+from generic_adam.theorems.advice import Advices, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.problem import Problem
@@ -47,7 +48,7 @@ def certify(
     *,
     assume: Assumptions | None = None,
     steps_per_scheduler_step: int | None = None,
-    budget: float = SECONDS,
+    budget: float = 1.0,
 ) -> Certificate:
     """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
@@ -59,7 +60,7 @@ def certify(
         theorem: the name of one theorem to ask alone.
         assume: what is taken for granted beyond the common assumptions.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
-        budget: seconds of the processor after which what is left is undecided, and says where it was used up.
+        budget: a factor on the work that each question may take; what is left then is undecided, and says so.
 
     Examples:
         >>> import generic_adam as ga
@@ -76,7 +77,7 @@ def certify(
     if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
-    with Budget(budget):
+    with Budget(budget) as work, guard(work.factor):
         found = certify_algorithm(x, horizon, theorem, assume)
         if problem is None or found.horizon is None:
             return found
@@ -91,7 +92,7 @@ def bound(
     delta: float = 0.1,
     theorem: str | None = None,
     *,
-    budget: float = SECONDS,
+    budget: float = 1.0,
 ) -> Bound:
     """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
@@ -101,7 +102,7 @@ def bound(
         steps: T.
         delta: the squared norm is below `value` with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
-        budget: seconds of the processor after which no further bound is computed, which `missing` tells.
+        budget: a factor on the work that each question may take, which `missing` tells where it was too little.
 
     Examples:
         >>> import generic_adam as ga
@@ -114,7 +115,8 @@ def bound(
     _check("problem", problem, Problem)
     _check("theorem", "" if theorem is None else theorem, str)
     x = subject if isinstance(subject, Method) else read(subject, steps=steps)
-    return bound_algorithm(x, problem, steps, delta, theorem, budget)
+    with Budget(budget) as work, guard(work.factor):
+        return bound_algorithm(x, problem, steps, delta, theorem)
 
 
 def advise(
@@ -124,8 +126,8 @@ def advise(
     keep: int | None = None,
     *,
     assume: Assumptions | None = None,
-    budget: float = SECONDS,
-) -> tuple[Advice, ...]:
+    budget: float = 1.0,
+) -> Advices:
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
 
     Args:
@@ -135,11 +137,12 @@ def advise(
         keep: K, for how many steps it stays your method; None keeps most of the run.
         assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
             which the answers name.
-        budget: seconds of the processor after which no further candidate is tried.
+        budget: a factor on the changes that are tried, and on the work that each question may take.
     """
     if assume is not None:
         _check("assume", assume, Assumptions)
-    return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, budget, assume)
+    with Budget(budget) as work, guard(work.factor):
+        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, assume=assume)
 
 
 __all__ = ["Assumptions", "advise", "bound", "certify", "read"]

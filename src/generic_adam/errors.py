@@ -58,6 +58,10 @@ class RunError(GenericAdamError):
     """An experiment that cannot start or go on where it is."""
 
 
+class StoppedError(GenericAdamError):
+    """A question that was stopped for the time it took, which is no answer."""
+
+
 @contextmanager
 def told_as(kind: type[GenericAdamError], said: str) -> Iterator[None]:
     """What others' code raises (a scheduler, a closure, a user's function) is an error of ours, in one line.

@@ -16,7 +16,6 @@ import pytest
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from generic_adam.schedules import ScheduleError, parse
-from generic_adam.schedules.budget import SECONDS
 from tests.soundness import generator
 
 
@@ -161,9 +160,10 @@ def test_sixteen_threads_answer_50_000_methods():
 
 
 def test_advice_that_finds_nothing_gives_up():
-    # Forty candidates, each hard to decide: ten seconds before the search had a budget.
+    # Forty candidates, each hard to decide.
     theta = "1/(1 + abs(exp(1/t) - (1.5 + sin(t)*cos(t))))"
     method = ga.Method("log(1e300*t + 1)/t^1.2", "abs(sin(t))*0.9", theta)
-    began = time.process_time()
-    assert ga.advise(method) == ()
-    assert time.process_time() - began < 2 * SECONDS + 1
+    found = ga.advise(method, budget=0.1)
+    assert not found
+    assert not found.complete
+    assert found.best is None

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -175,10 +174,8 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
 
 def test_a_budget_is_for_the_whole_certificate_whatever_the_horizon():
     slow = Method(lambda t: 1e-3 / t**0.5, 0.9, "1 - 1/max(t, 2)")
-    began = time.thread_time()
     found = certify_algorithm(slow, 10**8, budget=0.2)
-    assert time.thread_time() - began < 1
-    assert "the budget of 0.2 s was used up at t = " in found.horizon.unknown
+    assert "the budget of 3,355,443 steps of a run" in found.horizon.unknown
     assert "(the option `budget` gives more)" in found.horizon.statement
 
 

@@ -11,7 +11,7 @@ import pytest
 from generic_adam import methods
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, as_algorithm
-from generic_adam.schedules.budget import Budget
+from generic_adam.schedules.work import Budget
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.horizon import (
@@ -97,7 +97,7 @@ def test_clipping_names_the_theorem_that_bounds_it_where_the_problem_is_known():
 def test_clipping_whose_numbers_the_budget_cut_off_says_so():
     with Budget(0):
         told = read_horizon(Algorithm(methods.adam(), clipping=Clipping(1.0)), 10**6).statement
-    assert "(clipped gradients are biased); but for that, undecided, the budget of 0 s was used up" in told
+    assert "(clipped gradients are biased); but for that, undecided, the budget of 0 steps" in told
 
 
 def test_no_step_no_bound():
@@ -206,7 +206,7 @@ def test_what_was_not_computed_is_undecided_and_not_uncovered():
     with Budget(1e-6):
         spent = read_horizon(Algorithm(Method(lambda t: 1e-3 / t, 0.9, 0.999)), 10**7)
     assert spent.outside == ()
-    assert "undecided, the budget of 1e-06 s was used up" in spent.statement
+    assert "undecided, the budget of 16 steps" in spent.statement
 
 
 @pytest.mark.parametrize(

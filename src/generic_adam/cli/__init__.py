@@ -17,9 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows ``generic-adam``; None takes them from the process.
 
     Returns:
-        0 when the answer is yes or the job is done, 1 when it is no, 3 when undecided, 2 on bad input. None
-        of the others is an answer: 70 is a defect of this program, 74 an output that cannot be written,
-        128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
+        0 when the answer is yes or the job is done, 1 when it is no, 3 when undecided, 4 when a search did not come
+        to its end, 2 on bad input. None of the others is an answer: 70 is a defect of this program, 74 an output that
+        cannot be written, 128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
     """
     if arguments is None:
         import generic_adam_command  # noqa: F401 - Ctrl-C ends the process in one line

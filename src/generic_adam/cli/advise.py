@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from time import process_time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from generic_adam.cli.app import INCOMPLETE
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
 from generic_adam.cli.tables import (
@@ -24,7 +24,7 @@ from generic_adam.cli.tables import (
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
-    from generic_adam.theorems.advice import Advice
+    from generic_adam.theorems.advice import Advice, Advices
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.horizon import HorizonAnswer
 
@@ -35,26 +35,23 @@ _KEEP = "Up to which step it stays yours (three quarters of the run)."
 def advise(
     subject: Subject,
     keep: Annotated[float | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
-    budget: Budget = 2.0,
+    budget: Budget = 1.0,
     as_json: AsJson = False,
     plot: Plot = None,
 ) -> None:
-    """Algorithms near yours that are guaranteed more, nearest first, each with its price."""
+    """Algorithms near yours that are guaranteed more, nearest first: exit code 0, or 4 where not all were tried."""
     from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.advice import advise_algorithm
     from generic_adam.theorems.certificate import certify_algorithm
 
     kept = None if keep is None else whole_steps(keep, "--keep")
     parts = subject.algorithm.parts
-    share = budget / len(parts)
-    found: list[tuple[Certificate, tuple[Advice, ...], str]] = []
+    found: list[tuple[Certificate, Advices]] = []
     with make_console(stderr=True).status("asking the theorems"):
         for x in parts:
-            begun = process_time()
-            certificate = certify_algorithm(x, assume=subject.assume, budget=share)
-            advice = advise_algorithm(x, x.horizon, kept, share, subject.assume)
-            spent = process_time() - begun > share / 2  # which the search alone may use
-            found.append((certificate, advice, f" in {budget:g} s (--budget gives more)" if spent else ""))
+            certificate = certify_algorithm(x, assume=subject.assume, budget=budget)
+            found.append((certificate, advise_algorithm(x, x.horizon, kept, budget, subject.assume)))
+    code = 0 if all(advice.complete for _, advice in found) else INCOMPLETE
     if plot is not None:
         from generic_adam.report.plots import LONGEST, draw_sequences
 
@@ -65,24 +62,27 @@ def advise(
         }
         write_plot(plot, lambda: draw_sequences(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))
     if as_json:
-        plain = [{**c.to_dict(), "advice": [one.to_dict() for one in advice]} for c, advice, _ in found]
+        plain = [{**c.to_dict(), **advice.to_dict()} for c, advice in found]
         print_json(plain[0] if len(plain) == 1 else {"parts": plain})
-        return
-    for number, (certificate, advice, spent) in enumerate(found):
+        raise typer.Exit(code)
+    for number, (certificate, advice) in enumerate(found):
         say(*[""] * bool(number), bold(title(certificate.algorithm, is_part=len(parts) > 1)))
-        _print(certificate, advice, spent)
+        _print(certificate, advice)
     if len(parts) > 1:
         say(
             "", "Each set of groups is answered alone; together they are covered if their rates alone differ, in scale."
         )
+    raise typer.Exit(code)
 
 
-def _print(certificate: "Certificate", found: "Sequence[Advice]", spent: str) -> None:
+def _print(certificate: "Certificate", found: "Advices") -> None:
     """What is guaranteed as it is, then each proposal: what changes, what that guarantees, its price."""
     say(*(line for block in verdict_lines(certificate).values() for line in block))
     if not found:
         certified = str(certificate.verdict) == "certified"
-        say("  nothing to change" if certified else f"  no change that helps was found{spent}")
+        say("  nothing to change" if certified else "  no change that helps was found")
+    if not found.complete:
+        say(f"  not everything was tried: {found.spent[0]}")
     for number, one in enumerate(found, start=1):
         known = one.certificate
         for_ever = Text.assemble(f"   differs {one.differs}; for ever: ", answer(known.verdict), known.terms)

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from generic_adam import __version__, cli
-from generic_adam.errors import GenericAdamError
+from generic_adam.errors import GenericAdamError, StoppedError
 from generic_adam.extras import missing_extra
 
 # Each subcommand with its module and an example, in the order of `generic-adam --help`; a group has its own examples.
@@ -34,6 +34,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "report": ("experiments", "runs/counterexample --out page.html"),
 }
 BAD_INPUT = 2
+INCOMPLETE = 4
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
 OUTPUT_FAILED = 74  # EX_IOERR
 INTERRUPTED = 128 + 2  # SIGINT, as shells have it
@@ -115,7 +116,7 @@ def report_error(error: BaseException) -> int:
     message = _message(error)
     if message is not None:
         tell(message)
-        return BAD_INPUT
+        return INCOMPLETE if isinstance(error, StoppedError) else BAD_INPUT
     if isinstance(error, OSError):
         _point_at_nothing(sys.stdout)
         tell(f"cannot write the output: {error.strerror or error}")

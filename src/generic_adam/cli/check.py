@@ -30,7 +30,7 @@ def check(
     theorem: Theorem = None,
     as_json: AsJson = False,
     explain: Explain = False,
-    budget: Budget = 2.0,
+    budget: Budget = 1.0,
     plot: Plot = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="METHOD", help=_ANOTHER, autocompletion=method_names)

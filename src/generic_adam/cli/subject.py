@@ -46,7 +46,7 @@ def theorem_names() -> list[str]:
 
 Budget = Annotated[
     float,
-    typer.Option("--budget", metavar="SECONDS", help="Processor time; what is left then is undecided, and says so."),
+    typer.Option("--budget", metavar="FACTOR", help="A factor on the work that a question may take; 0: form only."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Print the whole argument.")]
@@ -164,7 +164,10 @@ def with_subject(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        command(subject=read_subject({name: arguments.pop(name) for name in options}), **arguments)
+        from generic_adam.guard import guard
+
+        with guard(arguments["budget"]):
+            command(subject=read_subject({name: arguments.pop(name) for name in options}), **arguments)
 
     return taking(wrapped, options)
 

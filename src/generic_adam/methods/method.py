@@ -27,13 +27,11 @@ import numpy.typing as npt
 from generic_adam.errors import MethodError, ScheduleError, shown
 from generic_adam.schedules import FloatArray, Schedule, as_schedule, exact, has_callable, theta_from_weights
 from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
-from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.prove import Claim, every
 
 _BEGINNING = 256
 # A callable may be a table that ends with the training run, or slow: it is asked for its beginning only.
 _BEGINNING_OF_CALLABLE = 16
-_SECONDS = 0.25
 
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
@@ -98,7 +96,7 @@ def read_sequence(name: str, given: ScheduleLike) -> Schedule:
             steps = range(1, _BEGINNING_OF_CALLABLE + 1)
             refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
         else:
-            refuted = every(sequence, claim, math.inf, Budget(_SECONDS)).t
+            refuted = every(sequence, claim).t
         if refuted is not None:
             with Precision():
                 found = nearest(value(schedule, refuted))

@@ -19,13 +19,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import arb, ctx, fmpq
 
 from generic_adam.schedules import tree
-from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.identities import Form, exact_form
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
-from generic_adam.schedules.tree import Schedule, Table, remembered
+from generic_adam.schedules.tree import Schedule, Table, filtered_of, remembered
+from generic_adam.schedules.work import Kind, reach
 
 Number = fmpq | arb
 
@@ -38,8 +39,11 @@ ctx.prec = BITS
 _RAISING = threading.RLock()
 # Fractions longer than this become balls.
 _LONGEST_FRACTION = 1024
-# A running sum in balls is walked to its t up to here.
 LONGEST_SUM = 1 << 17
+"""A running sum or product has values up to here."""
+# Up to here the first answer walks it in balls; beyond, it is enclosed in floats with error bounds, a block at once.
+_WALKED = 4096
+_CLOSE = 1e-9
 _CHECKPOINT = 512
 # So many terms are added up, in fractions where they are fractions, before a closed form is asked.
 _SHORT_SUM = 32
@@ -229,6 +233,7 @@ def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int]
     """
     if t > LONGEST_SUM:
         return NAN
+    reach(Kind.MULTIPLIED, (node, ctx.prec), t)
     known: dict[int, Number] = node.known_facts.setdefault(("running", ctx.prec), {0: start})
     at, total = node.known_facts.get(("last", ctx.prec), (0, start))
     if not t - _CHECKPOINT < at <= t:
@@ -240,13 +245,24 @@ def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int]
         total = _shortened(step(total, i))
         if i % _CHECKPOINT == 0:
             known[i] = total
-            check_time(i)
     node.known_facts["last", ctx.prec] = (t, total)
     return total
 
 
-def _share(node: tree.OfWeights, t: int) -> Number:
+def _enclosed(node: Schedule, t: int) -> arb | None:
+    """A running share or product late in its run, where nine digits are enough and floats have them."""
+    if not _WALKED < t <= LONGEST_SUM or ctx.prec > BITS:
+        return None
+    found, error = filtered_of[type(node)](node, np.array([float(t)]))
+    middle, radius = np.ravel(found)[0], np.ravel(error)[0]
+    return arb(float(middle), float(radius)) if math.isfinite(middle) and radius < _CLOSE * abs(middle) else None
+
+
+def _share(node: tree.WeightShare, t: int) -> Number:
     total = closed_sum(node.weights, t) if t > _SHORT_SUM else None
+    enclosed = _enclosed(node, t) if total is None else None
+    if enclosed is not None:
+        return enclosed
     if total is None:
         total = _running(node, t, fmpq(0), lambda total, i: total + value(node.weights, i))
     return quotient(value(node.weights, t), number(node.initial) + total)
@@ -289,6 +305,9 @@ def _correction(node: tree.BiasCorrection, t: int) -> Number:
         if isinstance(product, fmpq):
             return 1 - product
         return -apply("expm1", t * apply("log1p", -value(node.factor.complement, 1)))
+    enclosed = _enclosed(node, t)
+    if enclosed is not None:
+        return enclosed
     return 1 - _running(node, t, fmpq(1), lambda product, i: product * value(node.factor, i))
 
 
@@ -308,7 +327,7 @@ value_of.update(
         tree.Periodic: lambda node, t: value(node.body, (t - 1) % node.period + 1),
         tree.Bounded: lambda node, t: value(node.operand, t),
         tree.WeightShare: _share,
-        tree.WeightedTheta: lambda node, t: 1 - _share(node, t),
+        tree.WeightedTheta: lambda node, t: 1 - value(node.complement, t),
         tree.BiasCorrection: _correction,
         tree.Opaque: _opaque,
     }

@@ -33,11 +33,11 @@ from generic_adam.schedules.balls import (
     smaller,
     value,
 )
-from generic_adam.schedules.budget import check_time
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.ranges import EVERYTHING, ONE, POSITIVE, Range, is_finite, point
 from generic_adam.schedules.rounding import BLOCK, filtered
 from generic_adam.schedules.tree import Schedule, Table, exact, rebuild, remembered, walk
+from generic_adam.schedules.work import poll
 
 Last = TypeVar("Last", bound=float)
 
@@ -297,6 +297,7 @@ def _join(node: tree.Join, start: int, stop: float) -> Enclosure:
     return Enclosure(before.range.hull(after.range))
 
 
+@remembered
 def extremes(node: tree.Periodic) -> tuple[Number, Number]:
     """The least and the largest value of a period: by form, or floats find candidates and balls decide."""
     body, period = node.body, node.period
@@ -307,7 +308,7 @@ def extremes(node: tree.Periodic) -> tuple[Number, Number]:
     # For u and for -u: the steps that may have the least value, and below which number it is not there.
     kept = {side: (np.empty(0), np.empty(0)) for side in least}
     for begin in range(1, period + 1, BLOCK):
-        check_time(begin)
+        poll()
         times = np.arange(begin, min(begin + BLOCK, period + 1), dtype=np.float64)
         values, errors = filtered(body, times)
         if not np.isfinite(errors).all():

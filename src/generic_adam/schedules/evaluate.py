@@ -16,10 +16,10 @@ from flint import fmpq
 from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, apply, ball, nearest, value
-from generic_adam.schedules.budget import Undecided, check_time
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
 from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
+from generic_adam.schedules.work import Undecided, poll
 
 Values = FloatArray | np.float64 | float
 
@@ -236,8 +236,7 @@ class Recursion:
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
-            if known:  # the first block is always to be had: whatever is built looks at its beginning
-                check_time(start)
+            poll()
             values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
             # By its index, not appended: a second thread that came as far finds the same state there.
             self._states[known + 1] = state

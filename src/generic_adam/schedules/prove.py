@@ -17,12 +17,12 @@ import numpy as np
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import sign, sign_of_step
-from generic_adam.schedules.budget import FOR_EVER, Budget, Undecided
 from generic_adam.schedules.enclosure import enclose, is_defined, resolved, stretches
 from generic_adam.schedules.expansion import direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.tree import FloatArray, Schedule
+from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note, poll
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
 BEGINNINGS = (64, 1024, 8192, 65_536)
@@ -51,6 +51,7 @@ class Proof:
         by_form_from: the step from which on the proof is by form (1 when it needed no values).
         checked_to: the last step that was checked one by one, where it is open.
         note: what stopped the search, where it is open.
+        spent: whether that was the budget.
     """
 
     holds: bool | None
@@ -58,34 +59,28 @@ class Proof:
     by_form_from: int = 1
     checked_to: int = 0
     note: str = ""
+    spent: bool = False
 
 
-def every(schedule: Schedule, claim: Claim, last: float = math.inf, budget: Budget | None = None) -> Proof:
-    """Decide a claim about u_1, u_2, ..., u_last; what is decided is kept with the schedule."""
-    known: Proof | None = schedule.known_facts.get((claim, last))
-    if known is None and claim is Claim.NOT_NEGATIVE:
-        stronger: Proof | None = schedule.known_facts.get((Claim.POSITIVE, last))
-        known = stronger if stronger is not None and stronger.holds else None
+def every(schedule: Schedule, claim: Claim, last: float = math.inf) -> Proof:
+    """Decide a claim about u_1, u_2, ..., u_last; the answer is kept with the schedule, for the budget that it had."""
+    key = claim, last, budget_factor()
+    known: Proof | None = schedule.known_facts.get(key)
     if known is None:
-        with budget or Budget(share=FOR_EVER if math.isinf(last) else 1.0) as limit:
-            # A question that was open after so much time is asked again only with more of it.
-            spent, known = schedule.known_facts.get(("open", claim, last), (0.0, None))
-            before = limit.left
-            if known is None or spent < 0.9 * before:
-                known = _decided(schedule, claim, last, limit)
-                schedule.known_facts["open", claim, last] = before - limit.left, known
-        if known.holds is not None:
-            schedule.known_facts[claim, last] = known
+        with Account():
+            known = schedule.known_facts[key] = _decided(schedule, claim, last)
+    if known.spent:
+        note(known.note)
     return known
 
 
-def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> Proof:
+def _decided(schedule: Schedule, claim: Claim, last: float) -> Proof:
     by_form_from = 1
     for start, stop in stretches(1, last, schedule.joins):
         try:
-            proof = _on_stretch(schedule, resolved(schedule, start, stop), claim, start, stop, budget)
-        except ScheduleError as open_end:
-            proof = Proof(None, checked_to=start, note=str(open_end))
+            proof = _on_stretch(schedule, resolved(schedule, start, stop), claim, start, stop)
+        except (ScheduleError, Undecided) as open_end:
+            proof = Proof(None, checked_to=start, note=str(open_end), spent=isinstance(open_end, Spent))
         if not proof.holds:
             return proof
         if proof.by_form_from != start or start > 1:
@@ -93,20 +88,20 @@ def _decided(schedule: Schedule, claim: Claim, last: float, budget: Budget) -> P
     return Proof(True, by_form_from=by_form_from)
 
 
-def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float, budget: Budget) -> Proof:
+def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float) -> Proof:
     first = 2 if claim is Claim.FALLING and start == 1 else start
     if first > stop:
         return Proof(True, by_form_from=start)
     # At its first step a sequence that falls may still jump: there a join is.
     jump = claim is Claim.FALLING and start > 1
-    if jump and first_violation(schedule, claim, start, start, budget) is not None:
+    if jump and first_violation(schedule, claim, start, start) is not None:
         return Proof(False, start)
     if proved_by_form(piece, claim, start, stop):
         return Proof(True, by_form_from=start)
     checked = start if jump else first - 1
     for end in _ends(schedule, start, stop):
         if end > checked:
-            witness = first_violation(piece, claim, checked + 1, end, budget)
+            witness = first_violation(piece, claim, checked + 1, end)
             if witness is not None:
                 return Proof(False, witness)
             checked = end
@@ -114,7 +109,7 @@ def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, s
             return Proof(True, by_form_from=end + 1)
         if proved_by_form(piece, claim, end, stop):
             return Proof(True, by_form_from=end)
-    found = _search_later(schedule, piece, claim, checked, stop, budget)
+    found = _search_later(schedule, piece, claim, checked, stop)
     return Proof(False, found) if found is not None else Proof(None, checked_to=checked)
 
 
@@ -162,15 +157,13 @@ def _proved_by_parts(piece: Schedule, claim: Claim, start: int, stop: float) -> 
             return False
 
 
-def _search_later(
-    schedule: Schedule, piece: Schedule, claim: Claim, checked: int, stop: float, budget: Budget
-) -> int | None:
+def _search_later(schedule: Schedule, piece: Schedule, claim: Claim, checked: int, stop: float) -> int | None:
     """No proof: look for a refutation at later steps, each twice as far as the one before."""
     if has_callable(schedule) or not piece.accepts_real_times:
         return None
 
     def refutes(t: int) -> bool:
-        budget.check(t)
+        poll()
         return _is_violated(piece, claim, t) is True
 
     good = t = checked
@@ -186,11 +179,11 @@ def _search_later(
     return None
 
 
-def blocks(first: int, last: int, budget: Budget) -> Iterator[tuple[int, FloatArray]]:
+def blocks(first: int, last: int) -> Iterator[tuple[int, FloatArray]]:
     """The steps first..last in blocks: the first t and the array of t."""
     for begin in range(first, last + 1, BLOCK):
-        budget.check(begin)
         end = min(begin + BLOCK, last + 1)
+        charge(Kind.WALKED, end - begin, begin)
         # Beyond 2^53 each t is rounded by itself: np.arange would add up a rounded step.
         steps = np.arange(begin, end) if end < 2**53 else list(range(begin, end))
         yield begin, np.array(steps, dtype=np.float64)
@@ -204,9 +197,9 @@ def _is_violated(schedule: Schedule, claim: Claim, t: int) -> bool | None:
     return found > 0 if claim is Claim.FALLING else found < (claim is Claim.POSITIVE)
 
 
-def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, budget: Budget) -> int | None:
+def first_violation(schedule: Schedule, claim: Claim, first: int, last: int) -> int | None:
     """The first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
-    for begin, times in blocks(first, last, budget):
+    for begin, times in blocks(first, last):
         if claim is Claim.FALLING:
             values, errors = filtered(schedule, np.concatenate([[float(begin - 1)], times]))
             after, before = values[1:], values[:-1]
@@ -218,7 +211,7 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int, bud
         holds = (values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE))
         for index in np.flatnonzero(~holds):
             t = begin + int(index)
-            budget.ask(t)
+            charge(Kind.ASKED, 1, t)
             violated = _is_violated(schedule, claim, t)
             if violated is None and values[index] < -errors[index]:
                 violated = True  # a running sum too long for balls

@@ -15,7 +15,6 @@ from flint import arb, fmpq
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import NAN, Number, Precision, above, ball, below, number, value
-from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import (
     FLAT,
     collected,
@@ -30,6 +29,7 @@ from generic_adam.schedules.prove import BEGINNINGS, blocks
 from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import Schedule, contains
+from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note
 
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
@@ -48,11 +48,13 @@ class Rise:
         constant: the bound; infinite where none was found. Never below the truth.
         exact: whether it is attained (up to rounding).
         note: why none was found; "" where one was.
+        spent: whether that was the budget.
     """
 
     constant: float
     exact: bool
     note: str = ""
+    spent: bool = False
 
 
 class _Running:
@@ -73,16 +75,16 @@ class _Running:
         low = ball(smallest).lower()
         self.least = low if self.least is None else min(low, self.least)
 
-    def walk(self, schedule: Schedule, first: int, last: int, budget: Budget) -> None:
+    def walk(self, schedule: Schedule, first: int, last: int) -> None:
         """Every step of a stretch, in floats with error bounds; in balls where floats leave their range."""
-        for begin, times in blocks(first, last, budget):
+        for begin, times in blocks(first, last):
             values, errors = filtered(schedule, times)
             with np.errstate(invalid="ignore"):  # an infinite value with an infinite error
                 lowest, highest = values - errors, values + errors
             least = math.inf if self.least is None else below(self.least)
             if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
                 for t in range(begin, begin + len(times)):
-                    budget.ask(t)
+                    charge(Kind.ASKED, 1, t)
                     one = value(schedule, t)
                     if not one > 0:
                         raise Undecided(f"no precision tells how large it is at t = {t:,}")
@@ -96,25 +98,31 @@ class _Running:
             self.least = arb(min(least, float(lowest.min())))
 
 
-def least_rise(schedule: Schedule, last: float = math.inf, budget: Budget | None = None) -> Rise:
-    """C0 of a positive sequence over t = 1, 2, ..., last."""
-    if ("rise", last) in schedule.known_facts:
-        return schedule.known_facts["rise", last]
-    budget = budget or Budget()
+def least_rise(schedule: Schedule, last: float = math.inf) -> Rise:
+    """C0 of a positive sequence over t = 1, 2, ..., last; kept with it, for the budget that it had."""
+    key = "rise", last, budget_factor()
+    known: Rise | None = schedule.known_facts.get(key)
+    if known is None:
+        known = schedule.known_facts[key] = _found(schedule, last)
+    if known.spent:
+        note(known.note)
+    return known
+
+
+def _found(schedule: Schedule, last: float) -> Rise:
     running = _Running()
     try:
-        with Precision(), budget:
+        with Precision(), Account():
             chi = collected(schedule)
             for start, stop in pieces_between_kinks(chi, 1, last):
-                _follow(running, chi, start, stop, budget)
-    except ScheduleError as unknown:
-        return Rise(math.inf, False, str(unknown))
+                _follow(running, chi, start, stop)
+    except (ScheduleError, Undecided) as unknown:
+        return Rise(math.inf, False, str(unknown), isinstance(unknown, Spent))
     constant = above(running.constant)
-    note = "" if math.isfinite(constant) else "it exceeds the largest double"
-    return schedule.known_facts.setdefault(("rise", last), Rise(constant, running.exact, note))
+    return Rise(constant, running.exact, "" if math.isfinite(constant) else "it exceeds the largest double")
 
 
-def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budget: Budget) -> None:
+def _follow(running: _Running, schedule: Schedule, start: int, stop: float) -> None:
     piece = schedule if start == stop else collected(settled(schedule, start, stop), start, stop)
     close = _ABOUT if contains(piece, tree.OfWeights, tree.BiasCorrection) else _CLOSE_ENOUGH
     if _by_direction(running, schedule, piece, start, stop):
@@ -125,7 +133,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
         if size <= length <= _SOON:
             continue  # walking it to its end is quicker than another proof
         end = int(min(start + size - 1, stop))
-        running.walk(piece, done + 1, end, budget)
+        running.walk(piece, done + 1, end)
         done = end
         if end >= stop or _by_direction(running, schedule, piece, end, stop):
             return
@@ -135,7 +143,7 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float, budg
             if best <= running.constant * (1 + close):
                 break
     if length <= (_LONGEST_WALK if best is None else _EVERY_STEP):
-        running.walk(piece, done + 1, int(stop), budget)
+        running.walk(piece, done + 1, int(stop))
         return
     if best is None:
         raise Undecided("no form bounds it, and it is too long to walk")

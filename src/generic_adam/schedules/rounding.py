@@ -15,10 +15,7 @@ import numpy as np
 
 from generic_adam.schedules import tree
 from generic_adam.schedules.evaluate import OF_TWO, called_on_block, decay_of, in_period, joined, split_geometric
-from generic_adam.schedules.tree import FloatArray, Schedule, Table
-
-Pair = tuple[Any, Any]
-"""Values and bounds on their errors, arrays or single numbers."""
+from generic_adam.schedules.tree import FloatArray, Pair, Schedule, filtered_of
 
 BLOCK = 1 << 15
 """How many steps are walked at a time."""
@@ -33,9 +30,6 @@ _SUM = 1e-11
 _FARTHEST_SUM = 1 << 24
 # From here on a float is not every whole t: of a period or a join it would be the wrong side.
 _LAST_EXACT = 2.0**53
-
-filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error bounds")
-"""Node, array of whole t -> values and bounds on their errors (infinite where nothing is known)."""
 
 
 def filtered(schedule: Schedule, times: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -161,16 +155,16 @@ def _opaque(node: tree.Opaque, times: FloatArray) -> Pair:
 
 
 def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
-    """The largest relative error of a part over t = 1, ..., last: what a running sum of it can be off."""
-    done, worst = node.known_facts.get("relative error", (0, 0.0))
-    for begin in range(done + 1, int(last) + 1, BLOCK):
-        end = min(begin + BLOCK, int(last) + 1)
-        values, errors = filtered(part, np.arange(begin, end, dtype=np.float64))
+    """The largest relative error of a part over the blocks up to t = last: what a running sum of it can be off."""
+    worst: list[float] = node.known_facts.setdefault("relative errors", [0.0])  # up to the end of each block
+    blocks = -(-int(last) // BLOCK)
+    while len(worst) <= blocks:
+        begin = (len(worst) - 1) * BLOCK + 1
+        values, errors = filtered(part, np.arange(begin, begin + BLOCK, dtype=np.float64))
         with np.errstate(all="ignore"):
             here = float(np.max(errors / np.abs(values)))
-        worst = max(worst, here) if here < 0.01 else np.inf  # no number is no bound
-        node.known_facts["relative error"] = (end - 1, worst)
-    return worst
+        worst.append(max(worst[-1], here) if here < 0.01 else np.inf)  # no number is no bound
+    return worst[blocks]
 
 
 def _running(node: Schedule, part: Schedule, times: FloatArray) -> Pair:

@@ -5,6 +5,7 @@ types of node. The tables that a schedule's own methods and operators use are de
 
     normal     normal form (what +, -, * and the builders make) and complements 1 - u
     evaluate   values, one by one and in blocks
+    rounding   blocks of values with error bounds
     text       text, both ways
     expansion  growth as t tends to infinity
 
@@ -29,6 +30,8 @@ from generic_adam.errors import ScheduleError, shown
 if TYPE_CHECKING:
     from generic_adam.schedules.growth import Growth
 
+Pair = tuple[Any, Any]
+"""Values and bounds on their errors, arrays or single numbers."""
 FloatArray = npt.NDArray[np.float64]
 """A NumPy array of float64, what blocks of values are."""
 ScalarFunction = Callable[[float], float]
@@ -110,6 +113,8 @@ compiled: Table[Callable[[Any], ScalarFunction]] = Table("single values")
 """Node -> a plain function of t, composed once, so that one evaluation costs a few nested calls."""
 block_of: Table[Callable[[Any, FloatArray], FloatArray | np.float64 | float]] = Table("blocks of values")
 """Node, array of t -> the values there; a constant may come back as one number."""
+filtered_of: Table[Callable[[Any, FloatArray], Pair]] = Table("values with error bounds")
+"""Node, array of whole t -> values and bounds on their errors (infinite where nothing is known)."""
 order_of: Table[Callable[[Any], Any]] = Table("growth")
 """Node -> its growth, possibly only an upper bound, or None."""
 text_of: Table[Callable[[Any], tuple[str, int]]] = Table("text")

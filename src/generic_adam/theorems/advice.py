@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,9 @@ from generic_adam.schedules import (
     sqrt,
     substitute,
 )
-from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.schedules.tree import contains
+from generic_adam.schedules.work import Account, Budget, Kind, Spent, Undecided, note
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
@@ -33,8 +34,6 @@ from generic_adam.theorems.zou2019 import examine_method
 _MOST_ADVICE = 3
 # A run that is named keeps three quarters of its steps as they are, unless said otherwise.
 _KEPT_SHARE = Fraction(3, 4)
-# The share of the budget for the search, where what is found has its price on a run.
-_SEARCHED = 0.5
 
 
 @dataclass(frozen=True)
@@ -119,13 +118,46 @@ class Advice:
         }
 
 
+@dataclass(frozen=True)
+class Advices(Sequence[Advice]):
+    """What was found to help, nearest first.
+
+    Attributes:
+        items: the proposals.
+        spent: what kept the search from its end; empty where it came to it.
+    """
+
+    items: tuple[Advice, ...] = ()
+    spent: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Advice | None:
+        """The first of them, where there is one."""
+        return self.items[0] if self.items else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the search came to its end, so that what is not here was not found to help."""
+        return not self.spent
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain types only."""
+        return {"advice": [one.to_dict() for one in self.items], "complete": self.complete, "spent": list(self.spent)}
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
 def advise_algorithm(
     subject: Method | Algorithm,
     horizon: int | None = None,
     keep: int | None = None,
     budget: float | None = None,
     assume: Assumptions | None = None,
-) -> tuple[Advice, ...]:
+) -> Advices:
     """Find algorithms near the given one that are certified for ever, or better bounded on its run.
 
     Nearest is: differs on the fewest steps, else from the latest step on, else changes the fewest sequences,
@@ -136,14 +168,13 @@ def advise_algorithm(
         horizon: a number of steps T: adds the price on T steps, and constants meant for T steps alone.
         keep: K, up to which step it stays as it is, but for what has to be mended at its first steps (theta_1 = 0, an
             eps); None takes three quarters of the run, or 1/(1 - theta).
-        budget: seconds of the processor; None takes those of an enclosing `Budget`, or 2. Where a run is named, half
-            of them are for the search, and what is guaranteed for the run is undecided where the rest is used up.
+        budget: a factor on the changes that are tried, and on the work that each question may take; None takes that of
+            an enclosing `Budget`, or 1.
         assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
             which the answers name.
 
     Returns:
-        The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help
-        within the budget.
+        The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help.
 
     Raises:
         SumError: the horizon or K is no whole number of steps.
@@ -160,31 +191,36 @@ def advise_algorithm(
         kept = max(1, int(steps * _KEPT_SHARE))
     granted = assume or Assumptions()
     assume = _beyond(granted, x)
-    with Budget(budget):
-        with Budget(share=1.0 if steps is None else _SEARCHED) as limit:
-            chosen = _certified(Candidate(x, keep=kept, asked=keep is not None), granted, limit)
+    with Budget(budget) as work:
+        chosen = _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
         if x.preconditioned:  # plain SGD has no theta to change
             chosen += _louder(x, steps, assume)
             if steps is not None:
                 chosen += _tuned(x, steps, assume)
         if steps is None:
-            return tuple(chosen)
+            return Advices(tuple(chosen), tuple(work.spent))
         prices = [price(x, one.algorithm, steps) for one in chosen]
         before, *after = (reading(one, steps, assume) for one in (x, *(one.algorithm for one in chosen)))
         priced = (
             replace(one, price=cost, before=before, after=run)
             for one, cost, run in zip(chosen, prices, after, strict=True)
         )
-        return tuple(one for one in priced if one.horizon is None or _gains(one))
+        return Advices(tuple(one for one in priced if one.horizon is None or _gains(one)), tuple(work.spent))
 
 
-def _certified(given: Candidate, granted: Assumptions, limit: Budget) -> list[Advice]:
+def _certified(given: Candidate, granted: Assumptions) -> list[Advice]:
     """What is certified for ever, nearest first, none that is another one and more; nothing where it is so as it is."""
     x = given.algorithm
     if _for_ever(x, granted).verdict is Verdict.CERTIFIED:
         return []
+    every: list[_Mended] = []
     found: list[_Mended] = []
-    for candidate, advice in sorted(_mended(_covered(given), 0, _beyond(granted, x), limit), key=_distance):
+    try:
+        with Account() as tried:
+            every.extend(_mended(_covered(given), 0, _beyond(granted, x), tried))
+    except Spent as spent:
+        note(str(spent))
+    for candidate, advice in sorted(every, key=_distance):
         changes = {*candidate.changes}
         if not any(changes.issuperset(one.changes) or one.algorithm == advice.algorithm for one, _ in found):
             found.append((candidate, advice))
@@ -243,7 +279,7 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
     def ratio(of: Callable[[Schedule], float]) -> float:
         try:
             return over(of(new), of(old))
-        except ScheduleError:  # a form that tells nothing, on a run too long to walk
+        except (ScheduleError, Undecided):  # a form that tells nothing, on a run too long to walk
             return math.nan
 
     places = ((share, max(1, round(share * steps))) for share in (0.1, 0.5, 1.0))
@@ -254,10 +290,9 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
 _Mended = tuple[Candidate, Advice]
 
 
-def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget) -> Iterator[_Mended]:
-    """Certified candidates; what is certified is changed no further, and once the limit is reached nothing is."""
-    if limit.left < 0:
-        return
+def _mended(candidate: Candidate, stage: int, assume: Assumptions, tried: Account) -> Iterator[_Mended]:
+    """Certified candidates; what is certified is changed no further."""
+    tried.add(Kind.TRIED, 1, 0)
     x, changes = candidate.algorithm, candidate.changes
     certificate = _for_ever(x, assume)
     if certificate.verdict is Verdict.CERTIFIED:
@@ -275,7 +310,7 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions, limit: Budget
             if repair in OF_THETA and not needs_theta(x):
                 continue
             for changed in applied(repair, candidate):
-                found = list(_mended(changed, later + 1, assume, limit))
+                found = list(_mended(changed, later + 1, assume, tried))
                 yield from found
                 if found:
                     break  # a longer hold or a later start would only be further away
@@ -333,5 +368,5 @@ def _largest(schedule: Schedule, steps: int) -> float:
     """The largest u_t with t <= steps of some on a logarithmic scale; infinite where one has no value as a float."""
     try:
         return max(late_value(schedule, int(step)) for step in np.geomspace(1, steps, 200))
-    except ScheduleError:
+    except (ScheduleError, Undecided):
         return math.inf

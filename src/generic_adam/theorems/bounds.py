@@ -15,8 +15,8 @@ from typing import Any
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules.balls import rounded_up
-from generic_adam.schedules.budget import Budget, check_time
 from generic_adam.schedules.sums import whole_steps
+from generic_adam.schedules.work import Budget
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import never_active
 from generic_adam.theorems.decay import coupled
@@ -128,8 +128,7 @@ def bound_algorithm(
         steps: T.
         delta: in (0, 1): the bound on the squared norm holds with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
-        budget: seconds of the processor after which no further bound is computed; None takes those of an enclosing
-            `Budget`, or 2.
+        budget: a factor on the work that each question may take; None takes that of an enclosing `Budget`, or 1.
 
     Raises:
         TheoremError: an argument is out of range, no theorem of that name gives bounds, parameter groups
@@ -198,20 +197,15 @@ def informative_from(
 ) -> int | None:
     """A number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
 
-    It is the least, to two digits, where the bound does not fall silent again; once the budget is used up (see
-    `bound_algorithm`) it is the least that was found, however rough.
-
-    Raises:
-        Undecided: the budget was used up before any was found.
+    It is the least, to two digits, where the bound does not fall silent again.
     """
     low, high = 1, 10
-    with Budget(budget) as limit:
+    with Budget(budget):
         while not bound_algorithm(subject, problem, high, theorem=theorem).informative:
-            check_time(high)
             low, high = high, high * 10
             if high > _LONGEST_SEARCHED:
                 return None
-        while high - low > max(1, high // 100) and limit.left > 0:
+        while high - low > max(1, high // 100):
             middle = (low + high) // 2
             informative = bound_algorithm(subject, problem, middle, theorem=theorem).informative
             low, high = (low, middle) if informative else (middle, high)

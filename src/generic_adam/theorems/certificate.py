@@ -11,9 +11,9 @@ from typing import Any
 from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.budget import Budget
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
+from generic_adam.schedules.work import Budget
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
@@ -35,8 +35,6 @@ from generic_adam.theorems.theorem import (
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
 _FOR_EVER = (About.GRADIENT, About.REGRET)
-# The share of the budget for what holds for ever: 0.8 of 2 s, so that with its last block of steps it ends within 1 s.
-_FOR_EVER_SHARE = 0.4
 _JOINTLY = "parameter groups with sequences of different shape: each is covered alone, not all together"
 
 
@@ -225,8 +223,8 @@ def certify_algorithm(
         horizon: a number of steps T; None takes the algorithm's own, where it has one.
         theorem: the name of the one theorem to ask; None asks all.
         assume: what is taken for granted beyond the common assumptions.
-        budget: seconds of the processor after which what is left is undecided; None takes those of an enclosing
-            `Budget`, or 2. What holds for ever has two fifths of them.
+        budget: a factor on the work that each question may take, after which it is undecided; None takes that of an
+            enclosing `Budget`, or 1.
 
     Raises:
         TheoremError: no theorem of that name, or a horizon that is no number of steps.
@@ -238,13 +236,12 @@ def certify_algorithm(
     found: list[Certificate] = []
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
     with Budget(budget):
-        with Budget(share=_FOR_EVER_SHARE):
-            for part, steps in zip(whole.parts, runs, strict=True):
-                effective, idle = without_idle_clipping(replace(part, horizon=steps), assumed)
-                findings = tuple(one.examine(effective, assumed) for one in asked)
-                if idle:
-                    findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
-                found.append(Certificate(part, findings, assume=assumed))
+        for part, steps in zip(whole.parts, runs, strict=True):
+            effective, idle = without_idle_clipping(replace(part, horizon=steps), assumed)
+            findings = tuple(one.examine(effective, assumed) for one in asked)
+            if idle:
+                findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
+            found.append(Certificate(part, findings, assume=assumed))
         for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
             if steps is not None:
                 found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed, alone))

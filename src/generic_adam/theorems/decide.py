@@ -17,7 +17,6 @@ from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
 from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, rounded_up, sign, sign_of, value
-from generic_adam.schedules.budget import FOR_EVER, Budget
 from generic_adam.schedules.enclosure import enclose, extremes, factors
 from generic_adam.schedules.growth import CONSTANT, LINEAR
 from generic_adam.schedules.prove import Claim, Proof, every
@@ -246,7 +245,7 @@ def step_sizes(method: Method, horizon: int | None = None) -> Decision:
         order = f"is of order {growth}" if growth.trend else "stays between two positive constants"
         told = f"{name} {order}: almost non-increasing (R3)."
         return Decision(Status.HOLDS, told, rise=chi)
-    rise = least_rise(chi, _last(horizon), Budget(share=FOR_EVER if horizon is None else 1.0))
+    rise = least_rise(chi, _last(horizon))
     if math.isfinite(rise.constant):
         cost = f"C0 = {rise.constant:.6g}" if rise.exact else f"C0 <= {rounded_up(rise.constant, 6)}"
         reason = f"{name} is almost non-increasing by its form (R3), {cost}."
@@ -263,12 +262,12 @@ def constant_of(rise: float | Schedule | None) -> float | None:
     """C0 as a number, found now where only the sequence is known; None if no form bounds it."""
     if not isinstance(rise, Schedule):
         return rise
-    found = least_rise(rise, math.inf, Budget(share=FOR_EVER)).constant
+    found = least_rise(rise).constant
     return found if math.isfinite(found) else None
 
 
 def _open_rise(chi: Schedule, why: str = "") -> Decision:
-    seen = least_rise(chi, _LOOKED_AT, Budget(share=FOR_EVER))
+    seen = least_rise(chi, _LOOKED_AT)
     told = seen.note or f"C0 = {seen.constant:.4g} on the first {_LOOKED_AT:,} steps, which proves nothing"
     reason = f"Whether chi_t is almost non-increasing (R3) is open: {why}{told}."
     return Decision(Status.UNDECIDED, reason)
@@ -433,8 +432,7 @@ def _last(horizon: int | None) -> float:
 
 def _proved(*claims: tuple[Schedule, Claim, float]) -> Proof:
     """Several claims together: the earliest refutation, else what is open, else a proof of all."""
-    budget = Budget(share=FOR_EVER if any(math.isinf(last) for *_, last in claims) else 1.0)
-    proofs = [every(schedule, claim, last, budget) for schedule, claim, last in claims]
+    proofs = [every(schedule, claim, last) for schedule, claim, last in claims]
     refuted = [proof for proof in proofs if proof.t is not None]
     if refuted:
         return min(refuted, key=lambda proof: proof.t or 0)

@@ -24,8 +24,8 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule
 from generic_adam.schedules.balls import rounded_up
-from generic_adam.schedules.budget import Undecided
 from generic_adam.schedules.sums import whole_steps
+from generic_adam.schedules.work import Spent, Undecided, note
 from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
@@ -346,8 +346,10 @@ def read_horizon(
     bounded = "" if bounding is None else bounding.bounds_by(x, assumed)
     try:
         return replace(_numbers(bare, last, assumed), outside=outside, with_problem=bounded)
-    except Undecided as spent:
-        return HorizonAnswer(last, outside=outside, unknown=str(spent), with_problem=bounded)
+    except Undecided as unknown:
+        if isinstance(unknown, Spent):
+            note(str(unknown))
+        return HorizonAnswer(last, outside=outside, unknown=str(unknown), with_problem=bounded)
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, str(error)))
 

@@ -29,6 +29,7 @@ from generic_adam.schedules import (
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
 from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.work import Undecided
 from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.theorem import NOTHING, Assumptions
 
@@ -343,7 +344,7 @@ def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
     """Yield the candidates of a repair; one that makes no method (a value out of range) is no candidate."""
     try:
         yield from repair(candidate)
-    except (MethodError, ScheduleError, ZeroDivisionError, OverflowError):
+    except (MethodError, ScheduleError, Undecided, ZeroDivisionError, OverflowError):
         return
 
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.budget import Undecided, check_time
 from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.work import Kind, Undecided, allow, poll
 
 Array = NDArray[np.float64]
 
@@ -185,9 +185,10 @@ class Sequences:
 
         Raises:
           TheoremError: when a value is asked for that is no finite number.
-          Undecided: terms of a sequence cancel, so that doubles do not have its digits; or, when a block is asked for
-            after the time limit.
+          Undecided: terms of a sequence cancel, so that doubles do not have its digits; or there are more steps than
+            the budget allows.
         """
+        allow(Kind.SWEPT, steps, steps)
         method = x.method
         ahead = x.nesterov or Nesterov(as_schedule(1), as_schedule(0))
         schedules = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}
@@ -198,7 +199,7 @@ class Sequences:
         constant: dict[tuple[str, int, int], Array] = {}  # what stands still is evaluated in one pass alone
 
         def block(start: int, stop: int) -> Block:
-            check_time(start)
+            poll()
 
             def read(name: str) -> Array:
                 key = (name, start, stop)

@@ -18,6 +18,7 @@ from generic_adam.errors import ScheduleError, TheoremError, shown
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
+from generic_adam.schedules.work import Undecided
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, rate_of, two_sided
 from generic_adam.theorems.problem import Problem, number
@@ -377,7 +378,7 @@ def _asked(hypothesis: Hypothesis, x: Algorithm, assume: Assumptions) -> Decisio
     """What it answers; a form that turns out to have no value leaves it open, and the other hypotheses answered."""
     try:
         return hypothesis(x, assume)
-    except ScheduleError as error:
+    except (ScheduleError, Undecided) as error:
         return Decision(Status.UNDECIDED, f"This is open: {error}.")
 
 

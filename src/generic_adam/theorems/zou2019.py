@@ -25,7 +25,6 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import Function, Join, Schedule, ScheduleError, as_power_of_t
 from generic_adam.schedules.balls import above, rounded_up
-from generic_adam.schedules.budget import Budget, Undecided
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
 from generic_adam.schedules.rounding import filtered
@@ -391,11 +390,7 @@ def _largest(beta: Schedule, last: int) -> float:
     if constant is not None:
         return constant
     if last <= _SHORT:
-        try:
-            tops = [np.add(*filtered(beta, times)).max() for _, times in blocks(1, last, Budget())]
-            return float(max(tops))
-        except Undecided:
-            pass
+        return float(max(np.add(*filtered(beta, times)).max() for _, times in blocks(1, last)))
     return above(enclose(beta, 1, last).range.high)
 
 
