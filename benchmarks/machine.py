@@ -9,14 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from generic_adam.cli.tables import print_table
-from generic_adam.experiments.records import (
-    atomic_write,
-    describe_machine,
-    ensure_output_directory,
-    manifest,
-    write_json,
-)
+from generic_adam.answers.terminal import print_table
+from generic_adam.files import atomic_write, ensure_output_directory, write_json
+from generic_adam_laboratory.runs.records import describe_machine, manifest
 
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks"
 

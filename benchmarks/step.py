@@ -22,7 +22,7 @@ from collections.abc import Callable
 import torch
 from machine import best_seconds, publish
 
-from generic_adam.experiments.networks import LeNet, ResNet18
+from generic_adam_laboratory.networks import LeNet, ResNet18
 from generic_adam.torch import GenericAdam
 
 PEER = "torch Adam, fused"

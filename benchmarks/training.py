@@ -25,10 +25,10 @@ from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from generic_adam.errors import DataError
-from generic_adam.experiments.datasets import Dataset, load
-from generic_adam.experiments.networks import LeNet
-from generic_adam.experiments.paper_studies import BASE_RATE, paper_lines
-from generic_adam.experiments.training import BATCH_SIZE, RunSettings, train
+from generic_adam_laboratory.data.datasets import Dataset, load
+from generic_adam_laboratory.networks import LeNet
+from generic_adam_laboratory.studies.paper_studies import BASE_RATE, paper_lines
+from generic_adam_laboratory.training import BATCH_SIZE, RunSettings, train
 
 TARGET = 1.5
 

@@ -13,7 +13,7 @@ import time
 import torch
 from machine import best_seconds, publish
 
-from generic_adam.experiments.networks import LeNet
+from generic_adam_laboratory.networks import LeNet
 from generic_adam.torch import GenericAdam, Watch
 
 EVERY = 100

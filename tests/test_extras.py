@@ -70,14 +70,14 @@ def test_other_import_errors_are_let_through():
         ("optax", "import generic_adam.optax", "optax"),
         ("jax", "import generic_adam.optax", "optax"),
         ("torch", "import generic_adam.adapters.rates", "torch"),
-        ("torch", "import generic_adam.experiments.sweep", "experiments"),
-        ("torch", "import generic_adam.experiments.networks", "experiments"),
-        ("filelock", "import generic_adam.experiments.run", "demo"),
-        ("numba", "import generic_adam.experiments.counterexample.kernels", "demo"),
-        ("sklearn", "from generic_adam.experiments.datasets import load; load('digits')", "experiments"),
+        ("torch", "import generic_adam_laboratory.studies.sweep", "experiments"),
+        ("torch", "import generic_adam_laboratory.networks", "experiments"),
+        ("filelock", "import generic_adam_laboratory.runs.run", "demo"),
+        ("numba", "import generic_adam_laboratory.counterexample.kernels", "demo"),
+        ("sklearn", "from generic_adam_laboratory.data.datasets import load; load('digits')", "experiments"),
         (
             "matplotlib",
-            "from generic_adam.experiments.figures import house_style as s; s().__enter__()",
+            "from generic_adam.answers.figures import house_style as s; s().__enter__()",
             "demo",
         ),
     ],
@@ -143,8 +143,8 @@ def test_every_module_imports_with_numpy_alone_or_names_its_extra():
         "generic_adam.torch",
         "generic_adam.optax",
         "generic_adam.adapters.torch",
-        "generic_adam.experiments.training",
-        "generic_adam.experiments.counterexample",
+        "generic_adam_laboratory.training",
+        "generic_adam_laboratory.counterexample",
     }
     assert all(outcomes[f"generic_adam.{part}"] == "imported" for part in ("schedules", "methods", "theorems"))
 

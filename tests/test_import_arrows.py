@@ -113,7 +113,7 @@ def test_imports_follow_the_arrows(path):
         ("methods", "import generic_adam.theorems.bound"),
         ("theorems", "def f():\n    import torch"),
         ("torch", "try:\n    from generic_adam import experiments\nexcept ImportError: pass"),
-        ("report", "class A:\n    from generic_adam.cli.tables import answer"),
+        ("report", "class A:\n    from generic_adam.answers.terminal import answer"),
     ],
 )
 def test_the_walk_sees_a_violation(layer, line):
@@ -121,7 +121,7 @@ def test_the_walk_sees_a_violation(layer, line):
 
 
 def test_the_walk_lets_the_arrows_and_type_checkers_through():
-    assert not list(violations("cli", "import torch\nfrom generic_adam.experiments.figures import PALETTE"))
+    assert not list(violations("cli", "import torch\nfrom generic_adam.answers.figures import PALETTE"))
     guarded = "if TYPE_CHECKING:\n    import torch\n    from generic_adam.cli import app"
     assert not list(violations("schedules", guarded))
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import generic_adam as ga
-from generic_adam.experiments.figures import (
+from generic_adam.answers.figures import (
     BLUE,
     GREEN,
     ORANGE,
@@ -19,7 +19,7 @@ from generic_adam.experiments.figures import (
     figure_bytes,
     house_style,
 )
-from generic_adam.report.plots import draw_check, logarithmic_times, running_ratio
+from generic_adam.answers.plots import draw_check, logarithmic_times, running_ratio
 from generic_adam.theorems.zou2019 import examine_method
 
 LAST = 10**6

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from method_pages import row
 
-from generic_adam.experiments.records import claims_table, read_claims
+from generic_adam_laboratory.runs.records import claims_table, read_claims
 
 RESULTS = Path(__file__).parents[2] / "results"
 TONES = {"supported": "good", "contradicted": "bad", "unclear": "open"}

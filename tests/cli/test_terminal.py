@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from generic_adam.cli import main
 from generic_adam.cli.app import SUBCOMMANDS
-from generic_adam.cli.tables import _PROSE, _widths, shortened
+from generic_adam.answers.terminal import _PROSE, _widths, shortened
 from generic_adam.methods import names
 from generic_adam.methods.recipes import recipe_names
 

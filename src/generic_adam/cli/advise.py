@@ -10,7 +10,7 @@ from rich.text import Text
 from generic_adam.cli.app import INCOMPLETE
 from generic_adam.cli.check import verdict_lines
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
-from generic_adam.cli.tables import (
+from generic_adam.answers.terminal import (
     answer,
     bold,
     make_console,
@@ -53,7 +53,7 @@ def advise(
             found.append((certificate, advise_algorithm(x, x.horizon, kept, budget, subject.assume)))
     code = 0 if all(advice.complete for _, advice in found) else INCOMPLETE
     if plot is not None:
-        from generic_adam.report.plots import LONGEST, draw_sequences
+        from generic_adam.answers.plots import LONGEST, draw_sequences
 
         if len(parts) > 1:
             raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")

@@ -1,0 +1,427 @@
+"""`generic-adam reproduce EXPERIMENT`: run an experiment of the paper; figure, records, claims, manifest.
+
+The same command starts a run, takes up a paused one, and tells that a finished one is finished.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from generic_adam.cli import say_if_interrupted
+from generic_adam.cli.subject import Rows, declared, taking
+from generic_adam.answers.terminal import answer, make_console, make_progress, print_table
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from generic_adam_laboratory.runs.records import Occasion
+    from generic_adam_laboratory.runs.run import Run
+    from generic_adam_laboratory.studies.study import Job, Options
+    from generic_adam_laboratory.studies.sweep import Advance, Place
+
+_EXAMPLE = "Example:  generic-adam reproduce {} --quick"
+_STUDIES = {
+    "lenet": "Figure 2: LeNet on MNIST, seven methods.",
+    "resnet18": "Figure 3: ResNet-18 on CIFAR-100, seven methods.",
+    "resnet18-large-lr": "Figure 4: ResNet-18 with the larger learning rate.",
+    "lenet-v0": "The order of Adam and AdaEMA on LeNet as a function of v_0.",
+    "lenet-cost": "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
+    "resnet18-cost": "What the guarantee costs on ResNet-18.",
+    "gpt-cost": "What the guarantee costs on a small GPT: AdamW against certified methods.",
+}
+
+# Options that several experiments share.
+Quick = Annotated[bool, typer.Option("--quick", help="A small run: seconds instead of hours.")]
+Steps = Annotated[float | None, typer.Option(metavar="T", help="The number of steps.", show_default=False)]
+Seeds = Annotated[int | None, typer.Option(help="Independent streams of gradients.", show_default=False)]
+Seed = Annotated[int, typer.Option(help="The run's seed: it fixes every random number.")]
+Out = Annotated[Path, typer.Option(help="Directory for figure, records, claims and manifest.")]
+Threads = Annotated[int | None, typer.Option(help="Threads of this machine; by default all cores.")]
+Scheduler = Annotated[str | None, typer.Option(help="Run on a Dask cluster: its scheduler's tcp://HOST:PORT.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Replace the run that --out holds.")]
+
+
+_HELP = "Run an experiment of the paper: figure, records, claims, manifest."
+reproduce = typer.Typer(no_args_is_help=True, help=_HELP, epilog=_EXAMPLE.format("counterexample"))
+
+
+@reproduce.command(epilog=_EXAMPLE.format("counterexample"))
+def counterexample(
+    seeds: Seeds = None,
+    steps: Steps = None,
+    out: Out = Path("runs/counterexample"),
+    quick: Quick = False,
+    form: Annotated[str, typer.Option(help="stochastic (the paper's) or deterministic.")] = "stochastic",
+    as_printed: Annotated[bool, typer.Option("--as-printed", help="The paper's misprint, +10x.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also AMSGrad, Padam, AdaShift, RMSProp and AdaGrad.")] = True,
+    turning: Annotated[bool, typer.Option(help="Also the slow curves to 10 T: when each r turns.")] = True,
+    seed: Seed = 0,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    restart: Restart = False,
+) -> None:
+    """Reproduce Figure 1: Generic Adam on the counterexample of Reddi, Kale and Kumar.
+
+    100 seeds and 1e7 steps as in the paper; 20 and 5e5 with --quick.
+    """
+    from generic_adam_laboratory.counterexample import Counterexample, Plan, figures
+    from generic_adam_laboratory.counterexample import study as studies
+
+    plan = Plan(
+        studies.figure_methods() | (studies.peer_methods() if peers else {}),
+        steps=_whole(steps, 5e5 if quick else 1e7),
+        replicates=(20 if quick else 100) if seeds is None else seeds,
+        problem=Counterexample(form=form, as_printed=as_printed),
+        seed=seed,
+    )
+    study = studies.Study(plan, is_quick=quick, with_turning=turning)
+    flags = {"as-printed": as_printed, "no-peers": not peers, "quick": quick, "no-turning": not turning}
+    values = {"seeds": len(plan.replicate_range), "steps": plan.steps, "seed": seed, "form": form}
+    command = _command("counterexample", values, flags)
+
+    compute, write = partial(studies.run_study, study), partial(figures.write_study, study)
+    _reproduce(command, study.identity, study.lane_steps, compute, write, out, threads, scheduler, restart)
+
+
+@reproduce.command("phase-map", epilog=_EXAMPLE.format("phase-map"))
+def phase_map(
+    seeds: Annotated[int, typer.Option(help="Independent streams of gradients a point.")] = 8,
+    steps: Steps = None,
+    columns: Annotated[int | None, typer.Option(help="Values of r from 0 to 2.", show_default=False)] = None,
+    rows: Annotated[int | None, typer.Option(help="Values of s from 0 to 1.2.", show_default=False)] = None,
+    out: Out = Path("runs/phase-map"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    threads: Threads = None,
+    scheduler: Scheduler = None,
+    restart: Restart = False,
+) -> None:
+    """Map where Generic Adam converges on the counterexample, against where the theory says so.
+
+    41 columns, 25 rows and 1e7 steps; 11, 13 and 1e5 with --quick.
+    """
+    from generic_adam_laboratory.studies import phase_map as maps
+
+    columns = (11 if quick else 41) if columns is None else columns
+    rows = (13 if quick else 25) if rows is None else rows
+    grid = maps.Grid.regular(columns, rows)
+    plan = grid.plan(_whole(steps, 1e5 if quick else 1e7), seeds, seed)
+    settings = maps.identity(grid, plan, is_quick=quick)
+    values = {"seeds": seeds, "steps": plan.steps, "seed": seed, "columns": columns, "rows": rows}
+    command = _command("phase-map", values, {"quick": quick})
+
+    compute = partial(maps.run_map, grid, plan, is_quick=quick)
+    _reproduce(command, settings, plan.lane_steps, compute, maps.write_map, out, threads, scheduler, restart)
+
+
+@reproduce.command(epilog=_EXAMPLE.format("bound"))
+def bound(
+    seeds: Seeds = None,
+    steps: Steps = None,
+    out: Out = Path("runs/bound"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    restart: Restart = False,
+) -> None:
+    """Measure what Theorems 1, 2, W and E bound on the sum of x^2/(1+x^2) with bounded noise.
+
+    64 seeds and 1e6 steps; 16 and 2e3 with --quick.
+    """
+    from dataclasses import asdict
+
+    from generic_adam_laboratory.studies import bound as bounds
+
+    seeds = (16 if quick else 64) if seeds is None else seeds
+    total, well = _whole(steps, 2e3 if quick else 1e6), bounds.BoundedWell()
+    command = _command("bound", {"seeds": seeds, "steps": total, "seed": seed}, {})
+    settings = {"steps": total, "seeds": seeds, "seed": seed, "problem": asdict(well)}
+
+    def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> list[bounds.Comparison]:
+        return bounds.run_measurements(well, total, seeds, seed, progress=progress, run=run)
+
+    lane_steps = total * seeds * len(bounds.MEMBERS)
+    _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, 1, None, restart)
+
+
+def _whole(steps: float | None, usual: float) -> int:
+    from generic_adam.schedules.sums import whole_steps
+
+    return whole_steps(usual if steps is None else steps, "--steps")
+
+
+def _command(name: str, values: Mapping[str, object], flags: Mapping[str, bool]) -> str:
+    """What a person types to repeat a run: options but for those that are None, a list one by one, and flags."""
+    words = ["generic-adam", "reproduce", name]
+    for key, value in values.items():
+        for one in value if isinstance(value, list | tuple) else [] if value is None else [value]:
+            words += [f"--{key}", str(one)]
+    return shlex.join([*words, *(f"--{flag}" for flag, is_given in flags.items() if is_given)])
+
+
+def _reproduce(
+    command: str,
+    identity: Mapping[str, Any],
+    lane_steps: int,
+    compute: Callable[..., Any],
+    write: Callable[[Path, Any, Occasion], object],
+    out: Path,
+    threads: int | None,
+    scheduler: str | None,
+    restart: bool,
+) -> None:
+    """Compute in a directory of its own and publish, or say how to go on: `compute` finds, `write` fills a folder.
+
+    A run is known by its `identity`; `lane_steps`, single steps of single lanes, are how much it is.
+    """
+    from generic_adam_laboratory.backends import Paused
+    from generic_adam_laboratory.runs.records import Occasion
+    from generic_adam_laboratory.runs.run import open_run
+
+    begun = time.perf_counter()
+    again = f"go on with: {command} --out {shlex.quote(str(out))}"
+    anew = f"{again} --restart" if restart else again  # before there is a checkpoint --out still holds another run
+    with open_run(out, identity, restart=restart, hold_signals=scheduler is None) as run:
+        lost = "; of a run on a cluster nothing is kept before its end" if scheduler else ""
+        say_if_interrupted(f"interrupted{lost}; {anew}")
+        if run.is_finished:
+            typer.echo(f"{run.directory} holds this run, finished; --restart runs it again")
+            return
+        try:
+            threads = os.cpu_count() or 1 if threads is None else threads
+            found, timing = _compute(compute, lane_steps, run, threads, scheduler, anew)
+        except (Paused, OSError) as stop:
+            if run.signals.number is None:
+                raise
+            with suppress(OSError):  # the terminal may be what went away
+                typer.echo(f"{stop if isinstance(stop, Paused) else 'paused'}; {again}", err=True)
+            raise SystemExit(128 + run.signals.number) from None
+        with run.publish() as folder:
+            seconds = run.earlier_seconds + time.perf_counter() - begun
+            write(folder, found, Occasion(command, {**identity, **timing}, seconds))
+            names = sorted(path.name for path in folder.iterdir())
+        _print_results(command, [run.directory / name for name in names])
+
+
+def _print_results(command: str, written: Sequence[Path]) -> None:
+    """The table of outcomes, or of claims where there is none, and what has been written."""
+    from generic_adam_laboratory.report.contents import read_table
+
+    tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
+    for path in tables or [path for path in written if path.name == "claims.md"]:
+        table = read_table(path)
+        cells = [[answer(cell) for cell in row] for row in table.rows]
+        print_table(table.header, cells, title=f"{table.title} of {command}", right=table.right)
+    typer.echo("\n".join(f"wrote {path}" for path in written))
+
+
+def _compute(
+    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None, anew: str
+) -> tuple[Any, dict[str, Any]]:
+    """What was found, and how long it took on what."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    from generic_adam_laboratory.backends import simulate_on_cluster
+    from generic_adam_laboratory.counterexample import compile_kernels
+    from generic_adam_laboratory.counterexample.simulation import Elsewhere, Simulation
+
+    console = make_console(stderr=True)
+    with console.status("compiling the inner loops (kept for later runs)"):
+        farewell = f"paused while the inner loops were compiled; {anew}"
+        compiling = run.signals.nothing_to_save(compile_kernels, farewell)
+    begun, worked = time.perf_counter(), time.process_time()
+    simulating = partial(Simulation, threads=threads)
+    if scheduler is not None:
+        simulating = partial(Elsewhere, by=partial(simulate_on_cluster, address=scheduler, tell=console.print))
+    columns = (f"{lane_steps:.1e} lane-steps", BarColumn(12), MofNCompleteColumn(), TimeRemainingColumn())
+    with make_progress(*columns) as bar:
+        task = bar.add_task("steps", total=None)
+        found = compute(
+            run=run if scheduler is None else None,  # of a run on a cluster nothing is kept before its end
+            simulating=simulating,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    how = "begun anew" if run.resumed_from is None else "taken up at the checkpoint before it"
+    for complaint in run.complaints:
+        console.print(f"warning: {complaint}; the run was {how}")
+    seconds = run.seconds if scheduler is None else time.perf_counter() - begun
+    console.print(
+        f"{lane_steps:,} lane-steps and what belongs to them in {seconds:.1f} s on {threads} "
+        f"thread{'s' if threads > 1 else ''}; compiling took {compiling:.1f} s before that"
+    )
+    return found, {
+        "lane_steps": lane_steps,
+        "simulation_seconds": round(seconds, 3),
+        "threads": threads,
+        "scheduler": scheduler,
+        "resumed_from": run.resumed_from,
+        "compile_seconds": round(compiling, 3),
+        # Of this command, whatever else the machine did: over the number of cores, the time on an idle one.
+        "processor_seconds": round(time.process_time() - worked, 3),
+    }
+
+
+_STUDY: Rows = {
+    "epochs": (int, "--epochs N", "Length of each run; 100 in the paper."),
+    "seeds": (int, "--seeds N", "Runs of each method (3 for the costs, else 1)."),
+    "width": (int, "--width N", "ResNet-18's first width (64), or GPT's."),
+    "blocks": (str, "--blocks NAME", "ResNet-18: 'usual' (2, 2, 2, 2), or 'paper' (1, 2, 2, 2)."),
+    "epsilon": (list[float], "--epsilon", "v_0 (1e-8 and 1e-4); may be given several times."),
+    "corrected": (bool, "--corrected", "Also Kingma and Ba's Adam: v_0 = 0 and bias correction."),
+    "only": (list[str], "--only LABEL", "A method by its label ('r = 0', SGD, ...); can be repeated."),
+    "bf16": (bool, "--bf16", "bfloat16 where autocast allows."),
+    "quick": (bool, "--quick", "A small run: seconds instead of hours."),
+    "device": (str, "--device NAME", "cpu, unless told otherwise, or cuda."),
+    "jobs": (int, "--jobs N", "Processes; by default one a core."),
+    "scheduler": (str, "--scheduler ADDRESS", "Run on a Dask cluster: its scheduler's tcp://HOST:PORT."),
+    "out": (Path, "--out DIRECTORY", "For all results (runs/ and the name)."),
+    "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
+    "earlier": (list[Path], "--earlier DIRECTORY", "Results whose runs are taken; can be repeated."),
+    "tensorboard": (bool, "--tensorboard", "Also log for TensorBoard."),
+    "restart": (bool, "--restart", "Replace the runs that --out holds."),
+}
+
+
+def _study(name: str) -> Callable[..., None]:
+    def command(**given: Any) -> None:
+        from generic_adam_laboratory.studies.study import Options
+        from generic_adam_laboratory.studies.sweep import Place
+
+        asked: dict[str, Any] = {one: it for one, it in given.items() if it not in (None, [])}
+        asked |= {one: tuple(it) for one, it in asked.items() if isinstance(it, list)}
+        options = Options(**{one.name: asked[one.name] for one in fields(Options) if one.name in asked})
+        out = asked.get("out", Path("runs") / name)
+        place = Place(out, given["data"], asked.get("device", "cpu"), given["jobs"], given["scheduler"])
+        flags = {one: bool(given[one]) for one in ("tensorboard", "restart")}
+        _run_study(name, options, place, asked.get("earlier", ()), **flags)
+
+    return taking(command, declared(_STUDY))
+
+
+for study_name, study_help in _STUDIES.items():
+    reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
+
+
+def _run_study(
+    name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool, restart: bool
+) -> None:
+    """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
+    from generic_adam_laboratory.studies import cost, paper_studies, sweep
+    from generic_adam_laboratory.studies import study as studies
+    from generic_adam_laboratory.backends import Paused, pausing
+    from generic_adam_laboratory.runs.records import Occasion
+    from generic_adam_laboratory.runs.run import exclusive
+    from generic_adam_laboratory.studies.study_figures import plot_study
+
+    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
+    study, known = experiment.plan(options, place.data)
+    if earlier:
+        study, known["earlier"] = studies.with_earlier(study, known, earlier)
+    values = {  # defaults spelled out
+        "epochs": study.epochs,
+        "seeds": study.seeds,
+        "width": None if study.network == "lenet" else study.width,
+        "blocks": options.blocks if study.network.startswith("resnet18") else None,
+        "epsilon": list(dict.fromkeys(one.initial_v for one in study.lines if one.initial_v is not None)),
+        "only": options.only,
+        "device": None if place.device == "cpu" else place.device,
+    }
+    flags = {"corrected": options.corrected, "bf16": options.bf16, "quick": options.quick}
+    command = _command(study.name, values, flags)
+    where = {"data": place.data, "earlier": earlier, "jobs": place.workers, "scheduler": place.scheduler}
+    whole = values | where | {"out": place.directory}
+    again = f"to go on: {_command(study.name, whole, flags | {'tensorboard': tensorboard})}"
+    say_if_interrupted(f"interrupted; {place.directory} has what was run; {again}")
+    console = make_console(stderr=True)
+    try:
+        with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
+            if not sweep.run(study, place, on_advance=tell, tell=console.print, restart=restart):
+                return
+        with pausing(), exclusive(place.directory):  # no other process may begin the runs anew while they are read
+            curves = studies.collect(study, place.directory)
+            seconds = sweep.elapsed_seconds(place.directory) + sum(one["seconds"] for one in known.get("earlier", ()))
+            files = studies.publish(
+                study,
+                place.directory,
+                curves,
+                Occasion(command, {"device": place.device, **known}, seconds),
+                claims=experiment.judge(study, curves, place.data),
+                draw=plot_study,
+                notes=experiment.notes(study, known["steps"]),
+            )
+    except Paused as paused:
+        with suppress(OSError):  # the terminal may be what went away
+            # Not by the console: a command that it breaks into lines cannot be copied.
+            typer.echo(f"paused ({paused}) at the last checkpoints in {place.directory}\n{again}", err=True)
+        raise SystemExit(128 + paused.signal) from paused
+    _print_results(command, files)
+
+
+@contextmanager
+def _advancing(
+    jobs: Sequence[Job], directory: Path, *, tensorboard: bool
+) -> Iterator[Callable[[Advance, float], None]]:
+    """A line after each epoch of each run; on a terminal a bar for each run and one for the whole."""
+    from rich.progress import BarColumn, MofNCompleteColumn
+
+    columns = ("{task.description}", BarColumn(12), MofNCompleteColumn(), "{task.fields[now]}")
+    bars = make_progress(*columns, transient=False)
+    console = bars.console if bars.console.is_terminal else make_console(stderr=True)
+    is_narrow, room = console.width < 80, max(20, console.width - 52)  # bar, count and numbers stay visible
+    tasks: dict[str, TaskID] = {}
+    for job in jobs:
+        shown = job.name if len(job.name) <= room else f"{job.name[: room - 10]}…{job.name[-9:]}"
+        tasks[job.name] = bars.add_task(shown, total=job.settings.epochs, now="")
+    whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
+    reached = dict.fromkeys(tasks, 0)
+    with bars, _logging(directory if tensorboard else None) as log:
+
+        def tell(done: Advance, seconds_left: float) -> None:
+            for complaint in done.complaints:
+                console.print(f"warning: {complaint}; the checkpoint before it is used")
+            record, speed = done.record, done.samples_per_second
+            name, left = done.job.name, f"{timedelta(seconds=round(seconds_left))} left"
+            reached[name] = record.epoch
+            now = f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}"
+            short = f"{record.train_loss:.4f}, {record.test_accuracy:.2%}"
+            bars.update(tasks[name], completed=record.epoch, now=short if is_narrow else now)
+            bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
+            if speed is not None:
+                log(done)
+                if console is not bars.console:
+                    unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
+                    epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
+                    console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
+
+        yield tell
+
+
+@contextmanager
+def _logging(directory: Path | None) -> Iterator[Callable[[Advance], None]]:
+    """A function that logs an epoch for TensorBoard; without a directory it does nothing."""
+    if directory is None:
+        yield lambda _done: None
+        return
+    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
+
+    from generic_adam_laboratory.studies.study import MEASURES
+
+    with ExitStack() as stack:
+        writers = cache(lambda name: stack.enter_context(SummaryWriter(str(directory / "tensorboard" / name))))
+
+        def log(done: Advance) -> None:
+            for measure in MEASURES:
+                writers(done.job.name).add_scalar(measure, getattr(done.record, measure), done.record.epoch)
+            writers(done.job.name).flush()
+
+        yield log

@@ -1,0 +1,323 @@
+"""Downloads that can be trusted: checked, resumed where they broke off, unpacked by name.
+
+A file grows under its name with ``.part`` at the end and gets its own name only once its checksum is right.
+Of an archive only the members that are expected are read, and they are written to names chosen here, so that
+no path in an archive can lead anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPMessage, InvalidURL
+from pathlib import Path
+from typing import IO, Any, Final, NoReturn, TypeVar
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from generic_adam.errors import DataError, GenericAdamError
+from generic_adam_laboratory.data.datasets import cache_directory, is_as_fetched, remember
+from generic_adam.files import OutputError, atomic_write, ensure_output_directory, writing
+from generic_adam_laboratory.runs.records import sha256_of
+
+BLOCK: Final = 1 << 16
+ATTEMPTS: Final = 5
+"""Times in a row that a connection may break off before it has brought a block more than all before it."""
+
+HEAD_SECONDS, PACE_SECONDS, TOTAL_SECONDS, SLOWEST = 60.0, 30.0, 6 * 3600.0, 1000
+"""How long a server may take to begin; over how long its pace is measured; the longest download; the slowest
+pace, in bytes a second."""
+
+T = TypeVar("T")
+
+Report = Callable[[str, int, int], None]
+"""Told the file's name, the bytes that are there, and the bytes there will be."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file whose content is known before it is fetched."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from: files at an address, for a folder of the data directory.
+
+    If there are members, paths with their sizes, they are unpacked from the (single) file, an archive.
+    """
+
+    folder: str
+    address: str
+    files: tuple[RemoteFile, ...]
+    members: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The files that are there in the end."""
+        return [Path(path).name for path in self.members] or [one.name for one in self.files]
+
+
+_MNIST: Final = """
+train-images-idx3-ubyte.gz 9912422 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609
+train-labels-idx1-ubyte.gz 28881 3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c
+t10k-images-idx3-ubyte.gz 1648877 8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6
+t10k-labels-idx1-ubyte.gz 4542 f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6
+"""
+_CIFAR: Final = """
+cifar-100-binary.tar.gz 168513733 58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec
+"""
+
+
+def _files(table: str) -> tuple[RemoteFile, ...]:
+    rows = (line.split() for line in table.split("\n") if line)
+    return tuple(RemoteFile(name, int(size), sha256) for name, size, sha256 in rows)
+
+
+SOURCES: Final = {
+    "mnist": Source("mnist", "https://ossci-datasets.s3.amazonaws.com/mnist/", _files(_MNIST)),
+    "cifar100": Source(
+        "cifar-100-binary",
+        "https://www.cs.toronto.edu/~kriz/",
+        _files(_CIFAR),
+        {"cifar-100-binary/train.bin": 50_000 * 3074, "cifar-100-binary/test.bin": 10_000 * 3074},
+    ),
+}
+"""The data sets that can be fetched, by name."""
+
+
+def fetch(name: str, directory: Path | None = None, *, mirror: str | None = None, report: Report | None = None) -> Path:
+    """Fetch a data set of `SOURCES`, unless it is there already; return its folder.
+
+    The folder goes into `directory`, by default the cache, where `load` looks by itself; `mirror` is the URL of another
+    directory that holds the same files. DataError if the server cannot be reached or the content is not the known
+    one, OutputError if it cannot be written; what came is kept.
+    """
+    if name not in SOURCES:
+        raise DataError(f"no data set {name!r} to fetch: expected one of {', '.join(sorted(SOURCES))}")
+    return fetch_source(SOURCES[name], directory or cache_directory(), mirror=mirror, report=report)
+
+
+def fetch_source(source: Source, directory: Path, *, mirror: str | None = None, report: Report | None = None) -> Path:
+    """Fetch the files of a source into its folder under `directory` and unpack them; see `fetch`."""
+    address = mirror or source.address
+    if not _is_web(address):
+        raise DataError(f"{_printable(address)}: expected an address that begins with http:// or https://")
+    folder = ensure_output_directory(directory / source.folder)
+    if source.members and is_as_fetched(folder, source.names):
+        return folder
+    for file in source.files:
+        destination = folder / file.name
+        if not (destination.is_file() and sha256_of(destination) == file.sha256):
+            _download(f"{address.rstrip('/')}/{file.name}", file, destination, report)
+    if source.members:
+        archive = folder / source.files[0].name
+        unpack(archive, source.members, folder)
+        archive.unlink()
+    remember(folder, source.names)
+    return folder
+
+
+def _download(url: str, file: RemoteFile, destination: Path, report: Report | None) -> None:
+    part = destination.with_name(destination.name + ".part")
+    if part.is_symlink() or (part.exists() and not part.is_file()):
+        raise OutputError(f"{part} is a link or no file, expected a file of ours or none; remove it")
+    limit = _Limit(url)
+    was_there = part.exists()
+    while True:
+        _complete(url, file, part, limit, report)
+        if sha256_of(part) == file.sha256:
+            part.replace(destination)
+            return
+        part.unlink()
+        if not was_there:
+            raise DataError(f"{_printable(url)}: its SHA-256 is not {file.sha256}; the download was thrown away")
+        was_there = False  # what an earlier command left was bad: that must not cost a good server's answer
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Report | None) -> None:
+    """Ask until all bytes are there; what was there before is kept unless it is too long."""
+    if _size(part) > file.size:
+        part.unlink()
+    failures, most = 0, _size(part)
+    while (have := _size(part)) < file.size:
+        try:
+            _receive(url, file, part, have, limit, report)
+        except HTTPError as error:
+            error.close()
+            raise DataError(_printable(f"{url}: {error.code} {error.reason}")) from error
+        except GenericAdamError:
+            raise
+        except (ValueError, InvalidURL) as error:  # letters that no address has, or a port that is no number
+            raise DataError(_printable(f"{url}: not an address that can be asked ({error})")) from error
+        except (OSError, HTTPException) as error:  # URLError, timeouts, a corrupt TLS record
+            came = _size(part)
+            failures, most = (0, came) if came >= most + BLOCK else (failures + 1, most)
+            if failures >= ATTEMPTS:
+                kept = f"{came:,} of {file.size:,} bytes are kept; the same command goes on from there"
+                reason = getattr(error, "reason", error)
+                raise DataError(_printable(f"{url}: {reason} ({kept})")) from error
+
+
+def _receive(url: str, file: RemoteFile, part: Path, have: int, limit: _Limit, report: Report | None) -> None:
+    """Append what the server sends, from byte `have` on; start over if it will not send a range."""
+    request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 - scheme is checked
+    with _within(HEAD_SECONDS, lambda: _OPENER.open(request, timeout=30)) as response:
+        range_sent = response.headers.get("Content-Range", "")
+        resumed = response.status == 206 and range_sent.startswith(f"bytes {have}-")
+        have = have if resumed else 0
+        limit.begin()
+        with _writable(part, append=resumed) as write:
+            while block := _read(response):
+                have += len(block)
+                if have > file.size:
+                    raise DataError(f"{_printable(url)}: more than the expected {file.size:,} bytes")
+                write(block)
+                limit.check(len(block))
+                if report is not None:
+                    report(file.name, have, file.size)
+    if have < file.size:
+        raise ConnectionError(f"the connection broke off after {have:,} of {file.size:,} bytes")
+
+
+def _read(response: Any) -> bytes:
+    """What has come, without waiting for a whole block: a server that drips is seen to drip."""
+    try:
+        return response.read1(BLOCK)
+    except ValueError as error:  # a chunk of negative length, say
+        raise HTTPException(f"the server's answer makes no sense ({error})") from error
+
+
+def _within(seconds: float, make: Callable[[], T]) -> T:
+    """What `make` gives, if it does so in time; a server may send its headers letter by letter."""
+    answer: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - raised in the other thread
+            answer.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    if not wait([answer], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return answer.result()
+
+
+class _Limit:
+    """A download is given up if it crawls, or lasts too long; what came is kept."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._end = time.monotonic() + TOTAL_SECONDS
+
+    def begin(self) -> None:
+        """Measure the pace from here on."""
+        self._since, self._bytes = time.monotonic(), 0
+
+    def check(self, count: int) -> None:
+        """Count bytes that have come."""
+        now = time.monotonic()
+        self._bytes += count
+        passed = now - self._since
+        if now > self._end:
+            self._give_up(f"not done within {TOTAL_SECONDS:g} s")
+        if passed > PACE_SECONDS:
+            if self._bytes < SLOWEST * passed:
+                self._give_up(f"slower than {SLOWEST:,} bytes a second")
+            self.begin()
+
+    def _give_up(self, why: str) -> NoReturn:
+        raise DataError(f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there")
+
+
+class _SafeRedirects(HTTPRedirectHandler):
+    """Redirects that stay on the web and do not go from https down to http."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """The request for the new address; DataError if that is no web address, or less secure."""
+        old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
+        if new not in {"http", "https"} or (old == "https" and new == "http"):
+            raise DataError(_printable(f"{req.full_url}: redirected to {newurl}, which is not {old}"))
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
+        """Follow a redirect, or close the answer that asks for one."""
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:  # refused, or no address at all
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+_OPENER: Final = build_opener(_SafeRedirects)
+
+
+def _printable(text: str) -> str:
+    """Text of a server or an address without control characters, and not too long for a line."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:300]
+
+
+@contextmanager
+def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]]:
+    """A function that writes to the file at once, so that a full disk is told apart from a bad connection."""
+
+    def write(block: bytes) -> None:
+        with writing(part):
+            while block:  # without a buffer a write may take only a part
+                block = block[out.write(block) :]
+
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
+    with writing(part):
+        descriptor = os.open(part, flags, 0o666)
+    with os.fdopen(descriptor, "wb", buffering=0) as out:
+        yield write
+
+
+def unpack(archive: Path, members: Mapping[str, int], folder: Path) -> None:
+    """Write the expected members of a tar archive into `folder`, each under the last part of its name.
+
+    DataError if one is missing, is no plain file or has another size, or the archive is damaged.
+    """
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for path, size in members.items():
+                info = tar.getmember(path)
+                # A link could lead out of the archive; a plain file cannot.
+                content = tar.extractfile(info) if info.isreg() and info.size == size else None
+                if content is None:
+                    raise DataError(f"{archive}: {path} is not a file of {size:,} bytes")
+                with atomic_write(folder / Path(path).name, "wb") as out:
+                    shutil.copyfileobj(content, out)
+    except KeyError as error:
+        raise DataError(f"{archive}: no {path} inside") from error
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise DataError(f"{archive}: damaged archive ({error})") from error
+
+
+def _is_web(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # "http://[" begins an address of version 6 and does not end it
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)

@@ -1,0 +1,471 @@
+r"""What theorems bound, measured on a problem whose constants are known.
+
+The problem is smooth, not convex, and stochastic:
+
+.. math:: f(x) = \sum_{k\le d} \frac{x_k^2}{1 + x_k^2}, \qquad g_t = \nabla f(x_t) + \sigma \xi_t,
+
+with :math:`\xi_t` independent signs. Its second derivative lies in [-1/2, 2], so L = 2; a coordinate of its
+gradient is at most :math:`3\sqrt3/8`, so :math:`\mathbb{E}_t\|g_t\|^2 \le G^2 = d (27/64 + \sigma^2)`; and
+f* = 0. Many seeds run side by side. The paper's Theorem 1 bounds
+:math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` for :math:`\tau` uniform on 1..T, Theorems W and E for
+:math:`\tau` with weights :math:`\pi_t`, about :math:`\alpha_t`, and Theorem 2 says
+:math:`\|\nabla f(x_\tau)\|^2 \le B/\delta` with probability at least :math:`1 - \delta^{2/3}`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import generic_adam as ga
+from generic_adam.errors import RunError
+from generic_adam_laboratory.counterexample.kernels import compiled, next_word
+from generic_adam_laboratory.counterexample.problem import initial_words
+from generic_adam.answers.figures import GREY, along_path, drawing, save_figure
+from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
+from generic_adam_laboratory.runs.run import Progress, Run, Stages, Work, carry_out
+from generic_adam.methods import Algorithm, power_family
+from generic_adam.schedules.balls import rounded_up
+from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.sequences import Sequences, backward
+from generic_adam.theorems.weighted import weighted_bound
+from generic_adam.theorems.zou2019 import bound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+MOST_STEPS, MOST_SEEDS = 10**7, 10**5
+"""The per-step means of a longer run, or the lanes of more seeds, would not fit in memory."""
+FARTHEST = 10**12
+"""Where the paper's bound is followed to, beyond what can be measured: there its slope is the rate, or 0."""
+DELTAS = (0.5, 0.1, 0.01)
+"""For which Theorem 2 is measured."""
+EPS = 1e-4
+"""eps of Theorem E's runs: the root of the v_0 that it stands for."""
+
+_BLOCK = 2**12
+_BINS, _LOWEST, _DECADES = 400, -16.0, 20.0  # of log10 |grad f|^2
+_MOST_COORDINATES = 53  # signs come from the upper bits of one 64-bit draw
+
+
+@dataclass(frozen=True)
+class BoundedWell:
+    """The sum of x^2/(1+x^2) in d coordinates with signs of size sigma as noise, x_1 = start, v_0 = epsilon."""
+
+    dimension: int = 10
+    noise: float = 0.5
+    start: float = 1.0
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        """Check what the generator can serve."""
+        if not 1 <= self.dimension <= _MOST_COORDINATES:
+            raise RunError(f"dimension is {self.dimension}, expected from 1 to {_MOST_COORDINATES}")
+
+    @property
+    def problem(self) -> Problem:
+        """The constants as theorems want them; every coordinate has the same bound."""
+        coordinate = math.sqrt(27 / 64 + self.noise**2)
+        gap = self.dimension * self.start**2 / (1 + self.start**2)
+        return Problem(2.0, math.sqrt(self.dimension) * coordinate, self.dimension, gap, self.epsilon)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A method that is measured; with eps > 0 it starts at v_0 = 0 (Theorem E), else it is the paper's (Theorem W)."""
+
+    panel: str
+    r: float
+    beta: float
+    eps: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """Its name in its panel."""
+        return f"r = {self.r:g}"
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """alpha_t = 0.1/sqrt(t), theta_t on the path from constant (r = 0) to AdaEMA (r = 1)."""
+        c = round(0.01 + 0.99 * self.r, 6)
+        method = power_family(lr=0.1, beta=self.beta, s=0.5, r=self.r, c=c, K=2)
+        return Algorithm(method, initial_v=0, eps=self.eps) if self.eps else Algorithm(method)
+
+
+MEMBERS = tuple(
+    Member(panel, r, beta, eps)
+    for panel, beta, eps in (("β = 0", 0.0, 0.0), ("β = 0.9", 0.9, 0.0), ("β = 0.9, eps = 1e-4", 0.9, EPS))
+    for r in (0, 0.5, 1)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    r"""What was measured for one method at numbers of steps T: one value, or row, for each.
+
+    `uniform` is :math:`(\mathbb{E}\|\nabla f(x_\tau)\|^{4/3})^{3/2}` with tau uniform, `low` and `high` its 5th and
+    95th percentile over single seeds, `weighted` the same with Theorem W's weights; `counts` says how often log10
+    of the squared norm fell into each bin up to T.
+    """
+
+    steps: Whole
+    uniform: Array
+    low: Array
+    high: Array
+    weighted: Array
+    counts: Whole
+
+    def share_below(self, place: int, level: float) -> float:
+        """Return the share of (seed, t) with t <= T whose squared norm is in a bin at or below a level."""
+        edges = _LOWEST + _DECADES * np.arange(1, _BINS + 1) / _BINS
+        counts = self.counts[place]
+        if not math.isfinite(level):
+            return 1.0
+        return float(counts[edges <= math.log10(level)].sum() / counts.sum())
+
+
+def reading_steps(steps: int) -> Whole:
+    """Whole numbers of steps up to T, eight a decade, from 10 on."""
+    if not 10 <= steps <= MOST_STEPS:
+        raise RunError(f"a measurement takes from 10 to {MOST_STEPS:.0e} steps, got {steps}")
+    count = max(2, round(8 * math.log10(steps / 10)) + 1)
+    return np.unique(np.rint(np.geomspace(10, steps, count)).astype(np.int64))
+
+
+@compiled
+def _advance(
+    words: NDArray[np.uint64], x: Array, m: Array, v: Array, alphas: Array, beta: float, thetas: Array,
+    rests: Array, eps: float, noise: float, means: Array, totals: Array, counts: Whole,
+) -> None:  # fmt: skip
+    """Carry all seeds through a block; add up |grad f|^(4/3) by step and by seed, count its sizes."""
+    seeds, dimension = x.shape
+    for k in range(alphas.size):
+        alpha, theta, rest = alphas[k], thetas[k], rests[k]
+        for i in range(seeds):
+            # One bit a sign, from the upper end.
+            bits, words[0, i], words[1, i] = next_word(words[0, i], words[1, i])
+            square = 0.0
+            for j in range(dimension):
+                scale = 1 + x[i, j] * x[i, j]
+                slope = 2 * x[i, j] / (scale * scale)
+                square += slope * slope
+                sign = 2.0 * np.float64((bits >> np.uint64(63 - j)) & np.uint64(1)) - 1.0
+                g = slope + noise * sign
+                v[i, j] = theta * v[i, j] + rest * (g * g)
+                m[i, j] = beta * m[i, j] + (1 - beta) * g
+                x[i, j] -= alpha * m[i, j] / (math.sqrt(v[i, j]) + eps)
+            logarithm = math.log10(square) if square > 0 else -300.0
+            size = 10.0 ** (logarithm * (2.0 / 3.0))
+            means[k] += size / seeds
+            totals[i] += size
+            place = int((logarithm - _LOWEST) / _DECADES * _BINS)
+            counts[min(max(place, 0), _BINS - 1)] += 1
+
+
+class Measuring(Work):
+    """One method's measurement with a number of seeds, as a work; every method meets the same noise."""
+
+    def __init__(self, member: Member, well: BoundedWell, steps: int, seeds: int, seed: int) -> None:
+        if not 1 <= seeds <= MOST_SEEDS:
+            raise RunError(f"the number of seeds must be from 1 to {MOST_SEEDS:,}, got {seeds}")
+        self.member, self.well, self.steps = member, well, steps
+        self.readings = reading_steps(steps)
+        shape, method = (seeds, well.dimension), member.algorithm.method
+        self.state = {
+            "words": initial_words(seed, range(seeds)),
+            "x": np.full(shape, well.start),
+            "m": np.zeros(shape),
+            "v": np.full(shape, 0.0 if member.eps else well.epsilon),
+            "means": np.zeros(steps),
+            "totals": np.zeros(seeds),
+            "counts": np.zeros(_BINS, dtype=np.int64),
+            "averages": np.full((self.readings.size, seeds), np.nan),
+            "counts_at": np.zeros((self.readings.size, _BINS), dtype=np.int64),
+        }
+        self._sequences = (method.alpha, method.theta, 1 - method.theta)
+
+    def advance(self) -> None:
+        """Go to the next reading, or as far as a block goes."""
+        start, state = self.next_t, self.state
+        place = int(np.searchsorted(self.readings, start))
+        stop = min(start + _BLOCK, int(self.readings[place]) + 1)
+        alpha, theta, rest = (one.values(start, stop) for one in self._sequences)
+        _advance(
+            state["words"], state["x"], state["m"], state["v"], alpha, self.member.beta, theta, rest,
+            self.member.eps, self.well.noise, state["means"][start - 1 : stop - 1], state["totals"],
+            state["counts"],
+        )  # fmt: skip
+        if stop == self.readings[place] + 1:
+            state["averages"][place] = state["totals"] / (stop - 1)
+            state["counts_at"][place] = state["counts"]
+        self.next_t = stop
+
+    def measurement(self) -> Measurement:
+        """Return what was found at each reading."""
+        averages, means = self.state["averages"], self.state["means"]
+        low, high = np.percentile(averages, (5, 95), axis=1)
+        weighted = np.array([_weighted_mean(means[:last], self.member) for last in self.readings])
+        return Measurement(
+            self.readings, averages.mean(axis=1) ** 1.5, low**1.5, high**1.5, weighted**1.5,
+            self.state["counts_at"],
+        )  # fmt: skip
+
+
+def _weighted_mean(means: Array, member: Member) -> float:
+    r"""Return the mean with Theorem W's weights, :math:`\pi_t = (1-\beta) Q_t`, Q as `theorems` has it."""
+    method, steps = member.algorithm.method, len(means)
+    theta = method.theta.values(1, steps + 1)
+    weights = backward(method.alpha.values(1, steps + 1), member.beta / np.sqrt(theta))
+    return float(weights @ means / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One method, measured and bounded.
+
+    `paper` is Theorem 1's bound at the same T (nan where it does not apply: eps > 0), `far_paper` beyond the
+    measurement; `sharper` is that of `theorem`, "W" or "E", on the weighted measurement; `trivial` needs no theorem.
+    """
+
+    member: Member
+    measured: Measurement
+    paper: Array
+    theorem: str
+    sharper: Array
+    trivial: float
+    far_steps: Whole
+    far_paper: Array
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is measured is below both bounds at every T."""
+        below_paper = np.isnan(self.paper) | (self.measured.uniform <= self.paper)
+        return bool(below_paper.all() and (self.measured.weighted <= self.sharper).all())
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """The exponents of T over the last two decades, measured and of the sharper bound."""
+        return slope(self.measured.steps, self.measured.weighted), slope(self.measured.steps, self.sharper)
+
+    @property
+    def far_slope(self) -> float:
+        """The exponent of T in the paper's bound over the last two decades it was followed."""
+        return slope(self.far_steps, self.far_paper)
+
+
+def slope(steps: Whole, values: Array) -> float:
+    """The exponent of T over the last two decades, by least squares on the logarithms; nan if there are fewer."""
+    late = steps >= steps[-1] / 100
+    if steps[0] > steps[-1] / 100:
+        return math.nan
+    return float(np.polyfit(np.log(steps[late]), np.log(values[late]), 1)[0])
+
+
+def compare(member: Member, well: BoundedWell, measured: Measurement) -> Comparison:
+    """Put the bounds beside what was measured."""
+    problem, algorithm = well.problem, member.algorithm
+
+    def paper(steps: Whole) -> Array:
+        if member.eps:
+            return np.full(len(steps), np.nan)
+        return np.array([bound(algorithm.method, problem, int(one)).expectation for one in steps])
+
+    found = [weighted_bound(Sequences.of_algorithm(algorithm, int(T)), problem) for T in measured.steps]
+    far = np.rint(np.geomspace(measured.steps[-1], FARTHEST, 22)).astype(np.int64)
+    theorem, sharper = "E" if member.eps else "W", np.array([one.l2 for one in found])
+    steps = measured.steps
+    return Comparison(member, measured, paper(steps), theorem, sharper, problem.trivial_l2, far, paper(far))
+
+
+def run_measurements(
+    well: BoundedWell, steps: int, seeds: int, seed: int = 0, *, members: Sequence[Member] = MEMBERS,
+    progress: Progress | None = None, run: Run | None = None,
+) -> list[Comparison]:  # fmt: skip
+    """Measure every method from the same start with the same noise, or what is left of it in a run, and compare."""
+    works = [Measuring(member, well, steps, seeds, seed) for member in members]
+    carry_out(Stages(*works), run, progress)
+    return [compare(one.member, well, one.measurement()) for one in works]
+
+
+def claims(comparisons: Sequence[Comparison]) -> list[Claim]:
+    """What the runs say about the theorems and the rates of the corollary."""
+    papers = [one for one in comparisons if not one.member.eps]
+    by_panel = "; ".join(f"{panel}: {_factors(found)}" for panel, found in _panels(comparisons).items())
+    falling = [one for one in papers if ga.certify(one.member.algorithm.method).rate is not None]
+    slopes = "; ".join(
+        f"{one.member.panel}, {one.member.label}: {one.slopes[0]:.2f} against {one.slopes[1]:.2f}" for one in falling
+    )
+    constant = [one for one in papers if one.member.r == 0]
+    flat = bool(constant) and all(abs(one.far_slope) < 0.01 for one in constant)
+    informative = [one for one in comparisons if one.sharper[-1] < one.trivial]
+    shares = {  # of (seed, tau) below B/delta, with B the paper's
+        delta: min(one.measured.share_below(-1, float(one.paper[-1]) / delta) for one in papers) for delta in DELTAS
+    }
+    told = [f"delta = {delta:g}: {share:.2%} (promised {promised(delta):.1%})" for delta, share in shares.items()]
+    return [
+        Claim(
+            "Theorem 1 bounds (E|grad f(x_tau)|^(4/3))^(3/2) at every T, and W and E do.",
+            "Theorem 1; Theorems W and E",
+            "supported" if all(one.holds for one in comparisons) else "contradicted",
+            f"{sum(len(one.sharper) for one in comparisons)} readings of {len(comparisons)} methods; "
+            f"bound/measured at the last T: {by_panel}",
+        ),
+        Claim(
+            "|grad f(x_tau)|^2 <= B/delta with probability at least 1 - delta^(2/3).",
+            "Theorem 2",
+            "supported" if all(share >= promised(d) for d, share in shares.items()) else "contradicted",
+            f"at the last T, the smallest share over {len(papers)} methods: {', '.join(told)}",
+        ),
+        Claim(
+            "The measured side falls at least as fast as the bound of a certified method.",
+            "Corollary on the power family",
+            "supported" if falling and all(map(_falls_as_fast, falling)) else "unclear",
+            f"exponents of T over the last two decades, measured against Theorem W: {slopes}",
+        ),
+        Claim(
+            "With constant theta the bound does not tend to 0.",
+            "Corollary on constant theta",
+            "supported" if flat else "unclear",
+            "exponent of T in the paper's bound from 10^10 to 10^12: "
+            + "; ".join(f"{one.member.panel}: {one.far_slope:.3f}" for one in constant),
+        ),
+        Claim(
+            "A bound says more than what holds with no theorem at all.",
+            "beyond the paper",
+            "supported" if informative else "unclear",
+            f"at the last T {len(informative)} of {len(comparisons)} methods have W or E below the trivial "
+            f"bound, and {sum(bool(one.paper[-1] < one.trivial) for one in papers)} of {len(papers)} the "
+            "paper's",
+        ),
+    ]
+
+
+def _falls_as_fast(one: Comparison) -> bool:
+    """Whether the measured exponent is at most the bound's, up to 0.05 of noise; what rises does not fall."""
+    measured, bounded = one.slopes
+    return measured <= min(bounded, 0) + 0.05
+
+
+def promised(delta: float) -> float:
+    """Theorem 2's probability, 1 - delta^(2/3)."""
+    return 1 - delta ** (2 / 3)
+
+
+def _panels(comparisons: Sequence[Comparison]) -> dict[str, list[Comparison]]:
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        found.setdefault(one.member.panel, []).append(one)
+    return found
+
+
+def _factors(members: Sequence[Comparison]) -> str:
+    sharper = [one.sharper[-1] / one.measured.weighted[-1] for one in members]
+    text = f"{members[0].theorem} {min(sharper):.2g} to {max(sharper):.2g}"
+    if not members[0].member.eps:
+        paper = [one.paper[-1] / one.measured.uniform[-1] for one in members]
+        text += f", the paper's {min(paper):.2g} to {max(paper):.2g}"
+    return text
+
+
+# Tables and figure ----------------------------------------------------------------------------------------
+
+
+def rows(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """Return a line a method, at the last T."""
+    return [
+        (
+            one.member.panel, one.member.label, f"{one.measured.weighted[-1]:.3g}",
+            f"{rounded_up(one.sharper[-1], 3)} ({one.theorem})",
+            "none" if np.isnan(one.paper[-1]) else rounded_up(one.paper[-1], 3), rounded_up(one.trivial, 3),
+            *(f"{slope:z.2f}" for slope in one.slopes), str(ga.certify(one.member.algorithm).rate or "none"),
+        )
+        for one in comparisons
+    ]  # fmt: skip
+
+
+def write_measurements(folder: Path, comparisons: Sequence[Comparison], occasion: Occasion) -> None:
+    """Write figure, records, tables, claims and manifest."""
+    plot_bound(comparisons, folder / "bound")
+    at_last = ("measured", "W or E", "the paper's", "trivial", "slope measured", "slope W or E", "rate")
+    found = ("measured_uniform", "low", "high", "measured_weighted")
+    bounds = ("paper", "sharper", "theorem", "trivial")
+    shares = ("delta", "level", "promised", "share")
+    tables = {
+        "records.csv": (("panel", "method", "T", *found, *bounds), _records(comparisons)),
+        "theorem-2.csv": (("panel", "method", *shares), _shares(comparisons)),
+        "outcomes.md": (("panel", "method", *at_last), rows(comparisons)),
+    }
+    write_results(folder, occasion, tables, claims(comparisons))
+
+
+def _records(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
+    """Every point of the figure; beyond the measurement only the paper's bound has a value."""
+    for one in comparisons:
+        data = one.measured
+        columns = (data.uniform, data.low, data.high, data.weighted, one.paper, one.sharper)
+        near = zip(data.steps, *columns, strict=True)
+        beyond = zip(one.far_steps[1:], one.far_paper[1:], strict=True)
+        for steps, *values in (*near, *((T, *[np.nan] * 4, value, np.nan) for T, value in beyond)):
+            if not np.isnan(values).all():
+                told = ["" if np.isnan(value) else f"{value:.9g}" for value in values]
+                name = (one.member.panel, one.member.label)
+                yield (*name, int(steps), *told, one.theorem, f"{one.trivial:.9g}")
+
+
+def _shares(comparisons: Sequence[Comparison]) -> Iterator[Sequence[object]]:
+    """The share of (seed, tau), tau uniform, below B/delta at the last T, with B the paper's: as Theorem 2 has it."""
+    for one in comparisons:
+        for delta in () if one.member.eps else DELTAS:
+            level = float(one.paper[-1]) / delta
+            numbers = (level, promised(delta), one.measured.share_below(-1, level))
+            yield (one.member.panel, one.member.label, delta, *(f"{number:.6g}" for number in numbers))
+
+
+def plot_bound(comparisons: Sequence[Comparison], stem: Path) -> tuple[Path, Path]:
+    """Draw measured, bounded and trivial, one panel for each beta and eps."""
+    panels = _panels(comparisons)
+    height = 1 + len(panels) // 2
+    with drawing(7.6, 3.3 * height) as figure:
+        from matplotlib.lines import Line2D
+
+        axes = figure.subplots(height, 2, squeeze=False, sharey=True).ravel()
+        for axis, (panel, members) in zip(axes, panels.items(), strict=False):
+            axis.set_title(panel)
+            _draw_panel(axis, members)
+        for axis in axes[len(panels) :]:
+            axis.axis("off")  # the last has room for the legend
+        for axis in axes[::2]:
+            axis.set_ylabel(r"$(\mathbb{E}\,\|\nabla f(x_\tau)\|^{4/3})^{3/2}$")
+        kinds: tuple[tuple[str, float, Any, str], ...] = (
+            (GREY, 2.0, "-", "measured"), (GREY, 1.6, "--", "Theorem W (with eps: E)"),
+            (GREY, 1.6, ":", "the paper's Theorem 1"), ("black", 1.0, "-", "with no theorem"),
+            *((along_path(r), 2.4, "-", f"r = {r:g}") for r in sorted({one.member.r for one in comparisons})),
+        )  # fmt: skip
+        handles = [
+            Line2D([], [], color=colour, linewidth=width, linestyle=dashes, label=label)
+            for colour, width, dashes, label in kinds
+        ]
+        axes[-1].legend(handles=handles, loc="center")
+        return save_figure(figure, stem)
+
+
+def _draw_panel(axis: Axes, comparisons: Sequence[Comparison]) -> None:
+    # Wide lines first: where two methods measure the same, both colours stay visible.
+    for one, width in zip(comparisons, np.linspace(3.4, 1.4, len(comparisons)), strict=True):
+        colour, steps = along_path(one.member.r), one.measured.steps
+        axis.plot(steps, one.measured.weighted, color=colour, linewidth=width)
+        axis.plot(steps, one.sharper, color=colour, linestyle="--", linewidth=1.6)
+        axis.plot(steps, one.paper, color=colour, linestyle=":", linewidth=1.6)
+    axis.axhline(comparisons[0].trivial, color="black", linewidth=1.0)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("steps T")

@@ -1,0 +1,378 @@
+r"""The (r, s) plane on the counterexample: where does the theory stop, and where does practice go on?
+
+The power family has $\alpha_t = 0.5/t^s$ and $\theta_t = 1 - c/\max(t, 2)^r$ with the paper's numerator
+$c = 0.01 + 0.99\,r$, held at 1 for r > 1 so that theta stays above 0. The paper's condition certifies it for
+$0 < r \le 2s < 2$, Theorem W for $0 < r < 1 + s$ with $0 < s < 1$ and for $0 < r \le 2$ at s = 1. Each point
+of a grid is simulated on the same streams of gradients; the twenty best ones once more on 200 fresh streams,
+for a minimum over a thousand medians of eight is mostly luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generic_adam.errors import RunError
+from generic_adam_laboratory.counterexample import LaneRecords, Plan
+from generic_adam_laboratory.counterexample.drift import STEPS as DRIFT_STEPS
+from generic_adam_laboratory.counterexample.drift import DriftCurve, Estimate
+from generic_adam_laboratory.counterexample.simulation import Lanes, Simulation
+from generic_adam_laboratory.counterexample.study import ARRIVED, PAPER_BETA
+from generic_adam.answers.figures import BLUE, GREY, VERMILION, drawing, legend_below, save_figure
+from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
+from generic_adam_laboratory.runs.run import Progress, Run, Stages, carry_out
+from generic_adam.methods import Method
+from generic_adam.methods import power_family as power_family_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+R_RANGE = (0.0, 2.0)
+S_RANGE = (0.0, 1.2)
+MOST_POINTS = 10**4
+BEST, BEST_SEEDS = 20, 200
+MOSTLY = 0.75
+"""A point goes (arrives) if this share of its lanes does."""
+NOISY_BELOW = 0.3
+"""For smaller s the steps shrink so slowly that x never settles."""
+
+
+def point_label(r: float, s: float) -> str:
+    """Return the label of a point in the records."""
+    return f"r = {r:g}, s = {s:g}"
+
+
+def numerator(r: float) -> float:
+    """C = 0.01 + 0.99 r, at most 1."""
+    return min(1.0, 0.01 + 0.99 * r)
+
+
+def power_family(r: float, s: float) -> Method:
+    """Return the member of the power family at (r, s), with the paper's numerator and momentum."""
+    return power_family_of(lr=0.5, beta=PAPER_BETA, s=s, r=r, c=round(numerator(r), 12), K=2)
+
+
+def _members(points: Sequence[tuple[float, float]]) -> dict[str, Method]:
+    return {point_label(r, s): power_family(r, s) for r, s in points}
+
+
+def in_papers_region(r: float, s: float) -> bool:
+    """Whether the paper's corollary covers (r, s): 0 < r <= 2s < 2."""
+    return 0 < r <= 2 * s < 2
+
+
+def in_weighted_region(r: float, s: float) -> bool:
+    """Whether Theorem W covers (r, s) for ever: 0 < r < 1 + s with 0 < s < 1, or 0 < r <= 2 with s = 1."""
+    return (0 < s < 1 and 0 < r < 1 + s) or (s == 1 and 0 < r <= 2)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points of the map: values of r and of s, rising."""
+
+    r: tuple[float, ...]
+    s: tuple[float, ...]
+
+    @staticmethod
+    def regular(columns: int, rows: int) -> Grid:
+        """Return a regular grid over 0 <= r <= 2 and 0 <= s <= 1.2."""
+        if columns < 2 or rows < 2 or columns * rows > MOST_POINTS:
+            raise RunError(f"the grid is {columns} by {rows}, expected at least 2 by 2, at most {MOST_POINTS:,} points")
+        r, s = np.linspace(*R_RANGE, columns), np.linspace(*S_RANGE, rows)
+        return Grid(tuple(np.round(r, 6).tolist()), tuple(np.round(s, 6).tolist()))
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """All (r, s), row of s after row of s."""
+        return [(r, s) for s in self.s for r in self.r]
+
+    def where(self, holds: Callable[[float, float], bool]) -> Flags:
+        """Return at which points something holds, s by r."""
+        return np.array([[holds(r, s) for r in self.r] for s in self.s])
+
+    def plan(self, steps: int, replicates: int, seed: int = 0) -> Plan:
+        """Return the simulation of all points."""
+        return Plan(_members(self.points), steps, replicates, seed=seed)
+
+
+@dataclass(frozen=True)
+class PhaseMap:
+    """What was measured: one number a point, s by r.
+
+    Medians of x_T and R(T)/T, the mean of R(T)/T, and the shares of lanes with x_T < 0, nearer to the best point than
+    to the worst, and with x_T <= -0.9.
+    """
+
+    grid: Grid
+    steps: int
+    replicates: int
+    x: Floats
+    right_share: Floats
+    arrived_share: Floats
+    average_regret: Floats
+    mean_regret: Floats
+
+    @staticmethod
+    def from_records(grid: Grid, records: LaneRecords) -> PhaseMap:
+        """Read the map off the records of `grid.plan(...)`."""
+        shape = (len(grid.s), len(grid.r), len(records.replicates))
+        x, regret = (lanes[:, -1].reshape(shape) for lanes in (records.x, records.average_regret))
+        ends = (np.median(x, axis=2), (x < 0).mean(axis=2), (x <= ARRIVED).mean(axis=2))
+        return PhaseMap(grid, int(records.times[-1]), shape[2], *ends, np.median(regret, axis=2), regret.mean(axis=2))
+
+    def best(self, count: int) -> list[tuple[float, float]]:
+        """Return the points with the lowest mean regret, the lowest first."""
+        order = np.argsort(self.mean_regret, axis=None)[:count]
+        return [self.grid.points[place] for place in order]
+
+
+@dataclass(frozen=True)
+class BestPoint:
+    """One of the best points on fresh streams: median and mean of R(T)/T, the mean's error, lanes with x_T <= -0.9."""
+
+    r: float
+    s: float
+    median: float
+    mean: float
+    error: float
+    arrived_share: float
+
+    @classmethod
+    def of(cls, r: float, s: float, records: LaneRecords) -> BestPoint:
+        """Read it off the lanes of its point."""
+        x, regret = records.final_x(point_label(r, s)), records.final_regret(point_label(r, s))
+        error = regret.std(ddof=1) / np.sqrt(regret.size)
+        return cls(r, s, *map(float, (np.median(regret), regret.mean(), error, (x <= ARRIVED).mean())))
+
+
+@dataclass(frozen=True)
+class MapOutcome:
+    """The map, its best points on fresh streams (the lowest mean regret first), and the measured drift."""
+
+    map: PhaseMap
+    best: tuple[BestPoint, ...]
+    drift: DriftCurve
+
+    def displacement(self, r: Floats, s: Floats) -> Floats:
+        r"""Return how far x would go down by T after its turn, $\int 0.5\,t^{-s} \max(\delta(c/t^r), 0) dt$, s by r.
+
+        Where it is 1 a lane that waits at +1 reaches 0.
+        """
+        t = np.geomspace(1, self.map.steps, 2000)
+        width = np.gradient(t)  # of the trapezoidal rule, but for its ends
+        width[[0, -1]] /= 2
+        drift = np.array([self.drift.drift(np.minimum(numerator(one) / np.maximum(t, 2) ** one, 1)) for one in r])
+        weights = 0.5 * t ** -s[:, np.newaxis] * width
+        return weights @ np.maximum(drift, 0).T
+
+
+def run_map(
+    grid: Grid,
+    plan: Plan,
+    *,
+    is_quick: bool = False,
+    simulating: Callable[[Plan], Lanes] = Simulation,
+    progress: Progress | None = None,
+    run: Run | None = None,
+) -> MapOutcome:
+    """Simulate a map (`grid.plan(...)`), its best points again, and the drift; or what is left of them in a run.
+
+    A quick one measures the drift with a tenth of the steps.
+    """
+    lanes, first = simulating(plan), plan.replicate_range.stop
+
+    def best() -> list[tuple[float, float]]:
+        return PhaseMap.from_records(grid, lanes.records()).best(BEST)
+
+    def fresh() -> Lanes:
+        return simulating(replace(plan, methods=_members(best()), replicates=range(first, first + BEST_SEEDS)))
+
+    drift = DriftCurve(plan.problem, steps=DRIFT_STEPS // (10 if is_quick else 1))
+    stages = Stages(lanes, (plan.steps, fresh), drift)
+    carry_out(stages, run, progress)
+    again: Any = stages.works[1]
+    found = [BestPoint.of(r, s, again.records()) for r, s in best()]
+    whole = PhaseMap.from_records(grid, lanes.records())
+    return MapOutcome(whole, tuple(sorted(found, key=lambda one: one.mean)), drift)
+
+
+def outside_and_arriving(measured: PhaseMap) -> list[tuple[float, float]]:
+    """Return the points that no theorem covers and most of whose lanes arrive all the same."""
+    grid = measured.grid
+    covered = grid.where(in_papers_region) | grid.where(in_weighted_region)
+    found = (~covered & (measured.arrived_share >= MOSTLY)).ravel()
+    return [point for point, is_one in zip(grid.points, found, strict=True) if is_one]
+
+
+def claims(outcome: MapOutcome) -> list[Claim]:
+    """Say how theory and measurement agree, both ways."""
+    measured = outcome.map
+    grid, right, arrived = measured.grid, measured.right_share >= MOSTLY, measured.arrived_share >= MOSTLY
+    wrong = measured.right_share <= 1 - MOSTLY
+    paper, weighted = grid.where(in_papers_region), grid.where(in_weighted_region)
+    where = f"at T = {measured.steps:,} with {measured.replicates} seeds a point"
+    beyond = outside_and_arriving(measured)
+    predicted = outcome.displacement(np.array(grid.r), np.array(grid.s)) >= 1
+    settled = np.array(grid.s)[:, np.newaxis] >= NOISY_BELOW
+    decided = (right | wrong) & settled
+    agrees = int((decided & (predicted == right)).sum())
+    return [
+        Claim(
+            "Inside 0 < r <= 2s < 2 Generic Adam goes to -1.",
+            "power-family corollary",
+            _inside(paper, right),
+            _counts(where, paper, right, wrong, "certified by the paper")
+            + ": the theorem is about T → ∞, with a rate that is slow near the edges",
+        ),
+        Claim(
+            "The condition is sufficient, not necessary.",
+            "remark after the sufficient condition",
+            "supported" if (~paper & right).any() else "unclear",
+            _counts(where, ~paper, right, wrong, "not certified by the paper"),
+        ),
+        Claim(
+            "Where Theorem W certifies and the paper does not, Generic Adam goes to -1.",
+            "Theorem W, beyond the paper",
+            _inside(weighted & ~paper, right),
+            _counts(where, weighted & ~paper, right, wrong, "certified by Theorem W alone"),
+        ),
+        Claim(
+            "Outside both regions lanes arrive as well: neither condition is necessary.",
+            "beyond the paper",
+            "supported" if beyond else "unclear",
+            f"{where}: {len(beyond)} points outside both have x ≤ {ARRIVED} in at least {MOSTLY:.0%} of the "
+            f"seeds, of {int((~(paper | weighted)).sum())} outside and {int(arrived.sum())} that arrive",
+        ),
+        Claim(
+            "The drift at frozen theta says where x < 0 by T.",
+            "beyond the paper",
+            "supported" if decided.any() and agrees >= 0.95 * decided.sum() else "unclear",
+            f"{where}: of {int(decided.sum())} points with s ≥ {NOISY_BELOW:g} whose seeds agree, {agrees} "
+            "are where the measured drift puts them",
+        ),
+    ]
+
+
+def _counts(where: str, region: Flags, right: Flags, wrong: Flags, name: str) -> str:
+    return (
+        f"{where}: {int((region & right).sum())} of {int(region.sum())} points {name} have x < 0 in at least "
+        f"{MOSTLY:.0%} of the seeds, {int((region & wrong).sum())} in at most {1 - MOSTLY:.0%}"
+    )
+
+
+def _inside(region: Flags, right: Flags) -> str:
+    """No finite T can contradict a limit: all points there (if any) is support, all else is unclear."""
+    return "supported" if region.any() and right[region].all() else "unclear"
+
+
+def identity(grid: Grid, plan: Plan, *, is_quick: bool = False) -> dict[str, Any]:
+    """Return the settings as plain types; the methods follow from r and s, and an older map has no `quick`."""
+    settings = {key: value for key, value in plan.settings().items() if key != "methods"}
+    return settings | {"r": list(grid.r), "s": list(grid.s), "quick": is_quick or None}
+
+
+# Tables and figure ----------------------------------------------------------------------------------------
+
+_PAPERS = np.array([(0.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r <= 2s < 2, corners (r, s)
+_WEIGHTED = np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (0.0, 1.0), (0.0, 0.0)])  # 0 < r < 1 + s
+
+
+def write_map(folder: Path, outcome: MapOutcome, occasion: Occasion) -> None:
+    """Write map, figure, tables, claims and manifest."""
+    plot_phase_map(outcome, folder / "phase-map")
+    measures = ("x_median", "share_x_below_0", "share_arrived", "regret_median", "regret_mean")
+    tables = {
+        "phase-map.csv": (("r", "s", "paper", "theorem_w", *measures), _map_rows(outcome.map)),
+        "best.md": (
+            ("r", "s", "R(T)/T: mean", "± error", "R(T)/T: median", "x_T ≤ −0.9", "certified by"),
+            best_rows(outcome),
+        ),
+        "outside.md": (("r", "s", "x_T ≤ −0.9", "R(T)/T: median"), outside_rows(outcome.map)),
+    }
+    star = Estimate(1 - outcome.drift.zero.value, outcome.drift.zero.error)
+    settings = {**occasion.settings, "theta_star": asdict(star)}
+    write_results(folder, replace(occasion, settings=settings), tables, claims(outcome))
+
+
+def best_rows(outcome: MapOutcome) -> Iterator[tuple[str, ...]]:
+    """The best points on fresh streams, the lowest mean regret first."""
+    for one in outcome.best:
+        by_w = "Theorem W" if in_weighted_region(one.r, one.s) else "neither"
+        by = f"the paper, {by_w}" if in_papers_region(one.r, one.s) else by_w  # W covers what the paper does
+        numbers = (f"{value:.4f}" for value in (one.mean, one.error, one.median))
+        yield (f"{one.r:g}", f"{one.s:g}", *numbers, f"{one.arrived_share:.1%}", by)
+
+
+def outside_rows(measured: PhaseMap) -> Iterator[tuple[str, ...]]:
+    """The points that no theorem covers and that arrive all the same."""
+    for r, s in outside_and_arriving(measured):
+        place = (measured.grid.s.index(s), measured.grid.r.index(r))
+        share, regret = measured.arrived_share[place], measured.average_regret[place]
+        yield f"{r:g}", f"{s:g}", f"{share:.0%}", f"{regret:.4f}"
+
+
+def _map_rows(measured: PhaseMap) -> Iterator[Sequence[object]]:
+    names = ("x", "right_share", "arrived_share", "average_regret", "mean_regret")
+    columns = [getattr(measured, name).ravel() for name in names]
+    for (r, s), *values in zip(measured.grid.points, *columns, strict=True):
+        covered = (int(in_papers_region(r, s)), int(in_weighted_region(r, s)))
+        yield [r, s, *covered, *(f"{value:.6g}" for value in values)]
+
+
+def plot_phase_map(outcome: MapOutcome, stem: str | Path) -> tuple[Path, Path]:
+    """Draw the map as SVG and PNG: x_T above, R(T)/T below."""
+    measured = outcome.map
+    with drawing(7.6, 9.4) as figure:
+        from matplotlib.colors import LinearSegmentedColormap, LogNorm
+
+        ends = LinearSegmentedColormap.from_list("ends", [BLUE, "#F4F4F2", VERMILION])
+        above, below = figure.subplots(2, 1, sharex=True)
+        at = (np.array(measured.grid.r), np.array(measured.grid.s))
+        how = {"shading": "nearest", "rasterized": True}
+        where = above.pcolormesh(*at, measured.x, cmap=ends, vmin=-1, vmax=1, **how)
+        figure.colorbar(where, ax=above, label=r"median $x_T$   (best: −1)", ticks=[-1, -0.5, 0, 0.5, 1])
+        regret = measured.average_regret
+        norm = LogNorm() if (regret > 0).any() else None  # in a few steps nobody has a regret
+        pays = below.pcolormesh(*at, regret, cmap="viridis_r", norm=norm, **how)
+        scale = figure.colorbar(pays, ax=below, label="median R(T)/T", format="{x:.2g}")
+        scale.ax.yaxis.set_minor_formatter("{x:.2g}")
+        for axes, title in ((above, "where it ends"), (below, "what it pays")):
+            _outline(axes, outcome)
+            axes.set_title(title)
+        below.set_xlabel(r"r   in   $\theta_t = 1 - \min(1, 0.01 + 0.99\,r)/\max(t,2)^r$")
+        above.text(
+            1.0, 1.02, f"T = {measured.steps:,}, {measured.replicates} seeds a point", ha="right",
+            va="bottom", transform=above.transAxes, fontsize=8, color=GREY,
+        )  # fmt: skip
+        legend_below(figure, above, 2)
+        return save_figure(figure, stem)
+
+
+def _outline(axes: Axes, outcome: MapOutcome) -> None:
+    from matplotlib.patheffects import AbstractPathEffect, withStroke
+
+    # The lower map is dark where the lines are.
+    halo: list[AbstractPathEffect] = [withStroke(linewidth=3.6, foreground="white")]
+    for corners, dashes, label in (
+        (_WEIGHTED, "--", r"Theorem W: $0 < r < 1 + s$"),
+        (_PAPERS, "-", r"the paper: $0 < r \leq 2s < 2$"),
+    ):
+        axes.plot(
+            *corners.T, color="black", linewidth=1.6, linestyle=dashes, clip_on=False, label=label, path_effects=halo
+        )
+    r, s = np.linspace(0.01, 2, 160), np.linspace(0, 1.2, 97)
+    turn = axes.contour(r, s, outcome.displacement(r, s), levels=[1.0], colors=["#7A1FA2"], linewidths=2.0)
+    turn.set_path_effects(halo)
+    axes.plot([], [], color="#7A1FA2", linewidth=2.0, label=r"x = 0 at T, by the drift at frozen $\theta$")
+    axes.set_ylabel(r"s   in   $\alpha_t = 0.5/t^s$")
+    axes.set_xlim(outcome.map.grid.r[0], outcome.map.grid.r[-1])
+    axes.set_ylim(outcome.map.grid.s[0], outcome.map.grid.s[-1])
+    axes.grid(visible=False)
