@@ -5,6 +5,7 @@
 #   make lint       ruff and the type checker
 #   make bench      the benchmarks, side by side with peers
 #   make docs       the documentation site, in site/
+#   make wheels     both distributions, the library and its laboratory, in dist/
 
 PYTHON ?= python3
 JOBS ?= 2
@@ -18,7 +19,8 @@ DEMO_STAMP := $(DEMO)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint bench docs install browser actionlint
+PROJECTS := pyproject.toml laboratory/pyproject.toml constraints.txt
+.PHONY: help demo test test-fast lint bench docs wheels install browser actionlint
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -30,18 +32,19 @@ $(BIN)/python $(DEMO)/bin/python: %/bin/python:
 		{ echo "generic-adam needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $*
 
+# Both distributions in one call, so that the laboratory's requirement is the library beside it.
 # timm comes alone: what it needs, torchvision, is not needed by its schedulers and optimizers, which tests read.
-# A stamp is older than pyproject.toml or constraints.txt exactly when its environment may be out of date.
-$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+# A stamp is older than one of PROJECTS exactly when its environment may be out of date.
+$(STAMP): $(PROJECTS) | $(BIN)/python
 	@echo "Installing what development needs into $(VENV), once: torch, JAX and the tools, several gigabytes ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" -e "laboratory[training]"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps timm
 	@touch $@
 
 # The demo needs neither torch nor JAX: a small environment of its own.
-$(DEMO_STAMP): pyproject.toml constraints.txt | $(DEMO)/bin/python
+$(DEMO_STAMP): $(PROJECTS) | $(DEMO)/bin/python
 	@echo "Installing NumPy, python-flint, numba and matplotlib into $(DEMO), once ..." >&2
-	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[demo]"
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -e laboratory
 	@touch $@
 
 demo: $(DEMO_STAMP)
@@ -68,7 +71,7 @@ test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not exhaustive" $(CORE)
 
 # What changes most and starts fastest: no framework is imported before the last of these.
-CORE := tests/schedules tests/methods tests/theorems tests/report tests/cli \
+CORE := tests/schedules tests/methods tests/theorems tests/answers tests/cli \
 	tests/test_extras.py tests/test_import_arrows.py tests/test_packaging.py tests/test_public_names.py
 
 lint: $(STAMP)
@@ -83,3 +86,7 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict
+
+wheels: $(STAMP)
+	$(BIN)/hatchling build -d dist
+	cd laboratory && ../$(BIN)/hatchling build -d ../dist

@@ -24,28 +24,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# What a folder, or a single file, needs beyond the package itself.
+# What a folder, or a single file, needs beyond the library itself.
 NEEDS = {
-    "adapters": ("torch", "transformers", "pytorch_lightning"),
-    "benchmarks": ("torch",),
-    "conformance": ("torch",),
-    "docs": ("mkdocs", "selenium", "torch"),
-    "experiments": ("torch", "numba", "dask", "sklearn", "filelock"),
-    "optax": ("jax", "optax"),
-    "report": ("matplotlib", "jinja2", "numba"),
-    "torch": ("torch",),
-    "cli/test_check_plot.py": ("matplotlib",),
-    "cli/test_check_sources.py": ("torch", "transformers", "pytorch_lightning"),
-    "cli/test_demo.py": ("numba", "matplotlib"),
-    "cli/test_reproduce_bound.py": ("numba", "matplotlib", "filelock"),
-    "cli/test_reproduce_counterexample.py": ("numba", "matplotlib"),
-    "cli/test_reproduce_training.py": ("torch", "numba", "matplotlib"),
-    "test_certification.py": ("torch",),
-    "test_docstrings.py": ("torch", "optax", "matplotlib", "numba"),
-    "test_extras.py": ("torch", "optax", "matplotlib"),
-    "test_packaging.py": ("hatchling", "check_jsonschema", "yaml"),
-    "test_public_names.py": ("torch", "optax"),
-    "test_readme.py": ("torch",),
+    "laboratory/tests": ("generic_adam_laboratory", "torch", "dask", "sklearn"),
+    "tests/adapters": ("torch", "transformers", "pytorch_lightning"),
+    "tests/benchmarks": ("torch", "generic_adam_laboratory"),
+    "tests/conformance": ("torch",),
+    "tests/docs": ("mkdocs", "selenium", "torch", "generic_adam_laboratory"),
+    "tests/optax": ("jax", "optax"),
+    "tests/answers/test_figures.py": ("matplotlib",),
+    "tests/answers/test_plots.py": ("matplotlib",),
+    "tests/torch": ("torch",),
+    "tests/cli/test_check_plot.py": ("matplotlib",),
+    "tests/cli/test_check_sources.py": ("torch", "transformers", "pytorch_lightning"),
+    "tests/test_certification.py": ("torch",),
+    "tests/test_docstrings.py": ("torch", "optax", "matplotlib", "generic_adam_laboratory"),
+    "tests/test_extras.py": ("torch", "optax", "matplotlib"),
+    "tests/test_packaging.py": ("hatchling", "check_jsonschema", "yaml"),
+    "tests/test_public_names.py": ("torch", "optax"),
+    "tests/test_readme.py": ("torch",),
 }
 LEFT_OUT = {
     name: absent

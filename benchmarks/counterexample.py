@@ -27,12 +27,12 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 import numpy as np
 from machine import best_seconds, publish
 
+from generic_adam.methods import Method
 from generic_adam_laboratory.counterexample import Counterexample, Plan, compile_kernels, simulate
 from generic_adam_laboratory.counterexample.kernels import advance
 from generic_adam_laboratory.counterexample.problem import GradientStream
 from generic_adam_laboratory.counterexample.simulation import Rule, Simulation
 from generic_adam_laboratory.counterexample.study import figure_methods
-from generic_adam.methods import Method
 
 LANES = (32, 100)
 STEPS = 5_000

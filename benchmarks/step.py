@@ -22,8 +22,8 @@ from collections.abc import Callable
 import torch
 from machine import best_seconds, publish
 
-from generic_adam_laboratory.networks import LeNet, ResNet18
 from generic_adam.torch import GenericAdam
+from generic_adam_laboratory.networks import LeNet, ResNet18
 
 PEER = "torch Adam, fused"
 SEEN = "GenericAdam, scheduled, its state seen"

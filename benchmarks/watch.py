@@ -13,8 +13,8 @@ import time
 import torch
 from machine import best_seconds, publish
 
-from generic_adam_laboratory.networks import LeNet
 from generic_adam.torch import GenericAdam, Watch
+from generic_adam_laboratory.networks import LeNet
 
 EVERY = 100
 NEVER = 10**12

@@ -2,7 +2,7 @@
 
 It lies beside the package so that the package is imported after it, and imports only what Python's start has loaded:
 what comes before is Python's own. No exception has to find its way through imports and callbacks, which Python
-reports and forgets. Where a run is open the signal pauses it instead (`generic_adam_laboratory.runs.run`).
+reports and forgets. Where a run is open the signal pauses it instead (the laboratory's `runs.run`).
 """
 
 import _signal  # pyright: ignore[reportMissingImports]  # `signal` imports more, which takes longer than all of this

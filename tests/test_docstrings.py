@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 import generic_adam
+import generic_adam_laboratory
 
-ROOT = Path(generic_adam.__file__).parent
-WITH_EXAMPLES = sorted(path for path in ROOT.rglob("*.py") if ">>>" in path.read_text(encoding="utf-8"))
+ROOTS = [Path(package.__file__).parent for package in (generic_adam, generic_adam_laboratory)]
+WITH_EXAMPLES = sorted(
+    path for root in ROOTS for path in root.rglob("*.py") if ">>>" in path.read_text(encoding="utf-8")
+)
 
 
 def module_name(path):
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    parts = path.relative_to(next(root.parent for root in ROOTS if path.is_relative_to(root))).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -1,8 +1,9 @@
 """Imports follow the arrows of the design, and the heavy dependencies stay where they belong.
 
 schedules -> methods -> theorems ----------.
-                '-> torch, optax -> adapters -> certification -> report -> cli
-                               '-> experiments -----------------'
+                '-> torch, optax -> adapters -> certification -> answers -> cli
+
+The laboratory, a distribution of its own, may import all of it; nothing here imports the laboratory.
 """
 
 import ast
@@ -15,13 +16,14 @@ import pytest
 import generic_adam
 
 SOURCE = Path(generic_adam.__file__).parent
-LIBRARY = frozenset({"errors", "extras", "parts", "setting", "schedules", "methods"})
+LIBRARY = frozenset({"errors", "extras", "files", "parts", "setting", "schedules", "methods"})
 CERTIFYING = LIBRARY | {"guard", "theorems", "reference", "torch", "optax", "adapters", "certification"}
 
 # layer -> the other layers it may import
 ARROWS: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "extras": frozenset({"errors"}),
+    "files": frozenset({"errors"}),
     "parts": frozenset(),
     "setting": frozenset({"errors"}),
     "schedules": frozenset({"errors"}),
@@ -33,15 +35,15 @@ ARROWS: dict[str, frozenset[str]] = {
     "optax": LIBRARY | {"reference"},
     "adapters": LIBRARY | {"torch", "optax"},
     "certification": LIBRARY | {"guard", "theorems", "adapters"},
-    "experiments": CERTIFYING,
-    "report": CERTIFYING | {"experiments"},
-    "cli": CERTIFYING | {"experiments", "report"},
+    "answers": CERTIFYING,
+    "cli": CERTIFYING | {"answers"},
 }
 
 # Third-party modules each layer may import; anything not named here is not for it.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "extras": frozenset(),
+    "files": frozenset(),
     "parts": frozenset(),
     "setting": frozenset(),
     "schedules": frozenset({"numpy", "flint"}),
@@ -88,7 +90,9 @@ def imported_names(tree):
 def violations(layer, source):
     for name, line in imported_names(ast.parse(source)):
         package, _, rest = name.partition(".")
-        if package == "generic_adam":
+        if package == "generic_adam_laboratory":
+            yield f"line {line}: {layer} imports {name}, and the library has no laboratory in it"
+        elif package == "generic_adam":
             target = rest.partition(".")[0]
             if target in ARROWS and target != layer and target not in ARROWS[layer]:
                 yield f"line {line}: {layer} imports {name}"
@@ -112,8 +116,9 @@ def test_imports_follow_the_arrows(path):
         ("schedules", "from generic_adam.methods import Method"),
         ("methods", "import generic_adam.theorems.bound"),
         ("theorems", "def f():\n    import torch"),
-        ("torch", "try:\n    from generic_adam import experiments\nexcept ImportError: pass"),
-        ("report", "class A:\n    from generic_adam.answers.terminal import answer"),
+        ("torch", "try:\n    from generic_adam import answers\nexcept ImportError: pass"),
+        ("answers", "class A:\n    from generic_adam.cli.app import tell"),
+        ("cli", "def f():\n    import generic_adam_laboratory.studies"),
     ],
 )
 def test_the_walk_sees_a_violation(layer, line):

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from generic_adam.cli.app import OF_LABORATORY
+
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).parents[1]
@@ -130,15 +132,31 @@ def test_the_package_has_what_it_needs(built):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = message_from_bytes(archive.read(next(n for n in names if n.endswith("METADATA"))))
-    assert {"generic_adam/report/page.html", "generic_adam/report/page.css", "generic_adam/py.typed"} <= {*names}
-    assert not [name for name in names if name.startswith(("tests", "docs"))]
+    assert {"generic_adam/py.typed", "generic_adam_command.py"} <= {*names}
+    assert not [name for name in names if not re.match(r"generic_adam(/|_command\.py|-[\d.]+\.dist-info/)", name)]
+    assert not [name for name in names if re.search("laboratory|counterexample|stud(y|ies)|training", name)]
     assert "Source, https://github.com/someone/generic-adam" in metadata.get_all("Project-URL")
     assert "](docs/" not in metadata.get_payload()
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"src/generic_adam/__init__.py", "tests/conftest.py", "docs/index.md", "Makefile", "mkdocs.yml"}
+    wanted = {"src/generic_adam/__init__.py", "conftest.py", "docs/index.md", "Makefile", "mkdocs.yml"}
     assert wanted | {"constraints.txt", "hatch_build.py", "results/counterexample/claims.json"} <= held
-    assert not [name for name in held if name.startswith((".venv", "site/", "runs/", "data/"))]
+    assert not [name for name in held if name.startswith((".venv", "site/", "runs/", "data/", "laboratory"))]
+
+
+@pytest.mark.slow
+def test_the_laboratory_builds_beside_it_with_the_same_version(built, tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "laboratory", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = built[1].name.split("-")[1]
+    with zipfile.ZipFile(tmp_path / f"generic_adam_laboratory-{version}-py3-none-any.whl") as archive:
+        names = archive.namelist()
+        commands = archive.read(next(n for n in names if n.endswith("entry_points.txt"))).decode()
+    report = {f"generic_adam_laboratory/report/page.{ending}" for ending in ("html", "css", "py")}
+    assert report <= {*names}
+    assert not [name for name in names if not name.startswith("generic_adam_laboratory")]
+    assert set(re.findall(r"^(\w+) = generic_adam_laboratory\.cli\.", commands, re.MULTILINE)) == {*OF_LABORATORY}
 
 
 @pytest.mark.slow
@@ -164,3 +182,8 @@ def test_the_wheel_answers_in_an_environment_of_its_own(built, tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "certified" in done.stdout
+    done = subprocess.run(
+        [*command, "reproduce"], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+    )
+    said = "comes with the laboratory, which is not installed: pip install generic-adam-laboratory"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"generic-adam: 'reproduce' {said}\n")

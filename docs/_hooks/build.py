@@ -29,17 +29,16 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 # Modules of the theorems by their API page; one that is in neither list is on the page of theorems.
 CERTIFICATES = ("certificate", "bounds", "advice", "problem", "horizon", "theorem", "decide")
-LEMMAS = ("lemmas", "paths")
 SHARED = ("repairs", "sequences", "sweep")  # last on the page of theorems; the paper's is the first
 
 
-def _documented(names: Iterable[str]) -> str:
-    return "\n\n".join(f"::: generic_adam.theorems.{name}" for name in names)
+def _documented(names: Iterable[str], package: str = "generic_adam.theorems") -> str:
+    return "\n\n".join(f"::: {package}.{name}" for name in names)
 
 
 def _theorems() -> str:
     modules = {path.stem for path in (ROOT / "src" / "generic_adam" / "theorems").glob("*.py")}
-    rest = modules - {*CERTIFICATES, *LEMMAS, *SHARED, "__init__"}
+    rest = modules - {*CERTIFICATES, *SHARED, "__init__"}
     return _documented([*sorted(rest, key=lambda name: (name == "literature", name != "zou2019", name)), *SHARED])
 
 
@@ -54,7 +53,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "errata": errata.sections,
     "house": house.picture,
     "api-certificates": lambda: _documented(CERTIFICATES),
-    "api-lemmas": lambda: _documented(LEMMAS),
+    "api-lemmas": lambda: _documented(("lemmas", "paths"), "generic_adam_laboratory.proofs"),
     "api-theorems": _theorems,
 }
 SHOWN_RESULTS = {".svg", ".png", ".json", ".csv", ".html"}

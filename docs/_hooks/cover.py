@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from generic_adam.answers.figures import save_figure
 from generic_adam_laboratory.counterexample import Plan, simulate
 from generic_adam_laboratory.counterexample.figures import draw_two_curves
 from generic_adam_laboratory.counterexample.study import TWO_CURVES
-from generic_adam.answers.figures import save_figure
 
 STEM = Path(__file__).parents[1] / "assets" / "counterexample"
 STEPS = 10**7

@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from generic_adam.errors import RunError
-from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory import networks, training
-from generic_adam_laboratory.runs.checkpoint import CheckpointError
 from generic_adam_laboratory.data.datasets import Dataset, Text, load
+from generic_adam_laboratory.runs import checkpoint
+from generic_adam_laboratory.runs.checkpoint import CheckpointError
 from generic_adam_laboratory.studies.paper_studies import paper_lines
 from generic_adam_laboratory.training import (
     EpochRecord,

@@ -10,12 +10,12 @@ from statistics import median
 import numpy as np
 import pytest
 
+from generic_adam.methods import adam_to_adaema
+from generic_adam_laboratory.runs.records import markdown_table, read_claims, read_manifest
 from generic_adam_laboratory.studies import cost
 from generic_adam_laboratory.studies.paper_studies import EXPERIMENTS, rank_correlation
-from generic_adam_laboratory.runs.records import markdown_table, read_claims, read_manifest
 from generic_adam_laboratory.studies.study import Experiment, Line, Study, by_method, read_curves
 from generic_adam_laboratory.training import OptimizerSettings
-from generic_adam.methods import adam_to_adaema
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "docs" / f"reproduction-{name}.md" for name in ("training", "cost"))

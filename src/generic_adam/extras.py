@@ -5,39 +5,40 @@ from contextlib import contextmanager
 
 from generic_adam.errors import ExtraError
 
+LABORATORY = "generic-adam-laboratory"
+"""The distribution with the experiments of the paper, beside this one."""
+
 _MODULES = {
-    "torch": "torch",
-    "optax": "jax optax",
-    "demo": "filelock jinja2 matplotlib numba",
-    "experiments": "dask distributed cycler scipy sklearn tensorboard",
-    "docs": "mkdocs",
-    "cli": "yaml",
+    "generic-adam[torch]": "torch",
+    "generic-adam[optax]": "jax optax",
+    "generic-adam[plots]": "matplotlib",
+    "generic-adam[cli]": "yaml",
+    f"{LABORATORY}[training]": "dask distributed scipy sklearn tensorboard",
 }
-_EXTRA_OF_MODULE = {module: extra for extra, modules in _MODULES.items() for module in modules.split()}
+_BROUGHT_BY = {module: requirement for requirement, modules in _MODULES.items() for module in modules.split()}
 
 
-def missing_extra(module: str, *, extra: str | None = None) -> ExtraError | None:
-    """The error that names the extra to install for a module that was not found; None if none brings it.
+def missing_extra(module: str, *, requirement: str | None = None) -> ExtraError | None:
+    """Return the error that says what to install for a module that was not found; None if nothing here brings it.
 
     Args:
         module: its name, with or without sub-modules.
-        extra: the extra to name; None for the smallest one that brings the module. What the small "demo"
-            brings is never called one of the experiments, which bring torch.
+        requirement: what to install, as pip takes it; None for the smallest that brings the module.
     """
     top_level = module.partition(".")[0]
-    if top_level not in _EXTRA_OF_MODULE:
+    if top_level not in _BROUGHT_BY:
         return None
-    smallest = _EXTRA_OF_MODULE[top_level]
-    named = extra if extra is not None and smallest != "demo" else smallest
-    return ExtraError(f'{top_level} is not installed: pip install "generic-adam[{named}]"', name=top_level)
+    named = requirement or _BROUGHT_BY[top_level]
+    return ExtraError(f'{top_level} is not installed: pip install "{named}"', name=top_level)
 
 
 @contextmanager
-def from_extra(extra: str) -> Iterator[None]:
-    """Imports of optional dependencies: one that is missing is told in one line that names the extra.
+def from_extra(extra: str, *, distribution: str = "generic-adam") -> Iterator[None]:
+    """Tell a missing optional dependency, imported in the block, in one line that names the extra.
 
     Args:
         extra: what to install for the part of the package that imports here, such as "torch".
+        distribution: whose extra it is.
 
     Raises:
         ExtraError: an optional dependency is not installed.
@@ -49,7 +50,7 @@ def from_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        told = missing_extra(error.name or "", extra=extra)
+        told = missing_extra(error.name or "", requirement=f"{distribution}[{extra}]")
         if told is None:  # a defect of the package, or of what it imports: not for pip to mend
             raise
         raise told from None

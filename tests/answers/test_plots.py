@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import generic_adam as ga
-from generic_adam.errors import DataError
 from generic_adam.answers.figures import figure_bytes, write_figure
-from generic_adam.files import OutputError
-from generic_adam_laboratory.report.contents import WATCH_COLUMNS
 from generic_adam.answers.plots import (
     DEFAULT_PROBLEM,
+    WATCH_COLUMNS,
     draw_check,
     draw_watch,
     logarithmic_times,
     running_ratio,
 )
+from generic_adam.errors import DataError
+from generic_adam.files import OutputError
 from generic_adam.schedules.sums import SumError
 from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import bound as paper_bound

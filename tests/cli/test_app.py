@@ -26,7 +26,7 @@ def failing(monkeypatch):
     """Runs a subcommand that raises the given error, through the real frame."""
 
     def run_with(error):
-        def build(_subcommands=()):
+        def build(_only=None):
             app = typer.Typer()
 
             @app.callback()
@@ -122,7 +122,7 @@ def test_version_and_help(capsys):
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_a_subcommand_is_there_alone_when_it_is_asked_for(name):
-    app = build_app([name])
+    app = build_app(name)
     assert [one.name for one in (*app.registered_commands, *app.registered_groups)] == [name]
 
 

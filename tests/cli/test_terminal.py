@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generic_adam.answers.terminal import _PROSE, _widths, shortened
 from generic_adam.cli import main
 from generic_adam.cli.app import SUBCOMMANDS
-from generic_adam.answers.terminal import _PROSE, _widths, shortened
 from generic_adam.methods import names
 from generic_adam.methods.recipes import recipe_names
 

@@ -23,7 +23,7 @@ from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from generic_adam.errors import RunError
-from generic_adam.extras import from_extra
+from generic_adam_laboratory.extras import for_training
 
 if TYPE_CHECKING:
     import torch
@@ -147,7 +147,7 @@ def dask_pool(address: str, tell: Callable[[str], None] = lambda _: None) -> Ite
     Dask sends pickled objects both ways, so the scheduler has to be one you trust; `tell` is told if there is a wait
     for the first worker. RunError if the scheduler does not answer or goes away, or its workers keep dying.
     """
-    with from_extra("experiments"):
+    with for_training():
         from distributed import CancelledError, Client, KilledWorker
         from distributed import as_completed as dask_as_completed
         from distributed.comm.addressing import parse_address
@@ -296,7 +296,7 @@ def process_group(device: str) -> Iterator[Group]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield ALONE
         return
-    with from_extra("experiments"):
+    with for_training():
         import torch
         from torch import distributed
 

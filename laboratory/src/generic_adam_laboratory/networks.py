@@ -6,9 +6,9 @@ import threading
 from typing import Final
 
 from generic_adam.errors import RunError
-from generic_adam.extras import from_extra
+from generic_adam_laboratory.extras import for_training
 
-with from_extra("experiments"):
+with for_training():
     import torch
     from torch import nn
     from torch.nn import functional as F  # noqa: N812 - the name everyone knows

@@ -22,22 +22,23 @@ from typing import Any, Final
 import numpy as np
 
 from generic_adam.errors import RunError
-from generic_adam_laboratory.runs import checkpoint
+from generic_adam.files import write_csv
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory import networks
 from generic_adam_laboratory.backends import ALONE, Group
 from generic_adam_laboratory.data.datasets import Dataset, Text
-from generic_adam.files import write_csv
+from generic_adam_laboratory.extras import for_training
+from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.runs.records import read_csv
-from generic_adam.extras import from_extra
-from generic_adam.schedules import as_schedule
-from generic_adam.torch import GenericAdam, ScheduleLR
 
-with from_extra("experiments"):
+with for_training():
     import torch
     from torch import nn
     from torch.nn import functional as F  # noqa: N812 - the name everyone knows
     from torch.nn.parallel import DistributedDataParallel
     from torch.optim.lr_scheduler import LRScheduler
+
+    from generic_adam.torch import GenericAdam, ScheduleLR
 
 BATCH_SIZE: Final = 64
 """The paper's."""

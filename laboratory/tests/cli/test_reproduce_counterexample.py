@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generic_adam.cli import reproduce as reproduction
 from generic_adam.cli.app import run
-from generic_adam_laboratory.runs import checkpoint
+from generic_adam.files import OutputError
+from generic_adam_laboratory.cli import reproduce as reproduction
 from generic_adam_laboratory.counterexample import Plan
 from generic_adam_laboratory.counterexample import figures as report
 from generic_adam_laboratory.counterexample.study import figure_methods
-from generic_adam.files import OutputError
+from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.runs.records import damaged_files, read_claims
 
 SMALL = ["--steps", "3e3", "--seeds", "4", "--threads", "1", "--no-turning"]

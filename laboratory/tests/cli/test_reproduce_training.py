@@ -14,17 +14,17 @@ import pytest
 from rich.console import Console
 
 from generic_adam.cli.app import run
-from generic_adam_laboratory.cli.reproduce import _STUDIES, _advancing
-from generic_adam_laboratory.studies import cost, paper_studies
-from generic_adam_laboratory.backends import Paused
-from generic_adam_laboratory.data.downloads import SOURCES
 from generic_adam.files import OutputError
+from generic_adam_laboratory.backends import Paused
+from generic_adam_laboratory.cli.reproduce import _STUDIES, _advancing
+from generic_adam_laboratory.data.downloads import SOURCES
 from generic_adam_laboratory.runs.records import read_claims
 from generic_adam_laboratory.runs.run import exclusive
+from generic_adam_laboratory.studies import cost, paper_studies
 from generic_adam_laboratory.studies.study import read_curves
 from laboratory.tests.small_mnist import write_small_mnist
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from generic_adam import reference
 from generic_adam.errors import RunError
+from generic_adam.methods import Algorithm, Method, sgd
+from generic_adam.methods.algorithm import Nesterov
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory.counterexample import (
     AdaShift,
     Counterexample,
@@ -18,9 +21,6 @@ from generic_adam_laboratory.counterexample import (
     simulate,
 )
 from generic_adam_laboratory.counterexample.simulation import Simulation, record_times, split
-from generic_adam.methods import Algorithm, Method, sgd
-from generic_adam.methods.algorithm import Nesterov
-from generic_adam.schedules import as_schedule
 
 # Roots and quotients are correctly rounded wherever they are computed, so these schedules have one value at
 # each t.

@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory.counterexample import AdaShift, Counterexample, gradients_of
 from generic_adam_laboratory.counterexample.drift import (
     DriftCurve,
@@ -17,8 +19,6 @@ from generic_adam_laboratory.counterexample.drift import (
     limit_drift,
     measure_drift,
 )
-from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import as_schedule
 
 PROBLEM = Counterexample()
 

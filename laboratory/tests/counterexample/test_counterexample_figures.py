@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from generic_adam_laboratory.studies import phase_map
+from generic_adam.methods import Algorithm, Method
 from generic_adam_laboratory.counterexample import Counterexample, LaneRecords, Plan, simulate
 from generic_adam_laboratory.counterexample import figures as counterexample
 from generic_adam_laboratory.counterexample.drift import DriftCurve, Estimate
 from generic_adam_laboratory.counterexample.study import PATH, Outcome, Turning, figure_methods
-from generic_adam_laboratory.studies.phase_map import BestPoint, Grid, MapOutcome, PhaseMap, claims
 from generic_adam_laboratory.runs.records import Occasion
-from generic_adam.methods import Algorithm, Method
+from generic_adam_laboratory.studies import phase_map
+from generic_adam_laboratory.studies.phase_map import BestPoint, Grid, MapOutcome, PhaseMap, claims
 
 
 @pytest.fixture(scope="module")

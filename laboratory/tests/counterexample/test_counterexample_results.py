@@ -15,7 +15,7 @@ from generic_adam_laboratory.counterexample.simulation import algorithm_of
 from generic_adam_laboratory.counterexample.study import figure_methods, peer_methods
 from generic_adam_laboratory.runs.records import read_claims
 
-RESULTS = Path(__file__).parents[2] / "results" / "counterexample"
+RESULTS = Path(__file__).parents[3] / "results" / "counterexample"
 # Their schedules are roots and quotients, correctly rounded on every machine.
 EXACT = ("(a) r = 0", "(a) r = 1")
 

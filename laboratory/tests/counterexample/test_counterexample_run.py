@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from generic_adam_laboratory.runs import checkpoint
-from generic_adam_laboratory.runs import run as run_module
+from generic_adam.files import OutputError
+from generic_adam.methods import Algorithm, Method
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory.backends import Paused
 from generic_adam_laboratory.counterexample import (
     AdaShift,
@@ -32,11 +33,10 @@ from generic_adam_laboratory.counterexample import (
     simulate,
 )
 from generic_adam_laboratory.counterexample.simulation import Simulation
-from generic_adam.files import OutputError
+from generic_adam_laboratory.runs import checkpoint
+from generic_adam_laboratory.runs import run as run_module
 from generic_adam_laboratory.runs.records import damaged_files, read_manifest, write_manifest
 from generic_adam_laboratory.runs.run import Run, Stages, carry_out, exclusive, open_run
-from generic_adam.methods import Algorithm, Method
-from generic_adam.schedules import as_schedule
 
 ADAM = Method(alpha="0.5/sqrt(t)", beta=0.9, theta=0.99)
 PLAN = Plan(

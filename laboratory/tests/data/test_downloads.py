@@ -15,9 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from generic_adam.errors import DataError
+from generic_adam.files import OutputError
 from generic_adam_laboratory.data import downloads
 from generic_adam_laboratory.data.downloads import RemoteFile, Source, fetch, fetch_source, unpack
-from generic_adam.files import OutputError
 
 CONTENT = bytes(range(256)) * 1000
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam_laboratory.proofs import lemmas
-from generic_adam_laboratory.proofs.paths import Paths, Statement
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import Constants, Facts, constants
+from generic_adam_laboratory.proofs import lemmas
+from generic_adam_laboratory.proofs.paths import Paths, Statement
 from tests.theorems import reference
 
 SMOOTHNESS = 2.0  # of the sum of x^2/(1+x^2): the second derivative lies in [-1/2, 2]

@@ -17,13 +17,13 @@ from markupsafe import escape
 from matplotlib.figure import Figure
 
 import generic_adam as ga
+from generic_adam.answers.figures import save_figure
 from generic_adam.cli.app import run
 from generic_adam.errors import DataError
-from generic_adam.answers.figures import save_figure
 from generic_adam.files import write_json
-from generic_adam_laboratory.runs.records import Claim, write_claims, write_manifest
 from generic_adam_laboratory.report.contents import read_contents
 from generic_adam_laboratory.report.page import render, write_report
+from generic_adam_laboratory.runs.records import Claim, write_claims, write_manifest
 
 CERTIFIED = ga.methods.certified_adam()
 AMSGRAD = ga.Algorithm(ga.Method("0.5/sqrt(t)", 0.9, 0.99), running_maximum=True)

@@ -10,6 +10,9 @@ import pytest
 
 from generic_adam import reference
 from generic_adam.errors import RunError
+from generic_adam.theorems.zou2019 import bound
+from generic_adam_laboratory.counterexample.problem import initial_words
+from generic_adam_laboratory.runs.run import open_run
 from generic_adam_laboratory.studies.bound import (
     MEMBERS,
     BoundedWell,
@@ -23,9 +26,6 @@ from generic_adam_laboratory.studies.bound import (
     run_measurements,
     slope,
 )
-from generic_adam_laboratory.counterexample.problem import initial_words
-from generic_adam_laboratory.runs.run import open_run
-from generic_adam.theorems.zou2019 import bound
 
 WELL = BoundedWell(dimension=3)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generic_adam_laboratory.studies.cost import EXPERIMENTS, RATE
-from generic_adam_laboratory.studies.study import Options
 from generic_adam.methods import Method, adam
 from generic_adam.schedules import parse
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.horizon import three_numbers
 from generic_adam.theorems.sequences import Sequences
+from generic_adam_laboratory.studies.cost import EXPERIMENTS, RATE
+from generic_adam_laboratory.studies.study import Options
 
 
 def lines(name, steps):

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from generic_adam.schedules import parse
 from generic_adam_laboratory.data.datasets import Dataset
 from generic_adam_laboratory.studies.paper_studies import (
     EXPERIMENTS,
@@ -19,7 +20,6 @@ from generic_adam_laboratory.studies.paper_studies import (
 )
 from generic_adam_laboratory.studies.study import Curve, Options
 from generic_adam_laboratory.training import EpochRecord
-from generic_adam.schedules import parse
 
 LENET = EXPERIMENTS["lenet"]
 LABELS = ("r = 0", "r = 0.25", "r = 0.5", "r = 0.75", "r = 1")

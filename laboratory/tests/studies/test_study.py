@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from generic_adam.errors import RunError
-from generic_adam_laboratory.studies.paper_studies import EXPERIMENTS
 from generic_adam.files import OutputError, write_csv
 from generic_adam_laboratory.runs.records import Occasion, damaged_files, read_manifest
+from generic_adam_laboratory.studies.paper_studies import EXPERIMENTS
 from generic_adam_laboratory.studies.study import (
     COLUMNS,
     Curve,

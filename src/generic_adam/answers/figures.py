@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from generic_adam.files import OutputError, atomic_write
 from generic_adam.extras import from_extra
+from generic_adam.files import OutputError, atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,9 +80,9 @@ _SETTINGS: Final[dict[str, object]] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Matplotlib settings of the project, in force inside the ``with`` block only."""
-    with from_extra("experiments"):
+    with from_extra("plots"):
         import matplotlib as mpl
-        from cycler import cycler
+        from matplotlib.rcsetup import cycler
 
     settings = _SETTINGS | {"axes.prop_cycle": cycler(color=list(PALETTE))}
     with mpl.rc_context(settings):  # pyright: ignore[reportArgumentType]
@@ -92,7 +92,7 @@ def house_style() -> Iterator[None]:
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
     """An empty figure of so many inches, in the style of the project."""
-    with from_extra("experiments"):
+    with from_extra("plots"):
         from matplotlib.figure import Figure
 
     with house_style():

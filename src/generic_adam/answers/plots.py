@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.errors import DataError
 from generic_adam.answers.figures import PALETTE, drawing, legend_below
-from generic_adam_laboratory.report.contents import WATCH_COLUMNS
+from generic_adam.errors import DataError
 from generic_adam.schedules import Growth
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.theorems.decide import chi_of, ratio_growth, weighted_steps
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 
 DEFAULT_PROBLEM: Final = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 """L = G = f(x_1) - f* = 1, d = 10 and epsilon = 1e-8: the bound's shape in T does not depend on it."""
+
+WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})
+"""The columns that make a CSV the record of a watched run."""
 
 LONGEST: Final = 10**7
 """The last t that a plot reaches in a few seconds; every term up to it is added."""

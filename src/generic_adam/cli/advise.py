@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from generic_adam.cli.app import INCOMPLETE
-from generic_adam.cli.check import verdict_lines
-from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
 from generic_adam.answers.terminal import (
     answer,
     bold,
@@ -21,6 +18,9 @@ from generic_adam.answers.terminal import (
     title,
     write_plot,
 )
+from generic_adam.cli.app import INCOMPLETE
+from generic_adam.cli.check import verdict_lines
+from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:

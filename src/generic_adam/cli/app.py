@@ -2,37 +2,45 @@
 
 A subcommand is a function, or a group of them, of its own name in a module of this package, which imports only
 typer, rich and the standard library at its top: what is heavy is imported inside the command, so that
-``generic-adam check adam`` does not pay for torch.
+``generic-adam check adam`` does not pay for torch. Another distribution brings subcommands as entry points of the
+group ``generic_adam.commands``. Looking for them takes longer than a short answer, so it is done only for a first
+word that is none of ours, for help and for completion.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from generic_adam import __version__, cli
-from generic_adam.errors import GenericAdamError, StoppedError
-from generic_adam.extras import missing_extra
+from generic_adam.errors import ExtraError, GenericAdamError, StoppedError
+from generic_adam.extras import LABORATORY, missing_extra
 
 # Each subcommand with its module and an example, in the order of `generic-adam --help`; a group has its own examples.
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
     "advise": ("advise", "nanogpt --keep 500000"),
     "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
-    "demo": ("experiments", "--out runs/first"),
     "recipes": ("listings", "nanogpt"),
     "methods": ("listings", "--json"),
     "theorems": ("listings", "W"),
-    "reproduce": ("reproduce", ""),
-    "data": ("experiments", ""),
-    "report": ("experiments", "runs/counterexample --out page.html"),
 }
+# The laboratory's, with their examples: a command of another distribution has none here.
+OF_LABORATORY: Mapping[str, str] = {
+    "demo": "--out runs/first",
+    "reproduce": "",
+    "data": "",
+    "report": "runs/counterexample --out page.html",
+}
+COMMANDS = "generic_adam.commands"
+"""The group of entry points by which other distributions bring subcommands."""
+
 BAD_INPUT = 2
 INCOMPLETE = 4
 DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -44,14 +52,15 @@ _PROGRAM = "generic-adam"
 
 
 class _InOrder(TyperGroup):
-    """Lists groups and commands together: typer puts all groups last."""
+    """Lists groups and commands together, ours first: typer puts all groups last."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
-        return [name for name in SUBCOMMANDS if name in self.commands]
+        ours = (*SUBCOMMANDS, *OF_LABORATORY)
+        return sorted(self.commands, key=lambda name: ours.index(name) if name in ours else len(ours))
 
 
-def build_app(names: Collection[str] = SUBCOMMANDS.keys()) -> typer.Typer:
-    """The application with some subcommands, by default all."""
+def build_app(only: str | None = None) -> typer.Typer:
+    """Return the application with one subcommand, or with all that are installed."""
     app = typer.Typer(
         name=_PROGRAM,
         cls=_InOrder,
@@ -72,14 +81,29 @@ def build_app(names: Collection[str] = SUBCOMMANDS.keys()) -> typer.Typer:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name in names:
-        module, example = SUBCOMMANDS[name]
-        command = getattr(import_module(f"generic_adam.cli.{module}"), name)
+    for name, (command, example) in _commands(only).items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name, epilog=_example(f"{name} {example}"))(command)
+            app.command(name, epilog=example and _example(f"{name} {example}"))(command)
     return app
+
+
+def _commands(only: str | None) -> dict[str, tuple[Any, str | None]]:
+    """Return all subcommands, or the one of a name, each with its example."""
+    found: dict[str, tuple[Any, str | None]] = {}
+    for name in SUBCOMMANDS if only is None else SUBCOMMANDS.keys() & {only}:
+        module, example = SUBCOMMANDS[name]
+        found[name] = getattr(import_module(f"generic_adam.cli.{module}"), name), example
+    if only not in found:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=COMMANDS):
+            if entry.name not in SUBCOMMANDS and only in {None, entry.name}:
+                found[entry.name] = entry.load(), OF_LABORATORY.get(entry.name)
+    if not found:
+        raise ExtraError(f"{only!r} comes with the laboratory, which is not installed: pip install {LABORATORY}")
+    return found
 
 
 def _example(words: str) -> str:
@@ -90,7 +114,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line, what follows the program's name; return its exit code."""
     try:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
-        app = build_app([name for name in arguments[:1] if name in SUBCOMMANDS] or SUBCOMMANDS.keys())
+        known = {*SUBCOMMANDS, *OF_LABORATORY} & {*arguments[:1]}
+        app = build_app(arguments[0] if known else None)
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit

@@ -4,9 +4,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from generic_adam.answers.terminal import (
+    bold,
+    print_json,
+    print_table,
+    say,
+    say_in_brief,
+    sequences,
+    side_by_side,
+    title,
+)
 from generic_adam.cli.check import grant
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
-from generic_adam.answers.terminal import bold, print_json, print_table, say, say_in_brief, sequences, side_by_side, title
 from generic_adam.errors import TheoremError
 
 if TYPE_CHECKING:

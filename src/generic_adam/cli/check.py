@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from generic_adam.answers.terminal import (
+    answer,
+    bold,
+    make_console,
+    print_json,
+    say_in_brief,
+    sequences,
+    title,
+    write_plot,
+)
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.answers.terminal import answer, bold, make_console, print_json, say_in_brief, sequences, title, write_plot
 from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
@@ -138,8 +147,8 @@ def _draw(subject: Subject, against: Sequence[str], path: Path | None) -> None:
         if against:
             raise MethodError("--against goes with --plot FILE")
         return
-    from generic_adam.methods import as_algorithm, build
     from generic_adam.answers.plots import LONGEST, draw_check
+    from generic_adam.methods import as_algorithm, build
 
     parts = subject.algorithm.parts
     methods = {title(part, is_part=len(parts) > 1): part.method for part in parts}

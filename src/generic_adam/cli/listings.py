@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from generic_adam.answers.terminal import answer, make_console, print_json, print_table, say, shortened
 from generic_adam.cli.check import print_answer
 from generic_adam.cli.subject import AsJson, recipe_names, theorem_names
-from generic_adam.answers.terminal import answer, make_console, print_json, print_table, say, shortened
 
 if TYPE_CHECKING:
     from generic_adam.methods.recipes import Recipe

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from generic_adam.answers.terminal import answer, make_console, make_progress, print_table, say
 from generic_adam.cli.app import tell
 from generic_adam.cli.check import print_answer
-from generic_adam.answers.terminal import answer, make_console, make_progress, print_table, say
 
 STEPS, SEEDS = 2_000_000, 20
 _FETCH = "Example:  generic-adam data fetch mnist --data ~/data"
@@ -74,14 +74,14 @@ def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = 
 
     import numpy as np
 
-    from generic_adam_laboratory.counterexample import Plan, simulate
-    from generic_adam_laboratory.counterexample.figures import draw_two_curves
-    from generic_adam_laboratory.counterexample.study import TWO_CURVES
     from generic_adam.answers.figures import save_figure
     from generic_adam.files import ensure_output_directory
     from generic_adam.methods import as_algorithm
     from generic_adam.methods.recipes import recipe
     from generic_adam.theorems.certificate import certify_algorithm
+    from generic_adam_laboratory.counterexample import Plan, simulate
+    from generic_adam_laboratory.counterexample.figures import draw_two_curves
+    from generic_adam_laboratory.counterexample.study import TWO_CURVES
 
     folder = ensure_output_directory(out)
     adam, certified = TWO_CURVES.items()  # the same step size and momentum; what differs is the second moment

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from generic_adam.answers.terminal import answer, make_console, make_progress, print_table
 from generic_adam.cli import say_if_interrupted
 from generic_adam.cli.subject import Rows, declared, taking
-from generic_adam.answers.terminal import answer, make_console, make_progress, print_table
+from generic_adam_laboratory.extras import for_training
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -316,11 +317,11 @@ def _run_study(
     name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool, restart: bool
 ) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
-    from generic_adam_laboratory.studies import cost, paper_studies, sweep
-    from generic_adam_laboratory.studies import study as studies
     from generic_adam_laboratory.backends import Paused, pausing
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import exclusive
+    from generic_adam_laboratory.studies import cost, paper_studies, sweep
+    from generic_adam_laboratory.studies import study as studies
     from generic_adam_laboratory.studies.study_figures import plot_study
 
     experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
@@ -412,7 +413,8 @@ def _logging(directory: Path | None) -> Iterator[Callable[[Advance], None]]:
     if directory is None:
         yield lambda _done: None
         return
-    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
+    with for_training():
+        from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
 
     from generic_adam_laboratory.studies.study import MEASURES
 

@@ -20,11 +20,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.methods import Algorithm, Method
 from generic_adam_laboratory.counterexample import kernels
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form, gradients_of
 from generic_adam_laboratory.counterexample.simulation import AdaShift, Plan, Simulation, Subject, algorithm_of
 from generic_adam_laboratory.runs.run import Work, carry_out
-from generic_adam.methods import Algorithm, Method
 
 Floats = NDArray[np.float64]
 

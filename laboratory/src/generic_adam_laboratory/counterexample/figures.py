@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import generic_adam as ga
+from generic_adam.answers.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, drawing, save_figure
 from generic_adam_laboratory.counterexample.drift import divisor_table
 from generic_adam_laboratory.counterexample.simulation import LaneRecords, Subject, algorithm_of
 from generic_adam_laboratory.counterexample.study import (
@@ -24,7 +25,6 @@ from generic_adam_laboratory.counterexample.study import (
     Turning,
     claims,
 )
-from generic_adam.answers.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, drawing, save_figure
 from generic_adam_laboratory.runs.records import Occasion, write_results
 
 if TYPE_CHECKING:

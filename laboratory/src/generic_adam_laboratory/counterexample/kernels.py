@@ -17,13 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numpy.typing import NDArray
-
-from generic_adam.extras import from_extra
-
-with from_extra("experiments"):
-    from numba import njit
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

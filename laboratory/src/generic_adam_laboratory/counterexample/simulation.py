@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.errors import RunError
+from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
 from generic_adam_laboratory.counterexample import kernels
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam_laboratory.runs.run import Progress, Run, Work, carry_out
-from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
 
 Floats = NDArray[np.float64]
 

@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import generic_adam as ga
+from generic_adam.methods import Algorithm, Method, adagrad, adam_to_adaema, power_family, sgd
+from generic_adam.methods.algorithm import Nesterov
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory.counterexample.drift import NOWHERE, STEPS, TURN_LANE_STEPS, DriftCurve, Estimate, Turns
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form
 from generic_adam_laboratory.counterexample.simulation import (
@@ -31,9 +34,6 @@ from generic_adam_laboratory.counterexample.simulation import (
 )
 from generic_adam_laboratory.runs.records import Claim
 from generic_adam_laboratory.runs.run import Progress, Run, Stages, carry_out
-from generic_adam.methods import Algorithm, Method, adagrad, adam_to_adaema, power_family, sgd
-from generic_adam.methods.algorithm import Nesterov
-from generic_adam.schedules import as_schedule
 
 PAPER_STEPS = 10**7
 PAPER_ALPHA = "0.5/sqrt(t)"

@@ -30,8 +30,8 @@ import numpy as np
 
 from generic_adam.errors import DataError
 from generic_adam.files import OutputError, write_json
+from generic_adam_laboratory.extras import for_training
 from generic_adam_laboratory.runs.records import sha256_of
-from generic_adam.extras import from_extra
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
 
@@ -283,7 +283,7 @@ def _digits() -> Dataset:
 
     The first 1,437 train and the last 360, by other writers, test.
     """
-    with from_extra("experiments"):
+    with for_training():
         from sklearn.datasets import load_digits
 
     digits: Any = load_digits()

@@ -25,8 +25,8 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from generic_adam.errors import DataError, GenericAdamError
-from generic_adam_laboratory.data.datasets import cache_directory, is_as_fetched, remember
 from generic_adam.files import OutputError, atomic_write, ensure_output_directory, writing
+from generic_adam_laboratory.data.datasets import cache_directory, is_as_fetched, remember
 from generic_adam_laboratory.runs.records import sha256_of
 
 BLOCK: Final = 1 << 16

@@ -27,16 +27,15 @@ from types import NoneType
 from typing import Any, Final
 from xml.parsers import expat
 
+from generic_adam.answers.plots import WATCH_COLUMNS
 from generic_adam.errors import DataError
-from generic_adam_laboratory.runs.records import Claim, sha256_of
 from generic_adam.methods import Algorithm, Method
 from generic_adam.methods.catalogue import adamw
 from generic_adam.methods.method import exact_number
 from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam_laboratory.runs.records import Claim, sha256_of
 
 REPORT_NAME: Final = "report.html"
-WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})
-"""The columns that make a CSV the record of a watched run."""
 
 _TABLE_ROWS: Final = 60
 _METHODS, _SECONDS = 200, 20.0  # of a manifest, and for all their certificates: a hostile one could ask for minutes

@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from generic_adam import __version__
 from generic_adam.answers.figures import figure_bytes
-from generic_adam.files import atomic_write
-from generic_adam.extras import from_extra
-from generic_adam_laboratory.report.contents import REPORT_NAME, Contents, Table, read_contents
 from generic_adam.answers.plots import draw_watch
+from generic_adam.files import atomic_write
+from generic_adam_laboratory.report.contents import REPORT_NAME, Contents, Table, read_contents
 
 # A verdict's colour repeats, and never replaces, its word.
 _TONES: Final = {
@@ -62,8 +61,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> tuple[
 
 def render(contents: Contents) -> str:
     """Return the page as HTML."""
-    with from_extra("demo"):
-        from jinja2 import Environment, StrictUndefined, select_autoescape
+    from jinja2 import Environment, StrictUndefined, select_autoescape
 
     package = resources.files("generic_adam_laboratory.report")
     style = package.joinpath("page.css").read_text(encoding="utf-8")

@@ -25,16 +25,13 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from generic_adam.errors import RunError
 from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.backends import Paused, handled
 from generic_adam.files import ASIDE, OutputError, ensure_output_directory, writing
 from generic_adam_laboratory.runs.records import damaged_files, read_manifest
-from generic_adam.extras import from_extra
-
-with from_extra("experiments"):
-    from filelock import FileLock, Timeout
 
 CHECKPOINT_SECONDS = 10.0
 """How much work a killed process may lose."""

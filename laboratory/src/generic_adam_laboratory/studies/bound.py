@@ -24,18 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import generic_adam as ga
-from generic_adam.errors import RunError
-from generic_adam_laboratory.counterexample.kernels import compiled, next_word
-from generic_adam_laboratory.counterexample.problem import initial_words
 from generic_adam.answers.figures import GREY, along_path, drawing, save_figure
-from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
-from generic_adam_laboratory.runs.run import Progress, Run, Stages, Work, carry_out
+from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, power_family
 from generic_adam.schedules.balls import rounded_up
 from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019 import bound
+from generic_adam_laboratory.counterexample.kernels import compiled, next_word
+from generic_adam_laboratory.counterexample.problem import initial_words
+from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
+from generic_adam_laboratory.runs.run import Progress, Run, Stages, Work, carry_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

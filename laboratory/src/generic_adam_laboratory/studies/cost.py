@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from generic_adam_laboratory.runs.records import Table
-from generic_adam_laboratory.studies.study import Experiment, Line, Options, Study
-from generic_adam_laboratory.training import OptimizerSettings
 from generic_adam.methods import Method, catalogue, certified_adam
 from generic_adam.methods.algorithm import Algorithm
 from generic_adam.methods.method import ScheduleLike
@@ -17,6 +14,9 @@ from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import rounded_up
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam_laboratory.runs.records import Table
+from generic_adam_laboratory.studies.study import Experiment, Line, Options, Study
+from generic_adam_laboratory.training import OptimizerSettings
 
 RATE, LOWEST = 0.001, 0.0001
 """The learning rate with which Adam is mostly used, the peak of the cosine; and the cosine's last."""

@@ -13,8 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 import generic_adam as ga
+from generic_adam.methods import adam_to_adaema, power_family
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory import networks
 from generic_adam_laboratory.data.datasets import Dataset, Text
+from generic_adam_laboratory.extras import for_training
 from generic_adam_laboratory.runs.records import Claim
 from generic_adam_laboratory.studies.study import (
     MEASURES,
@@ -29,11 +32,8 @@ from generic_adam_laboratory.studies.study import (
     spread,
 )
 from generic_adam_laboratory.training import BATCH_SIZE, OptimizerSettings
-from generic_adam.extras import from_extra
-from generic_adam.methods import adam_to_adaema, power_family
-from generic_adam.schedules import as_schedule
 
-with from_extra("experiments"):
+with for_training():
     import torch
     from torch import nn
 
@@ -369,7 +369,7 @@ def described(study: Study, dataset: Dataset | Text) -> list[Claim]:
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's rank correlation; no variation counts as 0. Of whole ranks -9/10 is -0.9, which is compared with."""
-    with from_extra("experiments"):
+    with for_training():
         from scipy.stats import rankdata
 
     a, b = rankdata(first), rankdata(second)

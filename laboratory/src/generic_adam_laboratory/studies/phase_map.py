@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from generic_adam.answers.figures import BLUE, GREY, VERMILION, drawing, legend_below, save_figure
 from generic_adam.errors import RunError
+from generic_adam.methods import Method
+from generic_adam.methods import power_family as power_family_of
 from generic_adam_laboratory.counterexample import LaneRecords, Plan
 from generic_adam_laboratory.counterexample.drift import STEPS as DRIFT_STEPS
 from generic_adam_laboratory.counterexample.drift import DriftCurve, Estimate
 from generic_adam_laboratory.counterexample.simulation import Lanes, Simulation
 from generic_adam_laboratory.counterexample.study import ARRIVED, PAPER_BETA
-from generic_adam.answers.figures import BLUE, GREY, VERMILION, drawing, legend_below, save_figure
 from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
 from generic_adam_laboratory.runs.run import Progress, Run, Stages, carry_out
-from generic_adam.methods import Method
-from generic_adam.methods import power_family as power_family_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

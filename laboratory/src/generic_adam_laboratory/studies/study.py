@@ -15,11 +15,19 @@ from statistics import median
 from typing import Any, Final, Literal
 
 from generic_adam.errors import RunError, told_as
+from generic_adam.schedules import as_schedule
 from generic_adam_laboratory.data.datasets import Dataset, Text, load
-from generic_adam_laboratory.runs.records import Claim, Occasion, Table, damaged_files, read_csv, read_manifest, write_results
+from generic_adam_laboratory.runs.records import (
+    Claim,
+    Occasion,
+    Table,
+    damaged_files,
+    read_csv,
+    read_manifest,
+    write_results,
+)
 from generic_adam_laboratory.runs.run import published
 from generic_adam_laboratory.training import BATCH_SIZE, EpochRecord, OptimizerSettings, RunSettings, read_records
-from generic_adam.schedules import as_schedule
 
 COLUMNS: Final = ("v_0", "r", "method", "seed", "epoch", "train_loss", "test_loss", "test_accuracy")
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from generic_adam.errors import RunError
+from generic_adam.files import ensure_output_directory, write_json, writing
 from generic_adam_laboratory import backends
 from generic_adam_laboratory.backends import ALONE, Group, Pool
 from generic_adam_laboratory.data.datasets import Dataset, Text, load
-from generic_adam.files import ensure_output_directory, write_json, writing
 from generic_adam_laboratory.runs.records import read_manifest
 from generic_adam_laboratory.runs.run import exclusive, refuse_another
 from generic_adam_laboratory.studies.study import Job, Study

@@ -1,0 +1,1 @@
+"""The laboratory's commands, which generic-adam finds by their entry points."""

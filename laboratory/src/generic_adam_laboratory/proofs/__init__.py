@@ -1,0 +1,1 @@
+"""The steps of the proofs as functions that evaluate both of their sides."""

@@ -1,0 +1,1 @@
+"""One module an experiment: plan, run, claims, figure."""
