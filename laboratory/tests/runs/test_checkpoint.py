@@ -7,9 +7,9 @@ import resource
 import pytest
 import torch
 
+from generic_adam.files import OutputError
 from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.runs.checkpoint import CheckpointError
-from generic_adam.files import OutputError
 from generic_adam_laboratory.training import read_state, state_bytes
 
 

@@ -28,9 +28,9 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from generic_adam.errors import RunError
-from generic_adam_laboratory.runs import checkpoint
-from generic_adam_laboratory.backends import Paused, handled
 from generic_adam.files import ASIDE, OutputError, ensure_output_directory, writing
+from generic_adam_laboratory.backends import Paused, handled
+from generic_adam_laboratory.runs import checkpoint
 from generic_adam_laboratory.runs.records import damaged_files, read_manifest
 
 CHECKPOINT_SECONDS = 10.0
