@@ -17,7 +17,7 @@ import generic_adam
 
 SOURCE = Path(generic_adam.__file__).parent
 LIBRARY = frozenset({"errors", "extras", "files", "parts", "setting", "schedules", "methods"})
-CERTIFYING = LIBRARY | {"guard", "theorems", "reference", "torch", "optax", "adapters", "certification"}
+CERTIFYING = LIBRARY | {"guard", "theorems", "reference", "torch", "optax", "adapters", "certification", "verify"}
 
 # layer -> the other layers it may import
 ARROWS: dict[str, frozenset[str]] = {
@@ -35,6 +35,7 @@ ARROWS: dict[str, frozenset[str]] = {
     "optax": LIBRARY | {"reference"},
     "adapters": LIBRARY | {"torch", "optax"},
     "certification": LIBRARY | {"guard", "theorems", "adapters"},
+    "verify": LIBRARY | {"torch", "optax", "adapters"},
     "answers": CERTIFYING,
     "cli": CERTIFYING | {"answers"},
 }

@@ -15,6 +15,7 @@ PUBLIC_PACKAGES = (
     "generic_adam.adapters",
     "generic_adam.torch",
     "generic_adam.optax",
+    "generic_adam.verify",
 )
 # A package without names of its own is documented module by module; one of them stands for it.
 STANDS_FOR = {"generic_adam.theorems": "generic_adam.theorems.certificate"}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.problem import Problem
     from generic_adam.theorems.theorem import Assumptions
+    from generic_adam.verify import verify
 
 __version__ = "0.2.0"
 
@@ -42,7 +43,7 @@ _HOME_OF_NAME = {
     "certify": "certification",
     "parse": "schedules",
 }
-_SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theorems", "torch")
+_SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theorems", "torch", "verify")
 
 __all__ = [
     "Algorithm",
@@ -65,6 +66,7 @@ __all__ = [
     "reference",
     "schedules",
     "theorems",
+    "verify",
 ]
 
 

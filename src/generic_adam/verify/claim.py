@@ -1,0 +1,240 @@
+"""What is believed of an optimizer: a mapping of few keys, a name or an Algorithm, and the Rule that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from generic_adam.errors import OptimizerError, meant, shown
+from generic_adam.methods import Algorithm, Method
+from generic_adam.methods.method import read_schedule
+from generic_adam.schedules import parse
+from generic_adam.verify.replay import ROUNDOFF, Floats, Rule, Trace
+
+FAMILIES = {
+    "adam": "adam", "adamw": "adam", "amsgrad": "adam", "nadam": "nadam", "nadamw": "nadam", "rmsprop": "rmsprop",
+    "adagrad": "adagrad", "sgd": "sgd",
+}  # fmt: skip
+_SHOWN = {"adam": "Adam", "adamw": "AdamW", "amsgrad": "AMSGrad", "nadam": "NAdam", "nadamw": "NAdamW",
+          "rmsprop": "RMSprop", "adagrad": "Adagrad", "sgd": "SGD"}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What an optimizer is believed to be.
+
+    Attributes:
+        algorithm: Adam, AdamW, AMSGrad, NAdam, NAdamW, RMSprop, Adagrad or SGD.
+        lr: a number, a text in t, or a function of the step from 1.
+        betas: beta1 and beta2, each as lr.
+        eps: what is added to the root of the second moment.
+        weight_decay: lambda.
+        amsgrad: whether the second moment is its running maximum.
+        amsgrad_max: the maximum is taken of the "uncorrected" or the "corrected" second moment.
+        bias_correction: whether both moments are corrected.
+        alpha: RMSprop's beta2.
+        momentum: of SGD, and of RMSprop after the division.
+        centered: whether RMSprop takes off the squared mean gradient.
+        nesterov: whether momentum looks ahead.
+        momentum_decay: NAdam's.
+        rate_in_momentum: whether RMSprop's buffer has the rate inside.
+        decoupled: whether the decay is beside the step; by the algorithm's name where None.
+        eps_place: "outside" sqrt(v/c) + eps, "hat" (sqrt(v) + eps, then corrected) or "root" sqrt(v + eps).
+        initial_v: v_0.
+        maximize: whether it ascends.
+        accumulate: the micro-batches of a step, whose gradients are averaged.
+        clip_norm: the largest norm of the whole gradient.
+        clip_update: the largest root mean square of a parameter's update before the rate.
+        scaler: whether a loss scaler skips steps with infinite gradients.
+        missing: what a parameter without a gradient does: "stand still", or "zero" for a gradient of zero.
+        state_dtype: the format of the moments; the weights' own where None, float32 for half-precision weights.
+        count: whose steps are counted: of each "parameter" (where None), of the "group", of the "optimizer".
+        per: other values for single parameters, by name.
+        horizon: the number of steps to look at.
+    """
+
+    algorithm: str = "Adam"
+    lr: Any = 1e-3
+    betas: Any = (0.9, 0.999)
+    eps: Any = 1e-8
+    weight_decay: Any = 0.0
+    amsgrad: bool = False
+    amsgrad_max: str = "uncorrected"
+    bias_correction: bool = True
+    alpha: Any = 0.99
+    momentum: float = 0.0
+    centered: bool = False
+    nesterov: bool = False
+    momentum_decay: float = 4e-3
+    rate_in_momentum: bool = False
+    decoupled: bool | None = None
+    eps_place: str | None = None
+    initial_v: float = 0.0
+    maximize: bool = False
+    accumulate: int = 1
+    clip_norm: float | None = None
+    clip_update: float | None = None
+    scaler: bool = False
+    missing: str = "stand still"
+    state_dtype: str | None = None
+    count: str | None = None
+    per: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    horizon: int = 40
+    sequences: Algorithm | None = None
+
+    @property
+    def family(self) -> str:
+        """The recursion that it runs."""
+        return FAMILIES[self.algorithm.lower()]
+
+    @property
+    def title(self) -> str:
+        """The algorithm and the settings that are not its defaults."""
+        if self.sequences is not None:
+            return repr(self.sequences)
+        told = [(name, getattr(self, name)) for name in _KEYS if name not in {"algorithm", "horizon"}]
+        given = [f"{name}={value}" for name, value in told if value != getattr(Claim, name, value) or name == "lr"]
+        return f"{_SHOWN[self.algorithm.lower()]}({', '.join(given)})"
+
+    def rule(self, trace: Trace) -> Rule:
+        """The claim as numbers for each step and parameter of a trace."""
+        if self.sequences is not None:
+            return _rule_of_algorithm(self.sequences, trace)
+        each = [replace(self, per={}, **_known(self.per.get(name, {}))) for name in trace.names]
+        taken = np.maximum(np.cumsum(~trace.overflow), 1)  # a skipped step is none of the schedule's
+
+        def table(read: Callable[[Claim], Any], name: str) -> Floats:
+            columns = [[_at(read(one), int(t), name) for t in taken] for one in each]
+            return np.array(columns, dtype=float).reshape(len(each), len(taken)).T
+
+        second = (lambda one: one.alpha) if self.family == "rmsprop" else (lambda one: one.betas[1])
+        decoupled = self.algorithm.lower().endswith("w") if self.decoupled is None else self.decoupled
+        place = self.eps_place or "outside"
+        return Rule(
+            self.family,
+            table(lambda one: one.lr, "lr"),
+            table(lambda one: one.betas[0], "beta1"),
+            table(second, "beta2"),
+            table(lambda one: one.eps, "eps"),
+            table(lambda one: one.weight_decay, "weight_decay"),
+            correction="both" if self.bias_correction else "none",
+            eps_place=place,
+            decay_form="decoupled" if decoupled else "coupled",
+            maximum=self.amsgrad_max if self.amsgrad or self.algorithm.lower() == "amsgrad" else "none",
+            initial_v=self.initial_v,
+            count=self.count or "parameter",
+            missing=self.missing,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            centered=self.centered,
+            rate_in_momentum=self.rate_in_momentum,
+            momentum_decay=self.momentum_decay,
+            first_moment="none" if self.family in {"rmsprop", "adagrad"} else "average",
+            second_moment="sum" if self.family == "adagrad" else "average",
+            sign=-1.0 if self.maximize else 1.0,
+            clip_norm=self.clip_norm,
+            clip_update=self.clip_update,
+            state_dtype=self.state_dtype,
+        )
+
+
+_SEQUENCES = ("lr", "eps", "weight_decay", "alpha")
+_KEYS = tuple(one.name for one in fields(Claim) if one.name != "sequences")
+_CHOICES = {
+    "amsgrad_max": ("uncorrected", "corrected"),
+    "eps_place": (None, "outside", "hat", "root"),
+    "missing": ("stand still", "zero"),
+    "state_dtype": (None, *ROUNDOFF),
+    "count": (None, "parameter", "group", "optimizer"),
+}
+
+
+def read_claim(given: Any) -> Claim:
+    """Read a claim from an Algorithm, a Method, a name or a mapping of the keys of `Claim`."""
+    if isinstance(given, Claim):
+        return given
+    if isinstance(given, Algorithm | Method):
+        return Claim(sequences=given if isinstance(given, Algorithm) else Algorithm(given))
+    settings = {"algorithm": given} if isinstance(given, str) else given
+    if not isinstance(settings, Mapping):
+        raise OptimizerError(f"claim is {shown(given)}; expected a name, a mapping or an Algorithm")
+    claim = Claim(**_known(settings))
+    for name, options in claim.per.items():
+        _known(options, f"claim, per {name!r}")
+    return claim
+
+
+def _known(settings: Mapping[str, Any], where: str = "claim") -> dict[str, Any]:
+    for name, value in settings.items():
+        if name not in _KEYS:
+            raise OptimizerError(f"{where}: no key {shown(name)}; {meant(str(name), _KEYS)}")
+        if name == "algorithm" and str(value).lower() not in FAMILIES:
+            raise OptimizerError(f"{where}: algorithm {shown(value)}; {meant(str(value), _SHOWN.values())}")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            expected = ", ".join(repr(one) for one in _CHOICES[name] if one is not None)
+            raise OptimizerError(f"{where}: {name} is {shown(value)}; expected one of {expected}")
+        if name in {"horizon", "accumulate"} and not (isinstance(value, int) and 1 <= value <= 10_000):
+            raise OptimizerError(f"{where}: {name} is {shown(value)}; expected a whole number from 1 to 10,000")
+        if name == "betas" and not (isinstance(value, tuple | list) and len(value) == 2):
+            raise OptimizerError(f"{where}: betas is {shown(value)}; expected two numbers")
+    return {
+        name: read_schedule(f"{where}: {name}", value) if isinstance(value, str) and name in _SEQUENCES else value
+        for name, value in settings.items()
+    }
+
+
+def _at(value: Any, step: int, name: str) -> float:
+    """The number that is claimed for a step."""
+    try:
+        value = parse(value) if isinstance(value, str) else value
+        return float(value(step) if callable(value) else value)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise OptimizerError(f"claim: {name} at step {step}: {error}; expected a number") from error
+
+
+def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
+    """An Algorithm's sequences, by group; the switches are those of its first part."""
+    if whole.outside or whole.factored or whole.power != Fraction(1, 2):
+        reason = (*whole.outside, "factored second moments" if whole.factored else "a power of v other than 1/2")[0]
+        raise OptimizerError(f"{whole.label or 'the algorithm'} cannot be carried out here: {reason}")
+    of_group = {group: part for part in whole.parts for group in part.groups}
+    parts = [of_group.get(int(group), whole.parts[0]) if len(whole.parts) > 1 else whole for group in trace.group]
+    steps = np.maximum(np.cumsum(~trace.overflow), 1)
+
+    def table(read: Callable[[Algorithm], Any]) -> Floats:
+        made = {id(part): np.array([float(read(part)(int(t))) for t in steps]) for part in parts}
+        return np.stack([made[id(part)] for part in parts], axis=1)
+
+    first, l2 = parts[0], np.array([float(part.l2) for part in parts])
+    norm = first.clipping.threshold if first.clipping and first.clipping.kind != "update" else None
+    nesterov = first.nesterov and (
+        table(lambda part: part.nesterov.momentum_weight),
+        table(lambda part: part.nesterov.gradient_weight),
+    )
+    decay = np.broadcast_to(l2, (trace.steps, len(parts))) if l2.any() else table(lambda part: part.decay)
+    return Rule(
+        "adam" if first.preconditioned else "sgd",
+        table(lambda part: part.method.alpha),
+        table(lambda part: part.method.beta),
+        table(lambda part: part.method.theta),
+        table(lambda part: part.eps),
+        decay,
+        correction="none",
+        eps_place="root squared" if first.eps_under_root else "outside",
+        decay_form="coupled" if l2.any() else "absolute",
+        maximum="uncorrected" if first.running_maximum else "none",
+        initial_v=first.initial_v,
+        count="parameter",
+        look_ahead=nesterov or None,
+        momentum=float(first.heavy_ball.factor) if first.heavy_ball else 0.0,
+        rate_in_momentum=bool(first.heavy_ball and first.heavy_ball.rate_inside),
+        centered=first.centered,
+        second_moment="delayed" if first.delayed else "average",
+        clip_norm=norm,
+        clip_how="value" if first.clipping and first.clipping.kind == "value" else "norm",
+        clip_update=first.clipping.threshold if first.clipping and first.clipping.kind == "update" else None,
+    )

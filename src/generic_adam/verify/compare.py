@@ -1,0 +1,104 @@
+"""From a subject and a claim to an answer: drive, replay, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from generic_adam.errors import OptimizerError, told_as
+from generic_adam.methods import Algorithm
+from generic_adam.verify.claim import Claim, read_claim
+from generic_adam.verify.drive import Driver, Subject, copied, is_function
+from generic_adam.verify.explain import explain
+from generic_adam.verify.front import Difference, Verification
+from generic_adam.verify.reading import candidates, of_class, with_settings
+from generic_adam.verify.replay import Trace, replay
+
+
+def compared(given: Any, scheduler: Any, claim: Any) -> Verification:
+    """Return the verification of a subject, with a claim or without."""
+    believed = None if claim is None else read_claim(claim)
+    subject = _made(given, scheduler)
+    name = type(subject.optimizer).__name__ if subject.optimizer is not None else "the transformation"
+    read = of_class(subject.optimizer) if believed is None and subject.optimizer is not None else None
+    if isinstance(read, Algorithm):
+        believed, read = read_claim(read), None
+    trace = _driven(subject, lambda: _made(given, scheduler), believed or Claim())
+    looked, beyond = _looked(believed or Claim(), trace, subject)
+    if believed is not None:
+        if subject.step is None and subject.apply is None:  # the optimizer alone: clipping is the loop's
+            believed = replace(believed, clip_norm=None)
+        rule, title, known = believed.rule(trace), believed.title, ()
+    elif isinstance(read, str):
+        rule, title, known = with_settings(read, trace), f"{read} with the settings of its groups", (read,)
+    else:
+        same = tuple(title for title, rule in candidates(trace) if not replay(rule, trace).differs.any())
+        title = same[0] if same else "any algorithm known here, with the settings of its groups"
+        return Verification(bool(same) or None, name, title, (), looked, beyond, same)
+    found = explain(rule, trace)
+    told = tuple(Difference(one.category, one.since, one.where, one.size, one.explained, one.said) for one in found)
+    return Verification(not told, name, title, told, looked, beyond, known)
+
+
+def _made(given: Any, scheduler: Any) -> Subject:
+    """What is driven: a copy of what was handed over, or what the function makes."""
+    if not is_function(given):
+        return copied(given, scheduler)
+    with told_as(OptimizerError, "make() raised"):
+        return Subject.of(given())
+
+
+def _driven(subject: Subject, again: Callable[[], Subject], claim: Claim) -> Trace:
+    """The steps that it takes; a second time from its own weights where it keeps copies of them."""
+    horizon, micro = max(claim.horizon, 40), claim.accumulate if subject.step is not None else 1
+    at = horizon - 20 if subject.resume is not None else None
+    looped = subject.step is not None
+    for touched in (True, False):
+        driver = Driver(
+            subject,
+            horizon,
+            micro=micro,
+            overflows=claim.scaler and looped,
+            pauses=claim.sequences is None,  # whose alpha_t has the parameter's own count and the schedule's in one
+        )
+        if touched and _may_write(subject):
+            driver.write_start()
+        trace = driver.run(at, lambda one: Subject.of(one.resume()) if one.resume else one)
+        if not (touched and _undone(trace, subject)):
+            return trace
+        subject = again()  # its weights were copied when it was made
+    return trace
+
+
+def _may_write(subject: Subject) -> bool:
+    return subject.apply is None and all(
+        str(one.dtype) in {"torch.float32", "torch.float64"} for _, one in subject.named
+    )
+
+
+def _undone(trace: Trace, subject: Subject) -> bool:
+    """Whether the first step put back weights that were written before it."""
+    jump = np.abs(trace.weights[1] - trace.weights[0])
+    return bool(_may_write(subject) and jump.size and np.median(jump) > 0.05 and np.abs(trace.weights[0]).max() < 3)
+
+
+def _looked(claim: Claim, trace: Trace, subject: Subject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    run = replay(claim.rule(trace), trace)
+    coordinates, steps = run.bound.shape[1], trace.steps
+    blind = float((~np.isfinite(run.bound)).mean()) if run.bound.size else 0.0
+    looked = [f"{steps} steps of {coordinates} coordinates in {len(trace.names)} parameters"]
+    looked += ["the scheduler"] * (subject.scheduler is not None) + ["your own step"] * (subject.step is not None)
+    looked += ["saving and loading"] * (trace.resumed is not None)
+    beyond = []
+    if blind > 0.01:
+        beyond.append(f"{blind:.0%} of the steps, where the rounding of the state is as large as the state")
+    if claim.accumulate > 1 and subject.step is None:
+        beyond.append("accumulation (hand over `step`)")
+    if claim.clip_norm is not None and subject.step is None:
+        beyond.append("the clipping of gradients (hand over `step`)")
+    if trace.resumed is None:
+        beyond.append("saving and loading")
+    return tuple(looked), (*beyond, "whether the gradient is right", f"anything after step {steps}")

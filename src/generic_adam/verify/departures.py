@@ -1,0 +1,220 @@
+# ruff: noqa: E501 - a table is read by its columns
+"""The ways in which implementations have been seen to differ from what they are called, cheapest first.
+
+Each is data: a category, what is said of it, and the rule that it makes of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from generic_adam.verify.replay import Floats, Rule, Trace
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One change of a rule.
+
+    Attributes:
+        category: what kind of difference it is, as `Difference.category`.
+        said: the difference in words: what the step does, and what was claimed.
+        rule: the rule that results.
+    """
+
+    category: str
+    said: str
+    rule: Rule
+
+
+_CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("step counter", "every step uses the count of a first step", {"count": "frozen"}),
+    ("step counter", "the step count starts at 2, not at 1", {"offset": 1}),
+    ("step counter", "the step count starts at 0, not at 1", {"offset": -1}),
+    ("step counter", "all parameters of a group use the count of its last parameter", {"count": "last"}),
+    ("step counter", "all parameters of a group use the count of its first parameter", {"count": "first"}),
+    ("step counter", "the count moves with every step of the group, also where a parameter has no gradient", {"count": "group"}),
+    ("step counter", "one count for the whole optimizer, also where a parameter has no gradient", {"count": "optimizer"}),
+    ("step counter", "each parameter has a count of its own", {"count": "parameter"}),
+    ("step counter", "one count that every parameter moves in turn", {"count": "shared"}),
+    ("step counter", "the count moves with every micro-batch", {"count": "micro-batches"}),
+    ("step counter", "steps that the loss scaler skips are counted", {"skipped_count": True}),
+    ("bias correction", "neither moment is corrected for its start at 0", {"correction": "none"}),
+    ("bias correction", "only the first moment is corrected for its start at 0", {"correction": "first"}),
+    ("bias correction", "only the second moment is corrected for its start at 0", {"correction": "second"}),
+    ("bias correction", "both moments are corrected for their start at 0, which was not claimed", {"correction": "both"}),
+    ("bias correction", "the corrections of the first step are used at every step", {"correction": "once"}),
+    ("epsilon", "eps is added to sqrt(v) before the bias correction", {"eps_place": "hat"}),
+    ("epsilon", "eps is added to sqrt(v) after the bias correction", {"eps_place": "outside"}),
+    ("epsilon", "eps is added under the root", {"eps_place": "root"}),
+    ("epsilon", "eps squared is added under the root", {"eps_place": "root squared"}),
+    ("weight decay", "the weight decay is added to the gradient, not taken from the weights", {"decay_form": "coupled"}),
+    ("weight decay", "the weight decay is taken from the weights beside the step, not added to the gradient", {"decay_form": "decoupled"}),
+    ("weight decay", "the weight decay is not multiplied by the learning rate", {"decay_form": "absolute"}),
+    ("weight decay", "the weights are decayed after the step, not before", {"decay_form": "after"}),
+    ("weight decay", "no weight decay is applied", {"decay_form": "none"}),
+    ("weight decay", "the weight decay is applied twice: in the gradient and to the weights", {"decay_form": "both"}),
+    ("weight decay", "the weight decay has the wrong sign: it lets weights grow", {"decay_form": "ascending"}),
+    ("second moment", "the maximum of the second moment is not taken", {"maximum": "none"}),
+    ("second moment", "the second moment is its running maximum (amsgrad)", {"maximum": "uncorrected"}),
+    ("second moment", "the running maximum is taken of the corrected second moment", {"maximum": "corrected"}),
+    ("second moment", "squares are added up without decay", {"second_moment": "sum"}),
+    ("second moment", "squares are added without the factor 1 - beta2", {"second_moment": "plain"}),
+    ("second moment", "the step is divided by the second moment from before this gradient", {"second_moment": "delayed"}),
+    ("second moment", "the second moment averages |g|, not its square", {"second_moment": "absolute"}),
+    ("second moment", "the second moment averages squares of the momentum, not of the gradient", {"second_moment": "of momentum"}),
+    ("second moment", "the step is divided by the second moment itself, not by its root", {"second_moment": "no root"}),
+    ("second moment", "the second moment is an average that forgets", {"second_moment": "average"}),
+    ("second moment", "the squared mean gradient is taken off the second moment", {"centered": True}),
+    ("second moment", "the squared mean gradient is not taken off the second moment", {"centered": False}),
+    ("second moment", "the second moment starts at 0", {"initial_v": 0.0}),
+    ("second moment", "the second moment starts at 1", {"initial_v": 1.0}),
+    ("momentum", "there is no momentum: the step is along the gradient", {"first_moment": "none"}),
+    ("momentum", "gradients are added to the momentum without the factor 1 - beta1", {"first_moment": "heavy"}),
+    ("momentum", "the momentum looks ahead (Nesterov)", {"nesterov": True}),
+    ("momentum", "the momentum does not look ahead (no Nesterov)", {"nesterov": False}),
+    ("momentum", "the momentum schedule is not NAdam's: it is constant", {"momentum_decay": 0.0}),
+    ("momentum", "the learning rate is inside the momentum buffer", {"rate_in_momentum": True}),
+    ("momentum", "the learning rate is outside the momentum buffer", {"rate_in_momentum": False}),
+    ("momentum", "the step is that of Adam, without NAdam's look-ahead", {"family": "adam"}),
+    ("momentum", "the step is that of NAdam", {"family": "nadam"}),
+    ("momentum", "there is no momentum", {"momentum": 0.0}),
+    ("missing gradients", "a parameter without a gradient moves as if its gradient were 0", {"missing": "zero"}),
+    ("missing gradients", "a parameter that once had a gradient moves as if missing ones were 0", {"missing": "zero once begun"}),
+    ("missing gradients", "a parameter without a gradient stands still", {"missing": "stand still"}),
+    ("missing gradients", "a missing gradient is replaced by the one before: gradients are not cleared", {"missing": "stale"}),
+    ("gradient scale", "gradients of micro-batches are added up, not averaged", {"accumulate": "sum"}),
+    ("gradient scale", "only the last micro-batch is used", {"accumulate": "last"}),
+    ("gradient scale", "only the first micro-batch is used", {"accumulate": "first"}),
+    ("clipping", "gradients are not clipped", {"clip_norm": None}),
+    ("clipping", "each parameter is clipped by its own norm, not all by the norm of the whole", {"clip_how": "each parameter"}),
+    ("clipping", "each value is clipped, not the norm", {"clip_how": "value"}),
+    ("clipping", "clipping is upside down: small gradients are scaled up", {"clip_how": "upside down"}),
+    ("clipping", "clipping is upside down: large gradients are scaled up", {"clip_how": "inverse"}),
+    ("clipping", "gradients are always scaled to the norm, also those below it", {"clip_how": "always"}),
+    ("clipping", "each micro-batch is clipped, not their average", {"clip_how": "each micro-batch"}),
+    ("clipping", "updates are not clipped", {"clip_update": None}),
+    ("sign", "it steps along the gradient, not against it", {"sign": -1.0}),
+)  # fmt: skip
+
+_BETAS = (0.0, 0.5, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.997, 0.999, 0.9995, 0.9999)
+_EPS = (0.0, 1e-16, 1e-15, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+_DECAYS = (1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+def choices(rule: Rule) -> Iterator[Departure]:
+    """Yield the named changes that change something."""
+    for category, said, changes in _CHOICES:
+        if any(getattr(rule, name) != value for name, value in changes.items()) and _concerns(rule, changes):
+            # The rule's sign is the claim's: stepping the wrong way is the other one.
+            changed = {"sign": -rule.sign} if category == "sign" else changes
+            if changes.get("family") == "nadam":
+                changed = {**changes, "first_moment": "average"}
+            yield Departure(category, said, rule.but(**changed))
+    if rule.sign < 0:
+        yield Departure("sign", "it descends, where ascent was claimed", rule.but(sign=1.0))
+
+
+def _concerns(rule: Rule, changes: dict[str, object]) -> bool:
+    """Whether the rule has that part at all."""
+    name = next(iter(changes))
+    if name == "correction" and rule.family not in {"adam", "nadam"}:
+        return False
+    if name == "clip_how" and rule.clip_norm is None:
+        return False
+    if name == "decay_form" and not rule.decay.any():
+        return False
+    return not (name == "first_moment" and rule.first_moment == "none")
+
+
+def families(rule: Rule) -> Iterator[Departure]:
+    """Yield other algorithms with the same settings."""
+    average = {"first_moment": "average", "second_moment": "average"}
+    for name, category, changes in (
+        ("Adam", "momentum", {"family": "adam", **average}),
+        ("RMSprop", "momentum", {"family": "rmsprop", "first_moment": "none", "second_moment": "average"}),
+        ("Adagrad", "second moment", {"family": "adagrad", "first_moment": "none", "second_moment": "sum"}),
+        ("SGD", "second moment", {"family": "sgd", **average}),
+    ):
+        if changes["family"] != rule.family:
+            yield Departure(category, f"the step is that of {name}", rule.but(**changes))
+
+
+def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
+    """Yield the rule with another beta, eps, decay, scale or threshold: what people type first."""
+    for name, label, category, values in (
+        ("beta1", "beta1", "betas", _BETAS),
+        ("beta2", "beta2", "betas", _BETAS),
+        ("eps", "eps", "epsilon", _EPS),
+        ("decay", "weight decay", "weight decay", (0.0, *_DECAYS)),
+    ):
+        own = getattr(rule, name)
+        for value in values:
+            if not np.allclose(own, value, rtol=1e-9, atol=0):
+                changed = rule.but(**{name: np.full_like(own, value)})
+                yield Departure(category, f"{label} is {value:g}, not {claimed(own)}", changed)
+    yield Departure("betas", "beta1 and beta2 are swapped", rule.but(beta1=rule.beta2, beta2=rule.beta1))
+    yield from _sizes(rule, len(trace.gradients))
+    for value in (0.5, 0.8, 0.9, 0.95, 0.99):
+        if rule.family in {"sgd", "rmsprop"} and value != rule.momentum:
+            yield Departure("momentum", f"momentum is {value:g}, not {rule.momentum:g}", rule.but(momentum=value))
+
+
+def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
+    """Other scales of the gradients and thresholds of clipping."""
+    for factor in dict.fromkeys((micro, 1 / micro, 2.0, 0.5, 8.0, 1 / 8, 65536.0, 1 / 65536, 2.0**15, 2.0**10)):
+        if factor != 1:
+            yield Departure("gradient scale", f"gradients are multiplied by {factor:g}", rule.but(scale=factor))
+    norm, update = rule.clip_norm, rule.clip_update
+    limits = (0.1, 0.25, 0.5, 1.0, 5.0, 10.0)
+    if norm is not None:
+        limits = tuple(norm * factor for factor in (micro, 1 / micro, 10.0, 0.1, 2.0, 0.5, 65536.0, 1 / 65536))
+    for limit in limits:
+        if limit != norm:
+            instead = "" if norm is None else f", not {norm:g}"
+            yield Departure("clipping", f"gradients are clipped to norm {limit:g}{instead}", rule.but(clip_norm=limit))
+    for factor in (0.1, 0.5, 2.0, 10.0) if update is not None else ():
+        said = f"updates are clipped at {factor * (update or 0):g}, not {update:g}"
+        yield Departure("clipping", said, rule.but(clip_update=factor * (update or 0)))
+
+
+def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
+    """Yield the rule with what the parameter groups say, one setting at a time."""
+    for name, label, category in (
+        ("lr", "lr", "learning rate"), ("beta1", "beta1", "betas"), ("beta2", "beta2", "betas"),
+        ("eps", "eps", "epsilon"), ("decay", "weight decay", "weight decay"),
+    ):  # fmt: skip
+        source = {"decay": "weight_decay", "beta2": "alpha" if rule.family == "rmsprop" else "beta2"}.get(name, name)
+        said, own = trace.settings.get(source), getattr(rule, name)
+        if said is None or np.isnan(said).all():
+            continue
+        said = np.where(np.isnan(said), own, said)
+        if np.allclose(said, own, rtol=1e-6, atol=0):
+            continue
+        kind = category
+        if name == "lr":
+            ratio = said[own > 0] / own[own > 0]
+            kind = "learning rate" if ratio.size and np.ptp(ratio) <= 1e-6 * abs(ratio[0]) else "schedule"
+        since = int(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=1))[0])
+        at = int(np.flatnonzero(~np.isclose(said[since], own[since], rtol=1e-6, atol=0))[0])
+        text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
+        yield Departure(kind, text, rule.but(**{name: said}))
+
+
+def claimed(values: Floats) -> str:
+    """The claimed number, or its range."""
+    low, high = float(values.min()), float(values.max())
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+RESUMES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("the moments and the step count are lost", frozenset({"m", "v", "count"})),
+    ("both moments are lost, the step count goes on", frozenset({"m", "v"})),
+    ("the step count is lost, the moments are kept", frozenset({"count"})),
+    ("the first moment is lost", frozenset({"m"})),
+    ("the second moment is lost", frozenset({"v"})),
+    ("the second moment and the step count are lost", frozenset({"v", "count"})),
+    ("the first moment and the step count are lost", frozenset({"m", "count"})),
+)

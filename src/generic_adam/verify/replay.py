@@ -1,0 +1,472 @@
+r"""One rule carried out in float64, from the weights that were seen, with a bound on the rounding of the real one.
+
+The step of every family here is
+
+.. math::
+    x_{t+1} = (1 - \nu_t) x_t - a_t (A_t m_t + B_t g_t) / (\sqrt{C_t v_t + R_t} + E_t)
+
+and the rule says how m, v and the six scalars come about. x_t is read from the trace at every step, so that errors of
+one step are not carried to the next; only m, v and the momentum buffer are, each with a running bound on its error.
+
+Worked example: float32, beta_2 = 0.999. A kernel that keeps 1 - beta_2 in float32 is off by 2^-24 / 0.001 = 6e-5
+of (1 - beta_2) g^2, which is most of the bound on v, and 3e-5 of the step is what may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Half of the distance from 1 to the next number of a format."""
+SMALLEST = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.0e-8, "bfloat16": 1.2e-38}
+"""What may be flushed to zero, or is the distance of the numbers there."""
+_SCALAR = 2.0**-24  # scalars such as 1 - beta^t may have been float32 in any implementation
+_OPERATIONS = 4  # roundings of one line of a kernel, at most
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run that was watched: T steps of N coordinates of P parameters.
+
+    Attributes:
+        names: the parameters.
+        owner: the parameter of each coordinate.
+        group: the parameter group of each parameter; -1 where none holds it.
+        numel: the coordinates of each parameter, watched or not; only those watched have gradients.
+        dtypes: the format of each parameter.
+        weights: x_t of every coordinate, T + 1 rows.
+        gradients: of every micro-batch: K, T, N; 0 where missing.
+        present: whether a parameter has a gradient at a step.
+        overflow: whether a step's gradients are infinite, so that a loss scaler skips it.
+        settings: what the parameter groups say at each step: T, P by name; nan where they say nothing.
+        resumed: the number of steps before the run was saved and loaded, or None.
+        state_dtypes: the formats of the state's tensors, by parameter.
+    """
+
+    names: tuple[str, ...]
+    owner: npt.NDArray[np.int64]
+    group: npt.NDArray[np.int64]
+    numel: npt.NDArray[np.int64]
+    dtypes: tuple[str, ...]
+    weights: Floats
+    gradients: Floats
+    present: npt.NDArray[np.bool_]
+    overflow: npt.NDArray[np.bool_]
+    settings: Mapping[str, Floats] = field(default_factory=dict)
+    resumed: int | None = None
+    state_dtypes: tuple[frozenset[str], ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return len(self.present)
+
+    def until(self, steps: int) -> Trace:
+        """Return the first steps of the run."""
+        settings = {name: values[:steps] for name, values in self.settings.items()}
+        cut = {"weights": self.weights[: steps + 1], "gradients": self.gradients[:, :steps], "settings": settings}
+        return replace(self, present=self.present[:steps], overflow=self.overflow[:steps], **cut)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How a step is carried out, in every respect in which implementations have been seen to differ.
+
+    The five sequences have one number for each step and parameter (T, P); the rest are choices.
+    """
+
+    family: str
+    lr: Floats
+    beta1: Floats
+    beta2: Floats
+    eps: Floats
+    decay: Floats
+    correction: str = "both"  # none, first, second, and "once": with the count of the first step at every step
+    eps_place: str = "outside"  # hat, root, root squared
+    decay_form: str = "decoupled"  # coupled, absolute (not times lr), after (what was moved), none, double
+    decays: str = "all"  # matrices, vectors: which parameters
+    maximum: str = "none"  # uncorrected, corrected
+    initial_v: float = 0.0
+    count: str = "parameter"
+    offset: int = 0
+    missing: str = "stand still"
+    momentum: float = 0.0
+    dampening: float = 0.0
+    nesterov: bool = False
+    look_ahead: tuple[Floats, Floats] | None = None  # a_t and b_t of a_t m_t + b_t g_t
+    centered: bool = False
+    rate_in_momentum: bool = False
+    momentum_decay: float = 4e-3
+    rate_decay: float = 0.0
+    first_moment: str = "average"  # sum, heavy (no 1 - beta), none
+    second_moment: str = "average"  # sum, plain (no 1 - beta), delayed, absolute, of momentum, no root
+    sign: float = 1.0
+    scale: float = 1.0
+    accumulate: str = "mean"  # sum, last, first
+    clip_norm: float | None = None
+    clip_how: str = "norm"  # each parameter, value, upside down, always, each micro-batch
+    clip_update: float | None = None
+    skipped_count: bool = False
+    state_dtype: str | None = None
+    resume: frozenset[str] = frozenset()
+
+    def but(self, **changes: Any) -> Rule:
+        """The rule with some choices changed."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a rule says of each step: x_{t+1} = fixed - lr slope, within lr slope_error + write; T, N each."""
+
+    fixed: Floats
+    slope: Floats
+    slope_error: Floats
+    write: Floats
+    lr: Floats
+    seen: Floats
+
+    @property
+    def predicted(self) -> Floats:
+        """x_{t+1}."""
+        with np.errstate(all="ignore"):
+            return self.fixed - self.lr * self.slope
+
+    @property
+    def bound(self) -> Floats:
+        """How far from it a right implementation may be."""
+        with np.errstate(all="ignore"):
+            return np.abs(self.lr) * self.slope_error + self.write
+
+    @property
+    def differs(self) -> npt.NDArray[np.bool_]:
+        """Where no rounding explains what was seen."""
+        with np.errstate(invalid="ignore"):
+            within = np.abs(self.seen - self.predicted) <= self.bound
+        return ~within & (np.isfinite(self.predicted) | np.isfinite(self.seen))
+
+
+def active(rule: Rule, trace: Trace) -> npt.NDArray[np.bool_]:
+    """Which parameters take part in which step."""
+    present, begun = trace.present, np.maximum.accumulate(trace.present, axis=0)
+    taking = {"zero": np.ones_like(present), "zero once begun": begun, "stale": begun}.get(rule.missing, present)
+    return taking & ~trace.overflow[:, None]
+
+
+def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
+    """The step count that each parameter uses at each step."""
+    if rule.skipped_count:
+        taking = taking | (trace.overflow[:, None] & trace.present)
+    own = np.cumsum(taking, axis=0).astype(float)
+    if rule.count == "optimizer":
+        own = np.repeat(np.cumsum(taking.any(axis=1)).astype(float)[:, None], own.shape[1], axis=1)
+    elif rule.count == "frozen":
+        own = np.ones_like(own)
+    elif rule.count == "shared":  # one counter, moved by each parameter in turn
+        order = np.cumsum(taking, axis=1)
+        own = (np.cumsum(order[:, -1]) - order[:, -1])[:, None] + order.astype(float)
+    elif rule.count == "micro-batches":
+        own = own * len(trace.gradients)
+    elif rule.count in {"group", "last", "first"}:
+        found = own.copy()
+        for group in np.unique(trace.group):
+            of = np.flatnonzero(trace.group == group)
+            if rule.count == "group":
+                found[:, of] = np.cumsum(taking[:, of].any(axis=1))[:, None]
+            else:
+                for t in range(len(own)):
+                    there = of[taking[t, of]]
+                    if there.size:
+                        found[t, of] = own[t, there[-1 if rule.count == "last" else 0]]
+        own = found
+    return own + rule.offset
+
+
+def gradients(rule: Rule, trace: Trace) -> tuple[Floats, Floats]:
+    """g_t as the rule's step is given it, and a bound on its error: accumulated, clipped, scaled."""
+    micro, several = trace.gradients, len(trace.gradients)
+    unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[trace.owner]
+    if rule.clip_norm is not None and rule.clip_how == "each micro-batch":
+        micro = np.stack([_clipped(rule.but(clip_how="norm"), trace, one)[0] for one in micro])
+    pick = {"last": micro[-1], "first": micro[0], "sum": micro.sum(axis=0)}
+    g = pick.get(rule.accumulate, micro.mean(axis=0))
+    error = _OPERATIONS * unit * np.abs(micro).sum(axis=0) / (several if rule.accumulate == "mean" else 1)
+    error = error if several > 1 and rule.accumulate in {"mean", "sum"} else np.zeros_like(g)
+    if rule.missing == "stale":
+        for t in range(1, len(g)):
+            gone = ~trace.present[t][trace.owner]
+            g[t, gone], error[t, gone] = g[t - 1, gone], error[t - 1, gone]
+    if rule.clip_norm is not None and rule.clip_how != "each micro-batch":
+        g, factor = _clipped(rule, trace, g)
+        error = error * factor + np.abs(g) * (16 * unit + 2e-6)
+    return rule.sign * rule.scale * g, abs(rule.scale) * error
+
+
+def _clipped(rule: Rule, trace: Trace, g: Floats) -> tuple[Floats, Floats]:
+    limit = float(rule.clip_norm or 0)
+    if rule.clip_how == "value":
+        return np.clip(g, -limit, limit), np.ones_like(g)
+    square = np.where(np.isfinite(g), g, 0.0) ** 2
+    if rule.clip_how == "each parameter":
+        of = np.stack([np.bincount(trace.owner, row, len(trace.names)) for row in square])
+        norm = np.sqrt(of)[:, trace.owner]
+    else:
+        norm = np.broadcast_to(np.sqrt(square.sum(axis=1))[:, None], g.shape)
+    ratio = limit / (norm + 1e-6)
+    factor = {"always": ratio, "upside down": np.maximum(1.0, ratio), "inverse": np.maximum(1.0, 1 / ratio)}.get(
+        rule.clip_how, np.minimum(1.0, ratio)
+    )
+    return g * factor, np.abs(factor)
+
+
+def replay(rule: Rule, trace: Trace) -> Replay:
+    """Carry the rule out along the trace."""
+    with np.errstate(all="ignore"):
+        return _Run(rule, trace).replay()
+
+
+class _Run:
+    """One replay: the state m, v, buffer, each with its error bound, and one method for each part of a step."""
+
+    def __init__(self, rule: Rule, trace: Trace) -> None:
+        self.rule, self.trace = rule, trace
+        n, of = len(trace.owner), trace.owner
+        self.taking = active(rule, trace)
+        self.count = counts(rule, trace, self.taking)
+        self.g, self.g_error = gradients(rule, trace)
+        self.sequences = {name: getattr(rule, name)[:, of] for name in ("lr", "beta1", "beta2", "eps", "decay")}
+        wide = {"float64": "float64"}
+        state = [rule.state_dtype or wide.get(one, "float32") for one in trace.dtypes]
+        self.unit = np.array([max(ROUNDOFF[one], _unit_of(rule, one)) for one in state])[of]
+        self.least = np.array([SMALLEST[one] for one in state])[of]
+        self.weight_unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[of]
+        self.weight_least = np.array([SMALLEST[one] for one in trace.dtypes])[of]
+        self.reset()
+        self.n = n
+
+    def reset(self) -> None:
+        """Begin with no moments."""
+        n = len(self.trace.owner)
+        self.m, self.dm = np.zeros(n), np.zeros(n)
+        self.v, self.dv = np.full(n, self.rule.initial_v), np.zeros(n)
+        self.top, self.dtop = np.zeros(n), np.zeros(n)
+        self.mean, self.dmean = np.zeros(n), np.zeros(n)
+        self.ball, self.dball = np.zeros(n), np.zeros(n)
+        self.product = np.ones(n)
+        self.begun = np.zeros(n, dtype=bool)
+
+    def replay(self) -> Replay:
+        """Every step in turn."""
+        trace, rows = self.trace, [[], [], [], []]
+        for t in range(trace.steps):
+            if t == trace.resumed:
+                self._resume()
+            for row, value in zip(rows, self._step(t), strict=True):
+                row.append(value)
+        fixed, slope, error, write = (np.array(row).reshape(trace.steps, self.n) for row in rows)
+        return Replay(fixed, slope, error, write, self.sequences["lr"], trace.weights[1:])
+
+    def _resume(self) -> None:
+        lost, count = self.rule.resume, self.count
+        kept_m, kept_v = (self.m, self.dm, self.ball, self.dball), (self.v, self.dv, self.top, self.dtop)
+        product, begun, at = self.product, self.begun, self.trace.resumed or 0
+        self.reset()
+        if "m" not in lost:
+            self.m, self.dm, self.ball, self.dball = kept_m
+            self.begun = begun
+        if "v" not in lost:
+            self.v, self.dv, self.top, self.dtop = kept_v
+        if "count" in lost:
+            self.count = count.copy()
+            self.count[at:] -= count[at - 1]
+        else:
+            self.product = product
+
+    def _step(self, t: int) -> tuple[Floats, Floats, Floats, Floats]:
+        rule, of = self.rule, self.trace.owner
+        x, on = self.trace.weights[t], self.taking[t][of]
+        lr, b1, b2, eps, decay = (self.sequences[name][t] for name in ("lr", "beta1", "beta2", "eps", "decay"))
+        g, dg = self.g[t], self.g_error[t]
+        g, dg = np.where(on, g, 0.0), np.where(on, dg, 0.0)
+        if rule.decay_form in {"coupled", "both"}:
+            g, dg = (
+                g + decay * x,
+                dg + (2 * self.unit + 2 * self.weight_unit) * np.abs(decay * x) + self.unit * np.abs(g),
+            )
+        count = self.count[t][of]
+        moves = on | (rule.missing == "moments only")
+        before = self.v, self.dv
+        self._moments(moves, g, dg, b1, b2)
+        direction, error = self._direction(t, g, dg, b1, b2, eps, count, before, moves)
+        if rule.clip_update is not None:
+            direction, error = self._clip_update(direction, error)
+        direction, error = self._heavy_ball(on, direction, error, lr)
+        pace, fixed = 1 / (1 + (count - 1) * rule.rate_decay), x
+        slope, error = pace * direction, pace * error
+        slope, fixed, beside = self._decayed(slope, x, lr, decay)
+        if rule.rate_in_momentum and rule.momentum:
+            fixed, beside = fixed - slope, beside + error
+            slope, error = np.zeros_like(x), np.zeros_like(x)
+        moved = fixed - lr * slope
+        write = 3 * self.weight_unit * (np.abs(x) + np.abs(moved)) + beside + self.weight_least
+        still = ~on
+        slope, error = np.where(still, 0.0, slope), np.where(still, 0.0, error)
+        return np.where(still, x, fixed), slope, error, np.where(still, 0.0, write)
+
+    def _moments(self, on: npt.NDArray[np.bool_], g: Floats, dg: Floats, b1: Floats, b2: Floats) -> None:
+        rule, unit = self.rule, self.unit
+        first, second = (
+            np.ones_like(b1) if kind in {"heavy", "plain", "sum"} else 1 - b
+            for kind, b in ((rule.first_moment, b1), (rule.second_moment, b2))
+        )
+        if rule.family == "sgd":
+            b1 = np.full_like(b1, rule.momentum)
+            first = np.where(self.begun, 1 - rule.dampening, 1.0)
+        keep2 = np.ones_like(b2) if rule.second_moment == "sum" else b2
+        m = b1 * self.m + first * g
+        dm = b1 * self.dm + first * dg + _OPERATIONS * unit * (np.abs(b1 * self.m) + np.abs(first * g))
+        dm = dm + 4 * _SCALAR * np.abs(g) + 2 * self.least
+        base, dbase = (m, dm) if rule.second_moment == "of momentum" else (g, dg)
+        square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
+        if rule.second_moment == "absolute":
+            square, dsquare = np.abs(base), dbase
+        v = keep2 * self.v + second * square
+        dv = (
+            keep2 * self.dv
+            + second * dsquare
+            + _OPERATIONS * unit * v
+            + 4 * _SCALAR * (square + self.v)
+            + 2 * self.least
+        )
+        self.m, self.dm = np.where(on, m, self.m), np.where(on, dm, self.dm)
+        self.v, self.dv = np.where(on, v, self.v), np.where(on, dv, self.dv)
+        if rule.centered:
+            mean = b2 * self.mean + (1 - b2) * g
+            dmean = b2 * self.dmean + (1 - b2) * dg + _OPERATIONS * unit * (np.abs(b2 * self.mean) + np.abs(g))
+            self.mean, self.dmean = np.where(on, mean, self.mean), np.where(on, dmean, self.dmean)
+        self.begun = self.begun | on
+
+    def _direction(
+        self,
+        t: int,
+        g: Floats,
+        dg: Floats,
+        b1: Floats,
+        b2: Floats,
+        eps: Floats,
+        count: Floats,
+        before: tuple[Floats, Floats],
+        on: npt.NDArray[np.bool_],
+    ) -> tuple[Floats, Floats]:
+        """(A m + B g) / (sqrt(C v + R) + E) without the rate, and a bound on its error."""
+        rule = self.rule
+        if rule.family == "sgd":
+            m, dm = (self.m, self.dm) if rule.momentum else (g, dg)
+            if rule.nesterov and rule.momentum:
+                m, dm = g + rule.momentum * m, dg + rule.momentum * dm
+            return m, dm + _OPERATIONS * self.unit * np.abs(m)
+        at = np.ones_like(count) if rule.correction == "once" else count
+        corrects1 = rule.family == "adam" and rule.correction in {"both", "first", "once"}
+        corrects2 = rule.family in {"adam", "nadam"} and rule.correction in {"both", "second", "once"}
+        one, two = (1 - b**at if corrects else np.ones_like(b) for b, corrects in ((b1, corrects1), (b2, corrects2)))
+        # 1 - beta^t in float32 is off by about 2^-24 of 1.
+        loose1, loose2 = (
+            2 * _SCALAR * (2 + at * b**at) / np.abs(c) if corrects else np.zeros_like(b)
+            for b, c, corrects in ((b1, one, corrects1), (b2, two, corrects2))
+        )
+        v, dv = before if rule.second_moment == "delayed" else (self.v, self.dv)
+        if rule.maximum != "none":
+            now, dnow = (v / two, dv / two) if rule.maximum == "corrected" else (v, dv)
+            higher = np.where(on, np.maximum(self.top, now), self.top)
+            self.dtop = np.where(on, np.maximum(self.dtop, dnow), self.dtop)
+            self.top = higher
+            v, dv = self.top, self.dtop
+            two, loose2 = (np.ones_like(two), loose2) if rule.maximum == "corrected" else (two, loose2)
+        if rule.centered:
+            v, dv = np.maximum(v - self.mean**2, 0), dv + 2 * np.abs(self.mean) * self.dmean + self.dmean**2
+        scale = np.sqrt(two) if rule.eps_place == "hat" else np.ones_like(two)  # multiplies the step instead
+        v, dv = (v, dv) if rule.eps_place == "hat" else (v / two, dv / two + loose2 * v / two)
+        root, low, high = self._roots(v, dv, eps)
+        numerator, error = self._numerator(t, g, dg, b1, count, one, on)
+        numerator, error = numerator * scale, error * scale
+        quotient = numerator / root
+        most = (np.abs(numerator) + error) / low - np.abs(quotient)
+        least = np.abs(quotient) - np.maximum(np.abs(numerator) - error, 0) / high
+        nothing = (numerator == 0) & (error <= 8 * self.least)  # 0 / 0: a coordinate that never had a gradient
+        quotient = np.where(nothing & (root == 0), 0.0, quotient)
+        loose = loose1 + loose2 + 8 * (self.unit + _SCALAR)
+        error = np.maximum(most, least) + loose * np.abs(quotient)
+        return quotient, np.where(nothing & (low <= 0), 0.0, error)
+
+    def _roots(self, v: Floats, dv: Floats, eps: Floats) -> tuple[Floats, Floats, Floats]:
+        """The divisor, and between what it may lie."""
+        inside = {"root": eps, "root squared": eps * eps}.get(self.rule.eps_place)
+        shape = (lambda u: u) if self.rule.second_moment in {"no root", "absolute"} else np.sqrt
+        loose = 8 * (self.unit + _SCALAR)
+        around = (v, np.maximum(v - dv, 0), v + dv)
+        ends = [shape(one + inside) if inside is not None else shape(one) + eps for one in around]
+        return ends[0], ends[1] * (1 - loose), ends[2] * (1 + loose)
+
+    def _numerator(
+        self, t: int, g: Floats, dg: Floats, b1: Floats, count: Floats, one: Floats, on: npt.NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        rule = self.rule
+        if rule.family in {"rmsprop", "adagrad"} or rule.first_moment == "none":
+            return g, dg
+        a, b = 1 / one, np.zeros_like(one)
+        if rule.look_ahead is not None:
+            a, b = (each[t][self.trace.owner] for each in rule.look_ahead)
+        if rule.family == "nadam":
+            now, later = (b1 * (1 - 0.5 * 0.96 ** (at * rule.momentum_decay)) for at in (count, count + 1))
+            self.product = np.where(on, self.product * now, self.product)
+            a, b = later / (1 - self.product * later), (1 - now) / (1 - self.product)
+        elif rule.nesterov:
+            a, b = b1 / (1 - b1 ** (count + 1)), (1 - b1) / (1 - b1**count)
+        if rule.correction == "none" and rule.nesterov:
+            a, b = b1, 1 - b1
+        numerator = a * self.m + b * g
+        error = np.abs(a) * self.dm + np.abs(b) * dg + _OPERATIONS * self.unit * (np.abs(a * self.m) + np.abs(b * g))
+        # the products of NAdam are float32 in some implementations
+        return numerator, error + (16 * _SCALAR / (1 - b1)) * np.abs(numerator) * (rule.family == "nadam")
+
+    def _clip_update(self, d: Floats, error: Floats) -> tuple[Floats, Floats]:
+        total = np.bincount(self.trace.owner, d * d, len(self.trace.names))
+        size = np.sqrt(total / np.maximum(self.trace.numel, 1))[self.trace.owner]
+        slack = np.sqrt(np.bincount(self.trace.owner, error * error, len(self.trace.names)))[self.trace.owner]
+        factor = 1 / np.maximum(1.0, size / float(self.rule.clip_update or 1))
+        return d * factor, error * factor + np.abs(d * factor) * (1e-5 + slack / np.maximum(size, 1e-300))
+
+    def _heavy_ball(self, on: npt.NDArray[np.bool_], d: Floats, error: Floats, lr: Floats) -> tuple[Floats, Floats]:
+        rule = self.rule
+        if rule.family != "rmsprop" or not rule.momentum:
+            return d, error
+        d, error = (lr * d, lr * error) if rule.rate_in_momentum else (d, error)
+        ball = rule.momentum * self.ball + d
+        slack = rule.momentum * self.dball + error + _OPERATIONS * self.unit * (np.abs(self.ball) + np.abs(d))
+        self.ball, self.dball = np.where(on, ball, self.ball), np.where(on, slack, self.dball)
+        return self.ball, self.dball
+
+    def _decayed(self, slope: Floats, x: Floats, lr: Floats, decay: Floats) -> tuple[Floats, Floats, Floats]:
+        """The decay beside the step: what multiplies lr, what does not, and how the latter may be off."""
+        nothing = np.zeros_like(x)
+        form = self.rule.decay_form
+        if form in {"decoupled", "both"}:
+            return slope + decay * x, x, 4 * _SCALAR * np.abs(lr * decay * x)
+        if form == "absolute":
+            return slope, x - decay * x, 4 * _SCALAR * np.abs(decay * x)
+        if form == "after":
+            return slope + decay * (x - lr * slope), x, 4 * _SCALAR * np.abs(lr * decay * x)
+        if form == "ascending":
+            return slope - decay * x, x, nothing
+        return slope, x, nothing
+
+
+def _unit_of(rule: Rule, dtype: str) -> float:
+    return ROUNDOFF[rule.state_dtype or dtype]
