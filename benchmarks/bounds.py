@@ -12,7 +12,7 @@ import generic_adam as ga
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 
-PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+PROBLEM = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 COSINE = "1e-3 * (1 + cos(pi * (t - 1) / 1e7)) / 2"
 RUNS = {
     "W: AdaEMA, 1e-3/√t, 0.9, 1 − 1/max(t, 2)": ga.Algorithm(ga.Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")),

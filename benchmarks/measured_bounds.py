@@ -19,22 +19,22 @@ import numpy as np
 from generic_adam.methods import HeavyBall
 from generic_adam.theorems.amsgrad import delayed_bound
 from generic_adam.theorems.clipping import full_batch_bound
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import WeightedBound, weighted_bound
 
 STEPS, DIMENSION, NOISE = 4000, 5, 0.5
 T = np.arange(1.0, STEPS + 1)
 SLOPE = 3 * math.sqrt(3) / 8  # the largest |f'|
-PROBLEM = Problem(
+PROBLEM = Constants(
     smoothness=2,
     gradient_bound=[math.sqrt(SLOPE**2 + NOISE**2)] * DIMENSION,
     dimension=DIMENSION,
     gap=4,
-    box=3,
+    weights_bound=3,
     gradient_sup=SLOPE + NOISE,
 )
-QUIET = Problem(2, [SLOPE] * DIMENSION, DIMENSION, 4)
+QUIET = Constants(2, [SLOPE] * DIMENSION, DIMENSION, 4)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Case:
     label: str
     x: Sequences
     evaluate: Callable[..., WeightedBound] = weighted_bound
-    problem: Problem = PROBLEM
+    problem: Constants = PROBLEM
     delayed: bool = False
     noise: float = NOISE
 

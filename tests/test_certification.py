@@ -32,8 +32,8 @@ def test_a_method_gets_a_plain_certificate():
 
 def test_a_problem_adds_the_smallest_bound():
     method = ga.Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
-    problem = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
-    reading = ga.certify(method, horizon=1000, problem=problem).horizon
+    problem = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+    reading = ga.certify(method, horizon=1000, setting=problem).horizon
     assert reading.bound == ga.bound(method, problem, 1000)
     assert reading.bound.constants["X_w"] <= 63.9218639441
 
@@ -171,7 +171,7 @@ def test_whatever_is_handed_over_is_answered_or_refused_in_one_line(strange):
     questions = [partial(ga.certify, strange), partial(ga.certify, adam(), strange)]
     questions += [
         partial(ga.certify, plain, **{name: strange})
-        for name in ("horizon", "problem", "theorem", "assume", "budget", "steps_per_scheduler_step")
+        for name in ("horizon", "setting", "theorem", "budget", "steps_per_scheduler_step")
     ]
     questions += [partial(ga.bound, plain, strange, 10), partial(ga.advise, plain, keep=strange)]
     for name in (*adam().param_groups[0], None):

@@ -199,3 +199,74 @@ def test_settings_compare_and_hash_by_what_is_known():
     assert ga.Setting(gap=1) != ga.Setting(gap=measured(1))
     assert len({ga.Setting(gap=1), ga.Setting(gap=1.0), ga.Setting()}) == 2
     assert repr(ga.Setting(gap=1, convex=True)) == "Setting(gap=1.0, convex=True)"
+
+
+class TestEarlierNames:
+    """`Assumptions` and `Problem` are settings, and warn."""
+
+    def test_they_are_settings(self):
+        with pytest.warns(DeprecationWarning, match="Setting"):
+            assert ga.Assumptions(weights_bound=2) == ga.Setting(weights_bound=2)
+        with pytest.warns(DeprecationWarning, match="weights_bound"):
+            problem = ga.Problem(1, [1, 1], 2, 0.5, box=3, variance=0.25)
+        assert problem == ga.Setting(
+            smoothness=1, gradient_bound=[1, 1], dimension=2, gap=0.5, weights_bound=3, variance=0.25
+        )
+
+    def test_a_start_of_the_second_moment_is_no_fact(self):
+        with pytest.warns(DeprecationWarning, match="epsilon"), pytest.raises(SettingError, match="initial_v"):
+            ga.Problem(1, 1, 1, 1, 1e-4)
+
+    def test_earlier_arguments_of_certify_are_joined(self):
+        method = ga.Method("1e-3/sqrt(t)", 0.9, "1 - 1/max(t, 2)")
+        problem = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+        with pytest.warns(DeprecationWarning, match="setting"):
+            found = ga.certify(method, 1000, problem=problem, assume=ga.Setting(weights_bound=2))
+        assert found.setting == replace(problem, weights_bound=2)
+        assert found.horizon.bound == ga.bound(method, found.setting, 1000)
+
+
+class TestTheoremsTakeFacts:
+    """What theorems make of a setting; they know fields by name."""
+
+    FADING = ga.Algorithm(ga.Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), decay="1e-3/t")
+
+    def test_a_measured_fact_is_told_as_measured(self):
+        setting = ga.Setting(weights_bound=measured(0.8))
+        found = ga.certify(self.FADING, 1000, setting=setting)
+        assert found.verdict == "certified"
+        assert any("1 to 390" in need for need in found.needs)
+        assert "1 to 390" in found.horizon.provided
+        assert ga.Certificate.from_dict(json.loads(json.dumps(found.to_dict()))).setting == setting
+
+    def test_a_bound_says_of_what_was_measured(self):
+        given = ga.Setting(smoothness=measured(2.0), gradient_bound=1, dimension=10, gap=1)
+        needs = ga.bound(ga.methods.certified_adam(), given, 1000).needs
+        assert len(needs) == 1
+        assert "1 to 390" in needs[0]
+
+    def test_a_missing_fact_is_named(self):
+        with pytest.raises(SettingError, match="smoothness, gap"):
+            ga.bound(ga.methods.adam(), ga.Setting(gradient_norm=1, dimension=10), 100)
+
+    def test_a_bound_on_every_gradient_is_the_trivial_one(self):
+        known = ga.Setting(smoothness=1, gradient_bound=10, gradient_norm=1, dimension=4, gap=1)
+        assert ga.bound(ga.methods.adam(), known, 100).trivial == 1
+
+    @pytest.mark.parametrize("kind", ["rl", "gan"])
+    def test_no_theorem_covers_a_loss_that_changes(self, kind):
+        found = ga.certify(ga.methods.certified_adam(), 1000, setting=ga.Setting(loss=kind))
+        assert found.verdict == "undecided"
+        assert all(not one.covers for one in found)
+        assert not found.horizon.informative
+        assert not ga.bound(
+            ga.methods.certified_adam(),
+            ga.Setting(loss=kind, smoothness=1, gradient_bound=1, dimension=1, gap=1),
+            steps=1000,
+        ).is_valid
+
+    def test_shuffled_epochs_are_outside_but_for_exact_gradients(self):
+        x = ga.methods.certified_adam()
+        assert ga.certify(x, setting=ga.Setting(sampling="shuffled")).verdict == "undecided"
+        assert ga.certify(x, setting=ga.Setting(sampling="shuffled", full_batch=True)).verdict == "certified"
+        assert ga.certify(x, setting=ga.Setting(sampling="replacement")).verdict == "certified"

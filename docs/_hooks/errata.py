@@ -18,6 +18,7 @@ from mkdocs.exceptions import PluginError
 
 import generic_adam as ga
 from generic_adam.reference import generic_adam
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import bound, examine_method
 
@@ -131,7 +132,7 @@ def bounded_is_not_almost_monotone() -> None:
 
 
 def constants_when_the_first_theta_is_fixed() -> None:
-    problem = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+    problem = Constants.of(ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1))
     floors = []
     for theta in ("0.99", "0.999", "0.9999", "0.99999", "0.999999"):
         method = ga.Method(alpha=1e-3, beta=0.9, theta=f"0.9 if t < 2 else {theta}")  # theta_1 = 0.9 < theta

@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from generic_adam.methods.algorithm import Algorithm
     from generic_adam.methods.method import Method
     from generic_adam.schedules import Growth, Schedule, ScheduleError, parse
-    from generic_adam.setting import Setting
+    from generic_adam.setting import Assumptions, Problem, Setting
     from generic_adam.theorems.certificate import Certificate
-    from generic_adam.theorems.problem import Problem
-    from generic_adam.theorems.theorem import Assumptions
     from generic_adam.verify import verify
 
 __version__ = "0.2.0"
 
 _HOME_OF_NAME = {
     "Algorithm": "methods.algorithm",
-    "Assumptions": "theorems.theorem",
+    "Assumptions": "setting",
     "Certificate": "theorems.certificate",
     "GenericAdamError": "errors",
     "Growth": "schedules",
     "Method": "methods.method",
     "MethodError": "errors",
-    "Problem": "theorems.problem",
+    "Problem": "setting",
     "Schedule": "schedules",
     "ScheduleError": "schedules",
     "Setting": "setting",

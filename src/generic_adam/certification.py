@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from generic_adam.adapters import read as read_optimizer
 from generic_adam.errors import TheoremError, shown
 from generic_adam.guard import guard
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm
 from generic_adam.methods.recipes import named
 from generic_adam.schedules.work import Budget
+from generic_adam.setting import Setting
 from generic_adam.theorems.advice import Advices, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
-from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.theorem import Assumptions
+from generic_adam.theorems.constants import ALWAYS
 
 
 def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
@@ -39,16 +40,28 @@ def _check(name: str, value: object, kind: type) -> None:
         raise TheoremError(f"{name} is {shown(value)}; expected {kind.__name__}")
 
 
+def _with_earlier(setting: Setting | None, **earlier: Setting | None) -> Setting:
+    """Return the setting with what was passed under earlier names of the argument, which warn."""
+    given = {name: value for name, value in earlier.items() if value is not None}
+    for name in given:
+        warnings.warn(f"certify: `{name}` is now `setting`", DeprecationWarning, stacklevel=3)
+    for name, value in {"setting": Setting() if setting is None else setting, **given}.items():
+        _check(name, value, Setting)
+    facts = [dict(one.facts) for one in (*given.values(), setting or Setting())]
+    return Setting(**{name: fact for one in facts for name, fact in one.items()})
+
+
 def certify(
     subject: Any,
     scheduler: Any = None,
     horizon: int | None = None,
-    problem: Problem | None = None,
+    setting: Setting | None = None,
     theorem: str | None = None,
     *,
-    assume: Assumptions | None = None,
     steps_per_scheduler_step: int | None = None,
     budget: float = 1.0,
+    problem: Setting | None = None,
+    assume: Setting | None = None,
 ) -> Certificate:
     """Which theorem covers it, what that guarantees for ever and for a number of steps.
 
@@ -56,38 +69,35 @@ def certify(
         subject: a Method or an Algorithm, its name, an optimizer or what makes one: what `read` takes.
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps; None takes the one that the source names, where it does.
-        problem: with a horizon, the constants of a problem: adds the smallest bound.
+        setting: what is known of the problem and the run. With a horizon, the smoothness, a bound on the gradient, the
+            dimension and the gap add the smallest bound.
         theorem: the name of one theorem to ask alone.
-        assume: what is taken for granted beyond the common assumptions.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1.
         budget: a factor on the work that each question may take; what is left then is undecided, and says so.
+        problem: an earlier name of `setting`, with a warning.
+        assume: likewise.
 
     Examples:
         >>> import generic_adam as ga
         >>> print(ga.certify(ga.Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")).verdict)
         certified
     """
-    for name, value, kind in (
-        ("problem", problem, Problem),
-        ("assume", assume, Assumptions),
-        ("theorem", theorem, str),
-    ):
-        if value is not None:
-            _check(name, value, kind)
+    setting = _with_earlier(setting, problem=problem, assume=assume)
+    _check("theorem", "" if theorem is None else theorem, str)
     if isinstance(scheduler, int) and horizon is None:  # certify(method, 1000)
         scheduler, horizon = None, scheduler
     x = read(subject, scheduler, steps_per_scheduler_step=steps_per_scheduler_step, steps=horizon)
     with Budget(budget) as work, guard(work.factor):
-        found = certify_algorithm(x, horizon, theorem, assume)
-        if problem is None or found.horizon is None:
+        found = certify_algorithm(x, horizon, theorem, setting)
+        if found.horizon is None or not all(map(setting.completed().knows, ALWAYS)):
             return found
-        guaranteed = bound_algorithm(subject if isinstance(subject, Method) else x, problem, found.horizon.steps)
+        guaranteed = bound_algorithm(x, setting, found.horizon.steps)
     return replace(found, horizon=replace(found.horizon, bound=guaranteed))
 
 
 def bound(
     subject: Any,
-    problem: Problem,
+    setting: Setting,
     steps: int,
     delta: float = 0.1,
     theorem: str | None = None,
@@ -97,8 +107,8 @@ def bound(
     """The smallest bound after a number of steps, with its theorem and the trivial bound beside it.
 
     Args:
-        subject: what `read` takes; a Method alone means the paper's algorithm with problem.epsilon as v_0.
-        problem: the constants of (A1) to (A4).
+        subject: what `read` takes; a Method alone means the paper's algorithm, with v_0 = 1e-8.
+        setting: what is known of the problem: smoothness, a bound on the gradient, dimension and gap at least.
         steps: T.
         delta: the squared norm is below `value` with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
@@ -107,16 +117,15 @@ def bound(
     Examples:
         >>> import generic_adam as ga
         >>> m = ga.Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
-        >>> p = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
-        >>> b = bound(m, p, steps=1000)
+        >>> known = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+        >>> b = bound(m, known, steps=1000)
         >>> print(b.theorem, f"{b.constants['X_w']:.4f}", b.informative)
         W 52.8924 False
     """
-    _check("problem", problem, Problem)
+    _check("setting", setting, Setting)
     _check("theorem", "" if theorem is None else theorem, str)
-    x = subject if isinstance(subject, Method) else read(subject, steps=steps)
     with Budget(budget) as work, guard(work.factor):
-        return bound_algorithm(x, problem, steps, delta, theorem)
+        return bound_algorithm(read(subject, steps=steps), setting, steps, delta, theorem)
 
 
 def advise(
@@ -125,7 +134,7 @@ def advise(
     horizon: int | None = None,
     keep: int | None = None,
     *,
-    assume: Assumptions | None = None,
+    setting: Setting | None = None,
     budget: float = 1.0,
 ) -> Advices:
     """Certified or better-bounded algorithms nearest to the given one, each with what changes and its price.
@@ -135,14 +144,14 @@ def advise(
         scheduler: the learning-rate scheduler of a torch optimizer.
         horizon: a number of steps T; None takes the one that the source names.
         keep: K, for how many steps it stays your method; None keeps most of the run.
-        assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
-            which the answers name.
+        setting: what is known of the problem and the run; beyond it weights that stay within 1, and clipping that
+            never acts, are assumed, which the answers name.
         budget: a factor on the changes that are tried, and on the work that each question may take.
     """
-    if assume is not None:
-        _check("assume", assume, Assumptions)
+    if setting is not None:
+        _check("setting", setting, Setting)
     with Budget(budget) as work, guard(work.factor):
-        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, assume=assume)
+        return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, setting=setting)
 
 
-__all__ = ["Assumptions", "advise", "bound", "certify", "read"]
+__all__ = ["Setting", "advise", "bound", "certify", "read"]

@@ -10,6 +10,7 @@ import json
 import math
 import operator
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -479,6 +480,35 @@ class Setting:
                 temporary.replace(target)
             finally:
                 temporary.unlink(missing_ok=True)
+
+
+def Assumptions(**values: Any) -> Setting:
+    """Return a `Setting`, of which this is an earlier name."""
+    warnings.warn("`Assumptions` is now `Setting`, with the same names", DeprecationWarning, stacklevel=2)
+    return Setting(**values)
+
+
+def Problem(
+    smoothness: float,
+    gradient_bound: float | Sequence[float],
+    dimension: float,
+    gap: float,
+    epsilon: float | None = None,
+    *,
+    box: float | None = None,
+    **values: Any,
+) -> Setting:
+    """Return a `Setting`, of which this is an earlier name.
+
+    Raises:
+        SettingError: epsilon is given, which is no fact about the problem.
+    """
+    told = "`Problem` is now `Setting`, with names only; `box` is `weights_bound`, and `epsilon` is v_0 of an Algorithm"
+    warnings.warn(told, DeprecationWarning, stacklevel=2)
+    if epsilon not in (None, 1e-8):
+        raise SettingError(f"epsilon is {shown(epsilon)}, expected it as Algorithm(method, initial_v={epsilon:g})")
+    asked = {"smoothness": smoothness, "gradient_bound": gradient_bound, "dimension": dimension, "gap": gap}
+    return Setting(**asked, weights_bound=box, **values)
 
 
 def kinds() -> dict[str, Kind[Any, Any]]:

@@ -11,7 +11,7 @@ import torch
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
 
-from generic_adam import Problem, bound, certify  # noqa: E402
+from generic_adam import Setting, bound, certify  # noqa: E402
 from generic_adam.adapters.torch import read  # noqa: E402
 from generic_adam.adapters.trainer import read_training_arguments  # noqa: E402
 from generic_adam.errors import OptimizerError  # noqa: E402
@@ -218,7 +218,7 @@ def test_a_part_of_the_run_has_the_schedule_of_the_run(tmp_path):
     # Where they do not say how long they run, the number of steps does.
     open_end = types.SimpleNamespace(**{**vars(given), "max_steps": -1})
     assert certify(open_end, horizon=TOTAL).method == certify(given).method
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+    problem = Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
     unclipped = types.SimpleNamespace(**{**vars(open_end), "max_grad_norm": 0.0})
     assert bound(unclipped, problem, steps=TOTAL) == bound(certify(unclipped, horizon=TOTAL).algorithm, problem, TOTAL)
 

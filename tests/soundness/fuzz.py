@@ -218,11 +218,11 @@ def shipped(case: generator.Case) -> Outcome:
     """Compare the answer for ever to an optimizer that is no Method alone (eps, a maximum, decay) with the oracle's."""
     outcome = Outcome(case)
     x = SHIPPED[case.seed % len(SHIPPED)](case)
-    assume = ga.Assumptions(weights_bound=1.0)
+    setting = ga.Setting(weights_bound=1.0)
 
     def asked(method: ga.Method) -> Finding:
         algorithm = ga.Algorithm(replace(method, theta=ga.parse(x.theta or case.theta)), **x.settings)
-        return ga.certify(algorithm, theorem=x.theorem, assume=assume)[x.theorem]
+        return ga.certify(algorithm, theorem=x.theorem, setting=setting)[x.theorem]
 
     finding = _asked(outcome, asked)
     if isinstance(finding, Finding):

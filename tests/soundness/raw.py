@@ -60,7 +60,7 @@ def ask_method(source: random.Random) -> str:
     elif kind < 0.75:
         ga.certify(method, horizon=source.choice((1, 10, 1000, 10**6, 10**12))).to_dict()
     elif kind < 0.95:
-        problem = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+        problem = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
         ga.bound(method, problem, steps=source.choice((1, 100, 10**5)))
     else:
         ga.advise(method)

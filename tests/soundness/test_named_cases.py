@@ -241,7 +241,7 @@ def test_weights_that_are_powers_of_logarithms(weights):
 
 # ---- bounds, sums, criteria, advice ---------------------------------------------------------------------
 
-PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+PROBLEM = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 
 
 def _paper_bound(method: ga.Method, steps: int) -> float:
@@ -322,7 +322,7 @@ def test_text_of_a_sum_parses_back():
 
 def test_a_theta_that_falls_slowly_has_one_answer_at_every_horizon():
     method = ga.Method("0.1/sqrt(t)", 0.5, "max(0.5, 0.9 - 5e-14*t)")
-    problem = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+    problem = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
     readings = [hypotheses(method, steps) for steps in (100_000, 100_001)]
     assert [[str(c.status) for c in one] for one in readings] == [["holds", "fails", "holds"]] * 2
     assert {str(one[1].witness) for one in readings} == {"t = 2"}

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from generic_adam import Algorithm, Method, Problem
+from generic_adam import Algorithm, Method, Setting
 from generic_adam.methods import HeavyBall
 from generic_adam.schedules import bias_correction, parse, sqrt
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
-from generic_adam.theorems.theorem import Assumptions, Verdict
+from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.zou2019 import bound
 
 ROOT, THETA = "1/sqrt(t)", "1 - 1/(t + 1)"
@@ -64,7 +64,7 @@ def _method(alpha: str) -> Algorithm:
     ],
 )
 def test_is_not_certified(x, assume) -> None:
-    found = certify_algorithm(x(), assume=Assumptions(**assume))
+    found = certify_algorithm(x(), setting=Setting(**assume))
     assert found.verdict is not Verdict.CERTIFIED or found.theorem not in {"mukkamala_hein2017", "robbins_monro"}
     if not assume.get("convex"):
         assert found.verdict is not Verdict.CERTIFIED
@@ -81,11 +81,11 @@ def test_an_eps_below_every_float_is_positive() -> None:
 
 
 def test_a_certificate_read_back_asks_the_theorem_that_was_asked() -> None:
-    assumed = Assumptions(weights_bound=2.0)
-    alone = certify_algorithm(_method("1/t"), theorem="zou2019", assume=assumed)
+    assumed = Setting(weights_bound=2.0)
+    alone = certify_algorithm(_method("1/t"), theorem="zou2019", setting=assumed)
     data = alone.to_dict()
     again = Certificate.from_dict(data)
-    assert (again.verdict, again.asked, again.assume) == (alone.verdict, "zou2019", assumed)
+    assert (again.verdict, again.asked, again.setting) == (alone.verdict, "zou2019", assumed)
     assert again.verdict is Verdict.NOT_CERTIFIED
     assert again.to_dict() == data
     # what was written before it carried that asks them all
@@ -139,7 +139,7 @@ ONE = "(sqrt(6) + sqrt(2))/(2*sqrt(2 + sqrt(3)))"
     ],
 )
 def test_what_is_open_does_not_fail(x, theorem) -> None:
-    found = certify_algorithm(x(), theorem=theorem, assume=Assumptions(convex=True))
+    found = certify_algorithm(x(), theorem=theorem, setting=Setting(convex=True))
     statuses = {str(one.status) for one in found[theorem].conditions}
     assert "fails" not in statuses
     assert "undecided" in statuses
@@ -147,7 +147,7 @@ def test_what_is_open_does_not_fail(x, theorem) -> None:
 
 def test_a_moving_theta_within_rounding_of_squared_beta_is_open() -> None:
     method = Method(ROOT, 0.7, "0.49 - 0.1/t")
-    found = bound(method, Problem(1, 1, 10, 1, 1e-8), 1000)
+    found = bound(method, Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1), 1000)
     assert [str(one.status) for one in found.missing] == ["undecided"]
 
 

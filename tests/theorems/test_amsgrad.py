@@ -12,15 +12,15 @@ import pytest
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, delayed_bound
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
-TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, gradient_sup=1)
+TINY = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, gradient_sup=1)
 
 
 def torch_amsgrad(steps=1000):
@@ -29,12 +29,12 @@ def torch_amsgrad(steps=1000):
     return Sequences.of(1e-3 / np.sqrt(t) * root / (1 - 0.9**t), 0.9, 0.999, eps=1e-8 * root, running_maximum=True)
 
 
-TEN = Problem(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
+TEN = problem_of(smoothness=1, gradient_bound=[1.0] * 10, dimension=10, gap=1, gradient_sup=1)
 
 
 def test_eps_under_the_root_makes_the_first_divisor_smaller():
     """D_0 = sqrt(v_0 + e^2), below sqrt(v_0) + e: the jump G^2 max Q / D_0 is larger."""
-    certain = Problem(1, 1, 1, 1, gradient_sup=1)
+    certain = problem_of(1, 1, 1, 1, gradient_sup=1)
     jumps = [
         amsgrad_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.3, initial_v=0.16, steps=50, under_root=under), certain)
         for under in (False, True)
@@ -73,7 +73,7 @@ def test_padam_at_one_half_is_amsgrad():
 def test_what_is_missing_is_said():
     sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
     with pytest.raises(TheoremError, match="gradient_sup"):
-        amsgrad_bound(sequences, Problem(1, 1, 1, 1))
+        amsgrad_bound(sequences, problem_of(1, 1, 1, 1))
     with pytest.raises(TheoremError, match="never falls"):
         amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.2, 0.1])), TINY)
     with pytest.raises(TheoremError, match="constant"):
@@ -108,7 +108,7 @@ class TestMeasured:
 
     STEPS, RUNS = 400, 200
     # |grad| <= 3 sqrt(3)/8, plus the noise.
-    PROBLEM = Problem(
+    PROBLEM = problem_of(
         smoothness=2,
         gradient_bound=[math.sqrt(27 / 64 + 1 / 4)] * 3,
         dimension=3,
@@ -175,7 +175,7 @@ class TestDelayed:
         bound = delayed_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1), TINY)
         assert (bound.drift, bound.value) == close((0.798828125, 10.6597222222), rel=1e-9)
         t = np.arange(1.0, 1001)
-        ten = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+        ten = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1)
         values = [
             delayed_bound(Sequences.of(1e-3 / np.sqrt(t), 0.9, 0.999, eps=eps), ten).value for eps in (1e-6, 1e-2)
         ]
@@ -202,7 +202,7 @@ class TestDelayed:
             m = beta * m + (1 - beta) * g / divisor
             v = theta * v + (1 - theta) * g * g
             x = x - alpha[i] * m
-        problem = Problem(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
+        problem = problem_of(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
         assert 0 < total / weights.sum() <= delayed_bound(Sequences.of(alpha, beta, theta, eps=eps), problem).value
 
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.schedules import as_schedule, bias_correction, sqrt
 from generic_adam.theorems.amsgrad import amsgrad_bound, delayed_bound
-from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.clipping import biased_bound, full_batch_bound
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.special import Averaged, Sign
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import bound_of, problem_of
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Measured:
 
     terms: np.ndarray
     certain: float
-    problem: Problem
+    problem: Constants
 
 
 def follow(x: Setting, step, hat, clip=math.inf) -> Measured:
@@ -123,9 +123,9 @@ def follow(x: Setting, step, hat, clip=math.inf) -> Measured:
         step(t, state, clipped(slope + x.outcomes[choices[:, t]][:, None] * x.noisy))
         reached = max(reached, np.abs(state["x"]).max())
     gap = float(x.function.value(x.start))
-    problem = Problem(
+    problem = problem_of(
         x.function.smoothness, list(np.maximum(largest_sigma, 1e-9)), 2, gap, x.initial_v or 1e-8,
-        box=reached, gradient_sup=list(np.maximum(certain, 1e-9)),
+        weights_bound=reached, gradient_sup=list(np.maximum(certain, 1e-9)),
     )  # fmt: skip
     return Measured(np.array(terms), float(certain.max()), problem)
 
@@ -347,7 +347,7 @@ def test_theorems_with_constants(case, eps, beta, theta):
         return found.terms, replace(found.problem, variance=variances(x))
 
     def asked(alpha, beta, theta, name, problem, **form):
-        return bound_algorithm(Algorithm(Method(alpha, beta, theta), **form), problem, steps, theorem=name)
+        return bound_of(Algorithm(Method(alpha, beta, theta), **form), problem, steps, theorem=name)
 
     slow = 0.9 * Averaged(0, beta, 0, 1 / eps).largest_rate(L)
     terms, problem = run(np.full(steps, slow), beta, theta, lambda v: np.sqrt(v) + eps, x.initial_v)
@@ -446,7 +446,7 @@ def test_four_thousand_steps_on_wells(name):
     for t in reversed(range(STEPS)):
         Q = alpha[t] + (beta / math.sqrt(theta[t + 1]) * Q if t + 1 < STEPS else 0.0)
         pi[t] = (1 - beta) * Q
-    problem = Problem(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0, v_0)
+    problem = problem_of(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0, v_0)
     found = weighted_bound(Sequences.of(alpha, beta, theta, initial_v=v_0), problem, s=0.5)
     assert found.value == pytest.approx(bound, abs=6e-4 if bound < 100 else 6e-3)
     assert found.weight == pytest.approx(pi.sum(), rel=1e-9)
@@ -455,7 +455,7 @@ def test_four_thousand_steps_on_wells(name):
 
 def test_the_bounds_of_e_n_and_h_on_wells():
     """As their pages list them, for the same problem and number of steps at s = 1/2, zeta = 0.02."""
-    problem = Problem(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0)
+    problem = problem_of(2, [math.sqrt(27 / 64 + 1 / 4)] * 5, 5, 4.0)
     root, times = np.sqrt(-np.expm1(TIMES * math.log(0.999))), np.arange(1.0, STEPS + 2)
     mu = 0.9 * (1 - 0.5 * 0.96 ** (0.004 * times))
     product = np.cumprod(mu)

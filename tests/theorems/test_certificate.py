@@ -11,11 +11,12 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
 from generic_adam.schedules import sqrt, t
+from generic_adam.setting import Setting
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, COUPLED_DECAY, Assumptions
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, COUPLED_DECAY
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import problem_of
 
 EPS = {"initial_v": 0, "eps": 1e-8}
 
@@ -72,13 +73,13 @@ def test_the_eps_hypothesis_fails_where_theta_is_small():
 
 def test_decay_needs_weights_that_stay_bounded_and_a_decay_that_vanishes():
     fading = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"), **EPS, decay="0.05/t")
-    asserted = Assumptions(weights_bound=2.0)
+    asserted = Setting(weights_bound=2.0)
     assert certify_algorithm(fading).verdict == "undecided"
-    certified = certify_algorithm(fading, assume=asserted)
+    certified = certify_algorithm(fading, setting=asserted)
     assert (certified.verdict, certified.theorem) == ("certified", "D")
-    assert certified.needs == ("the weights stay bounded, |x_t|_inf <= X",)
+    assert certified.needs == ("every weight stays within 2",)
     constant = Algorithm(fading.method, **EPS, decay="0.05/sqrt(t)")
-    assert certify_algorithm(constant, assume=asserted).verdict == "not certified"
+    assert certify_algorithm(constant, setting=asserted).verdict == "not certified"
 
 
 def test_clipping_is_covered_where_it_is_idle_and_undecided_elsewhere():
@@ -86,8 +87,8 @@ def test_clipping_is_covered_where_it_is_idle_and_undecided_elsewhere():
     certificate = certify_algorithm(clipped)
     assert certificate.verdict == "undecided"
     assert "clipped gradients are biased" in certificate.reason
-    assert certify_algorithm(clipped, assume=Assumptions(gradient_norm=0.5)).verdict == "certified"
-    assert certify_algorithm(clipped, assume=Assumptions(gradient_norm=1.5)).verdict == "undecided"
+    assert certify_algorithm(clipped, setting=Setting(gradient_norm=0.5)).verdict == "certified"
+    assert certify_algorithm(clipped, setting=Setting(gradient_norm=1.5)).verdict == "undecided"
 
 
 def test_clipped_adopt_is_biased_and_open():
@@ -115,7 +116,7 @@ def test_what_no_theorem_covers_is_never_certified(setting):
 def test_full_batch_and_regret_are_asked_only_where_they_are_asserted():
     plain = Algorithm(Method("1/sqrt(t)", 0, 0.99))
     assert certify_algorithm(plain).verdict == "not certified"
-    assert certify_algorithm(plain, assume=Assumptions(full_batch=True)).theorem == "B"
+    assert certify_algorithm(plain, setting=Setting(full_batch=True)).theorem == "B"
 
 
 def test_groups_with_another_scale_are_covered_together_and_other_shapes_are_not():
@@ -165,7 +166,7 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
     answer = certify_algorithm(merged([replace(one, groups=(0,)), replace(other, groups=(1,))]), 20_000).horizon
     sequences, shares = Sequences.of_algorithm(one, 20_000), []
     for count in range(1, 24):
-        problem = Problem(1e-30, [1e-3] * 24, 24, 0.0)
+        problem = problem_of(1e-30, [1e-3] * 24, 24, 0.0)
         found = weighted_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
         shares.append(found.s1 * found.value / problem.trivial_l1**2)
     assert max(shares) <= answer.relative * (1 + 1e-9)
@@ -183,8 +184,8 @@ def test_a_budget_is_for_the_whole_certificate_whatever_the_horizon():
 def test_decay_of_groups_with_another_scale_is_that_of_the_slowest(order):
     rates = [methods.adamw(lr=lr, weight_decay=0) for lr in (1e-3, 1e-4)][::order]
     parts = [replace(one, decay=1e-6, groups=(k,)) for k, one in enumerate(rates)]
-    answer = certify_algorithm(merged(parts), 20_000, assume=Assumptions(weights_bound=1.0)).horizon
-    alone = [certify_algorithm(one, 20_000, assume=Assumptions(weights_bound=1.0)).horizon for one in parts]
+    answer = certify_algorithm(merged(parts), 20_000, setting=Setting(weights_bound=1.0)).horizon
+    alone = [certify_algorithm(one, 20_000, setting=Setting(weights_bound=1.0)).horizon for one in parts]
     slowest = max(alone, key=lambda one: one.decay)
     assert answer.decay == slowest.decay > 10 * min(one.decay for one in alone)
     assert answer.noise == pytest.approx(slowest.noise * 11**2 / 40)
@@ -196,15 +197,15 @@ def test_decay_of_groups_with_another_scale_is_that_of_the_slowest(order):
 @pytest.mark.parametrize("scale", [0.5, 0.1])
 def test_groups_with_rates_and_decays_of_their_own_are_covered_together(scale, decays):
     """With lambda_k = nu_k/kappa_k and shares p, decay counts (sum p/kappa)(sum p lambda^2 kappa)."""
-    kappas, X = np.array([1.0, scale]), Assumptions(weights_bound=1.0)
+    kappas, X = np.array([1.0, scale]), Setting(weights_bound=1.0)
 
     def group(kappa, decay, k=0, fading=1):
         x = methods.adamw(lr=f"{kappa}*1e-3/sqrt(t)", theta="1 - 1/(t+1)", weight_decay=decay)
         return replace(x, decay=x.decay * fading, label="AdamW", groups=(k,))
 
     parts = [group(*given, k) for k, given in enumerate(zip(kappas, decays, strict=True))]
-    joint = certify_algorithm(merged(parts), 2_000, assume=X)
-    slowest = certify_algorithm(group(scale, max(decays)), 2_000, assume=X).horizon
+    joint = certify_algorithm(merged(parts), 2_000, setting=X)
+    slowest = certify_algorithm(group(scale, max(decays)), 2_000, setting=X).horizon
     shares = np.linspace(0, 1, 2001)[:, None] * [1, -1] + [0, 1]
     inverse = (shares / kappas).sum(axis=1)
     for found, alone, weights in (
@@ -214,9 +215,9 @@ def test_groups_with_rates_and_decays_of_their_own_are_covered_together(scale, d
         assert found == pytest.approx(alone * (inverse * (shares * weights).sum(axis=1)).max(), rel=1e-5)
     assert joint.verdict == "not certified"  # constant decay has the floor (lambda X)^2
     fading = [group(*given, k, 1 / sqrt(t)) for k, given in enumerate(zip(kappas, decays, strict=True))]
-    joint = certify_algorithm(merged(fading), assume=X)
+    joint = certify_algorithm(merged(fading), setting=X)
     assert (joint.verdict, joint.theorem) == ("certified", "D")
-    assert joint.needs == ("the weights stay bounded, |x_t|_inf <= X",)
+    assert joint.needs == ("every weight stays within 1",)
     assert joint.rate == max(part.rate for part in joint.parts)
 
 
@@ -262,8 +263,8 @@ CLIPPED = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), clipping=Clip
     ("subject", "assume", "provided"),
     [
         (methods.amsgrad(lr="1e-3/sqrt(t)"), {}, BOUNDED_GRADIENTS),
-        (FADING, {"weights_bound": 2.0}, "the weights stay bounded, |x_t|_inf <= X"),
-        (CLIPPED, {"gradient_norm": 0.5}, "no gradient is longer than 1"),
+        (FADING, {"weights_bound": 2.0}, "every weight stays within 2"),
+        (CLIPPED, {"gradient_norm": 0.5}, "no gradient is longer than 0.5"),
         (
             Algorithm(Method("1/sqrt(t)", 0, 0.99)),
             {"full_batch": True},
@@ -278,7 +279,7 @@ CLIPPED = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"), clipping=Clip
     ],
 )
 def test_what_a_certificate_takes_for_granted_is_on_the_line_of_its_verdict(subject, assume, provided):
-    found = certify_algorithm(subject, horizon=50, assume=Assumptions(**assume))
+    found = certify_algorithm(subject, horizon=50, setting=Setting(**assume))
     line = next(line for line in str(found).splitlines() if "for ever" in line)
     told = "" if provided is None else f", provided {provided},"
     assert line.startswith(f"  for ever: certified{told} at rate {found.rate}: ")
@@ -289,8 +290,8 @@ def test_what_a_certificate_takes_for_granted_is_on_the_line_of_its_verdict(subj
 def test_what_the_run_s_numbers_take_for_granted_is_on_their_line():
     told = {
         "every gradient is bounded": certify_algorithm(methods.amsgrad(), 50),
-        "|x_t|_inf <= 2": certify_algorithm(FADING, 50, assume=Assumptions(weights_bound=2.0)),
-        "no gradient is longer than 1": certify_algorithm(CLIPPED, 50, assume=Assumptions(gradient_norm=0.5)),
+        "every weight stays within 2": certify_algorithm(FADING, 50, setting=Setting(weights_bound=2.0)),
+        "no gradient is longer than 0.5": certify_algorithm(CLIPPED, 50, setting=Setting(gradient_norm=0.5)),
     }
     for provided, found in told.items():
         assert found.horizon.lines()[0].startswith(f"for 50 steps, provided {provided}: ")

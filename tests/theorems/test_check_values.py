@@ -10,11 +10,11 @@ import pytest
 from benchmarks import measured_bounds as benchmark
 from benchmarks.measured_bounds import PROBLEM, STEPS, Case, T, measure, torch_adam
 from generic_adam.theorems.amsgrad import amsgrad_bound
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import regret_bound
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
 HALF, NONE = {"s": 0.5, "zeta": 0.02}, {}
 CASES = {case.label: case for case in benchmark.cases()}
@@ -87,7 +87,7 @@ def test_running_maxima(padam):
         listed, bound = (0.663, 7.316), amsgrad_bound(sequences, PROBLEM).value
     else:  # the almost sure bound for every G_k
         certain = [3 * math.sqrt(3) / 8 + 0.5] * 5
-        problem = Problem(2, certain, 5, 4.0, gradient_sup=certain)
+        problem = problem_of(2, certain, 5, 4.0, gradient_sup=certain)
         listed, bound = (0.832, 84.7), weighted_bound(sequences, problem, s=0.5, zeta=0.05).l2
     assert (measured, bound) == (pytest.approx(listed[0], rel=0.05), pytest.approx(listed[1], abs=0.05))
     assert measured <= bound
@@ -109,7 +109,7 @@ SLOPES = {
 @pytest.mark.parametrize("powers", SLOPES)
 def test_slopes(powers):
     """The page's, to its three digits: beta = 0.9, L = G = d = gap = 1, v_0 = 0.01, s = 1/2."""
-    values, problem = [], Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+    values, problem = [], problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
     r, s = powers if isinstance(powers, tuple) else (powers, 0.5)
     for steps in (10**5, 10**6):
         t = np.arange(1.0, steps + 1)
@@ -124,7 +124,7 @@ def test_slopes(powers):
 
 
 class TestRegret:
-    THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
+    THREE = problem_of(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
 
     def test_the_weaker_constants(self):
         """(1 + 2 beta) in place of (1 + beta): 42313.03 and 16200, of which 12000 do not change."""

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.clipping import biased_bound, clipped_parts, full_batch_bound, never_active
-from generic_adam.theorems.problem import Problem
+from generic_adam.methods import Algorithm, Clipping, Method
+from generic_adam.setting import Setting
+from generic_adam.theorems.clipping import biased_bound, clipped_parts, full_batch_bound, without_idle_clipping
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import problem_of
 
 close = pytest.approx
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
-TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+TINY = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
 
 
 def slope(x):
@@ -23,7 +25,7 @@ def slope(x):
 
 
 class TestFullBatchAndClipping:
-    WELL = Problem(smoothness=2, gradient_bound=3 * math.sqrt(3) / 8, dimension=1, gap=0.8)
+    WELL = problem_of(smoothness=2, gradient_bound=3 * math.sqrt(3) / 8, dimension=1, gap=0.8)
 
     def run(self, alpha, beta, theta, eps, threshold=math.inf):
         """X_w of a full-batch run: the weights of Theorem C2, the divisor D_t itself."""
@@ -74,7 +76,7 @@ class TestFullBatchAndClipping:
         g, chances = np.array([[0.0, 1.0], [20.0, 1.0]]), np.array([0.5, 0.5])
         clipped = g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1)
         deviation = np.sqrt(chances @ (clipped - chances @ clipped) ** 2)
-        problem = Problem(1, [np.sqrt(200), 1.0], 2, 1, variance=[100.0, 0.0])
+        problem = problem_of(1, [np.sqrt(200), 1.0], 2, 1, variance=[100.0, 0.0])
         noise = [part.noise for part in clipped_parts(problem, 1.0)]
         assert deviation[1] > 0.4
         assert all(deviation <= np.sort(noise))
@@ -85,17 +87,28 @@ class TestFullBatchAndClipping:
         still, others = 1.0, np.full(1000, 0.1)
         clipped = still / np.hypot(still, np.linalg.norm(others))
         bounds = [still, *others] if each else math.hypot(still, np.linalg.norm(others))
-        problem = Problem(1, bounds, 1001, 1, variance=[0.0, *(others**2 / 4)])
+        problem = problem_of(1, bounds, 1001, 1, variance=[0.0, *(others**2 / 4)])
         assert (still - clipped) / 2 <= max(part.noise for part in clipped_parts(problem, 1.0))
 
-    def test_never_active(self):
-        known = Problem(1, 1, 4, 1, gradient_sup=0.25)
-        assert never_active(known, 0.5)
-        assert not never_active(known, 0.49)
-        assert never_active(known, 0.25, by_value=True)
-        assert not never_active(Problem(1, 1, 4, 1), 100.0)
+    def test_clipping_that_never_acts_is_left_out_and_says_why(self):
+        def acts(threshold, kind="norm", **facts):
+            x = Algorithm(Method(0.1, 0.9, 0.999), clipping=Clipping(threshold, kind=kind))
+            found, said = without_idle_clipping(x, Setting(**facts))
+            assert bool(said) is (found.clipping is None)
+            return found.clipping is not None
+
+        entries = {"gradient_sup": 0.25, "dimension": 4}
+        assert not acts(0.51, **entries)
+        assert acts(0.49, **entries)
+        assert not acts(0.25, "value", **entries)
+        assert acts(0.24, "value", **entries)
+        assert not acts(0.25, gradient_norm=0.25)
+        assert acts(100.0)
+        assert acts(0.51, "update", **entries)
+
+    def test_a_threshold_of_zero_is_refused(self):
         with pytest.raises(TheoremError, match="threshold"):
-            clipped_parts(known, 0.0)
+            clipped_parts(problem_of(1, 1, 4, 1), 0.0)
 
     def test_a_bias_costs_its_share(self):
         t = np.arange(1.0, 301)
@@ -133,6 +146,6 @@ class TestFullBatchAndClipping:
             g = np.where(rng.random(x.shape) < 0.5, *outcomes)
             v = 0.99 * v + 0.01 * g * g
             x = x - alpha[i] * g / (np.sqrt(v) + eps)
-        problem = Problem(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
+        problem = problem_of(smoothness=2, gradient_bound=math.sqrt(27 / 64 + 0.25), dimension=1, gap=0.8)
         bound = biased_bound(Sequences.of(alpha, 0.0, 0.99, eps=eps), problem, threshold)
         assert 0 < total / alpha.sum() <= bound.value

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, HeavyBall, Method
+from generic_adam.setting import Setting
 from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import problem_of
 from tests.theorems.test_weighted import cases
 
 close = pytest.approx
@@ -30,8 +30,8 @@ def adamw(steps, decay, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
     return Sequences.of(rate, beta, theta, eps=eps * root, decay=lr * decay)
 
 
-def ten(box=1.0):
-    return Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=box)
+def ten(weights_bound=1.0):
+    return problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, weights_bound=weights_bound)
 
 
 def test_the_box_is_for_momentum_before_the_division():
@@ -42,7 +42,7 @@ def test_the_box_is_for_momentum_before_the_division():
 
 def test_tiny():
     sequences = Sequences.of(np.array([0.1, 0.1, 0.05]), 0.5, 0.9, eps=0.1, decay=np.array([0.01, 0.01, 0.005]))
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
+    problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, weights_bound=1)
     bound = weighted_bound(sequences, problem, s=0.5, zeta=0.1, phi=0.1)
     assert (bound.drift, bound.decay) == close((0.24445233314, 0.0106758299414), rel=1e-9)
     assert bound.value == close(57.5775126026, rel=1e-9)
@@ -83,15 +83,15 @@ def test_a_decay_without_a_step_has_no_bound():
 
 
 def test_the_box_of_adamw_says_nothing_and_a_small_one_does():
-    silent = ten(box=largest_update(0.9, 0.999) / 0.1)
+    silent = ten(weights_bound=largest_update(0.9, 0.999) / 0.1)
     assert weighted_bound(adamw(100_000, 0.1), silent).l1 > silent.trivial_l1
-    by_coordinate = Problem(1, [10**-0.5] * 10, 10, 1, box=1.0)
+    by_coordinate = problem_of(1, [10**-0.5] * 10, 10, 1, weights_bound=1.0)
     assert weighted_bound(adamw(100_000, 0.01), by_coordinate).l1 < by_coordinate.trivial_l1
 
 
 def test_what_is_missing_is_said():
-    with pytest.raises(TheoremError, match="box"):
-        weighted_bound(adamw(10, 0.1), Problem(1, 1, 10, 1))
+    with pytest.raises(TheoremError, match="weights_bound"):
+        weighted_bound(adamw(10, 0.1), problem_of(1, 1, 10, 1))
     with pytest.raises(TheoremError, match="Nesterov"):
         weighted_bound(Sequences.of(0.1, 0.5, 0.9, eps=0.1, gradient_weight=0.5, decay=0.01, steps=3), ten())
     for decay in (1.5, -0.1):
@@ -220,17 +220,17 @@ class TestObstacle:
 )
 def test_decay_that_ends_or_vanishes_is_certified_where_weights_stay_bounded(decay, status):
     x = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/(t + 1)"), decay=decay)
-    assert str(Decay().examine(x, Assumptions(weights_bound=1)).verdict) == status
+    assert str(Decay().examine(x, Setting(weights_bound=1)).verdict) == status
     assert str(Decay().examine(x).verdict) == ("undecided" if status == "certified" else status)
 
 
 def test_coupled_decay_is_another_function():
-    problem = Problem(smoothness=1, gradient_bound=[1.0, 2.0], dimension=2, gap=1, box=3, gradient_sup=4)
+    problem = problem_of(smoothness=1, gradient_bound=[1.0, 2.0], dimension=2, gap=1, weights_bound=3, gradient_sup=4)
     sum_of_both = coupled(problem, 0.1)
     assert sum_of_both.smoothness == close(1.1)
     assert sum_of_both.gradient_bound == close((1.3, 2.3))
     assert sum_of_both.gradient_sup == close(4.3)
     assert sum_of_both.gap == close(1 + 0.1 * 9)
     assert coupled(problem, 0.0) == problem
-    with pytest.raises(TheoremError, match="box"):
-        coupled(Problem(1, 1, 1, 1), 0.1)
+    with pytest.raises(TheoremError, match="weights_bound"):
+        coupled(problem_of(1, 1, 1, 1), 0.1)

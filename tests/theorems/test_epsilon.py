@@ -12,16 +12,15 @@ import pytest
 from generic_adam.methods import Method
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import as_schedule
-from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import bound_of, problem_of
 
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
-TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
-TEN = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
-TEN_BY_COORDINATE = Problem(smoothness=1, gradient_bound=[10**-0.5] * 10, dimension=10, gap=1)
+TINY = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+TEN = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+TEN_BY_COORDINATE = problem_of(smoothness=1, gradient_bound=[10**-0.5] * 10, dimension=10, gap=1)
 T = np.arange(1.0, 1001.0)
 close = pytest.approx
 
@@ -49,7 +48,7 @@ class TestHeavyBall:
 
     def test_a_falling_eps_is_not_forgotten(self):
         """The example of the page: with e_1 in the logarithm the bound would be 6.3e-5, and X_w is 0.649."""
-        problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1 - math.cos(0.01))
+        problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1 - math.cos(0.01))
         alpha, eps = np.array([1e-3, 1.0, 1.0]), np.array([1e3, 1e-6, 1e-6])
         bound = weighted_bound(ball(alpha, 0.5, eps, 0.0), problem)
         assert bound.value > 0.649
@@ -69,13 +68,13 @@ class TestHeavyBall:
 def test_momentum_of_another_kind_beside_v_0_alone(form):
     """e = 0 and v_0 > 0: N and H hold as they stand, for ever, at a horizon and on a problem alike."""
     x = Algorithm(Method("0.1/sqrt(t)", 0 if "heavy_ball" in form else 0.9, "1 - 1/(t+1)"), **form)
-    found, bound = certify_algorithm(x, horizon=1000), bound_algorithm(x, TINY, 1000)
+    found, bound = certify_algorithm(x, horizon=1000), bound_of(x, TINY, 1000)
     assert (str(found.verdict), found.theorem, bound.theorem) == ("certified", "E", "E")
     assert found.horizon.theorem == ("N" if "nesterov" in form else "H")
-    assert bound.expectation <= bound_algorithm(replace(x, eps=1e-30), TINY, 1000).expectation
+    assert bound.expectation <= bound_of(replace(x, eps=1e-30), TINY, 1000).expectation
     nothing = certify_algorithm(replace(x, initial_v=0))
     assert str(nothing.verdict) == "undecided"
-    assert not bound_algorithm(replace(x, initial_v=0), TINY, 1000).is_valid
+    assert not bound_of(replace(x, initial_v=0), TINY, 1000).is_valid
 
 
 class TestForEver:
@@ -84,7 +83,7 @@ class TestForEver:
     @staticmethod
     def slope(x, problem=TEN_BY_COORDINATE):
         """Of the bound between 2e4 and 2e5 steps, in powers of T."""
-        short, long = (bound_algorithm(x, problem, steps).constants["X_w"] for steps in (20_000, 200_000))
+        short, long = (bound_of(x, problem, steps).constants["X_w"] for steps in (20_000, 200_000))
         return math.log10(long / short)
 
     @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from generic_adam import methods
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, as_algorithm
 from generic_adam.schedules.work import Budget
+from generic_adam.setting import Setting
 from generic_adam.theorems.advice import advise_algorithm
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.horizon import (
@@ -23,12 +24,11 @@ from generic_adam.theorems.horizon import (
     read_horizon,
     three_numbers,
 )
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
-from generic_adam.theorems.theorem import Assumptions
 from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019 import bound
+from tests.theorems.problems import bound_of, known, problem_of
 
 
 # Optima of c_noise as the theorems' page lists them.
@@ -68,7 +68,7 @@ def test_decay_is_told_apart_and_needs_a_bound_on_the_weights():
     reading = read_horizon(methods.adamw(), 10_000)
     assert reading.decay is None
     assert not reading.informative
-    small, large = (read_horizon(methods.adamw(), 10_000, Assumptions(weights_bound=X)) for X in (0.5, 50.0))
+    small, large = (read_horizon(methods.adamw(), 10_000, Setting(weights_bound=X)) for X in (0.5, 50.0))
     assert 0 < small.decay < large.decay
     assert not large.informative
 
@@ -85,13 +85,13 @@ def test_clipping_names_the_theorem_that_bounds_it_where_the_problem_is_known():
     clipped = replace(methods.adamw(weight_decay=0), clipping=Clipping(1.0))
     told = read_horizon(clipped, 1000).statement
     assert "no theorem covers it by its sequences alone, with the problem known `bound` has Theorem C3 (clip" in told
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
-    assert bound_algorithm(clipped, problem, 1000).theorem == "C"
+    problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+    assert bound_of(clipped, problem, 1000).theorem == "C"
     # What C3 does not cover is not promised: decay, values that are clipped one by one.
     for beside in ({"decay": 1e-5}, {"clipping": Clipping(1.0, "value")}):
         reading = read_horizon(replace(clipped, **beside), 1000)
         assert reading.with_problem == ""
-        assert not bound_algorithm(replace(clipped, **beside), problem, 1000).is_valid
+        assert not bound_of(replace(clipped, **beside), problem, 1000).is_valid
 
 
 def test_clipping_whose_numbers_the_budget_cut_off_says_so():
@@ -118,7 +118,7 @@ def test_a_second_moment_that_forgets_everything_has_no_numbers(theta):
     reading = read_horizon(algorithm, 1000)
     assert reading.noise is None
     assert "expected 0 < theta_t < 1, got 0 at t" in reading.statement
-    assert not math.isfinite(bound_algorithm(algorithm, Problem(1, 1, 10, 1), 1000).value)
+    assert not math.isfinite(bound_algorithm(algorithm, known(1, 1, 10, 1), 1000).value)
 
 
 def test_theta_1_of_0_needs_eps():
@@ -144,12 +144,12 @@ def test_a_large_start_is_a_part_of_the_divisor():
 def test_silence_that_eps_makes_is_one_of_small_gradients(eps):
     x = Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=eps)
     assert "silent on gradients of 0.001: " in read_horizon(x, 100_000).statement
-    assert bound_algorithm(x, Problem(1, [10.0] * 3, 3, 1), 100_000).informative
+    assert bound_algorithm(x, known(1, [10.0] * 3, 3, 1), 100_000).informative
 
 
 def test_a_running_maximum_has_the_numbers_of_its_own_theorem():
     sequences = Sequences.of_algorithm(methods.amsgrad(), 20_000)
-    problem = Problem(1e-30, [1e-3], 1, 0.0, gradient_sup=[1e-3])
+    problem = problem_of(1e-30, [1e-3], 1, 0.0, gradient_sup=[1e-3])
     reading = read_horizon(methods.amsgrad(), 20_000)
     assert reading.theorem == "M_E"
     # The majorants of the summands are taken one by one, hence at most a little above the bound itself.
@@ -184,7 +184,7 @@ def test_theta_equal_to_beta_squared_has_no_floor_below_infinity(beta, theta):
 
 @pytest.mark.parametrize(("beta", "theta"), [(0.7, 0.49), (0.7, 0.48), (0.9, 0.81)])
 def test_theorem_1_has_no_bound_where_theta_is_not_above_beta_squared(beta, theta):
-    found = bound(Method("1e-3/sqrt(t)", beta, theta), Problem(1, 1, 10, 1), 100)
+    found = bound(Method("1e-3/sqrt(t)", beta, theta), problem_of(1, 1, 10, 1), 100)
     assert found.reasons == f"(R2): theta = {theta:g} is not above beta^2 = {beta**2:.6g}"
 
 

@@ -13,8 +13,8 @@ import pytest
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_adam, rmsprop_mukkamala_hein
 from generic_adam.schedules import Growth, bias_correction, sqrt
+from generic_adam.setting import Setting
 from generic_adam.theorems import theorem_named
-from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.literature import (
@@ -25,11 +25,11 @@ from generic_adam.theorems.literature import (
     RobbinsMonro,
     XieLi2024,
 )
-from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.theorem import About, Assumptions, Verdict
+from generic_adam.theorems.theorem import About, Verdict
 from tests.theorems import reference
+from tests.theorems.problems import bound_of, problem_of
 
-CONVEX = Assumptions(convex=True)
+CONVEX = Setting(convex=True)
 
 
 def robbins_monro(method):
@@ -146,7 +146,7 @@ def test_reddi_s_border_is_the_root_of_theta():
 )
 def test_theorems_4_and_5_of_reddi_ask_for_momentum_that_fades(beta, theta, maximum, statuses_, rate):
     x = Algorithm(Method("0.5/sqrt(t)", beta, theta), initial_v=0, eps=0, running_maximum=maximum)
-    found = certify_algorithm(x, theorem="reddi2018_regret", assume=CONVEX)
+    found = certify_algorithm(x, theorem="reddi2018_regret", setting=CONVEX)
     assert statuses(found.findings[0]) == statuses_
     assert (None if found.rate is None else str(found.rate)) == rate
     assert not Reddi2018Regret().examine(x).covers  # convexity is not asserted
@@ -190,7 +190,7 @@ PLAIN = Method("1e-3/sqrt(t)", 0.9, 0.999)
     ],
 )
 def test_what_is_only_cited_is_undecided_or_does_not_apply(name, x, lacks):
-    found = certify_algorithm(x, theorem=name, assume=Assumptions(full_batch=True))
+    found = certify_algorithm(x, theorem=name, setting=Setting(full_batch=True))
     assert found.verdict is Verdict.UNDECIDED
     assert found[name].covers == (lacks is None)
     if lacks is None:
@@ -204,7 +204,7 @@ def test_the_box_of_xie_and_li_and_a_warm_up():
     warm = Algorithm(
         Method("1e-3*min(t/100, 10/sqrt(t))", 0.9, 0.999), initial_v=0, decay="1e-4*min(t/100, 10/sqrt(t))"
     )
-    one, other = (XieLi2024().examine(x, Assumptions(full_batch=True)) for x in (falling, warm))
+    one, other = (XieLi2024().examine(x, Setting(full_batch=True)) for x in (falling, warm))
     assert (
         "1/lambda, 10 here; it asks for learning rates that never rise: lr_t lambda never rises."
         in one.conditions[0].reason
@@ -213,7 +213,7 @@ def test_the_box_of_xie_and_li_and_a_warm_up():
     assert not XieLi2024().examine(falling).covers
 
 
-PROBLEM = Problem(smoothness=2, gradient_bound=3, dimension=5, gap=4, epsilon=1e-4)
+PROBLEM = problem_of(smoothness=2, gradient_bound=3, dimension=5, gap=4, epsilon=1e-4)
 
 
 def defossez(method, horizon=None):
@@ -250,18 +250,18 @@ def test_defossez_by_name_is_their_bound_on_their_algorithm():
     """eps^2 = (1 - theta) epsilon under the root: epsilon = 1e-4 of PROBLEM is eps = 1e-3 here."""
     x = Algorithm(corrected(0.01, 0.9, 0.99), initial_v=0, eps=1e-3, eps_under_root=True)
     problem = replace(PROBLEM, gradient_sup=3)
-    found = bound_algorithm(x, problem, 1000, theorem="defossez2020")
+    found = bound_of(x, problem, 1000, theorem="defossez2020")
     assert found.expectation == pytest.approx(theirs(0.01, 0.9, 0.99, PROBLEM, 1000).expectation, rel=1e-9)
-    assert found.needs == ("|g_(t,k)| <= 3 at every step (gradient_sup)",)
-    assert "defossez2020" in dict(bound_algorithm(x, problem, 1000).others)
+    assert found.needs == ("no entry of a gradient exceeds 3",)
+    assert "defossez2020" in dict(bound_of(x, problem, 1000).others)
     for other, told in (
         (replace(x, eps_under_root=False), "under the root"),
         (replace(x, initial_v=1e-8), "v_0 = 0"),
         (replace(x, method=Method(0.01, 0.9, 0.99)), "correction"),
     ):
-        assert told in dict(bound_algorithm(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
-    assert not bound_algorithm(x, problem, 9, theorem="defossez2020").is_valid
-    assert not bound_algorithm(x, PROBLEM, 1000, theorem="defossez2020").is_valid
+        assert told in dict(bound_of(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
+    assert not bound_of(x, problem, 9, theorem="defossez2020").is_valid
+    assert not bound_of(x, PROBLEM, 1000, theorem="defossez2020").is_valid
 
 
 def test_defossez_knows_their_step_size_by_its_form_for_any_number_of_steps():
@@ -321,5 +321,5 @@ def test_defossez_bounds_a_run_of_their_adam():
         x -= alpha * (1 - beta) * math.sqrt((1 - theta**n) / (1 - theta)) * m / np.sqrt(epsilon + v)
     chances = 1 - beta ** (N - np.arange(N))
     measured = float((squared.mean(axis=1) * chances).sum() / chances.sum())
-    problem = Problem(2, 0.6495 + 0.5, d, d * 1.5**2 / (1 + 1.5**2), epsilon)
+    problem = problem_of(2, 0.6495 + 0.5, d, d * 1.5**2 / (1 + 1.5**2), epsilon)
     assert measured <= theirs(alpha, beta, theta, problem, N).expectation

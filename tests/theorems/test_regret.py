@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
+from generic_adam.setting import Setting
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.literature import MukkamalaHein
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import (
     Regret,
     gamma,
     regret_bound,
 )
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import Assumptions, Verdict
+from generic_adam.theorems.theorem import Verdict
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
-THREE = Problem(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
+THREE = problem_of(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)
 T = np.arange(1.0, 10_001)
 ADAM_NC = {"alpha": 0.5 / np.sqrt(T), "beta": 0.9, "theta": 1 - 1 / T, "q": 1 / T}
 
@@ -56,7 +57,7 @@ def test_zeta_is_the_largest_chi_under_gamma(steps, seed):
     alpha = np.concatenate([[1.0], np.cumprod(np.sqrt(theta[1:]) * (1 - rng.random(steps - 1) * 0.3))])
     zeta = largest_weight(alpha, theta)
     assert (alpha / np.sqrt(1 - theta)).max() == pytest.approx(zeta, rel=1e-9)
-    one = Problem(1, [1.0], 1, 1, gradient_sup=1)
+    one = problem_of(1, [1.0], 1, 1, gradient_sup=1)
     start = 4 / (2 * 0.5 * alpha[-1])
     assert regret_bound(Sequences.of(alpha, 0.5, theta), one, 2.0) == pytest.approx(
         start + 3 * zeta * math.sqrt(steps), rel=1e-9
@@ -64,7 +65,7 @@ def test_zeta_is_the_largest_chi_under_gamma(steps, seed):
 
 
 def test_what_is_added_to_the_root_is_in_the_last_divisor():
-    alpha, problem = 0.5 / np.sqrt(T[:100]), Problem(1, [1.0] * 3, 3, 1, gradient_sup=1)
+    alpha, problem = 0.5 / np.sqrt(T[:100]), problem_of(1, [1.0] * 3, 3, 1, gradient_sup=1)
     plain, added = (
         regret_bound(Sequences.of(alpha, 0.9, 0.999, eps=eps, initial_v=4.0, running_maximum=True), problem, 2.0)
         for eps in (0.0, 0.5)
@@ -84,7 +85,7 @@ def test_what_fails_is_said():
     with pytest.raises(TheoremError, match="constant eps"):
         regret_bound(Sequences.of(0.1, 0.9, 0.999, eps=np.array([0.1, 0.2]), running_maximum=True), THREE, 2.0)
     with pytest.raises(TheoremError, match="gradient_sup"):
-        regret_bound(Sequences.of(0.1, 0.9, 0.999, steps=2, running_maximum=True), Problem(1, 1, 3, 1), 2.0)
+        regret_bound(Sequences.of(0.1, 0.9, 0.999, steps=2, running_maximum=True), problem_of(1, 1, 3, 1), 2.0)
     with pytest.raises(TheoremError, match=r"expected \(a\)"):
         regret_bound(Sequences.of(0.5 / np.sqrt(T), 0.9, 0.999), THREE, 2.0)
 
@@ -280,7 +281,7 @@ def test_the_regret_of_runs_is_below_the_bound(steps, beta, seed):
 
 
 class TestForEver:
-    CONVEX = Assumptions(convex=True)
+    CONVEX = Setting(convex=True)
 
     def examined(self, alpha, beta, theta, **settings):
         return Regret().examine(Algorithm(Method(alpha, beta, theta), **settings), self.CONVEX)

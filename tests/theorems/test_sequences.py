@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.horizon import read_horizon
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Recursion, Sequences, backward, log_growth, majorant
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import known, problem_of
 
 
 def looped(terms, factors, start=0.0):
@@ -93,7 +93,7 @@ def test_complements_have_all_their_digits():
     assert block.gain == pytest.approx(1e-11 * (1 + 1 / t), rel=1e-15)
     assert block.q == pytest.approx(1e-13 / t, rel=1e-15)
     beyond = Algorithm(Method(0.1, "1 - 1e-20", 0.9))  # a beta that rounds to 1 is below 1
-    assert weighted_bound(Sequences.of_algorithm(beyond, 5), Problem(1, 1, 1, 1)).weight > 0
+    assert weighted_bound(Sequences.of_algorithm(beyond, 5), problem_of(1, 1, 1, 1)).weight > 0
 
 
 def test_a_single_step_is_no_constant_block():
@@ -106,14 +106,14 @@ def test_a_single_step_is_no_constant_block():
 def test_a_sequence_whose_digits_cancel_has_no_bound(alpha):
     """In doubles the first is a multiple of 1/16 and the second 0."""
     x = Algorithm(Method(alpha, 0.9, 0.999), initial_v=0, eps=1e-8)
-    found = bound_algorithm(x, Problem(1, 1, 1, 1), 1000)
+    found = bound_algorithm(x, known(1, 1, 1, 1), 1000)
     assert not found.is_valid
     assert "cancel" in dict(found.missing)["E"]
     assert "undecided, the terms of alpha_t" in read_horizon(x, 1000).statement
     short = Algorithm(Method(0.1, 0.9, "1 - 1/t"), initial_v=0, eps=1e-8)  # theta_1 = 0 is a difference as well
-    assert bound_algorithm(short, Problem(1, 1, 1, 1), 1).is_valid
+    assert bound_algorithm(short, known(1, 1, 1, 1), 1).is_valid
     shallow = Algorithm(Method("sqrt(t + 1) - sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-8)
-    assert bound_algorithm(shallow, Problem(1, 1, 1, 1), 10**5).is_valid
+    assert bound_algorithm(shallow, known(1, 1, 1, 1), 10**5).is_valid
 
 
 def test_the_smaller_of_two_is_not_blamed_for_the_other():

@@ -13,7 +13,6 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.reference import generic_adam
 from generic_adam.schedules import parse
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.shuffled import (
     counterexample,
@@ -22,6 +21,7 @@ from generic_adam.theorems.shuffled import (
     longest_epoch,
     shuffled_bound,
 )
+from tests.theorems.problems import problem_of
 
 
 def torch_adam(lr, beta, theta, steps, eps=1e-8):
@@ -31,7 +31,7 @@ def torch_adam(lr, beta, theta, steps, eps=1e-8):
 
 
 def bound_of(sequences, batches, *, smoothness=1.0, gap=1.0, bound=1.0, count=1, dropped=0.0):
-    problem = Problem(smoothness, bound * math.sqrt(count), count, gap, gradient_sup=bound)
+    problem = problem_of(smoothness, bound * math.sqrt(count), count, gap, gradient_sup=bound)
     return shuffled_bound(sequences, problem, batches, dropped=dropped)
 
 
@@ -257,7 +257,7 @@ def ratios(rng, losses, sequences, order, x):
     alpha, beta, theta, eps, v0 = sequences
     batches = len(losses.bend)
     starts, means, divisors, largest, gap = run(losses, order, alpha, beta, theta, eps, v0, x)
-    problem = Problem(losses.smoothness, 1.0, len(x), 1.0, gradient_sup=largest.clip(min=1e-12).tolist())
+    problem = problem_of(losses.smoothness, 1.0, len(x), 1.0, gradient_sup=largest.clip(min=1e-12).tolist())
     bound = shuffled_bound(Sequences.of(alpha, beta, theta, eps=eps, initial_v=v0, steps=len(alpha)), problem, batches)
     # A gap below 0 is this run's own: the loss rose.
     value = (gap + bound.noise + bound.drift) / bound.weight

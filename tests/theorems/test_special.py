@@ -10,12 +10,13 @@ import pytest
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, adamw
+from generic_adam.setting import Setting
 from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.decide import Status
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.special import Averaged, Averaging
-from generic_adam.theorems.theorem import Assumptions, Verdict
+from generic_adam.theorems.theorem import Verdict
+from tests.theorems.problems import bound_of, known, problem_of
 
 close = pytest.approx
 
@@ -25,7 +26,7 @@ def slope(x):
 
 
 class TestAveraging:
-    PROBLEM = Problem(2, 1, 1, 1, variance=1)
+    PROBLEM = problem_of(2, 1, 1, 1, variance=1)
 
     def test_check_value(self):
         averaged = Averaged(0.003, 0.9, 1 / 1.1, 10)
@@ -49,7 +50,7 @@ class TestAveraging:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             m, v = beta * m + (1 - beta) * g, 0.5 * v + 0.5 * g * g
             x = x - alpha * m / (np.sqrt(v) + eps)
-        problem = Problem(2, 2, 1, 0.8, variance=noise**2)
+        problem = problem_of(2, 2, 1, 0.8, variance=noise**2)
         averaged = Averaged(alpha, beta, lower, upper)
         assert 0 < total / steps <= averaged.bound(problem, steps, first_gradient=float(slope(2.0) ** 2))
 
@@ -66,21 +67,21 @@ class TestAveraging:
             g = exact + noise * rng.choice([-1.0, 1.0], size=x.shape)
             m, v = beta * m + (1 - beta) * g, 0.999 * v + 0.001 * g * g
             x = x - alpha * m / (np.sqrt(v) + eps)
-        problem = Problem(2, 3, 5, 4, variance=5 * noise**2)
+        problem = problem_of(2, 3, 5, 4, variance=5 * noise**2)
         bound = Averaged(alpha, beta, lower, 1 / eps).bound(problem, steps, first_gradient=5 * slope(2.0) ** 2)
         assert (total / steps, bound) == (close(0.0286, rel=0.02), close(1.69, abs=5e-3))
 
     def test_an_eps_beyond_all_rates_is_no_division_by_zero(self):
-        x, assume = Algorithm(Method(1e-3, 0.9, 0.999), eps=1e300), Assumptions(smoothness=1e-140, gradient_norm=1)
+        x, assume = Algorithm(Method(1e-3, 0.9, 0.999), eps=1e300), Setting(smoothness=1e-140, gradient_norm=1)
         assert Averaging().examine(x, assume).verdict is Verdict.NOT_CERTIFIED  # for its noise alone
 
 
 class TestBigBatch:
-    PROBLEM = Problem(2, 1, 1, 1, gradient_sup=1, variance=0.01)
+    PROBLEM = problem_of(2, 1, 1, 1, gradient_sup=1, variance=0.01)
 
     @pytest.mark.parametrize(("theta", "eps"), [(0.999, 1e-8), (0.99, 0.2)])
     def test_hypotheses_that_fail(self, theta, eps):
-        found = bound_algorithm(averaged(eps / 4, eps, 0, theta), self.PROBLEM, 10**5, theorem="Z")
+        found = bound_of(averaged(eps / 4, eps, 0, theta), self.PROBLEM, 10**5, theorem="Z")
         assert "1 - theta" in found.statement
         assert not found.is_valid
 
@@ -95,16 +96,16 @@ class TestBigBatch:
             g = exact + rng.choice([-noise, noise], size=x.shape)
             v = theta * v + (1 - theta) * g * g
             x = x - alpha * g / (np.sqrt(v) + eps)
-        problem = Problem(2, 3, 5, 4, gradient_sup=3 * math.sqrt(3) / 8 + noise, variance=5 * noise**2)
-        bound = bound_algorithm(averaged(alpha, eps, 0, theta), problem, steps, theorem="Z").expectation
+        problem = problem_of(2, 3, 5, 4, gradient_sup=3 * math.sqrt(3) / 8 + noise, variance=5 * noise**2)
+        bound = bound_of(averaged(alpha, eps, 0, theta), problem, steps, theorem="Z").expectation
         assert (total / steps, bound) == (close(0.168, rel=0.02), close(4.13, abs=5e-3))
 
 
 class TestSign:
     def test_noise_leaves_a_floor(self):
         """2 |sigma|_1 = 4, however long the run is."""
-        problem = Problem(1, 3, 10, 1, variance=[0.04] * 10)
-        found = bound_algorithm(Algorithm(Method("1e-3", 0, 0)), problem, 10**6, theorem="S")
+        problem = problem_of(1, 3, 10, 1, variance=[0.04] * 10)
+        found = bound_of(Algorithm(Method("1e-3", 0, 0)), problem, 10**6, theorem="S")
         assert found.l1 == close(4, rel=2e-3)
 
     def test_measured(self):
@@ -115,12 +116,12 @@ class TestSign:
             exact = slope(x)
             total += np.abs(exact).mean()
             x = x - rate * np.sign(exact + rng.choice([-noise, noise], size=x.shape))
-        problem = Problem(2, 1, 1, 0.8, variance=noise**2)
-        found = bound_algorithm(Algorithm(Method(rate, 0, 0)), problem, steps, theorem="S")
+        problem = problem_of(2, 1, 1, 0.8, variance=noise**2)
+        found = bound_of(Algorithm(Method(rate, 0, 0)), problem, steps, theorem="S")
         assert 0 < total / steps <= found.l1
 
 
-CONSTANTS = Assumptions(gradient_norm=1.0, smoothness=2.0)
+CONSTANTS = Setting(gradient_norm=1.0, smoothness=2.0)
 EXACT = replace(CONSTANTS, full_batch=True)
 
 
@@ -141,22 +142,22 @@ class TestCertificates:
         )
 
     def test_exact_gradients_and_small_steps_are_certified_for_any_theta(self):
-        found = certify_algorithm(averaged(), assume=EXACT)
+        found = certify_algorithm(averaged(), setting=EXACT)
         assert (found.theorem, str(found.verdict), str(found.rate)) == ("G", "certified", "T^(-1)")
         assert found.needs == (
             "the gradient is 2-Lipschitz",
-            "|g_t| <= 1 always",
+            "no gradient is longer than 1",
             "every gradient is exact (a full batch)",
         )
-        assert str(certify_algorithm(averaged(), assume=CONSTANTS)["G"].verdict) == "not certified"
+        assert str(certify_algorithm(averaged(), setting=CONSTANTS)["G"].verdict) == "not certified"
 
     def test_torchs_adam(self):
         """c_u = 1/((1 - beta) eps): its eps asks for steps below 4e-11."""
-        first = certify_algorithm(adamw(weight_decay=0), assume=EXACT)["G"].conditions[0]
+        first = certify_algorithm(adamw(weight_decay=0), setting=EXACT)["G"].conditions[0]
         assert first.status is Status.FAILS
         limit = Averaged(0, 0.9, 0, 1 / (0.1 * 1e-8)).largest_rate(2)
         assert f"{limit:.4g}" in first.reason
-        assert certify_algorithm(adamw(weight_decay=0, lr=3e-4, eps=0.1), assume=EXACT).theorem == "G"
+        assert certify_algorithm(adamw(weight_decay=0, lr=3e-4, eps=0.1), setting=EXACT).theorem == "G"
 
     @pytest.mark.parametrize(
         ("alpha", "theta", "eps", "status"),
@@ -165,49 +166,47 @@ class TestCertificates:
     )  # fmt: skip
     def test_big_batches(self, alpha, theta, eps, status):
         """alpha = eps/(2L) is a tie, decided in fractions."""
-        found = certify_algorithm(averaged(alpha, eps, 0, theta), assume=EXACT)["Z"]
+        found = certify_algorithm(averaged(alpha, eps, 0, theta), setting=EXACT)["Z"]
         assert str(found.verdict) == status
 
     def test_signs(self):
         signs = Algorithm(Method("0.1/sqrt(t)", 0, 0))
-        found = certify_algorithm(signs, assume=EXACT)
+        found = certify_algorithm(signs, setting=EXACT)
         assert (found.theorem, str(found.rate)) == ("S", "T^(-1/2) log T")
         assert "2 |sigma|_1" in certify_algorithm(signs)["S"].conditions[3].reason
 
     def test_bounds_are_the_functions(self):
-        problem = Problem(2, 1, 1, 1, gradient_sup=1, variance=1)
-        found = bound_algorithm(averaged(), problem, 10**6, theorem="G")
+        problem = problem_of(2, 1, 1, 1, gradient_sup=1, variance=1)
+        found = bound_of(averaged(), problem, 10**6, theorem="G")
         assert found.expectation == close(1.10083233333, rel=1e-9)
-        batch = Problem(2, 1, 1, 1, gradient_sup=1, variance=0.01)
-        found = bound_algorithm(averaged(0.05, 0.2, 0, 0.999), batch, 10**5, theorem="Z")
+        batch = problem_of(2, 1, 1, 1, gradient_sup=1, variance=0.01)
+        found = bound_of(averaged(0.05, 0.2, 0, 0.999), batch, 10**5, theorem="Z")
         assert found.expectation == close(0.0604547936968, rel=1e-9)
         steps = 10**4
-        one_by_one = Problem(1, 3, 10, 1, variance=[(0.2 / math.sqrt(steps)) ** 2] * 10)
+        one_by_one = problem_of(1, 3, 10, 1, variance=[(0.2 / math.sqrt(steps)) ** 2] * 10)
         rate = 1 / math.sqrt(10 * steps)
-        found = bound_algorithm(Algorithm(Method(rate, 0, 0)), one_by_one, steps, theorem="S")
+        found = bound_of(Algorithm(Method(rate, 0, 0)), one_by_one, steps, theorem="S")
         assert found.l1 == close(0.0874341649025, rel=1e-9)
         assert found.expectation == close(math.sqrt(3) * found.l1**1.5)
 
     def test_a_large_v_0_stands_in_the_divisor_of_big_batches(self):
-        problem = Problem(2, 1, 2, 1, gradient_sup=1, variance=0.01)
+        problem = problem_of(2, 1, 2, 1, gradient_sup=1, variance=0.01)
         near = [
-            bound_algorithm(
-                replace(averaged(0.05, 0.2, 0, 0.999), initial_v=v_0), problem, 100, theorem="Z"
-            ).expectation
+            bound_of(replace(averaged(0.05, 0.2, 0, 0.999), initial_v=v_0), problem, 100, theorem="Z").expectation
             for v_0 in (0, 1, 4)
         ]
         assert near[0] == near[1]
         assert near[2] == close(near[0] * (2 * math.sqrt(0.999) + 0.2) / (math.sqrt(0.999) + 0.2))
 
     def test_a_step_that_is_too_large_has_no_bound(self):
-        found = bound_algorithm(averaged(1.0), Problem(2, 1, 1, 1, gradient_sup=1), 100, theorem="G")
+        found = bound_algorithm(averaged(1.0), known(2, 1, 1, 1, gradient_sup=1), 100, theorem="G")
         assert not found.is_valid
         assert "alpha = 1 <=" in found.statement
 
     def test_a_falling_rate_of_signs_is_the_weighted_sum(self):
         """The proof adds up with alpha_t: gap/sum alpha + 2 |sigma|_1 + |L|_1 sum alpha^2/(2 sum alpha)."""
-        problem = Problem(2, 1, 1, 0.8, variance=0.09)
-        found = bound_algorithm(Algorithm(Method("0.05/sqrt(t)", 0, 0)), problem, 500)
+        problem = problem_of(2, 1, 1, 0.8, variance=0.09)
+        found = bound_of(Algorithm(Method("0.05/sqrt(t)", 0, 0)), problem, 500)
         assert found.theorem == "S"
         alpha = 0.05 / np.sqrt(np.arange(1.0, 501))
         assert found.l1 == close((0.8 + (alpha**2).sum()) / alpha.sum() + 0.6, rel=1e-9)

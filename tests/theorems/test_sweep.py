@@ -9,12 +9,11 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems import sequences as sequences_module
 from generic_adam.theorems import sweep, weighted
-from generic_adam.theorems.bounds import bound_algorithm
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
+from tests.theorems.problems import bound_of, problem_of
 
-PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=1)
+PROBLEM = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, weights_bound=1)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_what_is_no_hypothesis_is_refused_with_its_step(name, values, told):
 def test_theta_1_of_zero_wipes_v_0_out(beta, form):
     """v_1 = g_1^2 whatever v_0 is: the steps are the same, and so is the bound on X_w."""
     theta = np.concatenate([[0.0], np.full(49, 0.9)])
-    certain = Problem(1, 1, 1, 1, gradient_sup=1)
+    certain = problem_of(1, 1, 1, 1, gradient_sup=1)
     values = [
         weighted_bound(Sequences.of(0.1, beta, theta, eps=1e-6, initial_v=v_0, **form), certain, s=0.4).value
         for v_0 in (0, 1e-8, 1e6)
@@ -62,10 +61,10 @@ def test_eps_that_falls_behind_by_a_trillionth_is_refused():
 @pytest.mark.parametrize("eps", [0.0, 0.1])
 def test_a_theta_of_zero_has_no_bound_by_w_or_e(beta, eps):
     """v_t = g_t^2 alone: W_t is infinite, and with it the logarithm."""
-    found = bound_algorithm(Algorithm(Method(0.1, beta, 0), eps=eps), PROBLEM, 100)
+    found = bound_of(Algorithm(Method(0.1, beta, 0), eps=eps), PROBLEM, 100)
     assert {name for name, _ in (*found.others, (found.theorem, 0.0))} <= {"S", None}
     zero_later = Algorithm(Method(0.1, beta, "0.9 if t < 50 else 0"), eps=eps)
-    assert not bound_algorithm(zero_later, PROBLEM, 100).is_valid
+    assert not bound_of(zero_later, PROBLEM, 100).is_valid
 
 
 def test_theta_1_may_be_zero_where_something_is_added():
@@ -86,7 +85,7 @@ def test_blocks_do_not_show(monkeypatch, block):
 
 
 def test_hundreds_of_different_bounds_take_no_more_memory_than_a_few():
-    many = Problem(1, np.geomspace(0.01, 10, 300), 300, 1)
+    many = problem_of(1, np.geomspace(0.01, 10, 300), 300, 1)
     passes = sweep.Sweep(Sequences.of(0.1 / np.sqrt(np.arange(1.0, 101)), 0.9, 0.99, eps=0.1))
     passes.sums(many.parts, *sweep.SUMMANDS)
     assert all(len(piece.increments) < 10 for piece in passes.pieces())
@@ -116,7 +115,7 @@ def test_a_long_run_takes_one_pass_or_the_best_shares(monkeypatch, shape):
 @pytest.mark.parametrize("under", [True, False])
 def test_an_eps_whose_square_is_no_double_has_no_bound(eps, under):
     x = Algorithm(Method(0.1, 0.9, 0.99), initial_v=0, eps=eps, eps_under_root=under)
-    assert "a square that a double holds" in dict(bound_algorithm(x, PROBLEM, 10).missing)["E"]
+    assert "a square that a double holds" in dict(bound_of(x, PROBLEM, 10).missing)["E"]
 
 
 def test_a_nesterov_step_of_the_gradient_alone_is_a_step_without_momentum():

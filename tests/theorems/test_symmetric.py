@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import HeavyBall
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import SHARP, Sweep
 from generic_adam.theorems.symmetric import symmetric_bound
 from generic_adam.theorems.weighted import parts_of, sharp_bound
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
-TINY = Problem(smoothness=1, gradient_bound=[1.0], dimension=1, gap=1, box=1)
-TEN = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, box=1)
+TINY = problem_of(smoothness=1, gradient_bound=[1.0], dimension=1, gap=1, weights_bound=1)
+TEN = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, weights_bound=1)
 T = np.arange(1.0, 1001.0)
 ROOT = np.sqrt(-np.expm1(T * math.log(0.999)))
 TORCH = (1e-3 * ROOT / -np.expm1(T * math.log(0.9)), 0.9, 0.999)
@@ -73,7 +73,7 @@ def test_eps_that_is_large_against_the_gradients_is_paid_step_by_step():
         assert found.value < apart
     # G = 0.003 beside e = 1: 0.19 of G where the growth of eps counts in full, a thousandth with its share.
     long = Sequences.of(1e-3, 0.9, 0.999, eps=1.0, steps=3000)
-    small = Problem(smoothness=1e-9, gradient_bound=[0.003], dimension=1, gap=0)
+    small = problem_of(smoothness=1e-9, gradient_bound=[0.003], dimension=1, gap=0)
     assert sharp(long, small).value / 0.003 < 1.1e-3
 
 
@@ -111,7 +111,7 @@ def draw(seed, steps):
 def test_the_sweep_is_the_plain_reference_at_forty_digits(seed, steps, is_symmetric, apart):
     alpha, beta, theta, form = draw(seed, steps)
     sizes = [0.5, 0.5, 3.0] if apart else 2.0
-    problem = Problem(smoothness=0.7, gradient_bound=sizes, dimension=3, gap=0.4, box=1.5)
+    problem = problem_of(smoothness=0.7, gradient_bound=sizes, dimension=3, gap=0.4, weights_bound=1.5)
     names = {"v_0": "initial_v", "root": "under_root", "e": "eps", "a": "momentum_weight", "b": "gradient_weight"}
     names["nu"] = "decay"
     given_form = {
@@ -219,7 +219,7 @@ def test_measured_is_at_most_the_bound(seed, steps):
     v_0 = float(10.0 ** rng.uniform(-2, 1))
     half_width, start = 10.0 ** rng.uniform(-2, 1), rng.uniform(-3, 3)
     terms, largest = exact(alpha, beta, theta, v_0, eps, half_width, start, lambda x: 2 * x / (1 + x**2) ** 2)
-    problem = Problem(2, [largest], 1, start**2 / (1 + start**2))
+    problem = problem_of(2, [largest], 1, start**2 / (1 + start**2))
     bound = symmetric_bound(Sequences.of(alpha, beta, theta, eps=eps, initial_v=v_0), problem)
     Q = reference.backward(alpha.tolist(), (beta / np.sqrt(theta)).tolist())
     pi = (1 - beta) * Q
@@ -244,7 +244,7 @@ def test_its_divisor_is_larger_and_its_bound_smaller(beta):
 
 def test_groups_with_proportional_rates():
     """Two groups at one rate are one; a group at twice the rate is not the same."""
-    problem = Problem(smoothness=1, gradient_bound=[0.5] * 3, dimension=3, gap=1)
+    problem = problem_of(smoothness=1, gradient_bound=[0.5] * 3, dimension=3, gap=1)
     x = Sequences.of(1e-2, 0.9, 0.99, eps=1e-8, steps=50)
     assert symmetric_bound(x, problem, scales=[(1, 1.0), (2, 1.0)]).value == pytest.approx(
         symmetric_bound(x, problem).value, rel=1e-13

@@ -11,14 +11,13 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method
 from generic_adam.methods.algorithm import HeavyBall, Nesterov
 from generic_adam.schedules import Growth, as_schedule
+from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.decide import Decision, Rate, Status, rate_of
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
     COUPLED_DECAY,
     VANISHING_STEPS,
     About,
-    Assumptions,
     Condition,
     Finding,
     Theorem,
@@ -29,6 +28,7 @@ from generic_adam.theorems.theorem import (
     verdict_of,
 )
 from generic_adam.theorems.weighted import Weighted
+from tests.theorems.problems import problem_of
 
 PAPER = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"))
 CHANGES = {
@@ -87,7 +87,7 @@ def test_a_rate_needs_every_condition():
     assert (open_one.rate, open_one.first_failing) == (None, open_one.conditions[1])
     assert json.dumps(held.to_dict())
     with pytest.raises(TheoremError, match="gives no bound for a number of steps"):
-        Toy().bound(PAPER, Problem(1, 1, 1, 1), 10)
+        Toy().bound(PAPER, problem_of(1, 1, 1, 1), 10)
 
 
 def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
@@ -110,9 +110,9 @@ def test_decay_inside_the_gradient_is_taken_for_granted_as_a_part_of_the_loss():
 def test_the_rate_of_vanishing_steps_is_that_of_their_sums(alpha, statuses, rate):
     """max(1, sum alpha_t^2) / sum alpha_t, by hand."""
     x = Algorithm(Method(alpha, 0.9, 0.999))
-    assert [str(one(x, Assumptions()).status) for one in VANISHING_STEPS] == statuses
+    assert [str(one(x, Setting()).status) for one in VANISHING_STEPS] == statuses
     if "fails" not in statuses:
-        assert str(infinite_sum(x, Assumptions()).rate) == rate
+        assert str(infinite_sum(x, Setting()).rate) == rate
 
 
 @pytest.mark.parametrize("name", ["M", "O", "B", "S", "robbins_monro"])
@@ -125,7 +125,7 @@ def test_a_rate_that_is_negative_late_is_not_certified(name):
         "robbins_monro": {"preconditioned": False},
     }
     x = Algorithm(Method(alpha, 0, 0 if name in {"S", "robbins_monro"} else 0.999), **forms.get(name, {}))
-    found = theorem_named(name).examine(x, Assumptions(full_batch=True))
+    found = theorem_named(name).examine(x, Setting(full_batch=True))
     assert found.covers
     assert found.verdict is not Verdict.CERTIFIED
 
@@ -133,15 +133,15 @@ def test_a_rate_that_is_negative_late_is_not_certified(name):
 def test_a_form_without_a_value_leaves_its_hypothesis_open_and_the_others_answered():
     # The minimum is 0, which shows where it is settled: alpha_t/alpha_(t-1) is then 0/0.
     nothing = Algorithm(Method("min(0.999999^t, 1 - log(exp(1)))", 0.9, "1 - 1/(t + 10)"))
-    found = theorem_named("R").examine(nothing, Assumptions(convex=True))
+    found = theorem_named("R").examine(nothing, Setting(convex=True))
     assert found.verdict is Verdict.NOT_CERTIFIED
     assert Status.UNDECIDED in {one.status for one in found.conditions}
 
 
 def test_of_a_callable_nothing_is_known():
     x = Algorithm(Method(lambda t: 1 / t, 0.9, 0.999))
-    assert [one(x, Assumptions()).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2
-    assert infinite_sum(x, Assumptions()).rate is None
+    assert [one(x, Setting()).status for one in VANISHING_STEPS[:2]] == [Status.UNDECIDED] * 2
+    assert infinite_sum(x, Setting()).rate is None
 
 
 BAD_ASSUMPTIONS = {
@@ -157,7 +157,7 @@ BAD_ASSUMPTIONS = {
 def test_assumptions_are_numbers_that_are_not_negative_or_flags(name, value):
     expected = "True or False" if name in {"full_batch", "convex"} else "a number that is not negative"
     with pytest.raises(TheoremError, match=rf"^{name} is .*, expected {expected}$"):
-        Assumptions(**{name: value})
+        Setting(**{name: value})
 
 
 @pytest.mark.parametrize("statuses", list(itertools.product(Status, repeat=3)))

@@ -16,16 +16,16 @@ from generic_adam.methods import Method
 from generic_adam.methods.algorithm import Algorithm, Nesterov
 from generic_adam.schedules import as_schedule
 from generic_adam.theorems import sequences as sequences_module
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019 import bound as paper_bound
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
 TINY_ALPHA = np.array([0.1, 0.1, 0.05])
-TINY = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1)
-TEN = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1)
-TEN_BY_COORDINATE = Problem(smoothness=1, gradient_bound=[10**-0.5] * 10, dimension=10, gap=1)
+TINY = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
+TEN = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+TEN_BY_COORDINATE = problem_of(smoothness=1, gradient_bound=[10**-0.5] * 10, dimension=10, gap=1)
 T = np.arange(1.0, 1001.0)
 ADAEMA = (1e-3 / np.sqrt(T), 0.9, 1 - 1 / np.maximum(T, 2))
 COSINE = (1e-3 * (1 + np.cos(np.pi * (T - 1) / 999)) / 2, 0.9, 0.999)
@@ -55,7 +55,7 @@ def torch_adam(steps, lr=1e-3, beta=0.9, theta=0.999, eps=1e-8):
 def test_no_share_of_the_descent_is_no_bound_for_free(share):
     """With a share of 0 what it pays for would have gone without being paid."""
     decaying = Sequences.of(0.1, 0.5, 0.9, eps=0.1, steps=50, decay=0.01)
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
+    problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, weights_bound=1)
     for size in (0.0, 1.0, -0.1):
         with pytest.raises(TheoremError, match=f"{share} is"):
             weighted_bound(decaying, problem, **{share: size})
@@ -65,7 +65,7 @@ def test_no_share_of_the_descent_is_no_bound_for_free(share):
 
 class TestCheckValuesOfW:
     def test_tiny_step_by_step(self):
-        problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, epsilon=0.01)
+        problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, epsilon=0.01)
         bound = weighted(problem, TINY_ALPHA, 0.5, 0.9, s=0.5)
         assert bound.theorem == "W"
         assert bound.drift == close(0.140008616256, rel=1e-9)
@@ -256,7 +256,7 @@ def test_blocks_of_any_size_give_what_the_plain_reference_gives(case, s, zeta, u
         s=s,
         zeta=zeta,
     )
-    problem = Problem(smoothness=1.5, gradient_bound=[0.5, 0.5, 2.0], dimension=3, gap=0.7)
+    problem = problem_of(smoothness=1.5, gradient_bound=[0.5, 0.5, 2.0], dimension=3, gap=0.7)
     sequences = Sequences.of(*map(np.array, (alpha, beta, theta)), eps=np.array(e), under_root=under_root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequences_module, "BLOCK", block)
@@ -281,7 +281,7 @@ def test_doubles_stay_within_what_is_claimed_of_them_at_forty_digits(case, gradi
         }
         parts = [(1, number, number**2)]
         expected = reference.theorem(*exact[:3], 1, 1, parts, e=exact[3], **settings)["value"]
-        problem = Problem(smoothness=1, gradient_bound=gradient, dimension=1, gap=1)
+        problem = problem_of(smoothness=1, gradient_bound=gradient, dimension=1, gap=1)
         bound = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), problem, s=0.5, zeta=0.125)
         assert expected <= mpmath.mpf(bound.value) * (1 + mpmath.mpf(bound.rounding))
         assert bound.value == close(float(expected), rel=1e-10)
@@ -306,7 +306,7 @@ class TestLaws:
     def test_scaling_the_function(self, case, factor):
         alpha, beta, theta, e = case
         small = weighted_bound(Sequences.of(alpha, beta, theta, eps=e), TEN, s=0.4, zeta=0.1)
-        scaled = Problem(smoothness=factor, gradient_bound=factor, dimension=10, gap=factor)
+        scaled = problem_of(smoothness=factor, gradient_bound=factor, dimension=10, gap=factor)
         large = weighted_bound(Sequences.of(alpha, beta, theta, eps=factor * e), scaled, s=0.4, zeta=0.1)
         assert large.value == close(factor * small.value, rel=1e-9)
 
@@ -327,14 +327,14 @@ class TestLaws:
         alpha, beta, theta, e = case
         base = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 10, "gap": 1.0}
         sequences = Sequences.of(alpha, beta, theta, eps=e)
-        value = weighted_bound(sequences, Problem(**base), s=0.4, zeta=0.1).value
+        value = weighted_bound(sequences, problem_of(**base), s=0.4, zeta=0.1).value
         for name in ("smoothness", "gradient_bound", "gap"):
-            larger = Problem(**base | {name: 1.5})
+            larger = problem_of(**base | {name: 1.5})
             assert weighted_bound(sequences, larger, s=0.4, zeta=0.1).value >= value * (1 - 1e-12)
 
     def test_a_smaller_start_costs_more(self):
         values = [
-            weighted(Problem(1, 1, 10, 1, epsilon=eps), *ADAEMA, s=0.5).value for eps in (1e-2, 1e-4, 1e-8, 1e-12)
+            weighted(problem_of(1, 1, 10, 1, epsilon=eps), *ADAEMA, s=0.5).value for eps in (1e-2, 1e-4, 1e-8, 1e-12)
         ]
         assert values == sorted(values)
 
@@ -372,14 +372,14 @@ class TestLaws:
         sequences = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1)
         hardly = Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=0.1, decay=1e-200)
         plain = weighted_bound(sequences, TINY, s=0.5, zeta=0.1)
-        boxed = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, box=1)
+        boxed = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, weights_bound=1)
         found = weighted_bound(hardly, boxed, s=0.5, zeta=0.1, phi=1e-12)
         assert (found.decay, found.noise) == close((0.0, plain.noise), rel=1e-9)
         assert plain.drift < found.drift < 3 * plain.drift
         flat = {"smoothness": 1e-30, "gradient_bound": 1, "dimension": 1, "gap": 1}
         same = (
-            weighted_bound(sequences, Problem(**flat), s=0.5, zeta=0.1).value,
-            weighted_bound(hardly, Problem(**flat, box=1), s=0.5, zeta=0.1, phi=1e-12).value,
+            weighted_bound(sequences, problem_of(**flat), s=0.5, zeta=0.1).value,
+            weighted_bound(hardly, problem_of(**flat, weights_bound=1), s=0.5, zeta=0.1, phi=1e-12).value,
         )
         assert same[0] == close(same[1], rel=1e-9)
 
@@ -419,7 +419,7 @@ def test_groups_with_proportional_rates():
 def test_one_bound_for_the_whole_gradient_is_above_every_way_to_spread_it(case, bounds):
     """Model (i) with G^2 = sum of G_k^2: every (ii) with that sum is a case of it."""
     alpha, beta, theta, e = case
-    each = Problem(1, bounds, len(bounds), 1, box=1.0)
+    each = problem_of(1, bounds, len(bounds), 1, weights_bound=1.0)
     whole = replace(each, gradient_bound=each.total_gradient_bound)
     for form in ({"eps": e}, {"eps": e, "under_root": True}, {"eps": e, "decay": 0.1 * alpha}):
         sequences = Sequences.of(alpha, beta, theta, **form)
@@ -430,7 +430,7 @@ def test_one_bound_for_the_whole_gradient_is_above_every_way_to_spread_it(case, 
 
 def test_the_variance_of_a_batch_makes_the_noise_smaller():
     problems = [
-        Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, variance=variance)
+        problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, variance=variance)
         for variance in (None, 1.0, 0.25, 0.01, 0.0)
     ]
     noise = [weighted(problem, *RMSPROP, s=0.5).noise for problem in problems]

@@ -14,7 +14,6 @@ from generic_adam.methods import Method, build, names
 from generic_adam.methods.algorithm import as_algorithm
 from generic_adam.schedules import as_power_of_t, parse
 from generic_adam.schedules.sums import SumError
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import (
     BelowThetaPrime,
     Facts,
@@ -25,8 +24,9 @@ from generic_adam.theorems.zou2019 import (
     limit_of_theta,
 )
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
-PROBLEM = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+PROBLEM = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
 METHOD = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
 
 
@@ -84,7 +84,7 @@ def test_agrees_with_the_formulas_written_out(s, r, c, hold, beta, steps, where,
     t = np.arange(1, steps + 1)
     alpha, theta = 0.1 / t**s, 1 - c / np.maximum(t, hold) ** r
     smoothness, gradient_bound, gap, epsilon = sizes
-    problem = Problem(smoothness, gradient_bound, dimension, gap, epsilon)
+    problem = problem_of(smoothness, gradient_bound, dimension, gap, epsilon)
     theta_prime = beta**2 + where * (1 - beta**2)
     result = bound(method, problem, steps, theta_prime)
     with np.errstate(over="ignore"):
@@ -178,7 +178,7 @@ def test_a_theta_that_tends_to_less_than_one_has_the_floor_too(steps):
 )
 def test_the_bound_at_a_weighted_iterate(alpha, beta, theta, theta_prime, uniform, weighted):
     """Corollary 7.0: the paper's constants, no alpha_T."""
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+    problem = problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
     result = bound(Method(alpha, beta, theta), problem, 1000, theta_prime=theta_prime)
     expected = pytest.approx((uniform, weighted), rel=1e-9)
     if theta_prime is None:  # the page does not say which theta' it took; the best one is no worse
@@ -278,7 +278,7 @@ def test_what_is_positive_by_its_form_and_rounds_to_0_breaks_no_hypothesis(alpha
 @pytest.mark.parametrize(
     ("method", "problem"),
     [
-        (Method("1e-300/sqrt(t)", 0.9, 0.999), Problem(1e-140, 1, 1, 1)),
+        (Method("1e-300/sqrt(t)", 0.9, 0.999), problem_of(1e-140, 1, 1, 1)),
         (Method("1e-100/sqrt(t)", 0.9, 0.999), PROBLEM),
         (Method("1e308/sqrt(t)", 0.9, 0.99999999), PROBLEM),
     ],
@@ -294,7 +294,7 @@ def test_a_beta_that_a_float_takes_for_1_is_refused_in_a_line(beta):
     """Found by the generated inputs: 1 - beta = e^-800 was divided by; the bound of a rising beta was above 1."""
     method = Method("1/sqrt(t)", beta, "1-0.5*(1-cos(1/(t+1e4)))")
     with pytest.raises(SumError, match="closer to 1 than a float tells"):
-        bound(method, Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8), steps=100)
+        bound(method, problem_of(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8), steps=100)
 
 
 def test_beta_may_be_as_close_to_1_as_a_double_is():

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.theorems.problem import Problem
-from generic_adam.theorems.zou2019 import Constants, Facts, constants
+from generic_adam.theorems.zou2019 import Facts, PaperConstants, constants
 from generic_adam_laboratory.proofs import lemmas
 from generic_adam_laboratory.proofs.paths import Paths, Statement
 from tests.theorems import reference
+from tests.theorems.problems import problem_of
 
 SMOOTHNESS = 2.0  # of the sum of x^2/(1+x^2): the second derivative lies in [-1/2, 2]
 
@@ -56,7 +56,7 @@ def ensembles(draw, max_steps=6, max_dimension=3):
     paths = follow_every_path(start, alpha, beta, theta, epsilon, outcomes, chances)
     beta_bound = float(beta.max())
     theta_prime = draw(st.floats(0.001, 0.999)) * (theta[-1] - beta_bound**2) + beta_bound**2
-    problem = Problem(
+    problem = problem_of(
         smoothness=SMOOTHNESS,
         gradient_bound=max(paths.second_moment, 1e-12),
         dimension=dimension,
@@ -67,7 +67,7 @@ def ensembles(draw, max_steps=6, max_dimension=3):
     return paths, problem, known
 
 
-def known_constants(problem, alpha, beta, theta, theta_prime) -> Constants:
+def known_constants(problem, alpha, beta, theta, theta_prime) -> PaperConstants:
     chi = alpha / np.sqrt(1 - theta)
     facts = Facts(
         beta=float(beta.max()),
@@ -158,7 +158,7 @@ def test_the_printed_minus_sign_is_a_misprint():
     alpha, beta, theta = np.full(steps, 0.1), np.zeros(steps), np.full(steps, 0.5)
     ones = np.ones((1, steps, 1))
     paths = Paths(alpha, beta, theta, ones, ones, ones, np.ones(1), 1.0)
-    problem = Problem(smoothness=1, gradient_bound=1, dimension=1, gap=1, epsilon=1.0)
+    problem = problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1, epsilon=1.0)
     known = known_constants(problem, alpha, beta, theta, 0.4)
     right = lemmas.weighted_sum_of_omega(paths, problem, known)
     printed = paths.chi[0] * problem.start_logarithm - np.sum(alpha * np.sqrt(1 - theta)) / theta[0]

@@ -27,7 +27,7 @@ from generic_adam_laboratory.runs.records import Claim, write_claims, write_mani
 
 CERTIFIED = ga.methods.certified_adam()
 AMSGRAD = ga.Algorithm(ga.Method("0.5/sqrt(t)", 0.9, 0.99), running_maximum=True)
-PROBLEM = ga.Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+PROBLEM = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
 WATCH_HEADER = (
     "step,group,alpha,beta,theta,chi,ratio,negative_gamma,step_size_low,step_size_median,step_size_high,"
     "gradient_norm,update_norm\n"

@@ -22,8 +22,9 @@ from generic_adam.answers.figures import PALETTE, drawing, legend_below
 from generic_adam.errors import DataError
 from generic_adam.schedules import Growth
 from generic_adam.schedules.sums import whole_steps
+from generic_adam.setting import Setting
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import chi_of, ratio_growth, weighted_steps
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.zou2019 import bound, examine_method
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from generic_adam.methods import Method
     from generic_adam.theorems.decide import Rate
 
-DEFAULT_PROBLEM: Final = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+DEFAULT_PROBLEM: Final = Constants.of(Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1))
 """L = G = f(x_1) - f* = 1, d = 10 and epsilon = 1e-8: the bound's shape in T does not depend on it."""
 
 WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})

@@ -49,8 +49,8 @@ def advise(
     found: list[tuple[Certificate, Advices]] = []
     with make_console(stderr=True).status("asking the theorems"):
         for x in parts:
-            certificate = certify_algorithm(x, assume=subject.assume, budget=budget)
-            found.append((certificate, advise_algorithm(x, x.horizon, kept, budget, subject.assume)))
+            certificate = certify_algorithm(x, setting=subject.setting, budget=budget)
+            found.append((certificate, advise_algorithm(x, x.horizon, kept, budget, subject.setting)))
     code = 0 if all(advice.complete for _, advice in found) else INCOMPLETE
     if plot is not None:
         from generic_adam.answers.plots import LONGEST, draw_sequences

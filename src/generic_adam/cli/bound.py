@@ -17,29 +17,22 @@ from generic_adam.answers.terminal import (
 from generic_adam.cli.check import grant
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
 from generic_adam.errors import TheoremError
+from generic_adam.setting import Source
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
-    from generic_adam.theorems.theorem import Assumptions
 
 NO_BOUND = 1
 
 
-def _constant(flag: str, text: str) -> typer.models.OptionInfo:
-    return typer.Option(flag, help=text, rich_help_panel="The problem")
-
-
-_GRADIENT_BOUND = _constant("--gradient-bound", "G: E|g_t|^2 <= G^2 given the past (--gradient-norm, or 1).")
-_EPSILON = _constant("--epsilon", "v_0 of the paper's algorithm, the start of the second moment.")
+_DEFAULTS = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 1, "gap": 1.0}
+_EPSILON = typer.Option("--epsilon", help="v_0 of the paper's algorithm, the start of the second moment.")
 
 
 @with_subject
 def bound(
     subject: Subject,
-    gradient_bound: Annotated[float | None, _GRADIENT_BOUND] = None,
-    dimension: Annotated[float, _constant("--dimension", "d, the number of parameters.")] = 1.0,
-    gap: Annotated[float, _constant("--gap", "f(x_1) - f*.")] = 1.0,
     epsilon: Annotated[float | None, _EPSILON] = None,
     delta: Annotated[float, typer.Option(help="The bound holds with probability 1 - delta^(2/3).")] = 0.1,
     theorem: Theorem = None,
@@ -48,61 +41,55 @@ def bound(
     as_json: AsJson = False,
 ) -> None:
     """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
-    from generic_adam.theorems.certificate import without_idle_clipping
-    from generic_adam.theorems.problem import Problem
+    from generic_adam.theorems.constants import Constants
 
-    given, assume, steps = subject.algorithm, subject.assume, subject.algorithm.horizon
+    given, steps, setting = subject.algorithm, subject.algorithm.horizon, subject.setting.completed(**_DEFAULTS)
     if steps is None:
         raise TheoremError("bound needs a number of steps: --steps T")
-    if assume.convex:
+    if setting.convex:
         raise TheoremError("--convex is about regret, of which `check` tells; bound is about the gradient")
-    x, _ = without_idle_clipping(given, assume)
-    x = x if epsilon is None else replace(x, initial_v=epsilon)
-    largest = assume.gradient_norm
-    problem = Problem(
-        1.0 if assume.smoothness is None else assume.smoothness,
-        gradient_bound if gradient_bound is not None else 1.0 if largest is None else largest,
-        dimension,  # type: ignore[arg-type]  # a whole number, which Problem checks
-        gap,
-        x.initial_v or 1e-8,
-        variance=0.0 if assume.full_batch else None,
-        box=assume.weights_bound,
-        gradient_sup=largest,
-    )
-    result = bound_algorithm(x, problem, steps, delta, theorem, budget)
+    x = given if epsilon is None else replace(given, initial_v=epsilon)
+    result = bound_algorithm(x, setting, steps, delta, theorem, budget)
     since, speaks = None, ""
     if result.is_valid and not result.informative:
-        since = informative_from(x, problem, theorem, budget)
+        since = informative_from(x, setting, theorem, budget)
         speaks = "" if since is None else f"it says something at T = {since:,}"
     if as_json:
-        beside = {"problem": asdict(problem), "algorithm": given.to_dict(), "informative_from": since}
+        beside = {"algorithm": given.to_dict(), "informative_from": since}
         print_json({**result.to_dict(), **beside})
     else:
-        idle = given.clipping if x.clipping is None else None
-        provided = [] if idle is None else [f"  provided no gradient is longer than {idle.threshold:g}:"]
         constants = {
-            "L": problem.smoothness,
-            "G": problem.total_gradient_bound,
-            "d": problem.dimension,
-            "f(x_1) - f*": problem.gap,
+            "L": setting.smoothness,
+            "G": Constants.of(setting).total_gradient_bound,
+            "d": setting.dimension,
+            "f(x_1) - f*": setting.gap,
             "v_0": x.initial_v,
             "δ": delta,
-            "variance": problem.variance,
-            "|x_t|_inf <= X": problem.box,
-            "sup |g_t|": largest,
+            "variance": setting.variance,
+            "|x_t|_inf <= X": setting.weights_bound,
+            "sup |g_t|": setting.gradient_norm,
         }
         known = side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None)
-        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result, assume)
+        assumed = [one.replace("_", " ") for one in _DEFAULTS if setting.facts[one].source is Source.ASSUMED]
+        told_assumed = [f"  assumed, as nothing is said of it: {', '.join(assumed)}"] * bool(assumed)
+        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result)
         blocks = {name: [f"  {one}" for one in block] for name, block in answered.items()}
         why = blocks.get("why", [])
         first, second = (
             [*why[:most], *["    --explain says why the others do not"][: len(why) - most]] for most in (3, 1)
         )
-        told = {"label": [bold(title(x)), *provided], **blocks, "why": why if explain else first, "known": known}
-        say_in_brief(told, () if explain else (("norm", []), ("likely", []), ("why", second)))
+        told = {
+            "label": [bold(title(x))],
+            **blocks,
+            "why": why if explain else first,
+            "assumed": told_assumed,
+            "known": known,
+        }
+        shorter = (("norm", []), ("likely", []), ("why", second), ("assumed", []))
+        say_in_brief(told, () if explain else shorter)
         if explain:
             _print_constants(x, result)
     raise typer.Exit(0 if result.is_valid else NO_BOUND)
@@ -118,10 +105,10 @@ def _bounds(result: "Bound", speaks: str) -> dict[str, list[str]]:
     return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}
 
 
-def _reasons(x: "Algorithm", result: "Bound", assume: "Assumptions") -> dict[str, list[str]]:
+def _reasons(x: "Algorithm", result: "Bound") -> dict[str, list[str]]:
     """What to grant, and why no theorem has a bound: what the fewest say first, for that is the nearest."""
-    granted = [*grant(x, assume)]
-    if assume.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
+    granted = [*grant(x, result.setting)]
+    if result.setting.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
         granted.append("if no gradient is longer than some G: add --gradient-norm G")
     theorems: dict[str, list[str]] = {}
     for name, why in result.missing:

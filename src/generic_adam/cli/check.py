@@ -22,8 +22,8 @@ from generic_adam.errors import MethodError
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
+    from generic_adam.setting import Setting
     from generic_adam.theorems.certificate import Certificate
-    from generic_adam.theorems.theorem import Assumptions
 
 EXIT_CODES = {"certified": 0, "not certified": 1, "undecided": 3}
 _NUMBERS = (
@@ -48,7 +48,7 @@ def check(
     """What is guaranteed, by which theorem? Exit code 0 certified for ever, 1 not, 3 undecided, 2 bad input."""
     from generic_adam.theorems.certificate import certify_algorithm
 
-    certificate = certify_algorithm(subject.algorithm, theorem=theorem, assume=subject.assume, budget=budget)
+    certificate = certify_algorithm(subject.algorithm, theorem=theorem, setting=subject.setting, budget=budget)
     _draw(subject, against or (), plot)
     if as_json:
         print_json(certificate.to_dict())
@@ -120,7 +120,7 @@ def _next_steps(certificate: "Certificate", subject: Subject) -> Iterator[str]:
     reading = certificate.horizon
     clipped = certificate.deciding is None or (reading is not None and bool(reading.outside))
     decays = reading is not None and reading.decay is None
-    yield from grant(certificate.algorithm, subject.assume, clipped=clipped, decays=decays)
+    yield from grant(certificate.algorithm, subject.setting, clipped=clipped, decays=decays)
     if reading is None and certificate.algorithm.preconditioned:  # of SGD's, no theorem speaks by its rate alone
         yield "for your number of steps: add --steps T"
     if str(certificate.verdict) != "certified":
@@ -130,12 +130,12 @@ def _next_steps(certificate: "Certificate", subject: Subject) -> Iterator[str]:
         )
 
 
-def grant(x: "Algorithm", assume: "Assumptions", *, clipped: bool = True, decays: bool = True) -> Iterator[str]:
+def grant(x: "Algorithm", setting: "Setting", *, clipped: bool = True, decays: bool = True) -> Iterator[str]:
     """What may be granted where clipping or decay stands in the way, in one line."""
     clip, asked = x.clipping, dict[str, str]()
-    if clipped and clip is not None and clip.kind == "norm" and assume.gradient_norm is None:
+    if clipped and clip is not None and clip.kind == "norm" and setting.gradient_norm is None:
         asked[f"--gradient-norm {clip.threshold:g}"] = "clipping never acts"
-    if decays and str(x.decay) != "0" and assume.weights_bound is None:
+    if decays and str(x.decay) != "0" and setting.weights_bound is None:
         asked["--weights-bound X"] = "the weights stay within some X"
     if asked and not (x.outside or x.factored or x.centered):  # which nothing granted brings inside a theorem
         yield f"if {' and '.join(asked.values())}: add {' '.join(asked)}"

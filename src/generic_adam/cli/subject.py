@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from generic_adam.errors import MethodError
+from generic_adam.setting import Setting, kinds
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.schedules import Schedule
-    from generic_adam.theorems.theorem import Assumptions
 
 _SHAPES = ("constant", "cosine", "linear", "inverse-sqrt")
 
@@ -93,18 +93,12 @@ _CATALOGUE: Rows = {
     "bias_correction": (bool, "--no-bias-correction", "Adam without its bias correction."),
 }
 _SEQUENCES: Rows = {"alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')} | _CATALOGUE
-_ASSUMPTIONS: Rows = {
-    "weights_bound": (float, "--weights-bound X", "No weight exceeds this."),
-    "gradient_norm": (float, "--gradient-norm G", "No gradient's norm exceeds this."),
-    "full_batch": (bool, "--full-batch", "Every gradient is exact."),
-    "smoothness": (float, "--smoothness L", "The gradient is L-Lipschitz (1 in bound, unless given)."),
-    "convex": (bool, "--convex", "Convex losses on a bounded domain: ask for regret too."),
-}
+_FACTS: Rows = {name: (kind.of_text, kind.option, kind.help) for name, kind in kinds().items() if kind.option}
 _PANELS = {
     "What you have in hand": _IN_HAND,
     "Where it is read from": _SOURCES,
     "The sequences, and arguments of the catalogue": _SEQUENCES,
-    "What is taken for granted": _ASSUMPTIONS,
+    "What is known of the problem and the run": _FACTS,
 }
 _ROWS = {name: row for rows in _PANELS.values() for name, row in rows.items()}
 _NAME = typer.Argument(
@@ -145,13 +139,13 @@ class Subject:
 
     Attributes:
         algorithm: what is certified.
-        assume: what is taken for granted.
+        setting: what is known of the problem and the run.
         used: where a file was read, its keys that were used.
         written: the options that say it, as they can be typed again.
     """
 
     algorithm: "Algorithm"
-    assume: "Assumptions"
+    setting: Setting
     used: tuple[str, ...] = ()
     written: str = ""
 
@@ -180,9 +174,8 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     """
     from generic_adam.methods.catalogue import REFUSED, names, spelled
     from generic_adam.schedules.sums import whole_steps
-    from generic_adam.theorems.theorem import Assumptions
 
-    assume = Assumptions(**{name: given[name] for name in _ASSUMPTIONS if given[name] is not None})
+    setting = Setting(**{name: given[name] for name in _FACTS if given[name] is not None})
     steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
     name = given["name"]
     is_recipe = name is not None and spelled(name) not in (*names(), *REFUSED)
@@ -214,7 +207,7 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         found = _written(given, steps)
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
-    return Subject(found, assume, tuple(used), _typed(given))
+    return Subject(found, setting, tuple(used), _typed(given))
 
 
 def _typed(given: Mapping[str, Any]) -> str:

@@ -24,11 +24,12 @@ from generic_adam.schedules import (
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.schedules.tree import contains
 from generic_adam.schedules.work import Account, Budget, Kind, Spent, Undecided, note
+from generic_adam.setting import Fact, Setting, Source
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
 from generic_adam.theorems.repairs import OF_THETA, STAGES, Candidate, applied, needs_theta, with_factors
-from generic_adam.theorems.theorem import Assumptions, Verdict, plain, plain_fields
+from generic_adam.theorems.theorem import Verdict, plain, plain_fields
 from generic_adam.theorems.zou2019 import examine_method
 
 _MOST_ADVICE = 3
@@ -156,7 +157,7 @@ def advise_algorithm(
     horizon: int | None = None,
     keep: int | None = None,
     budget: float | None = None,
-    assume: Assumptions | None = None,
+    setting: Setting | None = None,
 ) -> Advices:
     """Find algorithms near the given one that are certified for ever, or better bounded on its run.
 
@@ -170,8 +171,8 @@ def advise_algorithm(
             eps); None takes three quarters of the run, or 1/(1 - theta).
         budget: a factor on the changes that are tried, and on the work that each question may take; None takes that of
             an enclosing `Budget`, or 1.
-        assume: what is taken for granted; beyond it weights that stay within 1, and clipping that never acts, both of
-            which the answers name.
+        setting: what is known of the problem and the run; beyond it weights that stay within 1, and clipping that
+            never acts, are assumed, which the answers name.
 
     Returns:
         The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help.
@@ -189,18 +190,18 @@ def advise_algorithm(
     kept = None if keep is None else whole_steps(keep, "keep")
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
-    granted = assume or Assumptions()
-    assume = _beyond(granted, x)
+    granted = setting or Setting()
+    setting = _beyond(granted, x)
     with Budget(budget) as work:
         chosen = _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
         if x.preconditioned:  # plain SGD has no theta to change
-            chosen += _louder(x, steps, assume)
+            chosen += _louder(x, steps, setting)
             if steps is not None:
-                chosen += _tuned(x, steps, assume)
+                chosen += _tuned(x, steps, setting)
         if steps is None:
             return Advices(tuple(chosen), tuple(work.spent))
         prices = [price(x, one.algorithm, steps) for one in chosen]
-        before, *after = (reading(one, steps, assume) for one in (x, *(one.algorithm for one in chosen)))
+        before, *after = (reading(one, steps, setting) for one in (x, *(one.algorithm for one in chosen)))
         priced = (
             replace(one, price=cost, before=before, after=run)
             for one, cost, run in zip(chosen, prices, after, strict=True)
@@ -208,7 +209,7 @@ def advise_algorithm(
         return Advices(tuple(one for one in priced if one.horizon is None or _gains(one)), tuple(work.spent))
 
 
-def _certified(given: Candidate, granted: Assumptions) -> list[Advice]:
+def _certified(given: Candidate, granted: Setting) -> list[Advice]:
     """What is certified for ever, nearest first, none that is another one and more; nothing where it is so as it is."""
     x = given.algorithm
     if _for_ever(x, granted).verdict is Verdict.CERTIFIED:
@@ -227,9 +228,9 @@ def _certified(given: Candidate, granted: Assumptions) -> list[Advice]:
     return [advice for _, advice in found[:_MOST_ADVICE]]
 
 
-def _for_ever(x: Algorithm, assume: Assumptions) -> Certificate:
+def _for_ever(x: Algorithm, setting: Setting) -> Certificate:
     """The certificate without what it says about a run."""
-    return certify_algorithm(replace(x, horizon=None), assume=assume)
+    return certify_algorithm(replace(x, horizon=None), setting=setting)
 
 
 def _covered(given: Candidate) -> Candidate:
@@ -249,12 +250,12 @@ def _covered(given: Candidate) -> Candidate:
     return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
 
 
-def _beyond(granted: Assumptions, x: Algorithm) -> Assumptions:
+def _beyond(granted: Setting, x: Algorithm) -> Setting:
     """What advice takes for granted, and says so: weights that stay bounded, and clipping that never acts."""
     clips = [x.clipping.threshold] if x.clipping is not None and x.clipping.kind != "update" else []
-    norms = clips if granted.gradient_norm is None else [*clips, granted.gradient_norm]
-    bound = 1.0 if granted.weights_bound is None else granted.weights_bound
-    return replace(granted, weights_bound=bound, gradient_norm=min(norms, default=None))
+    acts = bool(clips) and (granted.gradient_norm is None or granted.gradient_norm > clips[0])
+    idle = {"gradient_norm": Fact(clips[0], Source.ASSUMED)} if acts else {}
+    return replace(granted, **idle).with_assumed(weights_bound=1.0)
 
 
 def _gains(one: Advice) -> bool:
@@ -290,11 +291,11 @@ def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
 _Mended = tuple[Candidate, Advice]
 
 
-def _mended(candidate: Candidate, stage: int, assume: Assumptions, tried: Account) -> Iterator[_Mended]:
+def _mended(candidate: Candidate, stage: int, setting: Setting, tried: Account) -> Iterator[_Mended]:
     """Certified candidates; what is certified is changed no further."""
     tried.add(Kind.TRIED, 1, 0)
     x, changes = candidate.algorithm, candidate.changes
-    certificate = _for_ever(x, assume)
+    certificate = _for_ever(x, setting)
     if certificate.verdict is Verdict.CERTIFIED:
         if changes:
             said = "; ".join(changes)
@@ -310,7 +311,7 @@ def _mended(candidate: Candidate, stage: int, assume: Assumptions, tried: Accoun
             if repair in OF_THETA and not needs_theta(x):
                 continue
             for changed in applied(repair, candidate):
-                found = list(_mended(changed, later + 1, assume, tried))
+                found = list(_mended(changed, later + 1, setting, tried))
                 yield from found
                 if found:
                     break  # a longer hold or a later start would only be further away
@@ -322,7 +323,7 @@ def _distance(mended: _Mended) -> tuple[object, ...]:
     return length, -advice.first_step, len(candidate.changes), advice.rate is None, advice.rate
 
 
-def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Advice]:
+def _louder(x: Algorithm, steps: int | None, setting: Setting) -> Iterator[Advice]:
     """A constant theta just large enough for the theory to speak, where its noise floor is 1 or more."""
     floor, beta = noise_floor(x), x.method.beta
     if floor is None or floor < 1 or not beta.is_constant:
@@ -334,14 +335,14 @@ def _louder(x: Algorithm, steps: int | None, assume: Assumptions) -> Iterator[Ad
         left = noise_floor(louder)
         if left is None or left >= 1:
             continue
-        relative = left if steps is None else reading(louder, steps, assume).relative
+        relative = left if steps is None else reading(louder, steps, setting).relative
         if relative is not None and relative < 1:
             changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: noise floor {left:.3g}"
-            yield Advice(louder, changes, 1, None, _for_ever(louder, assume), steps)
+            yield Advice(louder, changes, 1, None, _for_ever(louder, setting), steps)
             return
 
 
-def _tuned(x: Algorithm, steps: int, assume: Assumptions) -> Iterator[Advice]:
+def _tuned(x: Algorithm, steps: int, setting: Setting) -> Iterator[Advice]:
     r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t up to T.
 
     For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
@@ -361,7 +362,7 @@ def _tuned(x: Algorithm, steps: int, assume: Assumptions) -> Iterator[Advice]:
         changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
         if contains(method.alpha, BiasCorrection):
             changes += ", no bias correction"
-        yield Advice(tuned, changes, 1, None, _for_ever(tuned, assume), steps)
+        yield Advice(tuned, changes, 1, None, _for_ever(tuned, setting), steps)
 
 
 def _largest(schedule: Schedule, steps: int) -> float:

@@ -18,9 +18,10 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.setting import Setting
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import corrects_bias
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import ROUNDING, Form, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
@@ -28,7 +29,6 @@ from generic_adam.theorems.theorem import (
     STARTS_FROM_NOTHING,
     VANISHING_STEPS,
     WITHOUT_NOISE,
-    Assumptions,
     Offer,
     Theorem,
     momentum_below_one,
@@ -59,7 +59,7 @@ def _monotone_terms(_: Sequences, block: Block, eps_before: Array, state: State)
     return _plain_terms(block.alpha, state.gain)
 
 
-def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
+def amsgrad_bound(x: Sequences, problem: Constants) -> WeightedBound:
     r"""Evaluate Theorem M after T steps, for AMSGrad or Padam; :math:`\mathbb{E}\|\nabla f(x_\tau)\|^2 \le` `l2`.
 
     Args:
@@ -87,7 +87,7 @@ def amsgrad_bound(x: Sequences, problem: Problem) -> WeightedBound:
     return concluded("M", sweep, problem, scaled, norms, jump=squares)
 
 
-def _eps_never_falls(x: Algorithm, _: Assumptions) -> Decision:
+def _eps_never_falls(x: Algorithm, _: Setting) -> Decision:
     """e_t never falls; below the power 1/2 it is constant."""
     if x.power.denominator != 2:
         told = f"Below the power 1/2 it is proved for a constant eps; eps_t = {x.eps}."
@@ -114,7 +114,7 @@ class RunningMaximum(Theorem):
     needs: ClassVar = (BOUNDED_GRADIENTS,)
     hypotheses: ClassVar = (*WITHOUT_NOISE, momentum_below_one, _eps_never_falls)
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The smaller of M and M_E after T steps."""
         sequences = Sequences.of_algorithm(x, steps)
         found = [amsgrad_bound(sequences, problem).offer()]
@@ -132,7 +132,7 @@ def _delayed_terms(_: Sequences, block: Block, __: Array, state: State) -> Terms
     return replace(_plain_terms(block.alpha, state.gain), spread=np.zeros(1), tally=tally)
 
 
-def delayed_bound(x: Sequences, problem: Problem, *, added: bool = False) -> WeightedBound:
+def delayed_bound(x: Sequences, problem: Constants, *, added: bool = False) -> WeightedBound:
     r"""Evaluate Theorem O after T steps.
 
     Args:
@@ -166,6 +166,6 @@ class Delayed(Theorem):
     }
     hypotheses: ClassVar = (*VANISHING_STEPS, momentum_below_one)
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """Theorem O after T steps, eps beside the root: where it is a lower bound of the root, that is more."""
         return delayed_bound(Sequences.of_algorithm(x, steps), problem, added=True).offer()

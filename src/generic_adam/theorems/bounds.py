@@ -8,24 +8,25 @@ numbers compare. Beside it stands what holds without any theorem: :math:`G^2`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
-from generic_adam.methods import Algorithm, Method
+from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules.balls import rounded_up
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Budget
+from generic_adam.setting import Setting, Source
 from generic_adam.theorems import THEOREMS, theorem_named
-from generic_adam.theorems.clipping import never_active
+from generic_adam.theorems.clipping import without_idle_clipping
+from generic_adam.theorems.constants import ALWAYS, Constants
 from generic_adam.theorems.decay import coupled
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Offer, Theorem, plain, plain_fields
+from generic_adam.theorems.theorem import NOTHING, Offer, Theorem, plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
-# How theorems name the assumption that `Problem.gradient_sup` is about.
+# How theorems name the assumption that `gradient_sup` is about.
 _ALMOST_SURE = {"(A4s)", "|g_t| <= G always"}
 
 
@@ -46,7 +47,8 @@ class Bound:
         others: (theorem, its bound) of the others that cover it.
         missing: (theorem, why it gives no bound) of the rest.
         l2: lambda of a decay inside the gradient: f is then the loss plus lambda/2 |x|^2.
-        needs: which of the problem's further constants it rests on, `box` and `gradient_sup`, one phrase each.
+        needs: the facts that it rests on beyond L, G, d and the gap, and of those the measured ones, one phrase each.
+        setting: what is known of the problem and the run.
     """
 
     theorem: str | None
@@ -61,6 +63,7 @@ class Bound:
     missing: tuple[tuple[str, str], ...] = ()
     l2: float = 0.0
     needs: tuple[str, ...] = ()
+    setting: Setting = field(default_factory=Setting, repr=False)
 
     @property
     def value(self) -> float:
@@ -114,7 +117,7 @@ class Bound:
 
 def bound_algorithm(
     subject: Method | Algorithm,
-    problem: Problem,
+    setting: Setting,
     steps: int,
     delta: float = 0.1,
     theorem: str | None = None,
@@ -123,8 +126,8 @@ def bound_algorithm(
     """The smallest bound after a number of steps.
 
     Args:
-        subject: an Algorithm; a Method alone means the paper's algorithm with v_0 = problem.epsilon.
-        problem: the constants of (A1) to (A4).
+        subject: an Algorithm; a Method alone means the paper's algorithm.
+        setting: what is known of the problem: smoothness, a bound on the gradient, dimension and gap at least.
         steps: T.
         delta: in (0, 1): the bound on the squared norm holds with probability 1 - delta^(2/3).
         theorem: the name of one theorem; None takes the smallest bound.
@@ -132,31 +135,24 @@ def bound_algorithm(
 
     Raises:
         TheoremError: an argument is out of range, no theorem of that name gives bounds, parameter groups
-            differ, or decay inside the gradient has no `box` for the weights.
+            differ, the setting lacks one of the four, or decay inside the gradient has no bound on the weights.
     """
     if not 0 < delta < 1:
         raise TheoremError(f"delta is {delta!r}, expected a number between 0 and 1")
     last = whole_steps(steps)
     if last > LONGEST:
         raise TheoremError(f"the recursions are run up to {LONGEST:,} steps, got {last:,}")
-    x = subject if isinstance(subject, Algorithm) else Algorithm(subject, initial_v=problem.epsilon)
+    x = as_algorithm(subject)
     if x.others:
         raise TheoremError("parameter groups with different sequences: expected one group, each has its own bound")
-    clip = x.clipping if x.clipping is not None and x.clipping.kind != "update" else None
-    idle = clip is not None and never_active(problem, clip.threshold, by_value=clip.kind == "value")
-    x = replace(x, clipping=None) if idle else x  # C1: it changes nothing
-    named = problem
-    problem = coupled(problem, float(x.l2))
-    assume = Assumptions(
-        gradient_norm=problem.sup_norm if problem.sup_parts else None,
-        full_batch=not any(part.noise for part in problem.parts),
-        smoothness=problem.smoothness,
-    )
+    known = setting.completed()
+    x, idle = without_idle_clipping(x, known)
+    problem = coupled(Constants.of(known), float(x.l2))
     found: list[tuple[Theorem, Offer]] = []
     missing: list[tuple[str, str]] = []
     with Budget(budget):
         for one in THEOREMS if theorem is None else (theorem_named(theorem),):
-            if outside := one.outside(x, assume):
+            if outside := one.outside(x, known):
                 missing.append((one.name, outside[0]))
                 continue
             try:
@@ -167,11 +163,6 @@ def bound_algorithm(
     trivial = problem.trivial_l2, problem.trivial_l1
     found.sort(key=lambda pair: (not pair[1].beats(*trivial), pair[1].expectation))
     best, offer = found[0] if found else (None, Offer(math.inf, None, {}))
-    needs: list[str] = []
-    if best is not None and (x.decay != NOTHING or x.l2):
-        needs.append(f"|x_t|_inf <= {named.box:g} (box)")
-    if best is not None and (idle or _ALMOST_SURE.intersection(best.assumptions)):
-        needs.append(f"|g_(t,k)| <= {_shown(named.gradient_sup)} at every step (gradient_sup)")
     return Bound(
         theorem=None if best is None else best.name,
         steps=last,
@@ -184,16 +175,21 @@ def bound_algorithm(
         others=tuple((one.name, other.expectation) for one, other in found[1:]),
         missing=tuple(missing),
         l2=float(x.l2),
-        needs=tuple(needs),
+        needs=() if best is None else tuple(dict.fromkeys((*idle, *_provided(best, x, known)))),
+        setting=known,
     )
 
 
-def _shown(bound: float | Sequence[float] | None) -> str:
-    return f"{bound:g}" if isinstance(bound, float) else "G_k"
+def _provided(theorem: Theorem, x: Algorithm, known: Setting) -> Iterator[str]:
+    """Yield the facts that a theorem's bound rests on beyond L, G, d and the gap, and of those the measured ones."""
+    decays = ("weights_bound",) if x.decay != NOTHING or x.l2 else ()
+    certain = ("gradient_sup",) if _ALMOST_SURE.intersection(theorem.assumptions) else ()
+    yield from known.said(*(one for one in (*theorem.takes, *theorem.uses) if one not in ALWAYS), *decays, *certain)
+    yield from (fact.text for fact in known.needed(*ALWAYS) if fact.source is Source.MEASURED)
 
 
 def informative_from(
-    subject: Method | Algorithm, problem: Problem, theorem: str | None = None, budget: float | None = None
+    subject: Method | Algorithm, setting: Setting, theorem: str | None = None, budget: float | None = None
 ) -> int | None:
     """A number of steps after which the bound, or a theorem's own, says something; None if 10^6 is not enough.
 
@@ -201,12 +197,12 @@ def informative_from(
     """
     low, high = 1, 10
     with Budget(budget):
-        while not bound_algorithm(subject, problem, high, theorem=theorem).informative:
+        while not bound_algorithm(subject, setting, high, theorem=theorem).informative:
             low, high = high, high * 10
             if high > _LONGEST_SEARCHED:
                 return None
         while high - low > max(1, high // 100):
             middle = (low + high) // 2
-            informative = bound_algorithm(subject, problem, middle, theorem=theorem).informative
+            informative = bound_algorithm(subject, setting, middle, theorem=theorem).informative
             low, high = (low, middle) if informative else (middle, high)
     return high

@@ -14,7 +14,9 @@ from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Budget
+from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, theorem_named
+from generic_adam.theorems.clipping import without_idle_clipping
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import (
@@ -24,7 +26,6 @@ from generic_adam.theorems.theorem import (
     NOTHING,
     UNDIVIDED,
     About,
-    Assumptions,
     Finding,
     Theorem,
     Verdict,
@@ -47,14 +48,14 @@ class Certificate:
         findings: what each theorem says about it for ever.
         horizon: what is guaranteed after its number of steps, where one is known.
         parts: one certificate for each set of parameter groups that differ; empty where there is one.
-        assume: what was taken for granted.
+        setting: what is known of the problem and the run.
     """
 
     algorithm: Algorithm
     findings: tuple[Finding, ...]
     horizon: HorizonAnswer | None = None
     parts: tuple[Certificate, ...] = ()
-    assume: Assumptions = field(default_factory=Assumptions)
+    setting: Setting = field(default_factory=Setting)
 
     @property
     def method(self) -> Method:
@@ -192,7 +193,7 @@ class Certificate:
             **plain_fields(self, *said),
             **({"parts": plain(self.parts)} if self.parts else {}),
             "asked": self.asked,
-            "assume": vars(self.assume),
+            "setting": self.setting.to_dict(),
             "method": plain_fields(self.method, "alpha", "beta", "theta"),
             "conditions": [] if self.deciding is None else plain(self.deciding.conditions),
         }
@@ -204,16 +205,17 @@ class Certificate:
             horizon = data.get("horizon")
             steps = None if horizon is None else int(horizon["steps"])
             first, *others = [Algorithm.from_dict(part["algorithm"]) for part in data.get("parts") or [data]]
-            whole, assume = replace(first, others=tuple(others)), Assumptions(**data.get("assume", {}))
+            whole = replace(first, others=tuple(others))
+            setting = Setting.from_dict(data.get("setting", data.get("assume", {})))
             asked = data.get("asked")
-        return certify_algorithm(whole, steps, asked, assume)
+        return certify_algorithm(whole, steps, asked, setting)
 
 
 def certify_algorithm(
     subject: Method | Algorithm,
     horizon: int | None = None,
     theorem: str | None = None,
-    assume: Assumptions | None = None,
+    setting: Setting | None = None,
     budget: float | None = None,
 ) -> Certificate:
     """Ask every theorem (or one) about an algorithm.
@@ -222,7 +224,7 @@ def certify_algorithm(
         subject: an Algorithm; a Method alone means the paper's algorithm.
         horizon: a number of steps T; None takes the algorithm's own, where it has one.
         theorem: the name of the one theorem to ask; None asks all.
-        assume: what is taken for granted beyond the common assumptions.
+        setting: what is known of the problem and the run.
         budget: a factor on the work that each question may take, after which it is undecided; None takes that of an
             enclosing `Budget`, or 1.
 
@@ -232,19 +234,20 @@ def certify_algorithm(
     whole = as_algorithm(subject)
     alone = None if theorem is None else theorem_named(theorem)
     asked = THEOREMS if alone is None else (alone,)
-    assumed = assume or Assumptions()
+    given = setting or Setting()
+    known = given.completed()
     found: list[Certificate] = []
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
     with Budget(budget):
         for part, steps in zip(whole.parts, runs, strict=True):
-            effective, idle = without_idle_clipping(replace(part, horizon=steps), assumed)
-            findings = tuple(one.examine(effective, assumed) for one in asked)
+            effective, idle = without_idle_clipping(replace(part, horizon=steps), known)
+            findings = tuple(one.examine(effective, known) for one in asked)
             if idle:
                 findings = tuple(replace(one, needs=(*one.needs, *idle)) for one in findings)
-            found.append(Certificate(part, findings, assume=assumed))
+            found.append(Certificate(part, findings, setting=given))
         for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
             if steps is not None:
-                found[index] = replace(one, horizon=reading(one.algorithm, steps, assumed, alone))
+                found[index] = replace(one, horizon=reading(one.algorithm, steps, known, alone))
         if len(found) == 1:
             return found[0]
         # Of parts that are all certified the slowest speaks for all, and of two alike the one that asks for more.
@@ -254,19 +257,11 @@ def certify_algorithm(
         return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
-def reading(x: Algorithm, steps: int, assume: Assumptions, theorem: Theorem | None = None) -> HorizonAnswer:
+def reading(x: Algorithm, steps: int, setting: Setting, theorem: Theorem | None = None) -> HorizonAnswer:
     """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
-    effective, idle = without_idle_clipping(x, assume)
-    found = read_horizon(effective, steps, assume, theorem)
+    effective, idle = without_idle_clipping(x, setting)
+    found = read_horizon(effective, steps, setting, theorem)
     return found.also_provided(idle[0]) if idle else found
-
-
-def without_idle_clipping(x: Algorithm, assume: Assumptions) -> tuple[Algorithm, tuple[str, ...]]:
-    """C1: the algorithm without clipping, by norm or by value, that never acts, and what that takes for granted."""
-    clip, norm = x.clipping, assume.gradient_norm
-    if clip is None or clip.kind == "update" or norm is None or norm > clip.threshold:
-        return x, ()
-    return replace(x, clipping=None), (f"no gradient is longer than {clip.threshold:g}",)
 
 
 def _word(finding: Finding) -> str:
@@ -313,7 +308,7 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
     decay = own.decay if strongest == slowest else decays[strongest] / kappas[strongest]
     measured = replace(own, decay=decay, l2=max(part.algorithm.l2 for part in parts))
     if measured != own:
-        known = reading(measured, known.steps, parts[slowest].assume)
+        known = reading(measured, known.steps, parts[slowest].setting.completed())
     if worst.noise is None or known.noise is None or known.drift is None:
         return worst
     inverse, largest = [1 / kappa for kappa in kappas], decayed[strongest] / kappas[strongest] or 1.0

@@ -17,34 +17,37 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.setting import Setting, number
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER, eps_in_step
-from generic_adam.theorems.problem import Problem, number
 from generic_adam.theorems.sequences import Array, Block, Sequences
 from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_state, adam_terms
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
     WITHOUT_NOISE,
-    Assumptions,
     Offer,
 )
 from generic_adam.theorems.weighted import Norms, Weighted, WeightedBound, concluded
 
 
-def never_active(problem: Problem, threshold: float, *, by_value: bool = False) -> bool:
-    """Whether C1 applies: no gradient that `gradient_sup` allows is clipped.
+def without_idle_clipping(x: Algorithm, setting: Setting) -> tuple[Algorithm, tuple[str, ...]]:
+    """C1: return the algorithm without clipping, by norm or by value, that never acts, and the facts that say so."""
+    clip, known = x.clipping, setting.completed()
+    if clip is None or clip.kind == "update":
+        return x, ()
+    if known.gradient_norm is not None and known.gradient_norm <= clip.threshold:
+        return replace(x, clipping=None), known.said("gradient_norm")
+    each = known.gradient_sup
+    if clip.kind == "value" and each is not None:
+        largest = each if isinstance(each, float) else max(each)
+        if largest <= clip.threshold:
+            return replace(x, clipping=None), known.said("gradient_sup")
+    return x, ()
 
-    Args:
-      problem: its `gradient_sup` bounds every coordinate.
-      threshold: c.
-      by_value: whether every value is clipped by itself, and not the norm.
-    """
-    largest = max((part.gradient for part in problem.sup_parts), default=math.inf)
-    return (largest if by_value else problem.sup_norm) <= threshold
 
-
-def clipped_parts(problem: Problem, threshold: float) -> tuple[Part, ...]:
+def clipped_parts(problem: Constants, threshold: float) -> tuple[Part, ...]:
     """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound.
 
     Clipping to a norm is a projection, so that the whole gradient varies no more than before; a coordinate that stood
@@ -64,7 +67,7 @@ def _without_noise(x: Sequences, block: Block, eps_before: Array, state: State) 
 
 
 def full_batch_bound(
-    x: Sequences, problem: Problem, *, threshold: float = math.inf, zeta: float | None = None
+    x: Sequences, problem: Constants, *, threshold: float = math.inf, zeta: float | None = None
 ) -> WeightedBound:
     """Evaluate Theorem B (no momentum) or C2 after T steps of full batches, clipped or not.
 
@@ -89,7 +92,7 @@ def _with_bias(x: Sequences, block: Block, eps_before: Array, state: State) -> T
 
 
 def biased_bound(
-    x: Sequences, problem: Problem, threshold: float, *, least_factor: float | None = None, **shares: float
+    x: Sequences, problem: Constants, threshold: float, *, least_factor: float | None = None, **shares: float
 ) -> WeightedBound:
     r"""Evaluate Theorem C3 after T steps of gradients that are clipped to norm c.
 
@@ -115,7 +118,7 @@ def biased_bound(
     return concluded("C3", sweep, problem, parts, norms, further=further, **shares)
 
 
-def _without_momentum(x: Algorithm, _: Assumptions) -> Decision | None:
+def _without_momentum(x: Algorithm, _: Setting) -> Decision | None:
     if x.method.beta == NOTHING:
         return None
     told = "With momentum nothing is proved here for ever; Theorem G is the one for small steps."
@@ -130,21 +133,21 @@ class FullBatch(Weighted):
     source: ClassVar = "docs/theorems/clipping.md"
     allows: ClassVar = frozenset({"initial_v", "eps"})
     excludes: ClassVar = STARTS_FROM_NOTHING
-    takes: ClassVar = {"full_batch": "it is about exact gradients (a full batch)"}
+    takes: ClassVar = ("full_batch",)
     hypotheses: ClassVar = (
         *WITHOUT_NOISE,
         _without_momentum,
-        lambda x, assume: None if x.eps.is_constant else eps_in_step(x, assume),
+        lambda x, setting: None if x.eps.is_constant else eps_in_step(x, setting),
     )
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """Theorem B after T steps, with momentum too (C2 with nothing clipped)."""
         return full_batch_bound(Sequences.of_algorithm(x, steps), problem).offer()
 
 
-def _keeps_direction(_: Algorithm, assume: Assumptions) -> Decision:
+def _keeps_direction(_: Algorithm, setting: Setting) -> Decision:
     """C2 where gradients are exact and bounded; else (C4) the bias is not known to vanish."""
-    if assume.full_batch and assume.gradient_norm is not None:
+    if setting.full_batch and setting.gradient_norm is not None:
         told = "exact gradients, bounded: clipping shortens them and keeps their direction (C2)."
         return Decision(Status.HOLDS, told)
     told = "clipped gradients are biased, and the field they follow need not be a gradient (C4)."
@@ -166,7 +169,7 @@ class Clipped(Weighted):
     uses: ClassVar = ("full_batch", "gradient_norm")
     hypotheses: ClassVar = (_keeps_direction, *WEIGHTED_FOR_EVER)
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """C2 for exact gradients, C3 with the bias of the others, after T steps."""
         threshold, sequences = x.clipping.threshold if x.clipping else math.inf, Sequences.of_algorithm(x, steps)
         if not any(part.noise for part in problem.parts):
@@ -175,8 +178,8 @@ class Clipped(Weighted):
             raise TheoremError("clipped gradients are biased, which costs 1/eps: expected eps > 0")
         return biased_bound(sequences, problem, threshold).offer()
 
-    def bounds_by(self, x: Algorithm, assume: Assumptions) -> str:
+    def bounds_by(self, x: Algorithm, setting: Setting) -> str:
         """C2 for exact gradients, C3 where eps pays for the bias."""
-        if assume.full_batch:
+        if setting.full_batch:
             return "Theorem C2"
         return "" if x.eps == NOTHING else "Theorem C3"

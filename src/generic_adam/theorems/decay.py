@@ -15,12 +15,13 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Recursion, Sequences, rounding
-from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Assumptions
+from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING
 from generic_adam.theorems.weighted import Weighted
 
 
@@ -75,32 +76,33 @@ def largest_update(beta: float, theta: float) -> float:
     return (1 - beta) / math.sqrt((1 - beta**2 / theta) * (1 - theta))
 
 
-def coupled(problem: Problem, l2: float) -> Problem:
+def coupled(problem: Constants, l2: float) -> Constants:
     r"""Return the problem of :math:`f + \tfrac{\lambda}{2}\|x\|^2`: what decay inside the gradient minimises.
 
     The gap is that of the sum: the given one is kept for f, and the start adds at most
     :math:`\lambda d X^2/2`.
 
     Args:
-      problem: that of f, with a box X.
+      problem: that of f, with a bound X on the weights.
       l2: lambda.
 
     Raises:
-      TheoremError: the problem has no box, and lambda is not 0.
+      TheoremError: no bound on the weights is known, and lambda is not 0.
     """
     if l2 == 0:
         return problem
-    if problem.box is None:
-        raise TheoremError("weight decay inside the gradient: expected a bound |x|_inf <= X (`box`)")
-    added = l2 * problem.box
+    if problem.weights_bound is None:
+        raise TheoremError("weight decay inside the gradient: expected a bound on the weights (`weights_bound`)")
+    added = l2 * problem.weights_bound
     # A number bounds the whole gradient's norm, or (gradient_sup) every coordinate alike.
     norm = added * math.sqrt(problem.dimension)
     return replace(
         problem,
         smoothness=problem.smoothness + l2,
         gradient_bound=_raised(problem.gradient_bound, norm, added),
-        gap=problem.gap + added * problem.box * problem.dimension / 2,
+        gap=problem.gap + added * problem.weights_bound * problem.dimension / 2,
         gradient_sup=None if problem.gradient_sup is None else _raised(problem.gradient_sup, added, added),
+        gradient_norm=None if problem.gradient_norm is None else problem.gradient_norm + norm,
     )
 
 
@@ -108,16 +110,16 @@ def _raised(bounds: float | Sequence[float], whole: float, each: float) -> float
     return tuple(one + each for one in bounds) if isinstance(bounds, Sequence) else bounds + whole
 
 
-def _weights_stay_bounded(_: Algorithm, assume: Assumptions) -> Decision:
+def _weights_stay_bounded(_: Algorithm, setting: Setting) -> Decision:
     """|x_t|_inf <= X for every t, which only the user can say."""
-    if assume.weights_bound is None:
+    if setting.weights_bound is None:
         told = "The weights stay bounded: no bound on the weights is asserted."
         return Decision(Status.UNDECIDED, told)
-    told = f"The weights stay bounded: |x_t|_inf <= {assume.weights_bound:g} is asserted."
+    told = f"The weights stay bounded: |x_t|_inf <= {setting.weights_bound:g} is asserted."
     return Decision(Status.HOLDS, told)
 
 
-def _decay_vanishes(x: Algorithm, _: Assumptions) -> Decision:
+def _decay_vanishes(x: Algorithm, _: Setting) -> Decision:
     """The alpha-weighted mean of lambda_t^2, lambda_t = nu_t / alpha_t, tends to 0: then decay leaves no floor.
 
     Steps with alpha_t = 0 < nu_t are finitely many where alpha_t has an order of its own, and cost a constant.
@@ -145,7 +147,7 @@ def _decay_vanishes(x: Algorithm, _: Assumptions) -> Decision:
 
 
 class Decay(Weighted):
-    """Theorem D: decoupled weight decay beside W or E; its bound takes X from the problem's box."""
+    """Theorem D: decoupled weight decay beside W or E; its bound takes X from `weights_bound`."""
 
     name: ClassVar = "D"
     covered: ClassVar = "AdamW: decoupled decay beside what Theorems W and E cover"

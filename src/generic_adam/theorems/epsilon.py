@@ -15,13 +15,14 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.enclosure import collected
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.decide import Decision, Status
-from generic_adam.theorems.theorem import NOTHING, Assumptions, Hypothesis
+from generic_adam.theorems.theorem import NOTHING, Hypothesis
 from generic_adam.theorems.weighted import W_INFINITY, Weighted
 
 
-def eps_in_step(x: Algorithm, _: Assumptions) -> Decision | None:
+def eps_in_step(x: Algorithm, _: Setting) -> Decision | None:
     r"""sqrt(theta_t) e_{t-1} <= e_t <= 2 sqrt(theta_t) e_{t-1} for t >= 2, and e_t's share of growth O(1 - theta_t).
 
     The right side is asked for where momentum stands before the division and eps beside the root. Known forms: e_t
@@ -84,7 +85,7 @@ def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
     return Decision(decision.status, f"{told}: {decision.reason}", decision.witness)
 
 
-def _weights_stay(x: Algorithm, _: Assumptions) -> Decision | None:
+def _weights_stay(x: Algorithm, _: Setting) -> Decision | None:
     """a_t and b_t of Nesterov's step are bounded, not negative, and do not both vanish: N's weights are alpha_t's."""
     if x.nesterov is None:
         return None

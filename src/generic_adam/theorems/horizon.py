@@ -26,11 +26,12 @@ from generic_adam.schedules import Schedule
 from generic_adam.schedules.balls import rounded_up
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Spent, Undecided, note
+from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import SUMMANDS, Part, Series, Sweep
-from generic_adam.theorems.theorem import NOTHING, About, Assumptions, Theorem, beyond, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, elsewhere, plain_fields
 from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -316,36 +317,36 @@ def _numbers_of(sweep: Sweep, part: Part, sums: Sequence[float], weights_bound: 
 
 
 def read_horizon(
-    x: Algorithm, steps: int, assume: Assumptions | None = None, theorem: Theorem | None = None
+    x: Algorithm, steps: int, setting: Setting | None = None, theorem: Theorem | None = None
 ) -> HorizonAnswer:
     """The three numbers of an algorithm after T steps; what no theorem covers is named, and set aside.
 
     Args:
         x: the algorithm.
         steps: T.
-        assume: what is taken for granted.
+        setting: what is known of the problem and the run.
         theorem: the one theorem that may speak; None lets all.
 
     Raises:
         SumError: the number of steps is no whole number from 1 to 10^15.
     """
-    last, assumed = whole_steps(steps), assume or Assumptions()
-    if theorem is not None and (theorem.outside(x, assumed) or theorem.name not in _OF_THREE_NUMBERS):
-        return HorizonAnswer(last, unknown=_without_numbers(theorem, x, assumed))
+    last, known = whole_steps(steps), setting or Setting()
+    if theorem is not None and (theorem.outside(x, known) or theorem.name not in _OF_THREE_NUMBERS):
+        return HorizonAnswer(last, unknown=_without_numbers(theorem, x, known))
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
-    outside = beyond(x, allowed)
+    outside = (*beyond(x, allowed), *elsewhere(known))
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
         return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
-    covering = [one for one in THEOREMS if outside and one.about is About.GRADIENT and not one.outside(x, assumed)]
-    bounding = next((one for one in covering if one.bounds_by(x, assumed)), None)
+    covering = [one for one in THEOREMS if outside and one.about is About.GRADIENT and not one.outside(x, known)]
+    bounding = next((one for one in covering if one.bounds_by(x, known)), None)
     if beyond(bare, allowed):
         if not covering:
             return HorizonAnswer(last, outside=outside)
-        return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, assumed))
-    bounded = "" if bounding is None else bounding.bounds_by(x, assumed)
+        return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, known))
+    bounded = "" if bounding is None else bounding.bounds_by(x, known)
     try:
-        return replace(_numbers(bare, last, assumed), outside=outside, with_problem=bounded)
+        return replace(_numbers(bare, last, known), outside=outside, with_problem=bounded)
     except Undecided as unknown:
         if isinstance(unknown, Spent):
             note(str(unknown))
@@ -354,27 +355,27 @@ def read_horizon(
         return HorizonAnswer(last, outside=(*outside, str(error)))
 
 
-def _without_numbers(theorem: Theorem, x: Algorithm, assume: Assumptions) -> str:
+def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting) -> str:
     """Why a theorem has no three numbers for the algorithm."""
-    outside = theorem.outside(x, assume)
+    outside = theorem.outside(x, setting)
     if outside:
         return f"{theorem.title} does not cover it: {outside[0]}"
-    bounded = theorem.bounds_by(x, assume)
+    bounded = theorem.bounds_by(x, setting)
     if bounded:
         return f"{bounded} bounds it given the problem's constants (`bound`), not by the sequences alone"
     return f"{theorem.title} speaks of no number of steps"
 
 
-def _numbers(x: Algorithm, steps: int, assume: Assumptions) -> HorizonAnswer:
+def _numbers(x: Algorithm, steps: int, setting: Setting) -> HorizonAnswer:
     if x.initial_v == 0 and x.eps == NOTHING:
         raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
     if x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None):
         raise TheoremError("decoupled weight decay beside Nesterov or heavy-ball momentum")
-    X = assume.weights_bound if x.decay != NOTHING else None
+    X = setting.weights_bound if x.decay != NOTHING else None
     provided = {
         "every gradient is bounded": x.running_maximum,
         "the decay counts as a part of the loss": x.l2 != 0,
-        f"|x_t|_inf <= {X or 0:g}": X is not None,
+        **dict.fromkeys(setting.said("weights_bound"), X is not None),
     }
     found = three_numbers(Sequences.of_algorithm(x, steps), weights_bound=X)
     said = ", and ".join(phrase for phrase, is_so in provided.items() if is_so)

@@ -15,15 +15,14 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.growth import CONSTANT, LINEAR, Growth
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, GrowthWitness, Rate, Status, StepWitness
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.regret import MONOTONE, Regret
 from generic_adam.theorems.theorem import (
-    CONVEX,
     NOTHING,
     About,
-    Assumptions,
     Confidence,
     Excluded,
     Hypothesis,
@@ -40,14 +39,14 @@ from generic_adam.theorems.weighted import certain_parts
 def _constant(name: str) -> Hypothesis:
     """A sequence of the method is constant."""
 
-    def hypothesis(x: Algorithm, _: Assumptions) -> Decision:
+    def hypothesis(x: Algorithm, _: Setting) -> Decision:
         one: Schedule = getattr(x.method, name)
         return decide.constant(one, f"{name}_t is constant, {one(1):.6g}.", f"{name}_t is asked to be constant")
 
     return hypothesis
 
 
-def _below_root(x: Algorithm, _: Assumptions) -> Decision:
+def _below_root(x: Algorithm, _: Setting) -> Decision:
     """beta < sqrt(theta), compared as exact numbers where they are rational."""
     beta, theta = x.method.beta, x.method.theta
     if not (beta.is_constant and theta.is_constant):
@@ -56,7 +55,7 @@ def _below_root(x: Algorithm, _: Assumptions) -> Decision:
     return replace(order, reason=f"beta < sqrt(theta){'' if order.holds else f' {order.status}'}.")
 
 
-def _no_momentum(x: Algorithm, _: Assumptions) -> Decision:
+def _no_momentum(x: Algorithm, _: Setting) -> Decision:
     if x.method.beta == NOTHING:
         return Decision(Status.HOLDS, "beta_t = 0: RMSProp has no momentum.")
     found = decide.not_negative(-x.method.beta)
@@ -70,11 +69,11 @@ def _falls_as_root(name: str, schedule: Schedule) -> Decision:
     return decide.constant(scaled, f"{name} = {scaled(1):.6g}/sqrt(t).", asked)
 
 
-def _root_steps(x: Algorithm, _: Assumptions) -> Decision:
+def _root_steps(x: Algorithm, _: Setting) -> Decision:
     return _falls_as_root("alpha_t", x.method.alpha)
 
 
-def _squares_have_a_sum(x: Algorithm, _: Assumptions) -> Decision:
+def _squares_have_a_sum(x: Algorithm, _: Setting) -> Decision:
     """sum alpha_t^2 < infinity."""
     squares = decide.sum_diverges(x.method.alpha * x.method.alpha, "alpha^2")
     turned = {Status.HOLDS: Status.FAILS, Status.FAILS: Status.HOLDS}
@@ -116,7 +115,7 @@ class Reddi2018(Theorem):
     hypotheses: ClassVar = (_constant("beta"), _constant("theta"), _below_root)
 
 
-def _window(x: Algorithm, _: Assumptions) -> Decision:
+def _window(x: Algorithm, _: Setting) -> Decision:
     """c <= t (1 - theta_t) <= 1 for every t, with some c > 0."""
     asked = "some 0 < c <= 1 must satisfy c <= t (1 - theta_t) <= 1 for every t"
     scaled = collected((1 - x.method.theta) * t)
@@ -146,14 +145,14 @@ class MukkamalaHein(Theorem):
         "a case of Theorem R"
     )
     allows: ClassVar = frozenset({"initial_v", "eps"})
-    takes: ClassVar = {"convex": CONVEX}
+    takes: ClassVar = ("convex",)
     needs: ClassVar = Regret.needs
     excludes: ClassVar = {"it adds eps to the root, not under it": lambda x: x.eps_under_root}
     hypotheses: ClassVar = (_no_momentum, _root_steps, _window, lambda x, _: _falls_as_root("eps_t", x.eps))
     rate: ClassVar = Rate(Fraction(-1, 2))
 
 
-def _never_above_the_first(x: Algorithm, _: Assumptions) -> Decision:
+def _never_above_the_first(x: Algorithm, _: Setting) -> Decision:
     """0 <= beta_t <= beta_1 < 1, shown where beta_t never rises."""
     inside = decide.bounded_below_one(x.method.beta)
     if not inside.holds or decide.never_rises(x.method.beta).holds:
@@ -161,7 +160,7 @@ def _never_above_the_first(x: Algorithm, _: Assumptions) -> Decision:
     return Decision(Status.UNDECIDED, "Whether beta_t <= beta_1 for every t is open: it does not only fall.")
 
 
-def _middle_term(x: Algorithm, _: Assumptions) -> Decision:
+def _middle_term(x: Algorithm, _: Setting) -> Decision:
     """sum_{t<=T} beta_t/alpha_t = o(T)."""
     growth = (x.method.beta / x.method.alpha).growth
     finitely_many = growth is not None and growth.is_zero
@@ -169,10 +168,10 @@ def _middle_term(x: Algorithm, _: Assumptions) -> Decision:
     return decide.vanishes(order, "sum beta_t/alpha_t over T")
 
 
-def _rooted_regret(x: Algorithm, assume: Assumptions) -> Decision:
+def _rooted_regret(x: Algorithm, setting: Setting) -> Decision:
     """alpha_t = alpha/sqrt(t): the first and last term over T are of the order 1/sqrt T, with AMSGrad's logarithm."""
     order = Growth.of(1, Fraction(-1, 2), Fraction(1, 2) if x.running_maximum else Fraction(0))
-    return replace(_root_steps(x, assume), order=order)
+    return replace(_root_steps(x, setting), order=order)
 
 
 class Reddi2018Regret(Theorem):
@@ -187,12 +186,12 @@ class Reddi2018Regret(Theorem):
     source: ClassVar = 'Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", ICLR 2018, corrected'
     confidence: ClassVar = Confidence.FORMALISED
     allows: ClassVar = frozenset({"initial_v", "running_maximum"})
-    takes: ClassVar = {"convex": CONVEX}
+    takes: ClassVar = ("convex",)
     needs: ClassVar = Regret.needs
     hypotheses: ClassVar = (_rooted_regret, _never_above_the_first, _middle_term, *MONOTONE)
 
 
-def _their_steps(x: Algorithm, _: Assumptions) -> Decision:
+def _their_steps(x: Algorithm, _: Setting) -> Decision:
     asked = "alpha_t must be alpha sqrt(1 - theta^t), the second moment's correction and no other"
     theta = x.method.theta
     if theta(1) == 0:
@@ -201,12 +200,12 @@ def _their_steps(x: Algorithm, _: Assumptions) -> Decision:
     return decide.constant(quotient, f"alpha_t = {quotient(1):.6g} sqrt(1 - theta^t) for every t.", asked)
 
 
-def _momentum_below(x: Algorithm, _: Assumptions) -> Decision:
+def _momentum_below(x: Algorithm, _: Setting) -> Decision:
     order = decide.positive(x.method.theta - x.method.beta)
     return replace(order, reason=f"beta_t < theta_t: {order.reason}")
 
 
-def _long_enough(x: Algorithm, _: Assumptions) -> Decision:
+def _long_enough(x: Algorithm, _: Setting) -> Decision:
     asked = "the number of steps N must exceed beta/(1 - beta)"
     if x.horizon is None or not x.method.beta.is_constant:
         missing = "none is given" if x.horizon is None else "beta_t is not constant by its form"
@@ -239,7 +238,7 @@ class Defossez(Theorem):
     }
     hypotheses: ClassVar = (_constant("beta"), _constant("theta"), _momentum_below, _their_steps, _long_enough)
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         r"""Theorem 4 after N steps, with epsilon = eps^2/(1 - theta) on the scale of their sums.
 
         .. math::
@@ -250,7 +249,7 @@ class Defossez(Theorem):
 
         with their constant E, which the answer's `constants` hold.
         """
-        demand(*self.decide(replace(x, horizon=steps), Assumptions()))
+        demand(*self.decide(replace(x, horizon=steps), Setting()))
         beta, theta = x.method.beta(1), x.method.theta(1)
         share, rest, effective = 1 - beta / theta, 1 - theta, steps - beta / (1 - beta)
         alpha, epsilon = x.method.alpha(1) / math.sqrt(rest), x.eps(1) ** 2 / rest
@@ -272,7 +271,7 @@ _STEADY: Excluded = {
     "it asks for a constant theta": lambda x: not x.method.theta.is_constant,
 }
 _ROOTED: Excluded = {
-    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x, Assumptions()).holds
+    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x, Setting()).holds
 }
 
 
@@ -292,7 +291,7 @@ class Zhang2022(Reported):
     confidence: ClassVar = Confidence.PUBLISHED
     excludes: ClassVar = {
         **_STEADY,
-        "it asks for beta < sqrt(theta)": lambda x: _below_root(x, Assumptions()).status is Status.FAILS,
+        "it asks for beta < sqrt(theta)": lambda x: _below_root(x, Setting()).status is Status.FAILS,
         **_ROOTED,
     }
 
@@ -315,7 +314,7 @@ class Li2023(Reported):
 
     name: ClassVar = "li2023"
     title: ClassVar = "Li et al. 2023"
-    source: ClassVar = 'Li, Rakhlin, Jadbabaie, "Convergence of Adam Under Relaxed Assumptions", NeurIPS 2023'
+    source: ClassVar = 'Li, Rakhlin, Jadbabaie, "Convergence of Adam Under Relaxed Setting", NeurIPS 2023'
     covered: ClassVar = "Adam with bias correction, learning rate and 1 - beta of the order of the squared accuracy"
     statement: ClassVar = "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
     confidence: ClassVar = Confidence.PUBLISHED
@@ -350,7 +349,7 @@ class XieLi2024(Reported):
     statement: ClassVar = "if the iterates converge, their limit is a KKT point of the loss over |x|_inf <= 1/lambda"
     confidence: ClassVar = Confidence.PUBLISHED
     allows: ClassVar = frozenset({"initial_v", "decay"})
-    takes: ClassVar = {"full_batch": "it asks for exact gradients (a full batch)"}
+    takes: ClassVar = ("full_batch",)
     excludes: ClassVar = {
         "it asks for decoupled weight decay": lambda x: x.decay == NOTHING,
         **_STEADY,
@@ -362,9 +361,9 @@ class XieLi2024(Reported):
         ),
     }
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
+    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
         """Whether the learning rate ever rises; that the iterates converge nobody says."""
-        del assume
+        del setting
         decay = collected(x.decay / x.method.alpha)
         box = f", {1 / decay(1):g} here" if decay.is_constant else ""
         rises = decide.never_rises(x.decay, name="lr_t lambda").reason

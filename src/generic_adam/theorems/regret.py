@@ -35,15 +35,16 @@ from generic_adam.schedules.enclosure import collected, factors, resolved, settl
 from generic_adam.schedules.growth import CONSTANT, LINEAR
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.tree import rebuild, substitute, walk
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, CONVEX, NOTHING, About, Assumptions, Hypothesis, Theorem
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, About, Hypothesis, Theorem
 from generic_adam.theorems.weighted import certain_parts
 
 
-def regret_bound(x: Sequences, problem: Problem, diameter: float) -> float:
+def regret_bound(x: Sequences, problem: Constants, diameter: float) -> float:
     r"""Return the bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`: R-AMS with the maximum, else R-NC.
 
     Args:
@@ -80,25 +81,25 @@ def regret_bound(x: Sequences, problem: Problem, diameter: float) -> float:
     return divisors * start + slope * sum(count * size for count, size in sizes)
 
 
-def _constant_beta(x: Algorithm, _: Assumptions) -> Decision:
+def _constant_beta(x: Algorithm, _: Setting) -> Decision:
     if not x.method.beta.is_constant:
         return Decision(Status.UNDECIDED, "beta_t is not constant by its form.")
     return decide.bounded_below_one(x.method.beta)
 
 
-def _long_steps(x: Algorithm, _: Assumptions) -> Decision:
+def _long_steps(x: Algorithm, _: Setting) -> Decision:
     """T alpha_T tends to infinity: D'_T = D_T/alpha_T is then o(T)."""
     growth = x.method.alpha.growth
     order = None if growth is None or growth.sign <= 0 else (LINEAR * growth).inverse()
     return decide.vanishes(order, "1/(T alpha_T)")
 
 
-def _mean_step_vanishes(x: Algorithm, _: Assumptions) -> Decision:
+def _mean_step_vanishes(x: Algorithm, _: Setting) -> Decision:
     """R-AMS: the mean of alpha_t tends to 0."""
     return decide.vanishes(decide.over_sums(x.method.alpha.growth, CONSTANT), "the mean of alpha_t")
 
 
-def _eps_keeps_up(x: Algorithm, _: Assumptions) -> Decision | None:
+def _eps_keeps_up(x: Algorithm, _: Setting) -> Decision | None:
     """eps_t/alpha_t never falls, as alpha_t never rises; and eps_t, a part of D_T, stays bounded."""
     if x.eps.is_constant:
         return None
@@ -108,7 +109,7 @@ def _eps_keeps_up(x: Algorithm, _: Assumptions) -> Decision | None:
     return decide.never_rises(collected(x.method.alpha / x.eps), name="alpha_t/eps_t")
 
 
-def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision:
+def _amsgrads_theta(x: Algorithm, _: Setting) -> Decision:
     """R-AMS: theta is a constant, beta_t^2 < theta < 1."""
     beta, theta = x.method.beta, x.method.theta
     if not theta.is_constant:
@@ -117,7 +118,7 @@ def _amsgrads_theta(x: Algorithm, _: Assumptions) -> Decision:
     return next((one for one in sides if not one.holds), Decision(Status.HOLDS, "beta_t^2 < theta < 1, a constant."))
 
 
-def _zeta_is_finite(x: Algorithm, _: Assumptions) -> Decision:
+def _zeta_is_finite(x: Algorithm, _: Setting) -> Decision:
     """(b): under (a) alpha_t^2 W_t never rises, so that zeta^2 = sup_j max_{t>=j} alpha_t^2 W_t/w_j = sup_j chi_j^2."""
     growth, told = decide.chi_of(x.method).growth, "Where alpha_t^2 W_t never rises, zeta is sup_t chi_t,"
     if growth is None:
@@ -131,7 +132,7 @@ def _of(running_maximum: bool, *asked: Hypothesis) -> tuple[Hypothesis, ...]:
     """Hypotheses of R-AMS alone, or of R-NC."""
 
     def of_one(hypothesis: Hypothesis) -> Hypothesis:
-        return lambda x, assume: hypothesis(x, assume) if x.running_maximum is running_maximum else None
+        return lambda x, setting: hypothesis(x, setting) if x.running_maximum is running_maximum else None
 
     return tuple(map(of_one, asked))
 
@@ -158,7 +159,7 @@ class Regret(Theorem):
     assumptions: ClassVar = ("convex losses", "a bounded domain with projection", "bounded gradients")
     source: ClassVar = "docs/theorems/regret.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum"})
-    takes: ClassVar = {"convex": CONVEX}
+    takes: ClassVar = ("convex",)
     needs: ClassVar = (BOUNDED_GRADIENTS,)
     hypotheses: ClassVar = (
         _constant_beta,

@@ -30,8 +30,9 @@ from generic_adam.schedules import (
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
 from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.work import Undecided
+from generic_adam.setting import Setting
 from generic_adam.theorems.epsilon import eps_in_step
-from generic_adam.theorems.theorem import NOTHING, Assumptions
+from generic_adam.theorems.theorem import NOTHING
 
 _NEVER = 10**18
 _COMPARED = 1 << 16
@@ -133,7 +134,7 @@ Repair = Callable[[Candidate], Iterator[Candidate]]
 
 def steady_eps(candidate: Candidate) -> Iterator[Candidate]:
     """Hold eps_t at eps_1, where it does not keep step with theta_t; add 1e-8, where v_0 = 0 and nothing is added."""
-    x, found = candidate.algorithm, eps_in_step(candidate.algorithm, Assumptions())
+    x, found = candidate.algorithm, eps_in_step(candidate.algorithm, Setting())
     if x.preconditioned and x.eps == NOTHING and x.initial_v == 0:
         yield candidate.changed(f"eps = {_ADDED_EPS:g} added to the root", 1, eps=as_schedule(_ADDED_EPS))
     elif found is not None and not found.holds and not x.eps.is_constant:

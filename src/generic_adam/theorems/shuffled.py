@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
 from generic_adam.theorems.sweep import Part
 from generic_adam.theorems.theorem import Offer
@@ -224,7 +224,7 @@ def _checked(block: Block) -> Block:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def shuffled_bound(x: Sequences, problem: Problem, batches: int, *, dropped: float = 0.0) -> ShuffledBound:
+def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: float = 0.0) -> ShuffledBound:
     r"""Evaluate Theorem RR after the whole epochs among the steps 1..T.
 
     Args:

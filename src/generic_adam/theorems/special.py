@@ -17,14 +17,14 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, bias_correction, exact, sqrt
 from generic_adam.schedules.enclosure import collected
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
     NOTHING,
     VANISHING_STEPS,
-    Assumptions,
     Excluded,
     Hypothesis,
     Offer,
@@ -75,7 +75,7 @@ class Averaged:
         unit = 1 / smoothness / self.upper if self.upper else math.inf
         return min(unit / 2, unit * (1 - self.beta) / (math.sqrt(2) * self.beta)) if self.beta else unit / 2
 
-    def bound(self, problem: Problem, steps: int, first_gradient: float | None = None) -> float:
+    def bound(self, problem: Constants, steps: int, first_gradient: float | None = None) -> float:
         r"""Evaluate Theorem G, a bound on the average of :math:`\mathbb{E}\|\nabla f(x_t)\|^2`.
 
         .. math::
@@ -107,21 +107,21 @@ _PLAIN_LOSS: Excluded = {"decay inside the gradient changes its L and G": lambda
 def _exact_or(floor: str) -> Hypothesis:
     """Exact gradients: noise leaves a floor under the average."""
 
-    def hypothesis(_: Algorithm, assume: Assumptions) -> Decision:
-        if assume.full_batch:
+    def hypothesis(_: Algorithm, setting: Setting) -> Decision:
+        if setting.full_batch:
             return Decision(Status.HOLDS, "Every gradient is exact.")
         return Decision(Status.FAILS, f"Noise leaves {floor} under the average, however long the run is.")
 
     return hypothesis
 
 
-def _slow_enough(x: Algorithm, assume: Assumptions) -> Decision:
+def _slow_enough(x: Algorithm, setting: Setting) -> Decision:
     """alpha <= min(1/(2 L c_u), (1 - beta)/(sqrt 2 beta L c_u))."""
-    steps = Averaged.of(x, assume.gradient_norm or 0.0)
-    if steps is None or assume.smoothness is None:  # examine asks outside first
+    steps = Averaged.of(x, setting.gradient_norm or 0.0)
+    if steps is None or setting.smoothness is None:  # examine asks outside first
         raise TheoremError("Theorem G: expected constants and a smoothness")
-    limit = steps.largest_rate(assume.smoothness)
-    told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {assume.smoothness:g} and this eps."
+    limit = steps.largest_rate(setting.smoothness)
+    told = f"alpha = {steps.alpha:g}, and {limit:.4g} is the largest for L = {setting.smoothness:g} and this eps."
     near = abs(steps.alpha - limit) <= 1e-12 * limit  # the floats may be off by rounding
     return Decision(Status.UNDECIDED if near else Status.HOLDS if steps.alpha < limit else Status.FAILS, told)
 
@@ -136,15 +136,12 @@ class Averaging(Theorem):
     source: ClassVar = "docs/theorems/special.md"
     allows: ClassVar = frozenset({"initial_v", "eps", "running_maximum", "centered"})
     excludes: ClassVar = {_CONSTANTS: lambda x: Averaged.of(x, 1.0) is None, **_PLAIN_LOSS}
-    takes: ClassVar = {
-        "smoothness": "it asks for the smoothness L of the loss",
-        "gradient_norm": "it asks for a bound on every stochastic gradient",
-    }
+    takes: ClassVar = ("smoothness", "gradient_norm")
     uses: ClassVar = ("full_batch",)
     hypotheses: ClassVar = (_slow_enough, _exact_or("(1 - beta) sigma^2 c_u/c_l"))
     rate: ClassVar = Rate(Fraction(-1))
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """Theorem G after T steps, tau uniform."""
         taken = Averaged.of(x, max(part.gradient for part in certain_parts(problem)))
         if taken is None:
@@ -157,16 +154,16 @@ def _steady(x: Algorithm) -> bool:
     return steady and x.eps(1) > 0 and x.method.theta(1) > 0 and not x.eps_under_root
 
 
-def _small_steps(x: Algorithm, assume: Assumptions) -> Decision:
+def _small_steps(x: Algorithm, setting: Setting) -> Decision:
     """alpha <= eps/(2L)."""
     return _at_most(
-        x.method.alpha, x.eps / (2 * exact(assume.smoothness or 0)), "alpha = {:.4g}, and eps/(2L) = {:.4g}"
+        x.method.alpha, x.eps / (2 * exact(setting.smoothness or 0)), "alpha = {:.4g}, and eps/(2L) = {:.4g}"
     )
 
 
-def _long_memory(x: Algorithm, assume: Assumptions) -> Decision:
+def _long_memory(x: Algorithm, setting: Setting) -> Decision:
     """1 - theta <= eps^2/(16 G^2)."""
-    limit = x.eps**2 / (16 * exact(assume.gradient_norm or 0) ** 2)
+    limit = x.eps**2 / (16 * exact(setting.gradient_norm or 0) ** 2)
     return _at_most(1 - x.method.theta, limit, "1 - theta = {:.4g}, and eps^2/(16 G^2) = {:.4g}")
 
 
@@ -193,7 +190,7 @@ class BigBatch(Averaging):
         _exact_or("(sqrt(theta) G + eps)/eps times the variance of a batch"),
     )
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         r"""Theorem Z after T steps, tau uniform; the root of v_0 stands for G where it is larger.
 
         .. math::
@@ -202,8 +199,8 @@ class BigBatch(Averaging):
             \text{eps})\,\text{gap}}{\alpha T} + \frac{\sqrt\theta G + \text{eps}}{\text{eps}}\,\frac{\sigma^2}{b}
         """
         G, alpha, eps = max(part.gradient for part in certain_parts(problem)), x.method.alpha(1), x.eps(1)
-        assume = Assumptions(smoothness=problem.smoothness, gradient_norm=G)
-        demand(_small_steps(x, assume), _long_memory(x, assume))
+        setting = Setting(smoothness=problem.smoothness, gradient_norm=G)
+        demand(_small_steps(x, setting), _long_memory(x, setting))
         largest = math.sqrt(x.method.theta(1) * max(G**2, x.initial_v)) + eps
         start = 2 * largest * problem.gap / (alpha * steps) if alpha else math.inf
         return _offered(start + largest / eps * problem.total_variance, problem)
@@ -224,7 +221,7 @@ class Sign(Theorem):
     uses: ClassVar = ("full_batch",)
     hypotheses: ClassVar = (*VANISHING_STEPS, _exact_or("2 |sigma|_1"))
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         r"""Theorem S after T steps, tau drawn in proportion to alpha_t; the variance is that of a batch.
 
         .. math::
@@ -246,7 +243,7 @@ class Sign(Theorem):
         return Offer(expectation, value, {"mean_l1": value, "sum": rates, "squares": squares})
 
 
-def _deviations(problem: Problem) -> float:
+def _deviations(problem: Constants) -> float:
     """The sum of the coordinates' standard deviations."""
     given = problem.variance
     if given is None:
@@ -256,6 +253,6 @@ def _deviations(problem: Problem) -> float:
     return math.sqrt(problem.dimension * given)
 
 
-def _offered(value: float, problem: Problem) -> Offer:
+def _offered(value: float, problem: Constants) -> Offer:
     """(E |grad|^(4/3))^(3/2) <= E |grad|^2, and E |grad|_1 <= sqrt(d E |grad|^2)."""
     return Offer(value, math.sqrt(problem.dimension * value), {"mean_square": value})

@@ -30,14 +30,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from generic_adam.errors import TheoremError
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.sweep import SHARP, Sweep
 from generic_adam.theorems.weighted import WeightedBound, parts_of, sharp_bound
 
 
 def symmetric_bound(
-    x: Sequences, problem: Problem, *, scales: Sequence[tuple[int, float]] | None = None
+    x: Sequences, problem: Constants, *, scales: Sequence[tuple[int, float]] | None = None
 ) -> WeightedBound:
     r"""Evaluate Theorem Y after T steps: symmetric noise with one peak, nothing clipped.
 

@@ -14,34 +14,28 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from generic_adam.errors import ScheduleError, TheoremError, shown
+from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.work import Undecided
+from generic_adam.setting import Setting, kinds
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, rate_of, two_sided
-from generic_adam.theorems.problem import Problem, number
 
 NOTHING = as_schedule(0)
 NOT_COVERED = (
     "No theorem here covers batches drawn without replacement (shuffled epochs), batch norm in training (its "
     "gradients are biased), the kinks of ReLU, or a schedule that looks at the loss (ReduceLROnPlateau)."
 )
-CONVEX = "it is about convex losses on a bounded domain, with projection"
+SHUFFLED = "batches are drawn without replacement in each epoch"
+_MOVING_LOSSES = {"rl", "gan"}
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
 # The phrases of divisors that theorems of their own are about.
 MAXIMUM, UNDIVIDED = "v_t is replaced by its running maximum", "nothing divides the step"
 DELAYED = "the divisor is made of earlier gradients"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
-# What a certificate says where it rests on something that the user asserted.
-_ASSERTED = {
-    "weights_bound": "the weights stay bounded, |x_t|_inf <= X",
-    "gradient_norm": "|g_t| <= {:g} always",
-    "full_batch": "every gradient is exact (a full batch)",
-    "convex": "the losses are convex, on a bounded domain with projection",
-    "smoothness": "the gradient is {:g}-Lipschitz",
-}
 
 
 def plain(value: Any) -> Any:
@@ -86,41 +80,6 @@ class About(StrEnum):
     REGRET = "average regret tends to 0 on convex problems"
     BOUND = "a bound after a number of steps, nothing for ever"
     WARNING = "some problem defeats the method"
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """What is taken for granted about the run beyond (A1) to (A4).
-
-    Attributes:
-        weights_bound: X with |x_t|_inf <= X at every step.
-        gradient_norm: a number that no stochastic gradient's norm exceeds.
-        full_batch: every gradient is exact.
-        convex: convex losses on a bounded domain, with projection: the setting of regret.
-        smoothness: L, with which the gradient is Lipschitz; a few theorems ask for steps that are small beside it.
-    """
-
-    weights_bound: float | None = None
-    gradient_norm: float | None = None
-    full_batch: bool = False
-    convex: bool = False
-    smoothness: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("weights_bound", "gradient_norm", "smoothness"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, number(name, value, may_be_zero=True))
-        for name in ("full_batch", "convex"):
-            if not isinstance(getattr(self, name), bool):
-                raise TheoremError(f"{name} is {shown(getattr(self, name))}, expected True or False")
-
-    def said(self, *names: str) -> tuple[str, ...]:
-        """Those of the named assumptions that are asserted, one phrase each."""
-        given = {name: getattr(self, name) for name in names}
-        return tuple(
-            _ASSERTED[name].format(value) for name, value in given.items() if value is not None and value is not False
-        )
 
 
 @dataclass(frozen=True)
@@ -245,8 +204,8 @@ class Offer:
         return self.expectation < trivial or (self.l1 is not None and self.l1 < trivial_l1)
 
 
-Hypothesis = Callable[[Algorithm, Assumptions], Decision | None]
-"""A question about an algorithm and what is assumed of its run; None where there is nothing to ask."""
+Hypothesis = Callable[[Algorithm, Setting], Decision | None]
+"""A question about an algorithm and what is known of its run; None where there is nothing to ask."""
 
 Excluded = Mapping[str, Callable[[Algorithm], bool]]
 
@@ -265,8 +224,9 @@ class Theorem:
         confidence: how it is known.
         allows: the attributes of an `Algorithm` that may differ from the paper's algorithm.
         excludes: what else it does not cover: what is said, and of which algorithms.
-        takes: what has to be assumed of the run, by its name in `Assumptions`, and what is said where it is not.
-        uses: what it uses where it is assumed.
+        takes: the facts of a `Setting` that have to be known, by name.
+        uses: the facts that it uses where they are known.
+        shuffled: batches that are drawn without replacement in each epoch are covered.
         needs: what it always takes for granted beyond the common assumptions.
         hypotheses: what it asks of the sequences for ever.
         rate: the order of its bound in T; the slowest of this one and of those that its hypotheses have.
@@ -283,8 +243,9 @@ class Theorem:
     confidence: ClassVar[Confidence] = Confidence.PROVED
     allows: ClassVar[frozenset[str]] = frozenset()
     excludes: ClassVar[Excluded] = {}
-    takes: ClassVar[Mapping[str, str]] = {}
+    takes: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = ()
+    shuffled: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     hypotheses: ClassVar[tuple[Hypothesis, ...]] = ()
     rate: ClassVar[Rate | None] = None
@@ -294,31 +255,31 @@ class Theorem:
         if "name" in vars(cls) and "title" not in vars(cls):
             cls.title = f"Theorem {cls.name}"
 
-    def outside(self, x: Algorithm, assume: Assumptions) -> tuple[str, ...]:
+    def outside(self, x: Algorithm, setting: Setting) -> tuple[str, ...]:
         """Why the theorem does not cover the algorithm; empty where it does."""
         excluded = (phrase for phrase, is_so in self.excludes.items() if is_so(x))
-        missing = (phrase for name, phrase in self.takes.items() if not getattr(assume, name))
-        return (*beyond(x, self.allows), *excluded, *missing)
+        missing = (kinds()[name].missing for name in self.takes if not getattr(setting, name))
+        return (*beyond(x, self.allows), *excluded, *missing, *elsewhere(setting, shuffled=self.shuffled))
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
+    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
         """The hypotheses for every t, of an algorithm that is covered."""
-        return [found for one in self.hypotheses if (found := _asked(one, x, assume)) is not None]
+        return [found for one in self.hypotheses if (found := _asked(one, x, setting)) is not None]
 
-    def examine(self, x: Algorithm, assume: Assumptions | None = None) -> Finding:
+    def examine(self, x: Algorithm, setting: Setting | None = None) -> Finding:
         """What the theorem says about the algorithm for ever, or why it says nothing."""
-        assumed = assume or Assumptions()
-        outside = self.outside(x, assumed)
+        known = setting or Setting()
+        outside = self.outside(x, known)
         if outside:
             told = f"{self.title} does not cover it: {outside[0]}"
             return self.kind(self.name, self.title, self.about, outside, conclusion=told)
-        conditions = tuple(map(Condition.of, itertools.count(1), self.decide(x, assumed)))
+        conditions = tuple(map(Condition.of, itertools.count(1), self.decide(x, known)))
         rates = [one for one in (self.rate, *(condition.order for condition in conditions)) if one is not None]
-        known = max(rates, default=None) if verdict_of(conditions) is Verdict.CERTIFIED else None
-        needs = (*self.needs, *assumed.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
-        said = (self.name, self.title, self.about, (), conditions, known, needs, self.statement)
+        rate = max(rates, default=None) if verdict_of(conditions) is Verdict.CERTIFIED else None
+        needs = (*self.needs, *known.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
+        said = (self.name, self.title, self.about, (), conditions, rate, needs, self.statement)
         return self.kind(*said)
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The theorem's bound after T steps, for an algorithm that it covers.
 
         Raises:
@@ -327,9 +288,9 @@ class Theorem:
         del x, problem, steps
         raise TheoremError("it gives no bound for a number of steps")
 
-    def bounds_by(self, x: Algorithm, assume: Assumptions) -> str:
+    def bounds_by(self, x: Algorithm, setting: Setting) -> str:
         """The statement that `bound` evaluates for an algorithm that is covered; "" where there is none."""
-        del x, assume
+        del x, setting
         return "" if type(self).bound is Theorem.bound else self.title
 
 
@@ -358,6 +319,18 @@ def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
     return tuple(phrase for attribute, phrase in departures(x) if attribute not in allowed)
 
 
+def elsewhere(setting: Setting, *, shuffled: bool = False) -> tuple[str, ...]:
+    """Return why theorems are not about such a run, whatever the algorithm is; empty where they are.
+
+    Args:
+        setting: what is known of the problem and the run.
+        shuffled: the theorem covers batches that are drawn without replacement.
+    """
+    moves = setting.loss in _MOVING_LOSSES
+    drawn = setting.sampling == "shuffled" and not (shuffled or setting.full_batch)
+    return (*([f"the loss changes during the run ({setting.loss})"] * moves), *([SHUFFLED] * drawn))
+
+
 STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and sign(x.eps, 1) != 1}
 """What no theorem with a divisor allows: the first step may divide by 0."""
 
@@ -368,16 +341,16 @@ class Reported(Theorem):
     confidence: ClassVar = Confidence.REPORTED
     allows: ClassVar = frozenset({"initial_v", "eps"})
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
+    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
         """Nothing more can be decided: the one condition left says why."""
-        del x, assume
+        del x, setting
         return [Decision(Status.UNDECIDED, f"{self.statement}.")]
 
 
-def _asked(hypothesis: Hypothesis, x: Algorithm, assume: Assumptions) -> Decision | None:
+def _asked(hypothesis: Hypothesis, x: Algorithm, setting: Setting) -> Decision | None:
     """What it answers; a form that turns out to have no value leaves it open, and the other hypotheses answered."""
     try:
-        return hypothesis(x, assume)
+        return hypothesis(x, setting)
     except (ScheduleError, Undecided) as error:
         return Decision(Status.UNDECIDED, f"This is open: {error}.")
 
@@ -389,18 +362,18 @@ def demand(*decisions: Decision) -> None:
             raise TheoremError(one.reason)
 
 
-def steps_vanish(x: Algorithm, _: Assumptions) -> Decision:
+def steps_vanish(x: Algorithm, _: Setting) -> Decision:
     """alpha_t -> 0; how fast is no part of the rate."""
     return replace(decide.vanishes(two_sided(x.method.alpha), "alpha_t", "t"), order=None)
 
 
-def infinite_sum(x: Algorithm, _: Assumptions) -> Decision:
+def infinite_sum(x: Algorithm, _: Setting) -> Decision:
     """sum alpha_t = infinity; the rate of steps that vanish is max(1, sum alpha_t^2) / sum alpha_t."""
     found, growth = decide.sum_diverges(x.method.alpha, "alpha"), two_sided(x.method.alpha)
     return replace(found, order=decide.over_sums(growth and growth * growth, growth)) if found.holds else found
 
 
-def not_negative(x: Algorithm, _: Assumptions) -> Decision:
+def not_negative(x: Algorithm, _: Setting) -> Decision:
     """alpha_t >= 0."""
     return decide.not_negative(x.method.alpha, name="alpha_t")
 
@@ -408,25 +381,25 @@ def not_negative(x: Algorithm, _: Assumptions) -> Decision:
 VANISHING_STEPS: tuple[Hypothesis, ...] = (steps_vanish, infinite_sum, not_negative)
 
 
-def momentum_below_one(x: Algorithm, _: Assumptions) -> Decision:
+def momentum_below_one(x: Algorithm, _: Setting) -> Decision:
     """0 <= beta_t <= beta < 1."""
     return decide.bounded_below_one(x.method.beta)
 
 
-def theta_in_range(x: Algorithm, _: Assumptions) -> Decision:
+def theta_in_range(x: Algorithm, _: Setting) -> Decision:
     """0 < theta_t < 1, or theta_1 = 0 where an eps keeps the denominator positive."""
     return decide.in_unit_interval(x.method.theta, name="theta_t", from_zero=x.eps != NOTHING)
 
 
-def _theta_stays(x: Algorithm, assume: Assumptions) -> Decision:
+def _theta_stays(x: Algorithm, setting: Setting) -> Decision:
     """0 < theta <= theta_t < 1: the logarithm S_t then grows by O(1 - theta_t) a step."""
-    inside, growth = theta_in_range(x, assume), x.method.theta.growth
+    inside, growth = theta_in_range(x, setting), x.method.theta.growth
     if not inside.holds or (growth is not None and growth.trend == 0):
         return inside
     return Decision(Status.UNDECIDED, "Whether theta_t stays above a positive number is open.")
 
 
-def _drift_vanishes(x: Algorithm, _: Assumptions) -> Decision:
+def _drift_vanishes(x: Algorithm, _: Setting) -> Decision:
     return decide.weighted(x.method, noisy=False)
 
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.sequences import Array, Sequences
 from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Piece, Plain, Series, Sweep, drift_of, noise_of
 from generic_adam.theorems.theorem import (
-    Assumptions,
     Hypothesis,
     Offer,
     Theorem,
@@ -158,7 +158,7 @@ def over(paid: float, share: float) -> float:
     return paid / share if share else 0.0
 
 
-def parts_of(problem: Problem, scales: Sequence[tuple[int, float]] | None) -> tuple[Part, ...]:
+def parts_of(problem: Constants, scales: Sequence[tuple[int, float]] | None) -> tuple[Part, ...]:
     r"""Return the problem's coordinates, in groups with proportional learning rates where `scales` says so.
 
     Args:
@@ -209,7 +209,7 @@ class Norms:
         return cls(sum(count * size for count, size in largest), max(size for _, size in largest))
 
 
-def certain_parts(problem: Problem) -> tuple[Part, ...]:
+def certain_parts(problem: Constants) -> tuple[Part, ...]:
     """Return the coordinates by their almost sure bounds.
 
     Raises:
@@ -227,7 +227,7 @@ Further = Callable[[Sweep], tuple[float, float]]
 def concluded(
     theorem: str,
     sweep: Sweep,
-    problem: Problem,
+    problem: Constants,
     parts: Sequence[Part],
     norms: Norms,
     *,
@@ -312,7 +312,7 @@ def concluded(
     return result(chosen, *sweep.sums(parts, *at(chosen)))
 
 
-def sharp_bound(theorem: str, sweep: Sweep, problem: Problem, parts: Sequence[Part]) -> WeightedBound:
+def sharp_bound(theorem: str, sweep: Sweep, problem: Constants, parts: Sequence[Part]) -> WeightedBound:
     r"""Put a bound of the sharp form together: all of the descent is kept, unless decoupled decay takes a share.
 
     Args:
@@ -344,12 +344,12 @@ def sharp_bound(theorem: str, sweep: Sweep, problem: Problem, parts: Sequence[Pa
     weight, least_scale = sweep.weight + sweep.weight_own, min(part.scale for part in parts)
     moved = share = paid = 0.0
     if sweep.x.decays:
-        if problem.box is None:
+        if problem.weights_bound is None:
             raise TheoremError("decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound")
         if sweep.x.looks_ahead or sweep.x.heavy_ball is not None:
             raise TheoremError("Theorem D has no Nesterov step and no heavy ball")
-        moved = problem.smoothness * problem.dimension * problem.box**2 * float(sweep.tally[0])
-        paid = problem.box**2 * shrunk / 4
+        moved = problem.smoothness * problem.dimension * problem.weights_bound**2 * float(sweep.tally[0])
+        paid = problem.weights_bound**2 * shrunk / 4
         share = best_share(problem.gap + cost.total + moved, paid)
     return WeightedBound(
         theorem=theorem,
@@ -385,18 +385,19 @@ def letter_of(sweep: Sweep) -> str:
     return next((letter for letter, is_so in kinds.items() if is_so), "E")
 
 
-def _costs_of_decay(sweep: Sweep, problem: Problem, norms: Norms) -> Further:
-    if problem.box is None:
-        raise TheoremError("decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound")
+def _costs_of_decay(sweep: Sweep, problem: Constants, norms: Norms) -> Further:
+    if problem.weights_bound is None:
+        raise TheoremError("decoupled weight decay: expected a bound on the weights (`weights_bound`)")
     if sweep.x.looks_ahead or sweep.x.heavy_ball is not None or sweep.x.running_maximum:
         raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
-    moved, turned = problem.smoothness * problem.dimension * problem.box**2, problem.box**2 * norms.s1 / 4
+    squared = problem.weights_bound**2
+    moved, turned = problem.smoothness * problem.dimension * squared, squared * norms.s1 / 4
     return lambda done: (moved * float(done.tally[0]), turned * float(done.tally[1]))
 
 
 def weighted_bound(
     x: Sequences,
-    problem: Problem,
+    problem: Constants,
     *,
     s: float | None = None,
     zeta: float | None = None,
@@ -410,7 +411,7 @@ def weighted_bound(
     Args:
       x: the sequences, and the form of the step.
       problem: L, G, d and the gap; where a variance is given, the noise of a mini-batch counts (W.3). Decay
-        asks for the box X, a running maximum for `gradient_sup`.
+        asks for `weights_bound`, a running maximum for `gradient_sup`.
       s: a number in (0, 1); None takes the best one.
       zeta: likewise, for eps.
       phi: likewise, for the decay.
@@ -433,16 +434,16 @@ def weighted_bound(
     return concluded(letter_of(sweep), sweep, problem, parts, norms, s=s, zeta=zeta, phi=phi, further=further)
 
 
-def _momentum(x: Algorithm, assume: Assumptions) -> Decision | None:
+def _momentum(x: Algorithm, setting: Setting) -> Decision | None:
     """(1) beta_t <= beta < 1; of a heavy ball, which comes after the division, beta has no part."""
-    return None if x.heavy_ball is not None else momentum_below_one(x, assume)
+    return None if x.heavy_ball is not None else momentum_below_one(x, setting)
 
 
-def _theta_to_one(x: Algorithm, _: Assumptions) -> Decision:
+def _theta_to_one(x: Algorithm, _: Setting) -> Decision:
     return decide.limit_is_one(x.method.theta)
 
 
-def _endless(x: Algorithm, _: Assumptions) -> Decision:
+def _endless(x: Algorithm, _: Setting) -> Decision:
     """(4') sum alpha_t = infinity."""
     return decide.sum_diverges(x.method.alpha, "alpha")
 
@@ -450,9 +451,9 @@ def _endless(x: Algorithm, _: Assumptions) -> Decision:
 _BEFORE: tuple[Hypothesis, ...] = (_momentum, theta_in_range, _theta_to_one, not_negative, _endless)
 
 
-def _bound_vanishes(x: Algorithm, assume: Assumptions) -> Decision | None:
+def _bound_vanishes(x: Algorithm, setting: Setting) -> Decision | None:
     """SC' or SC''; the bound has an order where what comes before holds."""
-    before = (one(x, assume) for one in _BEFORE)
+    before = (one(x, setting) for one in _BEFORE)
     return decide.weighted(x.method) if all(one is None or one.holds for one in before) else None
 
 
@@ -468,6 +469,6 @@ class Weighted(Theorem):
     source: ClassVar = "docs/theorems/weighted.md"
     hypotheses: ClassVar = W_INFINITY
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The theorem's recursion after T steps."""
         return weighted_bound(Sequences.of_algorithm(x, steps), problem).offer()

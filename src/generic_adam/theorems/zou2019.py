@@ -29,11 +29,11 @@ from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
+from generic_adam.setting import Setting, number
 from generic_adam.theorems import decide
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status
-from generic_adam.theorems.problem import Problem
 from generic_adam.theorems.theorem import (
-    Assumptions,
     Condition,
     Confidence,
     Finding,
@@ -98,17 +98,18 @@ class Zou2019(Theorem):
     confidence: ClassVar = Confidence.PUBLISHED
     kind: ClassVar = PaperFinding
 
-    def decide(self, x: Algorithm, assume: Assumptions) -> list[Decision]:
+    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
         """The four conditions, for every t."""
-        del assume
+        del setting
         fourth = decide.paper_ratio(x.method)
         if fourth.status is Status.UNDECIDED:
             fourth = replace(fourth, reason=fourth.reason.rstrip(".") + _evidence(x.method))
         return [*hypotheses(x.method), fourth]
 
-    def bound(self, x: Algorithm, problem: Problem, steps: int) -> Offer:
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """Theorem 1 after T steps, or at an iterate drawn by alpha_t (Corollary 7.0), which is never larger."""
-        found = bound(x.method, replace(problem, epsilon=x.initial_v), steps)
+        epsilon = number("v_0", x.initial_v, may_be_zero=False)
+        found = bound(x.method, replace(problem, epsilon=epsilon), steps)
         if found.constants is None:
             raise TheoremError(found.reasons)
         numbers = {"sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
@@ -152,7 +153,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Constants:
+class PaperConstants:
     """Every constant of Theorem 1, with the paper's letters.
 
     Attributes:
@@ -180,7 +181,7 @@ class Constants:
     C_prime: float
 
 
-def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float, below: int = 0) -> Constants:
+def constants(problem: Constants, facts: Facts, theta_prime: float, C1_log: float, below: int = 0) -> PaperConstants:
     """Compute the constants of Theorem 1; one that is too large for a double is infinite.
 
     Args:
@@ -195,7 +196,7 @@ def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float,
         C2, C3 = np.exp(log_C2_and_C3(problem, facts, theta_prime, C1_log)).tolist()
     scale = 2 * C0 * problem.second_moment_root / (1 - beta)
     start = C3 * C0 * problem.dimension * facts.chi_first * problem.start_logarithm
-    return Constants(
+    return PaperConstants(
         theta_prime=theta_prime,
         gamma=beta**2 / theta_prime,
         C0=C0,
@@ -209,7 +210,7 @@ def constants(problem: Problem, facts: Facts, theta_prime: float, C1_log: float,
     )
 
 
-def log_C2_and_C3(problem: Problem, facts: Facts, theta_prime: float, C1_log: float) -> tuple[float, float]:
+def log_C2_and_C3(problem: Constants, facts: Facts, theta_prime: float, C1_log: float) -> tuple[float, float]:
     """Return the logarithms of C2 and C3, finite for any theta_prime above beta^2.
 
     C and C' are increasing functions of C3 alone once the problem and the sequences are given, so the
@@ -273,7 +274,7 @@ class Bound:
     steps: int
     total: float
     alpha_last: float
-    constants: Constants | None
+    constants: PaperConstants | None
     missing: tuple[Condition, ...] = ()
     estimate: Estimate | None = None
     weighted: float = math.inf
@@ -305,7 +306,7 @@ class Bound:
         return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {rounded_up(self.expectation, 6)}"
 
 
-def bound(method: Method, problem: Problem, steps: int, theta_prime: float | None = None) -> Bound:
+def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> Bound:
     """Evaluate the bound of Theorem 1 after a number of steps.
 
     Args:
@@ -323,9 +324,9 @@ def bound(method: Method, problem: Problem, steps: int, theta_prime: float | Non
       SumError: the number of steps is no such whole number, or a hypothesis is undecided on them.
 
     Examples:
-      >>> from generic_adam import Method, Problem
+      >>> from generic_adam import Method, Setting
       >>> m = Method(alpha="1e-3/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
-      >>> p = Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1, epsilon=1e-8)
+      >>> p = Constants.of(Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1))
       >>> f"{bound(m, p, steps=1000, theta_prime=0.9).expectation:.6g}"
       '2.78618e+08'
     """
@@ -453,7 +454,7 @@ class BelowThetaPrime:
         return min(0.0, partial_sum(self._logarithm, below) - below * math.log(theta_prime)), below
 
 
-def best_theta_prime(problem: Problem, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
+def best_theta_prime(problem: Constants, facts: Facts, product: BelowThetaPrime, limit: float) -> float:
     """Return the theta' that makes C3, and with it the bound, least.
 
     Up to theta_1 a larger theta' only shrinks gamma, so the search starts there (or at beta^2). The logarithm

@@ -18,8 +18,8 @@ import numpy as np
 from generic_adam_laboratory.proofs.paths import Array, Paths, Statement, before, recursion
 
 if TYPE_CHECKING:
-    from generic_adam.theorems.problem import Problem
-    from generic_adam.theorems.zou2019 import Constants
+    from generic_adam.theorems.constants import Constants
+    from generic_adam.theorems.zou2019 import PaperConstants
 
 
 def logarithmic_sum(start: float, terms: Array) -> Statement:
@@ -44,7 +44,7 @@ def grows_at_most(values: Array, factor: float) -> Statement:
     return Statement(values[later], factor * values[earlier])
 
 
-def theta_products(theta: Array, known: Constants) -> Statement:
+def theta_products(theta: Array, known: PaperConstants) -> Statement:
     r"""Lemma 4, in logarithms: :math:`C_1 \theta'^{t-i} \le \prod_{j=i+1}^t \theta_j`; entry (t, i)."""
     logarithms = np.concatenate([[0.0], np.cumsum(np.log(theta))])
     later, earlier = np.tril_indices(len(logarithms))
@@ -53,7 +53,7 @@ def theta_products(theta: Array, known: Constants) -> Statement:
     return Statement(left, logarithms[later] - logarithms[earlier], scale=1.0)
 
 
-def momentum_squared(paths: Paths, known: Constants) -> Statement:
+def momentum_squared(paths: Paths, known: PaperConstants) -> Statement:
     r"""Lemma 5: :math:`m_t^2 \le v_t / (C_1 (1-\gamma)(1-\theta_t))`, in every coordinate."""
     factor = known.C1 * (1 - known.gamma) * (1 - paths.theta)
     return Statement(paths.m**2, paths.v / factor[:, None])
@@ -94,14 +94,14 @@ def expected_progress(paths: Paths, smoothness: float) -> Array:
     return paths.expectation(inner + smoothness * (paths.delta**2).sum(axis=2))
 
 
-def _expected_noise(paths: Paths, problem: Problem, known: Constants) -> Array:
+def _expected_noise(paths: Paths, problem: Constants, known: PaperConstants) -> Array:
     r"""Return :math:`N_t = L\,\mathbb{E}\|\Delta_t\|^2 + C_2 G \chi_t \mathbb{E}\,\omega_t`."""
     squared = paths.expectation((paths.delta**2).sum(axis=2))
     omega = paths.expectation(paths.omega)
     return problem.smoothness * squared + known.C2 * problem.total_gradient_bound * paths.chi * omega
 
 
-def progress_recursion(paths: Paths, problem: Problem, known: Constants) -> Statement:
+def progress_recursion(paths: Paths, problem: Constants, known: PaperConstants) -> Statement:
     r"""Lemma 7: the expected progress of a step against that of the one before.
 
     .. math::
@@ -118,7 +118,7 @@ def progress_recursion(paths: Paths, problem: Problem, known: Constants) -> Stat
     return Statement(progress, inherited + _expected_noise(paths, problem, known) - descent)
 
 
-def sum_of_squared_steps(paths: Paths, known: Constants) -> Statement:
+def sum_of_squared_steps(paths: Paths, known: PaperConstants) -> Statement:
     r"""Lemma 8: the squared steps, on every path.
 
     .. math:: \sum_t \|\Delta_t\|^2 \le \frac{C_0^2\chi_1}{C_1(1-\sqrt\gamma)^2} \sum_t \chi_t\omega_t
@@ -127,7 +127,7 @@ def sum_of_squared_steps(paths: Paths, known: Constants) -> Statement:
     return Statement((paths.delta**2).sum(axis=(1, 2)), factor * (paths.chi * paths.omega).sum(axis=1))
 
 
-def sum_of_progress(paths: Paths, problem: Problem, known: Constants) -> Statement:
+def sum_of_progress(paths: Paths, problem: Constants, known: PaperConstants) -> Statement:
     r"""Lemma 9: the expected progress of all steps.
 
     .. math::
@@ -154,7 +154,7 @@ def sum_of_omega_on_a_path(paths: Paths) -> Statement:
     return Statement(np.cumsum(paths.omega, axis=1), right)
 
 
-def sum_of_omega(paths: Paths, problem: Problem) -> Statement:
+def sum_of_omega(paths: Paths, problem: Constants) -> Statement:
     r"""Lemma 10, for every t.
 
     .. math::
@@ -166,7 +166,7 @@ def sum_of_omega(paths: Paths, problem: Problem) -> Statement:
     return Statement(np.cumsum(paths.expectation(paths.omega)), right)
 
 
-def weighted_sum_of_omega(paths: Paths, problem: Problem, known: Constants) -> Statement:
+def weighted_sum_of_omega(paths: Paths, problem: Constants, known: PaperConstants) -> Statement:
     r"""Lemma 11, with the sign of the paper's statement; the last display of its proof prints a minus.
 
     .. math::
@@ -179,7 +179,7 @@ def weighted_sum_of_omega(paths: Paths, problem: Problem, known: Constants) -> S
     return Statement(np.sum(paths.chi * paths.expectation(paths.omega)), right)
 
 
-def random_iterate(paths: Paths, problem: Problem, known: Constants) -> Statement:
+def random_iterate(paths: Paths, problem: Constants, known: PaperConstants) -> Statement:
     r"""Lemma 12, with :math:`\tau` uniform on 1..T.
 
     .. math::
@@ -192,7 +192,7 @@ def random_iterate(paths: Paths, problem: Problem, known: Constants) -> Statemen
     return Statement(measured(paths), factor * total)
 
 
-def theorem_1(paths: Paths, known: Constants) -> Statement:
+def theorem_1(paths: Paths, known: PaperConstants) -> Statement:
     r"""Theorem 1, with :math:`\tau` uniform on 1..T.
 
     .. math::

@@ -28,7 +28,7 @@ from generic_adam.answers.figures import GREY, along_path, drawing, save_figure
 from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, power_family
 from generic_adam.schedules.balls import rounded_up
-from generic_adam.theorems.problem import Problem
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019 import bound
@@ -72,11 +72,11 @@ class BoundedWell:
             raise RunError(f"dimension is {self.dimension}, expected from 1 to {_MOST_COORDINATES}")
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> Constants:
         """The constants as theorems want them; every coordinate has the same bound."""
         coordinate = math.sqrt(27 / 64 + self.noise**2)
         gap = self.dimension * self.start**2 / (1 + self.start**2)
-        return Problem(2.0, math.sqrt(self.dimension) * coordinate, self.dimension, gap, self.epsilon)
+        return Constants(2.0, math.sqrt(self.dimension) * coordinate, self.dimension, gap, self.epsilon)
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,26 @@
-"""What a bound must know about the function being minimised."""
+"""The numbers that a bound is computed from: the constants of (A1) to (A4), taken from a `Setting`."""
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from generic_adam.errors import TheoremError, shown
+from generic_adam.setting import Setting, SettingError, kinds, number
 from generic_adam.theorems.sequences import Array
 from generic_adam.theorems.sweep import Part
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
 _CLASSES, _LEVELS = 64, 1024
-# What is inside has squares, and shares of them, that doubles hold: a G^2 of 0 would leave the noise out.
-_RANGE, _LARGEST_DIMENSION = (1e-140, 1e140), 10**18
-_MAY_BE_ZERO = {"gap", "box", "variance"}
-_ONE_EACH = {"gradient_bound", "variance", "gradient_sup"}
-_OPTIONAL = {"box", "variance", "gradient_sup"}
-
-
-class ProblemError(TheoremError):
-    """A constant of the problem is missing or impossible; the message is one line."""
+ALWAYS = ("smoothness", "gradient_bound", "dimension", "gap")
+"""The facts that every bound asks for."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class Constants:
     r"""The constants of assumptions (A1) to (A4), and the start value of the second moment.
 
     The function :math:`f` is bounded below by :math:`f^*`, its gradient is :math:`L`-Lipschitz, the
@@ -38,22 +29,18 @@ class Problem:
 
     Args:
       smoothness: :math:`L > 0`.
-      gradient_bound: :math:`G > 0`, the root of the bound on the second moment; or one number for each
-        coordinate, :math:`\mathbb{E}_t g_{t,k}^2 \le G_k^2`, which gives bounds up to :math:`\sqrt d`
-        smaller.
-      dimension: :math:`d`, the number of coordinates.
+      gradient_bound: :math:`G > 0`, or one :math:`G_k` for each coordinate.
+      dimension: :math:`d`.
       gap: :math:`f(x_1) - f^* \ge 0`.
       epsilon: :math:`\epsilon > 0`, the value of every coordinate of :math:`v_0` in the paper's algorithm.
-      variance: a bound on :math:`\mathbb{E}_t\|g_t - \nabla f(x_t)\|^2`, or one for each coordinate; where it
-        is known, a mini-batch makes the noise smaller than :math:`G`. 0 is the full batch.
-      box: :math:`X` with :math:`|x_t|_\infty \le X` for every t, which decoupled weight decay asks for.
-      gradient_sup: :math:`|g_{t,k}| \le G_k` almost surely, one number for all coordinates or one for each;
-        asked for by AMSGrad and a few others.
+      variance: a bound on the variance of the gradient, or one for each coordinate; None where :math:`G` stands for it.
+      weights_bound: :math:`X` with :math:`|x_t|_\infty \le X` for every t.
+      gradient_sup: :math:`|g_{t,k}| \le G_k` almost surely, one number for all coordinates or one for each.
+      gradient_norm: a number that :math:`\|g_t\|` never exceeds.
 
     Examples:
-      >>> Problem(smoothness=1, gradient_bound=1, dimension=10, gap=1).epsilon
-      1e-08
-      >>> round(Problem(smoothness=1, gradient_bound=[3, 4], dimension=2, gap=1).total_gradient_bound, 12)
+      >>> known = Setting(smoothness=1, gradient_bound=[3, 4], dimension=2, gap=1)
+      >>> round(Constants.of(known).total_gradient_bound, 12)
       5.0
     """
 
@@ -62,25 +49,27 @@ class Problem:
     dimension: int
     gap: float
     epsilon: float = 1e-8
-    variance: float | Sequence[float] | None = field(default=None, kw_only=True)
-    box: float | None = field(default=None, kw_only=True)
-    gradient_sup: float | Sequence[float] | None = field(default=None, kw_only=True)
+    variance: float | Sequence[float] | None = None
+    weights_bound: float | None = None
+    gradient_sup: float | Sequence[float] | None = None
+    gradient_norm: float | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", _dimension(self.dimension))
-        for name in ("smoothness", "gap", "epsilon", "box", "gradient_bound", "variance", "gradient_sup"):
-            given: Any = getattr(self, name)
-            may_be_zero = name in _MAY_BE_ZERO
-            # An array or a tensor of no dimension has a length by its type, and is one number.
-            many = hasattr(given, "__len__") and not isinstance(given, str) and getattr(given, "ndim", 1)
-            if many and name in _ONE_EACH:
-                if len(given) != self.dimension:
-                    expected = f"expected one for each of {self.dimension} coordinates"
-                    raise ProblemError(f"{name} has {len(given)} numbers, {expected}")
-                each = (number(f"{name}[{k}]", one, may_be_zero=may_be_zero) for k, one in enumerate(given))
-                object.__setattr__(self, name, tuple(each))
-            elif given is not None or name not in _OPTIONAL:
-                object.__setattr__(self, name, number(name, given, may_be_zero=may_be_zero))
+    @classmethod
+    def of(cls, setting: Setting, epsilon: float = 1e-8) -> Constants:
+        """Return the constants that a setting knows or that follow from it.
+
+        Raises:
+          SettingError: one of the four that every bound asks for is missing, or the smoothness is 0.
+        """
+        known = setting.completed()
+        missing = [name for name in ALWAYS if not known.knows(name)]
+        if missing:
+            why = "; ".join(kinds()[name].missing for name in missing)
+            raise SettingError(f"a bound: expected {', '.join(missing)} in the setting ({why})")
+        number("smoothness", known.smoothness, may_be_zero=False)
+        beside = ("variance", "weights_bound", "gradient_sup", "gradient_norm")
+        values = {name: getattr(known, name) for name in (*ALWAYS, *beside)}
+        return cls(**values, epsilon=number("epsilon", epsilon, may_be_zero=False))
 
     @property
     def total_gradient_bound(self) -> float:
@@ -96,24 +85,28 @@ class Problem:
 
     @property
     def trivial_l1(self) -> float:
-        r"""What :math:`\|\nabla f\|_1` is at most with no theorem at all."""
+        r"""The bound on :math:`\|\nabla f\|_1` with no theorem at all."""
         certain = [part.count * part.gradient for part in self.sup_parts]
-        return min(self.gradient_sum_bound, math.fsum(certain) if certain else math.inf)
+        norm = math.inf if self.gradient_norm is None else self.gradient_norm
+        return min(
+            self.gradient_sum_bound, math.fsum(certain) if certain else math.inf, math.sqrt(self.dimension) * norm
+        )
 
     @property
     def trivial_l2(self) -> float:
-        r"""What :math:`\|\nabla f\|_2^2` is at most with no theorem at all."""
+        r"""The bound on :math:`\|\nabla f\|_2^2` with no theorem at all."""
         return min(self.total_gradient_bound, self.sup_norm) ** 2
 
     @property
     def sup_norm(self) -> float:
-        r"""What :math:`\|g_t\|_2` is at most always; infinite where `gradient_sup` is not given."""
+        r"""The bound on :math:`\|g_t\|_2` that always holds; infinite where none is known."""
         squares = [part.count * part.gradient**2 for part in self.sup_parts]
-        return math.sqrt(math.fsum(squares)) if squares else math.inf
+        norm = math.inf if self.gradient_norm is None else self.gradient_norm
+        return min(norm, math.sqrt(math.fsum(squares)) if squares else math.inf)
 
     @property
     def total_variance(self) -> float:
-        r"""What :math:`\mathbb{E}_t\|g_t - \nabla f(x_t)\|^2` is at most, never more than :math:`G_2^2`."""
+        r"""The bound on :math:`\mathbb{E}_t\|g_t - \nabla f(x_t)\|^2`, never more than :math:`G_2^2`."""
         given = math.inf if self.variance is None else self.variance
         return min(self.total_gradient_bound**2, math.fsum(given) if isinstance(given, Sequence) else given)
 
@@ -179,30 +172,3 @@ def _rounded_up(values: Array, classes: int) -> Array:
         counts[least + 1] += counts[least]
         levels, counts = np.delete(levels, least), np.delete(counts, least)
     return levels[np.searchsorted(levels, values)]
-
-
-def number(name: str, value: Any, *, may_be_zero: bool) -> float:
-    """A number that is positive, or not negative, and within 1e-140 and 1e140, else a `ProblemError` that names it."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    least, most = _RANGE
-    if may_be_zero and 0 < found < least:
-        return least  # every bound rises with it
-    if not (least <= found <= most or (found == 0 and may_be_zero)):
-        expected = "a number that is not negative" if may_be_zero else "a positive number"
-        beyond = f", from {least:g} to {most:g}" if 0 < found < math.inf else ""
-        raise ProblemError(f"{name} is {shown(value)}, expected {expected}{beyond}")
-    return found
-
-
-def _dimension(value: float) -> int:
-    try:
-        # A whole float such as 25.6e6 is how people write the size of a network.
-        dimension = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        dimension = 0
-    if not 1 <= dimension <= _LARGEST_DIMENSION:
-        raise ProblemError(f"dimension is {shown(value)}, expected a whole number from 1 to {_LARGEST_DIMENSION:g}")
-    return dimension
