@@ -1,7 +1,13 @@
 """Settings every test shares, and which tests run where only a part of the extras is installed."""
 
+import io
 import os
+import pty
+import re
 import signal
+import sys
+import threading
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,6 +67,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if {part.as_posix() for part in (relative, *relative.parents)} & LEFT_OUT.keys() else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes the wording of answers anew."""
+    parser.addoption("--update-answers", action="store_true", help="write tests/answers/snapshots anew")
+
+
 def pytest_report_header() -> list[str]:
     """Say what is left out: silence would look like success."""
     return [f"left out: {name} ({', '.join(absent)} not installed)" for name, absent in LEFT_OUT.items()]
@@ -71,3 +82,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"site", "site_build", "browser"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Runs a command with standard output on a pseudo-terminal; returns its lines without colours."""
+    from generic_adam.cli import main
+
+    def run(width: int, *arguments: str) -> list[str]:
+        ours, theirs = pty.openpty()
+        chunks: list[bytes] = []
+
+        def read() -> None:
+            try:
+                while chunk := os.read(ours, 65536):
+                    chunks.append(chunk)
+            except OSError:  # how Linux says that the other side is closed
+                pass
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        with os.fdopen(theirs, "w", encoding="utf-8") as terminal, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", terminal)
+            patched.setattr(sys, "stderr", io.StringIO())
+            main(list(arguments))
+        reader.join()
+        os.close(ours)
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", b"".join(chunks).decode())
+        return [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+
+    return run

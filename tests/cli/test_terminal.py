@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import pty
-import re
-import sys
-import threading
 
 import pytest
 from hypothesis import given
@@ -32,37 +26,6 @@ COMMANDS = {
     "theorems": ["theorems"],
     "one theorem": ["theorems", "W"],
 }
-
-
-@pytest.fixture
-def on_a_terminal(monkeypatch):
-    """Runs a command with standard output on a pseudo-terminal; returns its lines without colours."""
-
-    def run(width: int, *arguments: str) -> list[str]:
-        ours, theirs = pty.openpty()
-        chunks: list[bytes] = []
-
-        def read() -> None:
-            try:
-                while chunk := os.read(ours, 65536):
-                    chunks.append(chunk)
-            except OSError:  # how Linux says that the other side is closed
-                pass
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setenv("TERM", "xterm-256color")
-        with os.fdopen(theirs, "w", encoding="utf-8") as terminal, monkeypatch.context() as patched:
-            patched.setattr(sys, "stdout", terminal)
-            patched.setattr(sys, "stderr", io.StringIO())
-            main(list(arguments))
-        reader.join()
-        os.close(ours)
-        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", b"".join(chunks).decode())
-        return [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
-
-    return run
 
 
 @pytest.mark.parametrize("width", WIDTHS)

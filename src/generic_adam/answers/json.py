@@ -1,0 +1,48 @@
+"""From parts to the types that JSON has, by the fields of the parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from numbers import Integral, Rational, Real
+from typing import Any
+
+from generic_adam.parts import Part
+
+SCHEMA = 1
+"""The version of the form; it rises where a name goes or changes its meaning, not where one is added."""
+
+
+def plain(value: Any, *, whole: bool = False) -> Any:
+    """Return a value in plain types: infinity and nan as None, a part by its fields, what has `to_dict` by it.
+
+    Args:
+        value: a part, or what one holds.
+        whole: include what the short form leaves out.
+    """
+    if isinstance(value, Part):
+        left_out = () if whole else value.rest
+        named = [one.name for one in fields(value)] + [*value.also]  # type: ignore[arg-type]
+        return {name: plain(getattr(value, name), whole=whole) for name in named if name not in left_out}
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Rational):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(name): plain(one, whole=whole) for name, one in value.items()}
+    if isinstance(value, AbstractSet):
+        return [plain(one, whole=whole) for one in sorted(value)]
+    return [plain(one, whole=whole) for one in value] if hasattr(value, "__iter__") else str(value)
+
+
+def document(part: Part, *, whole: bool = False) -> dict[str, Any]:
+    """Return an answer as the command prints it: with the version of its form, short unless the whole is asked for."""
+    return {"schema": SCHEMA, **plain(part, whole=whole)}

@@ -1,0 +1,43 @@
+"""From parts to words: the one place where sentences are written.
+
+A part has its words in the module of its package, which registers one function for each type:
+
+    @words_of.register
+    def _(part: Verification) -> list[Line]: ...
+
+A function gives lines, for an answer, or a phrase, for a part that stands inside of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import singledispatch
+from importlib import import_module
+
+from generic_adam.answers.layout import Line
+from generic_adam.parts import Part
+
+_MODULES = {"theorems": "certificates"}
+"""The module of this package that has the words of a package's parts."""
+
+
+@singledispatch
+def words_of(part: Part) -> str | Sequence[Line]:
+    """Return the words of a part that has none of its own: its fields by name."""
+    return "; ".join(f"{one.name}: {getattr(part, one.name)}" for one in fields(part))  # type: ignore[arg-type]
+
+
+def lines(part: Part) -> list[Line]:
+    """Return an answer line by line."""
+    _, _, inside = type(part).__module__.partition("generic_adam.")
+    module = _MODULES.get(inside.partition(".")[0])
+    if module is not None:
+        import_module(f"generic_adam.answers.{module}")
+    found = words_of(part)
+    return [Line(found)] if isinstance(found, str) else list(found)
+
+
+def text(part: Part) -> str:
+    """Return an answer, or the phrase that stands for a part of one."""
+    return "\n".join(map(str, lines(part)))
