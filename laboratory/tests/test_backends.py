@@ -168,7 +168,7 @@ def is_alive(pid: int) -> bool:
     return False
 
 
-def wait_until(condition, seconds: float = 20) -> None:
+def wait_until(condition, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -183,7 +183,7 @@ def test_a_signal_pauses_at_once_without_a_traceback(number):
         wait_until(lambda: len(children_of(process.pid)) >= 2)
         workers = children_of(process.pid)
         os.killpg(process.pid, number)  # as a terminal does: to the workers, too
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert out == f"paused {number.name}\n"
     assert err == ""
     assert process.returncode == 128 + number
@@ -202,7 +202,7 @@ with pausing():
         print("still here")
 """
     with started(script) as process:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert (out, err, process.returncode) == ("", "", 130)
 
 
@@ -229,7 +229,7 @@ def test_a_parent_killed_while_its_worker_starts_leaves_none():
     """The worker asks who its parent is: the signal of a parent's death comes only if it dies later."""
     with started(EARLY) as process:
         children = [int(child) for child in process.stdout.readline().split()]
-        process.wait(timeout=20)
+        process.wait(timeout=120)
     assert children
     wait_until(lambda: not any(map(is_alive, children)))
 

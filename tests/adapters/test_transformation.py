@@ -2,7 +2,6 @@
 
 import functools
 import os
-import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -122,10 +121,11 @@ def test_a_schedule_that_only_looks_like_one_of_optax_is_called():
     assert read(optax.sgd(function)).method.alpha(3) == pytest.approx(0.1 / 103)
 
 
-def test_a_long_horizon_is_answered_soon():
-    begin = time.process_time()
-    ga.certify(optax.adam(optax.cosine_onecycle_schedule(100_000, 1e-3)), horizon=100_000)
-    assert time.process_time() - begin < 4  # a call of JAX for each step would take minutes
+def test_a_long_horizon_is_answered():
+    # How soon: benchmarks/soon.py. A call of JAX for each step would take minutes.
+    found = ga.certify(optax.adam(optax.cosine_onecycle_schedule(100_000, 1e-3)), horizon=100_000)
+    assert found.horizon.steps == 100_000
+    assert found.horizon.noise is not None
 
 
 def test_certify_takes_a_transformation():

@@ -204,7 +204,7 @@ class Node:
         """The order."""
         self.computed += 1
         if self.meet is not None:
-            self.meet.wait(timeout=10)
+            self.meet.wait(timeout=60)
             return self.other.base, object()
         return self.computed
 
@@ -230,7 +230,7 @@ def test_two_threads_compute_at_once_and_see_one_value():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=120)
     assert [thread.is_alive() for thread in threads] == [False, False]
     assert {id(value) for value in seen} == {id(one.order), id(two.order)}
 
