@@ -38,6 +38,9 @@ def test_an_error_bound_holds_whatever_cancels(one, other, start):
         "bias_correction(1-theta_from_weights(t))",
         "(-2)^(t+1e-20)",
         "periodic(t, 7)",
+        "(0.55 - 0.05*t)^2",
+        "(1.1 - 0.1*t)^3",
+        "max(0.55 - 0.05*t, 0)^1.5",
         "0.25 if t < 9007199254740993 else 0.5",
         "max(min((t+1e17)^0.5-1e17^0.5, 2e-9*t), 1e-9*t)",  # sides that are apart, and sides that are not
     ],

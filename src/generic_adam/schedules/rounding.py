@@ -28,6 +28,8 @@ _TINY = 1e-307
 _SUM = 1e-11
 # They are walked to here, which takes half a second; later values are left to closed forms in balls.
 _FARTHEST_SUM = 1 << 24
+# Up to this exponent what a base loses by rounding is little in its power.
+_STEEP = 2.0**40
 # From here on a float is not every whole t: of a period or a join it would be the wrong side.
 _LAST_EXACT = 2.0**53
 
@@ -101,7 +103,12 @@ def _error_of_power(result: Any, left: Pair, right: Pair) -> Any:
     relative = 2 * (off * (np.abs(x) + dx) + np.abs(np.log(size)) * dx)
     # A negative base has whole powers only: its exponent must be exact.
     known = (relative < 0.1) & (off <= 0.25) & ((np.asarray(a) > 0) | (np.asarray(dx) == 0))
-    error = np.where(known, np.abs(result) * (relative + _LIBRARY) + _TINY, np.inf)
+    # A base that may be 0: the true power and the computed one are both below the largest that it can be.
+    whole = np.asarray(x) % 1 == 0
+    defined = (np.asarray(x) > 0) & (x < _STEEP) & (np.asarray(dx) == 0) & ((np.asarray(a) >= da) | whole)
+    either = np.abs(result) + np.power(size + da, np.where(defined, x, 1.0)) * (1 + 2 * _LIBRARY + 4 * ULP * x)
+    error = np.where(defined, either * (1 + _LIBRARY) + _TINY, np.inf)
+    error = np.where(known, np.minimum(error, np.abs(result) * (relative + _LIBRARY) + _TINY), error)
     return np.where((np.asarray(a) == 0) & (np.asarray(da) == 0) & (x > dx), 0.0, error)
 
 
@@ -155,16 +162,21 @@ def _opaque(node: tree.Opaque, times: FloatArray) -> Pair:
 
 
 def _worst_relative_error(node: Schedule, part: Schedule, last: float) -> float:
-    """The largest relative error of a part over the blocks up to t = last: what a running sum of it can be off."""
-    worst: list[float] = node.known_facts.setdefault("relative errors", [0.0])  # up to the end of each block
-    blocks = -(-int(last) // BLOCK)
-    while len(worst) <= blocks:
-        begin = (len(worst) - 1) * BLOCK + 1
-        values, errors = filtered(part, np.arange(begin, begin + BLOCK, dtype=np.float64))
+    """The largest relative error of a part over t = 1, ..., last: what a running sum of it can be off."""
+
+    def within(first: int, end: int) -> float:
+        values, errors = filtered(part, np.arange(first, end, dtype=np.float64))
         with np.errstate(all="ignore"):
             here = float(np.max(errors / np.abs(values)))
-        worst.append(max(worst[-1], here) if here < 0.01 else np.inf)  # no number is no bound
-    return worst[blocks]
+        return here if here < 0.01 else np.inf  # no number is no bound
+
+    # Whole blocks are kept, so that the bound for one t is the same whatever was asked before.
+    worst: list[float] = node.known_facts.setdefault("relative errors", [0.0])
+    whole, beyond = divmod(int(last), BLOCK)
+    while len(worst) <= whole:
+        begin = (len(worst) - 1) * BLOCK + 1
+        worst.append(max(worst[-1], within(begin, begin + BLOCK)))
+    return max(worst[whole], within(whole * BLOCK + 1, int(last) + 1)) if beyond else worst[whole]
 
 
 def _running(node: Schedule, part: Schedule, times: FloatArray) -> Pair:

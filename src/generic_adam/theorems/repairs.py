@@ -19,6 +19,7 @@ from generic_adam.schedules import (
     as_power_of_t,
     as_schedule,
     bias_correction,
+    has_callable,
     join,
     maximum,
     minimum,
@@ -220,6 +221,8 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
     For alpha_t = eta/t^s and 1 - theta_t = c/t^r with r > 2s, this is the largest certified r, r = 2s.
     """
     alpha, theta = candidate.method.alpha, candidate.method.theta
+    if has_callable(alpha):
+        return  # of which nothing is known for ever
     steps, rest = as_power_of_t(alpha), _power_of_time(1 - theta)
     if steps is not None and rest is not None and not candidate.asked:
         scale, time, exponent = rest
@@ -300,7 +303,7 @@ def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
     """Let alpha_t be no larger than chi_K sqrt(1 - theta_t), so that chi_t stays bounded (condition 3)."""
     method = candidate.method
     complement = 1 - method.theta
-    if complement.is_constant or _memory(method.theta) is not None:
+    if complement.is_constant or _memory(method.theta) is not None or has_callable(method.alpha):
         return  # with constant theta nothing is gained, and a theta made to rise has its own repair
     # Rounded up, so that where it begins alpha_t itself is not touched.
     reference = method.alpha(candidate.begins) / math.sqrt(complement(candidate.begins))
