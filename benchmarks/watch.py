@@ -33,7 +33,7 @@ class Run:
         self.optimizer = OPTIMIZERS[name](self.network.parameters())
         self.images, self.labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
         self.train()
-        self.watch = None if every is None else Watch(self.optimizer, every)
+        self.watch = None if every is None else Watch(self.optimizer, every=every)
         if detach and self.watch is not None:
             self.watch.detach()
 

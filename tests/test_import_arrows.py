@@ -2,7 +2,9 @@
 
 schedules -> methods -> theorems ----------.
                 '-> torch, optax -> adapters -> certification -> answers -> cli
+                               '-> watch -----------------------'
 
+One name is found against the stream, when it is asked for: `generic_adam.torch.Watch`.
 The laboratory, a distribution of its own, may import all of it; nothing here imports the laboratory.
 """
 
@@ -36,8 +38,9 @@ ARROWS: dict[str, frozenset[str]] = {
     "adapters": LIBRARY | {"torch", "optax"},
     "certification": LIBRARY | {"guard", "theorems", "adapters"},
     "verify": LIBRARY | {"torch", "optax", "adapters"},
-    "answers": CERTIFYING,
-    "cli": CERTIFYING | {"answers"},
+    "watch": LIBRARY | {"theorems", "torch", "optax", "adapters"},
+    "answers": CERTIFYING | {"watch"},
+    "cli": CERTIFYING | {"answers", "watch"},
 }
 
 # Third-party modules each layer may import; anything not named here is not for it.

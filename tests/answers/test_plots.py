@@ -81,16 +81,16 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
 @pytest.fixture
 def watched(tmp_path: Path) -> Path:
     torch = pytest.importorskip("torch")
-    from generic_adam.torch.watch import Watch
+    from generic_adam.torch import Watch
 
     x, y = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
     optimizer = torch.optim.Adam([{"params": [x]}, {"params": [y], "lr": 0.3}], lr=0.1)
-    with Watch(optimizer, every=5, csv=tmp_path / "watch.csv"):
+    with Watch(optimizer, every=5, out=tmp_path):
         for _ in range(40):
             optimizer.zero_grad()
             (x.square().sum() + y.square().sum()).backward()
             optimizer.step()
-    return tmp_path / "watch.csv"
+    return tmp_path / "groups.csv"
 
 
 def test_the_columns_are_those_that_a_watch_writes(watched: Path) -> None:

@@ -27,7 +27,7 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
 
 
 def test_the_watch_page_names_every_column():
-    from generic_adam.torch.watch import COLUMNS
+    from generic_adam.watch.records import GROUP_COLUMNS as COLUMNS
 
     text = (DOCS / "watch.md").read_text(encoding="utf-8")
     for column in COLUMNS:

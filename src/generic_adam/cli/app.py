@@ -27,6 +27,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
     "advise": ("advise", "nanogpt --keep 500000"),
     "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
+    "diagnose": ("diagnose", "runs/mine"),
     "recipes": ("listings", "nanogpt"),
     "methods": ("listings", "--json"),
     "theorems": ("listings", "W"),

@@ -1,5 +1,7 @@
 """Generic Adam and the methods it is compared with, as torch optimizers."""
 
+from typing import TYPE_CHECKING, Any
+
 from generic_adam.errors import OptimizerError
 from generic_adam.extras import from_extra
 
@@ -7,7 +9,9 @@ with from_extra("torch"):
     from generic_adam.torch.contrib import AdaShift, AdaUSM, Padam
     from generic_adam.torch.generic_adam import AMSGrad, GenericAdam, WeightedAdaEMA
     from generic_adam.torch.schedule_lr import ScheduleFactor, ScheduleLR
-    from generic_adam.torch.watch import Watch
+
+if TYPE_CHECKING:
+    from generic_adam.watch.watch import Watch
 
 __all__ = [
     "AMSGrad",
@@ -21,3 +25,11 @@ __all__ = [
     "Watch",
     "WeightedAdaEMA",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Watch":  # which lies above this package, and is looked for here by those who train
+        from generic_adam.watch.watch import Watch
+
+        return Watch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

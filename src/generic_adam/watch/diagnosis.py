@@ -1,0 +1,127 @@
+"""From the records of a run to findings: which cause, since which step, in which tensor, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from generic_adam.parts import Part
+from generic_adam.setting import Fact, Setting, Source
+from generic_adam.watch.causes import CAUSES, Cause, Table, values_at
+from generic_adam.watch.records import Record
+
+
+@dataclass(frozen=True)
+class Finding(Part):
+    """One cause that was found.
+
+    Attributes:
+        cause: its name in the fixed vocabulary.
+        since: the step that it was first seen at.
+        tensor: the tensor that it was seen in most; "" where it is no matter of one tensor.
+        evidence: the measured numbers by name.
+        change: what to do about it.
+        algorithm: the changed algorithm, where one can be given.
+        title: what happened.
+        until: the last step that it was seen at.
+    """
+
+    cause: str
+    since: int
+    tensor: str
+    evidence: Mapping[str, Any]
+    change: str
+    algorithm: Any = None
+    title: str = ""
+    until: int = 0
+
+    @property
+    def text(self) -> str:
+        """The finding in one line."""
+        where = f" in {self.tensor}" if self.tensor else ""
+        numbers = ", ".join(f"{name} {_shown(value)}" for name, value in self.evidence.items())
+        return f"{self.title}{where} (since step {self.since:,}; {numbers}). Change: {self.change}."
+
+
+@dataclass(frozen=True)
+class Diagnosis(Part):
+    """What a run suffers from.
+
+    Attributes:
+        findings: the causes that were found, the one that explains most first.
+        steps: the first and the last step that were looked at; (0, 0) where there was none.
+        budget: what the size of the gradient along the run is made of, where probes have measured it.
+    """
+
+    findings: tuple[Finding, ...]
+    steps: tuple[int, int] = (0, 0)
+    budget: Any = field(default=None)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    @property
+    def text(self) -> str:
+        """The findings, a line each."""
+        first, last = self.steps
+        if not last:
+            return "NOTHING SEEN: no step was made while watching."
+        if self.healthy:
+            return f"HEALTHY: nothing was found in steps {first:,} to {last:,}."
+        return "\n".join(f"{one.cause}: {one.text}" for one in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings in the types that JSON has."""
+        findings = [
+            {name: value for name, value in vars(one).items() if name != "algorithm"}
+            | {"algorithm": one.algorithm and one.algorithm.to_dict()}
+            for one in self.findings
+        ]
+        return {"healthy": self.healthy, "steps": list(self.steps), "findings": findings}
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def diagnose(records: Sequence[Record]) -> Diagnosis:
+    """Return what the records of a run show."""
+    if not records:
+        return Diagnosis(())
+    table = Table(records)
+    found = [one for cause in CAUSES.values() if (one := _finding(cause, table)) is not None]
+    others = [one for one in found if one.cause != "not_the_optimizer"]
+    return Diagnosis(tuple(others or found), (records[0].first, records[-1].step))
+
+
+def _finding(cause: Cause, table: Table) -> Finding | None:
+    where = np.flatnonzero(cause.holds(table))
+    if not len(where):
+        return None
+    first, last = table.records[where[0]], table.records[where[-1]]
+    return Finding(
+        cause.name,
+        getattr(first, cause.since) if cause.since else first.first,
+        getattr(first, cause.tensor) if cause.tensor else "",
+        values_at(first, cause.evidence),
+        cause.change,
+        title=cause.title,
+        until=last.step,
+    )
+
+
+def setting(records: Sequence[Record]) -> Setting:
+    """Return what the records of a run measured, as facts with the steps that they are from."""
+    if not records:
+        return Setting()
+    steps = (records[0].first, records[-1].step)
+    table, found = Table(records), {}
+    for name, largest in {"weights_bound": table.weights, "gradient_norm": table.norm_high}.items():
+        if not np.isnan(largest).any() and np.isfinite(largest).all():
+            found[name] = Fact(float(largest.max()), Source.MEASURED, steps)
+    return Setting(**found)

@@ -1,0 +1,320 @@
+r"""Instruments that look at every step: sums over evenly spread coordinates of each tensor, kept on the device.
+
+The coordinates of all tensors are the rows of one matrix, a row a tensor, padded with zeros. So a step costs three
+gathers (gradient, first and second moment) and some twenty operations on a matrix that stays in the cache, however
+large the network; nothing waits for the device. Small tensors are taken whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from generic_adam.watch.looks import real
+
+# Coordinates of one tensor, and of all tensors of a device together.
+_LARGEST_ROW, _SMALLEST_ROW, _WHOLE = 512, 64, 1 << 14
+_TINY = 1e-30  # below every number that a float32 second moment holds with some accuracy
+
+COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curved", "agreement", "momentum")
+"""The sums over a row at each step: g^2/max(v, e^2); u^2, with u = m/(sqrt(v) + e); the coordinates with g^2 < v/10;
+g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2."""
+
+
+_NAMES = "eps live tiny unmoved driven off stated off_m off_v fourth weights gamma moved decayed stepped after"
+COMPARED = tuple(_NAMES.split())
+"""The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
+a step that is not 0; with such a step; (step - stated step)^2; stated step^2; what m and v are off their averages,
+squared; v^2; x^2; coordinates where sqrt(v)/alpha falls; (step)^2;
+(decay x)^2; (alpha u)^2; x^2 after the step."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The numbers of a stated step, each one number or a column of them.
+
+    Attributes:
+        alpha: alpha_t.
+        beta: beta_t.
+        theta: theta_t.
+        added: e_t.
+        decay: the share that a decoupled decay takes off.
+        scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
+        rounding: the spacing of the weights' numbers at 1.
+        shrunk: (alpha_{t-1} / alpha_t)^2.
+    """
+
+    alpha: float | Tensor
+    beta: float | Tensor
+    theta: float | Tensor
+    added: float | Tensor
+    decay: float | Tensor
+    scale: float | Tensor
+    rounding: float | Tensor
+    shrunk: float | Tensor
+
+
+@dataclass(eq=False)
+class Member:
+    """One tensor that is watched.
+
+    Attributes:
+        parameter: the tensor.
+        group: the index of its parameter group.
+        name: what it is called.
+        numel: the number of its coordinates in this process.
+        count: how many of them are looked at.
+    """
+
+    parameter: Tensor
+    group: int
+    name: str
+    numel: int = 0
+    count: int = 0
+    _order: tuple[int, ...] | None = None
+    _stride: int = 1
+    _known: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        local = real(self.parameter.detach())
+        self.numel = local.numel()
+        self.count = self.numel
+        if not local.is_contiguous():  # channels last, a transposed view: in the order of memory
+            strides = local.stride()
+            self._order = tuple(sorted(range(local.dim()), key=lambda one: -strides[one]))
+
+    def take(self, most: int) -> None:
+        """Look at no more than this many coordinates."""
+        self.count = min(self.numel, most)
+        self._stride = max(1, self.numel // max(1, self.count))
+
+    def pick(self, tensor: Tensor) -> Tensor | None:
+        """Return the coordinates that are looked at, of a tensor shaped as the parameter; None of any other."""
+        if tensor.numel() == 1 and self.numel != 1:
+            return tensor.reshape(()).expand(self.count)
+        if tensor.numel() != self.numel:
+            return None
+        if self._order is not None:
+            tensor = tensor.permute(self._order)
+        elif tensor.is_contiguous():
+            return tensor.as_strided((self.count,), (self._stride,), tensor.storage_offset())
+        return tensor.reshape(-1)[:: self._stride][: self.count]
+
+    def pick_of(self, kind: str, tensor: Tensor) -> Tensor | None:
+        """`pick` of a moment, which is mostly the same tensor as at the step before."""
+        known = self._known.get(kind)
+        if known is not None and known[0] is tensor:
+            return known[1]
+        found = self.pick(real(tensor))
+        if found is not None and found.data_ptr() >= tensor.data_ptr() and found._base is not None:
+            self._known[kind] = tensor, found
+        return found
+
+    def gradient(self) -> Tensor | None:
+        """Return the gradient at the coordinates; None where there is none."""
+        gradient = self.parameter.grad
+        if gradient is None:
+            return None
+        if gradient.layout is not torch.strided:
+            return self._of_sparse(gradient.coalesce())
+        return self.pick(real(gradient))
+
+    def _of_sparse(self, gradient: Tensor) -> Tensor:
+        """Return the coordinates of a gradient that has some rows only."""
+        places = torch.arange(self.count, device=gradient.device) * self._stride
+        rows, inside = gradient.indices()[0], gradient.values().reshape(gradient.values().shape[0], -1)
+        if not len(rows) or gradient.sparse_dim() != 1:
+            return gradient.to_dense().reshape(-1)[places]
+        wanted, column = places // inside.shape[1], places % inside.shape[1]
+        at = torch.searchsorted(rows, wanted).clamp_max(len(rows) - 1)
+        return torch.where(rows[at] == wanted, inside[at, column], 0.0)
+
+
+class Sample:
+    """The tensors of one device: the matrices of this step and of the step before.
+
+    Args:
+        members: the tensors.
+        length: the number of steps that are kept until they are collected.
+    """
+
+    def __init__(self, members: Sequence[Member], length: int) -> None:
+        self.members = list(members)
+        rows = len(self.members)
+        width = max(_SMALLEST_ROW, min(_LARGEST_ROW, _WHOLE // max(1, rows)))
+        for member in self.members:
+            member.take(width)
+        width = max((member.count for member in self.members), default=1)
+        device = next(m.parameter.device for m in self.members)
+        self.counts = [member.count for member in self.members]
+
+        def matrix(*shape: int) -> Tensor:
+            return torch.zeros(*shape, rows, width, device=device)
+
+        # g, m, v, u of this step and of the one before, which change places.
+        self._sides = matrix(2, 4)
+        self._now = 0
+        self._views = [
+            [[side[kind][row, :count] for row, count in enumerate(self.counts)] for kind in range(3)]
+            for side in self._sides
+        ]
+        self._root, self._bound = matrix(), matrix()
+        self._products = matrix(len(COLUMNS))
+        self._ring = torch.zeros(length, len(COLUMNS), rows, device=device)
+        self.present: list[list[bool]] = []
+        # Whether a tensor has had a part in every step.
+        self.complete = [True] * rows
+        self.last = [True] * rows
+        self._along: tuple[int, Tensor, Tensor] | None = None
+        self._matrix = matrix
+
+    @property
+    def now(self) -> Tensor:
+        """The matrices g, m, v, u of the last step."""
+        return self._sides[self._now]
+
+    @property
+    def before(self) -> Tensor:
+        """The matrices g, m, v, u of the step before it."""
+        return self._sides[1 - self._now]
+
+    def column(self, values: Sequence[float]) -> Tensor:
+        """Return a number for each tensor as a column on the device."""
+        return torch.tensor(values, device=self._sides.device).unsqueeze(1)
+
+    def points(self) -> Tensor:
+        """Return the weights at the coordinates."""
+        found = self._matrix()
+        into, taken = [], []
+        for row, member in enumerate(self.members):
+            picked = member.pick(real(member.parameter.detach()))
+            if picked is not None:
+                into.append(found[row, : member.count])
+                taken.append(picked)
+        if into:
+            torch._foreach_copy_(into, taken)
+        return found
+
+    def step(self, moments: Sequence[tuple[Any, Any]], added: float | Tensor, signs: Sequence[float] | None) -> None:
+        """Take in a step that has been made.
+
+        Args:
+            moments: m_t and v_t of each tensor; None of one that has none.
+            added: e_t, one number or a column.
+            signs: -1 for the tensors whose loss is maximised; None where none is.
+        """
+        self._now = 1 - self._now
+        into: list[Tensor] = []
+        taken: list[Tensor] = []
+        there = [True] * len(self.members)
+        g_rows, m_rows, v_rows = self._views[self._now]
+        for row, (member, (first, second)) in enumerate(zip(self.members, moments, strict=True)):
+            g = member.gradient()
+            v = None if second is None else member.pick_of("second", second)
+            m = g if first is None else member.pick_of("first", first)
+            if g is None or v is None or m is None:
+                there[row] = False
+                continue
+            into += (g_rows[row], m_rows[row], v_rows[row])
+            taken += (g, m, v)
+        if into:
+            torch._foreach_copy_(into, taken)
+        g, m, v, u = self.now
+        if signs is not None:
+            sign = self.column(signs)
+            g.mul_(sign)
+            if all(first is None for first, _ in moments):
+                m.mul_(sign)
+        if not all(there):
+            self.complete = [whole and here for whole, here in zip(self.complete, there, strict=True)]
+            g[[row for row, here in enumerate(there) if not here]] = 0.0
+        old_g, _, _, old_u = self.before
+        p = self._products
+        torch.sqrt(v, out=self._root).add_(added)
+        torch.div(m, self._root.clamp_min_(_TINY), out=u)
+        torch.mul(g, g, out=p[3])
+        if isinstance(added, Tensor):
+            torch.maximum(v, (added * added).clamp_min_(_TINY), out=self._bound)
+        else:
+            torch.clamp(v, min=max(added * added, _TINY), out=self._bound)
+        torch.div(p[3], self._bound, out=p[0])
+        torch.mul(u, u, out=p[1])
+        torch.mul(v, 0.1, out=p[2]).gt_(p[3])
+        torch.mul(g, old_u, out=p[4])
+        torch.mul(old_g, old_u, out=p[5])
+        torch.mul(u, m, out=p[6])
+        torch.mul(g, m, out=p[7])
+        torch.mul(m, m, out=p[8])
+        torch.sum(p, -1, out=self._ring[len(self.present)])
+        self.present.append(there)
+        self.last = there
+
+    def compare(self, was: Tensor, expected: Expected) -> Tensor:
+        """Return how the last step differs from the stated one: the columns `COMPARED`, a row a tensor.
+
+        Args:
+            was: the weights before the step, as `points` gave them.
+            expected: the numbers of the stated step.
+        """
+        x = self.points()
+        g, m, v, u = self.now
+        old_v, old_m = self.before[2], self.before[1]
+        moved, stated = x - was, -expected.alpha * u - expected.decay * was
+        # Rounding of the weights, twice, is no difference.
+        off = ((moved - stated).abs() - 2 * expected.rounding * x.abs()).clamp_min(0.0)
+        live, driven = v > 0, u != 0
+        share = (expected.added / self._root).masked_fill(~live, 0.0)
+        tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * expected.scale > 0.1)
+        of_m = m - expected.beta * old_m - (1 - expected.beta) * g
+        of_v = v - expected.theta * old_v - (1 - expected.theta) * g * g
+        return torch.stack([
+            share.sum(1),
+            live.sum(1),
+            tiny.sum(1),
+            (driven & (moved == 0)).sum(1),
+            driven.sum(1),
+            (off * off).sum(1),
+            (stated * stated).sum(1),
+            (of_m * of_m).sum(1),
+            (of_v * of_v).sum(1),
+            (v * v).sum(1),
+            (was * was).sum(1),
+            (live & (v * expected.shrunk < old_v)).sum(1),
+            (moved * moved).sum(1),
+            (expected.decay * was).square_().sum(1),
+            (expected.alpha * u).square_().sum(1),
+            (x * x).sum(1),
+        ])  # fmt: skip
+
+    def followed(self) -> Tensor:
+        """Take in v_t and g_t^2 of the last step; return their correlation so far, nan before the third time."""
+        pair = torch.stack([self.now[2], self.now[0].square()]).double()
+        # After Welford: a count, two means, and the sums of the products of deviations.
+        if self._along is None:
+            self._along = 0, torch.zeros_like(pair), pair.new_zeros(3, *pair.shape[1:])
+        count, mean, products = self._along
+        off = pair - mean
+        mean = mean + off / (count + 1)
+        rest = pair - mean
+        products = products + torch.stack([off[0] * rest[0], off[1] * rest[1], off[0] * rest[1]])
+        self._along = count + 1, mean, products
+        if count < 2:
+            return torch.full_like(pair[0], float("nan"))
+        return products[2] / (products[0].sqrt() * products[1].sqrt())  # 0/0 is nan, as it should
+
+    def there(self, row: int) -> bool:
+        """Whether a tensor had a part in the last step."""
+        return self.last[row]
+
+    def collect(self) -> Any:
+        """Return the sums of the steps since the last call, [steps, columns, rows], nan where a tensor had no part."""
+        kept = self._ring[: len(self.present)].double().cpu().numpy().copy()
+        for one, there in zip(kept, self.present, strict=True):
+            if not all(there):
+                one[:, [not here for here in there]] = float("nan")
+        self.present.clear()
+        return kept

@@ -1,0 +1,186 @@
+"""How to look into each class of optimizers: its moments, its coefficients, and the step that it should make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from generic_adam.errors import OptimizerError
+from generic_adam.torch.contrib import AdaShift
+from generic_adam.torch.generic_adam import GenericAdam
+
+Group = Mapping[str, Any]
+State = Mapping[str, Any]
+Masses = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The numbers of one step of one group.
+
+    Attributes:
+        alpha: alpha_t, with the bias correction in it, as it multiplies m_t / (sqrt(v_t) + e_t).
+        beta: beta_t.
+        theta: theta_t.
+        added: e_t, what is added to sqrt(v_t).
+        decay: the share of each weight that a decoupled decay takes off.
+    """
+
+    alpha: float
+    beta: float
+    theta: float
+    added: float
+    decay: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to look into one class of optimizers.
+
+    Attributes:
+        second: (state of a parameter, group) -> v_t, whose root a step divides by; None before there is one.
+        first: (state of a parameter, group) -> m_t; None where the step is along the gradient.
+        coefficients: (optimizer, group, t, masses) -> the numbers of the step t that has been made; the masses are
+            1 - prod beta and 1 - prod theta over the steps before it.
+        replays: whether x_{t+1} = (1 - decay) x_t - alpha_t m_t / (sqrt(v_t) + e_t) is all of the step.
+        averages: whether m_t and v_t are averages of g and g^2 with the weights beta and theta.
+    """
+
+    second: Callable[[State, Group], Any]
+    first: Callable[[State, Group], Any]
+    coefficients: Callable[[Any, Group, int, Masses], Coefficients]
+    replays: Callable[[Any, Group], bool] = lambda _optimizer, _group: False
+    averages: bool = True
+
+
+def _first(state: State, _group: Group) -> Any:
+    return state.get("exp_avg")
+
+
+def _second(state: State, group: Group) -> Any:
+    moment = state.get("max_exp_avg_sq" if group.get("amsgrad") else "exp_avg_sq")
+    return moment ** (2 * group["partial"]) if moment is not None and "partial" in group else moment
+
+
+def _adam(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+    beta, theta = (float(value) for value in group["betas"][:2])
+    # torch's own bias correction: the power of the present beta, also where a scheduler moves it
+    root = math.sqrt(1 - theta**t) if theta < 1 else 1.0
+    lr, decay = float(group["lr"]), float(group.get("weight_decay") or 0.0)
+    alpha = lr * root / (1 - beta**t)
+    return Coefficients(alpha, beta, theta, float(group.get("eps", 1e-8)) * root, lr * decay)
+
+
+def _torch_adam(optimizer: Any, group: Group, t: int, masses: Masses) -> Coefficients:
+    found = _adam(optimizer, group, t, masses)
+    decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, torch.optim.AdamW))
+    return found if decoupled else Coefficients(found.alpha, found.beta, found.theta, found.added, 0.0)
+
+
+def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficients:
+    # () where no step was made yet
+    alpha, beta, theta = (*optimizer.used(group), 0.0, 0.0, 0.0)[:3]
+    lr, added = alpha, float(group["eps"])
+    if group.get("bias_correction"):
+        of_beta, root = 1 - beta * (1 - masses[0]), math.sqrt(1 - theta * (1 - masses[1]))
+        lr, added = alpha * of_beta / root if root else 0.0, added * root
+    return Coefficients(alpha, beta, theta, added, lr * float(group["weight_decay"]))
+
+
+def _rmsprop(_optimizer: Any, group: Group, _t: int, _masses: Masses) -> Coefficients:
+    return Coefficients(float(group["lr"]), 0.0, float(group["alpha"]), float(group["eps"]), 0.0)
+
+
+def _rmsprop_second(state: State, group: Group) -> Any:
+    if "square_avg" not in state:
+        return None
+    return state["square_avg"] - state["grad_avg"] ** 2 if group["centered"] else state["square_avg"]
+
+
+def _adagrad(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+    # sum/(t + 1) is an average with theta_t = 1 - 1/(t + 1)
+    rate = float(group["lr"]) / (1 + (t - 1) * float(group["lr_decay"]))
+    root = math.sqrt(t + 1)
+    return Coefficients(rate / root, 0.0, 1 - 1 / (t + 1), float(group["eps"]) / root, 0.0)
+
+
+def _adamax(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+    beta, theta = map(float, group["betas"])
+    return Coefficients(float(group["lr"]) / (1 - beta**t), beta, theta, 0.0, 0.0)
+
+
+def _none(_state: State, _group: Group) -> None:
+    return None
+
+
+def _plain(kind: type) -> Callable[[Any, Group], bool]:
+    """Return the rule that the step of this very class, with no option that adds to it, is replayed."""
+    return lambda optimizer, group: (
+        type(optimizer) is kind
+        and not (group.get("momentum") or group.get("centered"))
+        and not (group.get("weight_decay") and kind in _COUPLED and not group.get("decoupled_weight_decay"))
+    )
+
+
+# Their weight decay is a part of the gradient.
+_COUPLED = {torch.optim.Adam, torch.optim.RMSprop, torch.optim.Adagrad}
+
+# Subclasses are looked into like their parents; the first that fits.
+_LOOKS: dict[type[torch.optim.Optimizer], Look] = {
+    GenericAdam: Look(_second, _first, _generic, _plain(GenericAdam)),
+    # v_t / (1 - theta^(t - n)); 0 while it only collects gradients
+    AdaShift: Look(
+        lambda state, _group: state["second_moment"] / (state["correction"] or 1.0), _none, _generic, averages=False
+    ),
+    torch.optim.AdamW: Look(_second, _first, _torch_adam, _plain(torch.optim.AdamW)),
+    torch.optim.Adam: Look(_second, _first, _torch_adam, _plain(torch.optim.Adam)),
+    torch.optim.NAdam: Look(_second, _first, _torch_adam),
+    torch.optim.RMSprop: Look(_rmsprop_second, _none, _rmsprop, _plain(torch.optim.RMSprop)),
+    torch.optim.Adagrad: Look(
+        lambda state, _group: state["sum"] / (state["step"] + 1) if "sum" in state else None,
+        _none,
+        _adagrad,
+        _plain(torch.optim.Adagrad),
+    ),
+    torch.optim.Adamax: Look(
+        lambda state, _group: state["exp_inf"] ** 2 if "exp_inf" in state else None, _first, _adamax, averages=False
+    ),
+}
+_BY_STATE = Look(_second, _first, _adam)
+
+
+def look_into(optimizer: torch.optim.Optimizer) -> Look:
+    """Return how to look into an optimizer.
+
+    Raises:
+        OptimizerError: it keeps no second moment that can be read.
+    """
+    found = next((look for kind, look in _LOOKS.items() if isinstance(optimizer, kind)), None)
+    if found is not None:
+        return found
+    # Others' Adams are known by what a group says and a state holds.
+    groups = optimizer.param_groups
+    name = type(optimizer).__name__
+    if groups and all("betas" in group and "lr" in group for group in groups):
+        states = list(vars(optimizer).get("state", {}).values())
+        if all("exp_avg_sq" in state for state in states if state):
+            return _BY_STATE
+        if any("state1" in state for state in states):
+            raise OptimizerError(f"{name} keeps its moments in 8 bits, which cannot be watched; use 32-bit states")
+    names = ", ".join(kind.__name__ for kind in _LOOKS)
+    raise OptimizerError(
+        f"{name} cannot be watched; expected one of {names}, a subclass, or an Adam that keeps exp_avg and exp_avg_sq"
+    )
+
+
+def real(tensor: Any) -> Tensor:
+    """Return a tensor as a plain one of real numbers: this process's shard of it, complex numbers as pairs."""
+    local = getattr(tensor, "to_local", None)
+    if local is not None:
+        tensor = local()
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor

@@ -1,0 +1,269 @@
+"""The records of a run: one line for each window of steps, in memory and in a file that is written at once."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from generic_adam.errors import DataError, OptimizerError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    r"""What was seen in a window of steps, in the worst tensor where tensors differ; nan where a number does not exist.
+
+    Attributes:
+        step: the last step of the window.
+        first: its first step.
+        lr: the largest learning rate of a group.
+        alpha: alpha_t of that group, with its bias correction.
+        beta: its beta_t.
+        theta: its theta_t.
+        decay_rate: the largest share of a weight that one step's decay takes off.
+        loss: the mean loss.
+        loss_low: the smallest.
+        loss_high: the largest.
+        loss_bad: the number of losses that are no finite number.
+        norm: the mean norm of the gradient before clipping.
+        norm_high: the largest.
+        mass_before: the sum of the norms before clipping.
+        mass_after: their sum after clipping.
+        clipped: the number of steps that were clipped.
+        stale: RMS_t = sqrt(mean(g^2 / max(v_t, eps^2))) of the worst tensor, mean of eight steps.
+        stale_update: the update size of that tensor in those steps.
+        stale_step: the last of those steps.
+        stale_tensor: its name.
+        update: the largest root mean square of m_t / (sqrt(v_t) + eps), both corrected.
+        update_step: its step.
+        update_tensor: its tensor.
+        excess: the largest update over what no gradients can exceed, with these betas.
+        excess_step: its step.
+        excess_tensor: its tensor.
+        typical: the median update size over tensors and steps.
+        falling: the share of all coordinates with g^2 < v/10.
+        edge: the curvature along the steps over the largest stable one, (2 + 2 beta)/((1 - beta) alpha).
+        probed: the same for the largest preconditioned curvature, measured by a probe.
+        agreement: the cosine of the gradient and the momentum before it.
+        overshoot: the cosine of a step and the next gradient; positive beyond the minimum along the step.
+        reach: the largest root mean square of a step over that of its tensor's first weights.
+        reach_step: its step.
+        reach_tensor: its tensor.
+        eps_share: mean of eps / (sqrt(v) + eps) where there are gradients, over all coordinates.
+        eps_worst: of the worst tensor.
+        eps_tensor: its name.
+        tiny: the share of coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
+        tiny_tensor: its tensor.
+        lost: the share of weights that a non-zero update left unchanged.
+        lost_tensor: its tensor.
+        wrong: the step that was made against the step of the stated algorithm, relative to it.
+        wrong_tensor: its tensor.
+        decay: the size of the decay over the size of the step.
+        decay_tensor: its tensor.
+        path: the distance of some fifty steps over the size of the weights.
+        straight: that distance over the length of the path.
+        weights: the largest weight seen.
+        skew: F/X, the part of the preconditioned gradient that Adam's scaling takes away.
+        skew_scale: F/S, the same in units of the step.
+    """
+
+    step: int
+    first: int
+    lr: float = math.nan
+    alpha: float = math.nan
+    beta: float = math.nan
+    theta: float = math.nan
+    decay_rate: float = 0.0
+    loss: float = math.nan
+    loss_low: float = math.nan
+    loss_high: float = math.nan
+    loss_bad: int = 0
+    norm: float = math.nan
+    norm_high: float = math.nan
+    mass_before: float = math.nan
+    mass_after: float = math.nan
+    clipped: int = 0
+    stale: float = math.nan
+    stale_update: float = math.nan
+    stale_step: int = 0
+    stale_tensor: str = ""
+    update: float = math.nan
+    update_step: int = 0
+    update_tensor: str = ""
+    excess: float = math.nan
+    excess_step: int = 0
+    excess_tensor: str = ""
+    typical: float = math.nan
+    falling: float = math.nan
+    edge: float = math.nan
+    probed: float = math.nan
+    agreement: float = math.nan
+    overshoot: float = math.nan
+    reach: float = math.nan
+    reach_step: int = 0
+    reach_tensor: str = ""
+    eps_share: float = math.nan
+    eps_worst: float = math.nan
+    eps_tensor: str = ""
+    tiny: float = math.nan
+    tiny_tensor: str = ""
+    lost: float = math.nan
+    lost_tensor: str = ""
+    wrong: float = math.nan
+    wrong_tensor: str = ""
+    decay: float = math.nan
+    decay_tensor: str = ""
+    path: float = math.nan
+    straight: float = math.nan
+    weights: float = math.nan
+    skew: float = math.nan
+    skew_scale: float = math.nan
+
+
+@dataclass(frozen=True)
+class GroupRecord:
+    r"""What the theory speaks of, of one parameter group at one step; nan where a number does not exist.
+
+    v_t is the square of what a step divides by: for Padam a power of the maximum, for a centered RMSprop the variance.
+
+    Attributes:
+        step: t.
+        group: the index of the parameter group.
+        alpha: alpha_t, with the bias correction in it.
+        beta: beta_t.
+        theta: theta_t.
+        chi: alpha_t / sqrt(1 - theta_t), the sequence of condition 3.
+        ratio: sum alpha_i sqrt(1 - theta_i) / (n alpha_t) over the n steps watched: condition 4's, if from t = 1.
+        negative_gamma: the share of coordinates where Gamma_t = sqrt(v_t)/alpha_t - sqrt(v_{t-1})/alpha_{t-1} < 0.
+        step_size_low: the 5 % quantile of alpha_t / sqrt(v_t) over the coordinates.
+        step_size_median: its median.
+        step_size_high: its 95 % quantile.
+        gradient_norm: the Euclidean norm of the gradient, as it stood in `.grad`.
+        update_norm: the Euclidean norm of x_{t+1} - x_t.
+        correlation: of v_t and g_t^2 along the records so far: the median over coordinates. (C3), AdaShift's
+            aim, is that there is none; independent gradients under Adam have sqrt(1 - theta^2).
+    """
+
+    step: int
+    group: int
+    alpha: float
+    beta: float
+    theta: float
+    chi: float
+    ratio: float
+    negative_gamma: float
+    step_size_low: float
+    step_size_median: float
+    step_size_high: float
+    gradient_norm: float
+    update_norm: float
+    correlation: float
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+GROUP_COLUMNS = tuple(field.name for field in fields(GroupRecord))
+_READERS: dict[str, Any] = {
+    field.name: {"int": int, "float": float, "str": str}[field.type] for field in fields(Record)
+}
+
+
+class Lines:
+    """A file that is written line by line, at once; a disk that is full ends it, never the training.
+
+    Args:
+        path: its name.
+        columns: its first line.
+        until: for a run that is resumed, the step that it goes on from: the lines up to there are kept, whose
+            file may be there then. None asks for a new file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], until: int | None = None) -> None:
+        self._path, self._length = os.fspath(path), 0
+        try:
+            if until is not None and Path(path).exists():
+                kept = _up_to(Path(path), columns, until)
+                temporary = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
+                temporary.write_bytes(kept)
+                temporary.replace(path)
+                self._file = Path(path).open("ab", buffering=0)  # noqa: SIM115 - closed by close
+                self._length = len(kept)
+                return
+            self._file = Path(path).open("xb", buffering=0)  # noqa: SIM115 - closed by close
+        except FileExistsError:
+            raise OptimizerError(
+                f"{self._path} exists already; expected a new name, or an optimizer whose state was loaded before"
+            ) from None
+        except OSError as error:
+            raise OptimizerError(f"{self._path} cannot be written: {error.strerror}") from error
+        self._add(",".join(columns))
+
+    def write(self, record: Any) -> None:
+        """Add a record as a line, whole or not at all; after one that could not be written, none."""
+        self._add(",".join(one if isinstance(one, str) else repr(one) for one in astuple(record)))
+
+    def _add(self, line: str) -> None:
+        if self._file.closed:
+            return
+        data = f"{line}\n".encode()
+        try:
+            if self._file.write(data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._length)
+            self.close()
+            warnings.warn(
+                f"{self._path} cannot be written any more ({error.strerror}): it ends here, the records and "
+                "the training go on",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        else:
+            self._length += len(data)
+
+    def close(self) -> None:
+        """Close the file, as often as one likes."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def _up_to(path: Path, columns: Sequence[str], until: int) -> bytes:
+    lines = path.read_bytes().splitlines(keepends=True)
+    if not lines or lines[0].decode(errors="replace").strip().split(",") != list(columns):
+        raise OptimizerError(f"{path} is no record of this kind; expected a new directory")
+    whole = [line for line in lines[1:] if line.endswith(b"\n") and line.partition(b",")[0].isdigit()]
+    return lines[0] + b"".join(line for line in whole if int(line.partition(b",")[0]) <= until)
+
+
+def read_records(path: str | os.PathLike[str]) -> list[Record]:
+    """Read the records that a watch wrote, also of a run that was killed; a last line that is cut off is left out.
+
+    Raises:
+        DataError: there are none, or a line is damaged.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no text"
+        raise DataError(f"{os.fspath(path)} cannot be read: {said}") from error
+    if not rows or tuple(rows[0]) != COLUMNS:
+        raise DataError(f"{os.fspath(path)} is no record of a watched run; expected the columns step, first, lr, ...")
+    found: list[Record] = []
+    for number, row in enumerate(rows[1:], start=2):
+        try:
+            if len(row) != len(COLUMNS):
+                raise ValueError("it is cut off")
+            found.append(Record(**{name: _READERS[name](text) for name, text in zip(COLUMNS, row, strict=True)}))
+        except ValueError as error:
+            if number == len(rows):
+                break
+            raise DataError(f"{os.fspath(path)}, line {number}: {error}") from None
+    return found

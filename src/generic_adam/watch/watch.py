@@ -1,0 +1,512 @@
+"""Watches a run: hooks on the optimizer's step, a record for each window of steps, a diagnosis at any time."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from generic_adam.errors import OptimizerError
+from generic_adam.files import OutputError, write_json
+from generic_adam.setting import Setting
+from generic_adam.watch import summary
+from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
+from generic_adam.watch.instruments import COLUMNS, COMPARED, Expected, Member, Sample
+from generic_adam.watch.looks import Coefficients, Look, look_into
+from generic_adam.watch.records import COLUMNS as RECORD_COLUMNS
+from generic_adam.watch.records import GROUP_COLUMNS, GroupRecord, Lines, Record
+from generic_adam.watch.summary import SMOOTHED
+
+_log = logging.getLogger("generic_adam.watch")
+_FLOAT32 = torch.finfo(torch.float32).eps
+# The records that a diagnosis during the run looks at.
+_LOOKED_BACK = 64
+# The distance that is set against the weights is that of this many steps.
+_PATH = 50
+
+
+class _Window:
+    """What is gathered between two records."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.losses: list[float | Tensor] = []
+        self.norms: list[tuple[float | Tensor, float]] = []
+        self.numbers: list[list[tuple[float, ...]]] = []
+
+
+class ScalarWriter(Protocol):
+    """What Watch needs of a TensorBoard SummaryWriter."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
+        """Record one number."""
+
+
+class Watch:
+    """Looks at every step of an optimizer until it is detached, and says what is wrong and since when.
+
+    It sits on the optimizer's step hooks and never waits for the device between two records; after `detach` nothing is
+    left of it. Of tensors with more than 512 coordinates (64, where there are many tensors) evenly spread ones are
+    looked at. Sharded parameters are seen by their local shard.
+
+    Args:
+        optimizer: a GenericAdam or AdaShift; torch's Adam, AdamW, NAdam, RMSprop, Adagrad or Adamax; or another
+            package's Adam that keeps exp_avg and exp_avg_sq.
+        out: a directory for what is seen: watch.csv, groups.csv, watch.json. It is new, or of the run that the
+            optimizer's loaded state is from, which goes on in the same records.
+        probe: returns the loss of a mini-batch at the present weights, with its graph; asked for rarely.
+        on_event: called with each new finding; without it a finding is logged as a warning.
+        every: the steps of a window, which becomes one record.
+        model: a module whose names the tensors have.
+        tensorboard: a SummaryWriter, or anything with its `add_scalar`.
+
+    Raises:
+        OptimizerError: the optimizer cannot be watched, or an argument is wrong.
+
+    Examples:
+        >>> x = torch.nn.Parameter(torch.ones(3))
+        >>> optimizer = torch.optim.Adam([x], lr=0.1)
+        >>> with Watch(optimizer, every=10) as watch:
+        ...     for _ in range(20):
+        ...         optimizer.zero_grad()
+        ...         loss = x.square().sum()
+        ...         loss.backward()
+        ...         optimizer.step()
+        ...         watch.loss(loss)
+        >>> [record.step for record in watch.records]
+        [10, 20]
+        >>> watch.diagnose().healthy
+        True
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        out: str | os.PathLike[str] | None = None,
+        probe: Callable[[], Tensor] | None = None,
+        on_event: Callable[[Finding], object] | None = None,
+        *,
+        every: int = 25,
+        model: torch.nn.Module | None = None,
+        tensorboard: ScalarWriter | None = None,
+    ) -> None:
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
+        if out is not None and not isinstance(out, str | os.PathLike):
+            raise OptimizerError(f"out is {out!r}; expected a directory (the steps of a window are every=)")
+        self.every = every
+        self._records: list[Record] = []
+        self._group_records: list[GroupRecord] = []
+        self._optimizer, self._look = optimizer, look_into(optimizer)
+        self._probe, self._on_event, self._tensorboard = probe, on_event, tensorboard
+        self._names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
+        self._told: set[str] = set()
+        self._groups: list[_Group] = []
+        self._samples: list[Sample] = []
+        self._t = 0
+        self._window = _Window()
+        self._tail: tuple[np.ndarray, ...] | None = None
+        self._began: dict[int, float] = {}
+        self._walked = 0.0, 0
+        self._points: list[Tensor] | None = None
+        self._compared: list[Tensor] | None = None
+        self._reference: list[Tensor] | None = None
+        self._due = False
+        self._out = None if out is None else Path(out)
+        self._files = self._open(self._out)
+        self._handles = [
+            optimizer.register_step_pre_hook(self._before_step),
+            optimizer.register_step_post_hook(self._after_step),
+        ]
+
+    @property
+    def records(self) -> list[Record]:
+        """What was seen so far, a record a window."""
+        if self._due:
+            self._flush()
+        return self._records
+
+    @property
+    def groups(self) -> list[GroupRecord]:
+        """The quantities that the theory speaks of, a record a group and window."""
+        if self._due:
+            self._flush()
+        return self._group_records
+
+    def _open(self, out: Path | None) -> tuple[Lines, Lines] | None:
+        if out is None:
+            return None
+        done = max((_steps_done(self._optimizer, group) for group in self._optimizer.param_groups), default=0)
+        until = done or None
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OptimizerError(f"{out} cannot be made: {error.strerror}") from error
+        return Lines(out / "watch.csv", RECORD_COLUMNS, until), Lines(out / "groups.csv", GROUP_COLUMNS, until)
+
+    def loss(self, value: float | Tensor) -> None:
+        """Take in the loss of a step, after `optimizer.step()`; a tensor is not waited for."""
+        self._window.losses.append(value.detach() if isinstance(value, Tensor) else value)
+
+    def clip_grad_norm_(self, max_norm: float, **options: Any) -> Tensor:
+        """Clip the gradients of the optimizer's parameters, as torch does; return their norm before.
+
+        Args:
+            max_norm: the largest norm that is left alone; math.inf only measures.
+            **options: as for `torch.nn.utils.clip_grad_norm_`.
+        """
+        parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
+        norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm, **options)
+        self.clipped(norm, max_norm)
+        return norm
+
+    def clipped(self, norm_before: float | Tensor, max_norm: float) -> None:
+        """Take in that something else has clipped the gradients of the step to come."""
+        self._window.norms.append((norm_before, float(max_norm)))
+
+    def diagnose(self) -> Diagnosis:
+        """Return what is wrong so far, the worst first; what was seen since the last record is taken in."""
+        self._flush()
+        return diagnose(self._records)
+
+    def setting(self) -> Setting:
+        """Return what was measured as facts, with the steps that they are from."""
+        self._flush()
+        return setting(self._records)
+
+    def _save(self) -> None:
+        """Write what was measured and what was found beside the records; a disk that is full is no error."""
+        if self._out is None or not self._records:
+            return
+        data = {"setting": self.setting().to_dict(), "optimizer": type(self._optimizer).__name__}
+        try:
+            write_json(self._out / "watch.json", data)
+        except OutputError as error:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+
+    def detach(self) -> None:
+        """Take the hooks off the optimizer and close the files; the records stay."""
+        if not self._handles:
+            return
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._flush()
+        self._save()
+        self._points = self._compared = self._reference = None
+        self._samples, self._groups = [], []
+        for file in self._files or ():
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if self._due:
+            self._flush()
+        if [id(group.options) for group in self._groups] != [id(options) for options in optimizer.param_groups]:
+            self._flush()
+            # A loaded state comes with a count and with groups of its own: they are known by their parameters.
+            known = {_first(group.options): group for group in self._groups}
+            self._groups = [known.get(_first(one)) or _Group(one) for one in optimizer.param_groups]
+            for group, options in zip(self._groups, optimizer.param_groups, strict=True):
+                group.join(options, _steps_done(optimizer, options))
+            self._t = max((group.steps for group in self._groups), default=0)
+            self._arrange()
+        if (self._t + 1) % self.every == 0:
+            self._points = [sample.points() for sample in self._samples]
+
+    @torch.no_grad()
+    def _arrange(self) -> None:
+        """Choose the coordinates of the tensors that there are."""
+        by_device: dict[torch.device, list[Member]] = {}
+        for index, group in enumerate(self._groups):
+            names = group.options.get("param_names")
+            for place, p in enumerate(group.options["params"]):
+                if p.requires_grad and p.numel() and p.device.type != "meta":
+                    name = names[place] if names else self._names.get(id(p)) or _described(index, place, p)
+                    member = Member(p, index, name)
+                    if member.numel:
+                        by_device.setdefault(p.device, []).append(member)
+        self._samples = [Sample(members, self.every) for members in by_device.values()]
+        members = [member for sample in self._samples for member in sample.members]
+        counts = np.array([member.count for member in members], dtype=float)
+        squares = [sample.points().square().sum(1).double().cpu().numpy() for sample in self._samples]
+        started = np.sqrt(np.concatenate(squares or [counts]) / counts)
+        self._rows = summary.Rows(
+            [member.name for member in members],
+            np.array([member.group for member in members], dtype=int),
+            counts,
+            np.array([member.numel for member in members], dtype=float),
+            np.array([self._began.setdefault(id(m.parameter), one) for m, one in zip(members, started, strict=True)]),
+        )
+        self._tail = self._reference = self._points = self._compared = None
+        self._walked = 0.0, 0
+
+    @torch.no_grad()
+    def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if float(getattr(optimizer, "found_inf", 0.0)):
+            self._points = None
+            return  # a gradient scaler had the step skipped
+        recorded = (self._t + 1) % self.every == 0
+        self._t += 1
+        used = []
+        for group in self._groups:
+            # torch keeps t in tensors; reading one at every step would wait for the device it is on.
+            moved = any(p.grad is not None for p in group.options["params"])
+            group.steps = _steps_done(optimizer, group.options) if recorded else group.steps + moved
+            used.append(group.step(self._look, optimizer, moved))
+        if recorded:
+            self._t = max((group.steps for group in self._groups), default=0)
+        states = vars(optimizer)["state"]  # without a word to ours, which would look after a state others may change
+        for sample in self._samples:
+            moments = []
+            for member in sample.members:
+                options, state = self._groups[member.group].options, states.get(member.parameter, {})
+                both = (self._look.first, self._look.second) if state else ()
+                moments.append(tuple(find(state, options) for find in both) or (None, None))
+            signs = [-1.0 if self._groups[m.group].options.get("maximize") else 1.0 for m in sample.members]
+            added = _column(sample, [one.added for one in used])
+            sample.step(moments, added, signs if -1.0 in signs else None)
+        self._window.numbers.append([group.numbers for group in self._groups])
+        self._window.steps.append(self._t)
+        if self._points is not None:
+            self._compared = [
+                sample.compare(was, self._expected(sample, used))
+                for sample, was in zip(self._samples, self._points, strict=True)
+            ]
+            self._points = None
+        self._due = recorded or len(self._window.steps) == self.every
+
+    def _expected(self, sample: Sample, used: Sequence[Coefficients]) -> Expected:
+        spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
+        numbers = [
+            (c.alpha, c.beta, c.theta, c.added, c.decay, g.scale, g.shrunk)
+            for c, g in zip(used, self._groups, strict=True)
+        ]
+        *columns, shrunk = (_column(sample, each) for each in zip(*numbers, strict=True))
+        return Expected(*columns, rounding=sample.column(spacing), shrunk=shrunk)
+
+    def _flush(self) -> None:
+        """Make a record of the steps since the last one."""
+        self._due = False
+        window, self._window = self._window, _Window()
+        if not window.steps:
+            self._window = window
+            return
+        found: dict[str, Any] = {"step": window.steps[-1], "first": window.steps[0]}
+        if self._samples:
+            steps = self._steps(window)
+            found |= summary.of_steps(steps, self._rows)
+            if self._compared is not None:
+                found |= self._of_comparison(steps, self._compared)
+                self._compared = None
+        found |= summary.of_losses(_numbers(window.losses))
+        found |= summary.of_norms(_numbers([norm for norm, _ in window.norms]), [most for _, most in window.norms])
+        self._keep(Record(**found))
+
+    def _steps(self, window: _Window) -> summary.Steps:
+        """Return the sums of the window's steps, after those of the window before."""
+        sums = np.concatenate([sample.collect() for sample in self._samples], axis=2)
+        numbers = np.array(window.numbers)[:, self._rows.groups].transpose(0, 2, 1)  # [steps, NUMBERS, tensors]
+        steps, known = np.array(window.steps), 0
+        if self._tail is not None:
+            known = len(self._tail[0])
+            steps, sums, numbers = (np.concatenate(two) for two in zip(self._tail, (steps, sums, numbers), strict=True))
+        self._tail = steps[-SMOOTHED:], sums[-SMOOTHED:], numbers[-SMOOTHED:]
+        by_sum = {name: sums[:, index] for index, name in enumerate(COLUMNS)}
+        by_number = {name: numbers[:, index] for index, name in enumerate(summary.NUMBERS)}
+        return summary.Steps(steps, by_sum, by_number, known)
+
+    def _of_comparison(self, steps: summary.Steps, compared: Sequence[Tensor]) -> dict[str, Any]:
+        rows = self._rows
+        values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
+        sums = {name: values[index] for index, name in enumerate(COMPARED)}
+        complete = np.concatenate([np.array(sample.complete) for sample in self._samples])
+        plain = np.array([self._look.replays(self._optimizer, group.options) for group in self._groups])
+        found = summary.of_comparison(sums, rows, complete & plain[rows.groups])
+        tensors = [m.parameter.detach() for sample in self._samples for m in sample.members]
+        largest = max(_numbers(torch._foreach_norm(tensors, math.inf)))
+        # Between two looks no weight moves further than the steps' upper limits.
+        reached = np.max(steps.numbers["alpha"] * steps.numbers["largest"], axis=1)[steps.known :].sum()
+        found["weights"] = largest + float(reached)
+        self._keep_groups(steps, sums)
+        return found | self._path(steps, sums)
+
+    def _keep_groups(self, steps: summary.Steps, sums: Mapping[str, np.ndarray]) -> None:
+        """Record what the theory speaks of, group by group."""
+        rows = self._rows
+        sums = {**sums, "square": steps.sums["square"][-1]}
+        samples = [(sample, sample.followed()) for sample in self._samples]
+        for index, group in enumerate(self._groups):
+            own = (rows.groups == index) & ~np.isnan(sums["square"])
+            gradient, moved, gamma, live = (
+                float((sums[name][own] * rows.scale[own]).sum()) for name in ("square", "moved", "gamma", "live")
+            )
+            alpha, theta = group.alpha, group.numbers[3]
+            known = bool(live) and alpha > 0 and not math.isnan(group.shrunk)
+            v, along = [], []
+            for sample, correlations in samples:
+                mine = [row for row, m in enumerate(sample.members) if m.group == index and sample.there(row)]
+                v += [sample.now[2, row, : sample.counts[row]] for row in mine]
+                along += [correlations[row, : sample.counts[row]] for row in mine]
+            record = GroupRecord(
+                self._t,
+                index,
+                alpha,
+                group.numbers[2],
+                theta,
+                alpha / math.sqrt(1 - theta) if theta < 1 else math.nan,
+                group.total / (group.seen * alpha) if alpha else math.nan,
+                gamma / live if known else math.nan,
+                *_step_sizes(v, alpha),
+                math.sqrt(gradient) if own.any() else math.nan,
+                math.sqrt(moved) if own.any() else math.nan,
+                float(torch.cat(along).double().nanmedian()) if along else math.nan,
+            )
+            self._group_records.append(record)
+            self._write(1, record, f"group {index}/")
+
+    def _path(self, steps: summary.Steps, sums: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Return how far the weights have come in some fifty steps, and how straight."""
+        alpha, rows = steps.numbers["alpha"][steps.known :], self._rows
+        squares = np.nansum(alpha**2 * steps.sums["update"][steps.known :] * rows.scale, axis=1)
+        self._walked = (self._walked[0] + float(np.sqrt(squares).sum()), self._walked[1] + len(squares))
+        length, count = self._walked
+        found: dict[str, Any] = {}
+        now = [sample.points() for sample in self._samples]
+        if self._reference is None:
+            self._reference, self._walked = now, (0.0, 0)
+        elif count >= _PATH:
+            apart = [(x - old).square_().sum(1) for x, old in zip(now, self._reference, strict=True)]
+            moved = float((torch.cat([one.double().cpu() for one in apart]).numpy() * rows.scale).sum()) ** 0.5
+            weights = float(np.nansum(sums["after"] * rows.scale)) ** 0.5
+            found["path"] = moved / weights * _PATH / count if weights > 0 else math.nan
+            found["straight"] = moved / length if length > 0 else math.nan
+            self._reference, self._walked = now, (0.0, 0)
+        return found
+
+    def _keep(self, record: Record) -> None:
+        self._records.append(record)
+        self._write(0, record)
+        for finding in diagnose(self._records[-_LOOKED_BACK:]).findings:
+            if finding.cause not in self._told:
+                self._told.add(finding.cause)
+                if self._on_event is None:
+                    _log.warning("step %d: %s", record.step, finding.text)
+                else:
+                    self._on_event(finding)
+
+    def _write(self, file: int, record: Record | GroupRecord, prefix: str = "") -> None:
+        """Send a record everywhere it is wanted."""
+        if self._files is not None:
+            self._files[file].write(record)
+        if self._tensorboard is not None:
+            for name, value in vars(record).items():
+                if isinstance(value, float) and not math.isnan(value):
+                    self._tensorboard.add_scalar(f"watch/{prefix}{name}", value, record.step)
+
+
+class _Group:
+    """One parameter group: its count of steps and what follows from its coefficients."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = options
+        self.steps = self.seen = 0
+        self.total, self.alpha, self.shrunk, self.scale = 0.0, math.nan, math.nan, 1.0
+        self.numbers: tuple[float, ...] = ()
+        # 1 - prod beta, 1 - prod theta; and the sum of (weight of g_i in m_t)^2 / (weight of g_i^2 in v_t), whose root
+        # no |m_t|/sqrt(v_t) exceeds (Cauchy and Schwarz)
+        self._masses, self._spread, self._joined = (0.0, 0.0), 0.0, 0
+
+    def join(self, options: Mapping[str, Any], steps: int) -> None:
+        """Go on with options that a loaded state has brought, after this many steps."""
+        if steps != self.steps or options is not self.options:
+            self._masses, self._spread, self._joined = (0.0, 0.0), 0.0, steps
+        if options is not self.options:
+            self.alpha = math.nan
+        self.options, self.steps = options, steps
+
+    def step(self, look: Look, optimizer: Any, moved: bool) -> Coefficients:
+        """Return the coefficients of the step that was made, the first where none was."""
+        found = look.coefficients(optimizer, self.options, self.steps or 1, self._masses)
+        beta, theta = found.beta, found.theta
+        added = (1 - beta) ** 2 / (1 - theta) if theta < 1 else math.nan
+        if self._joined:  # as if the betas had been constant before
+            before, ratio = self._joined, beta**2 / theta if theta else math.nan
+            self._masses = (1 - beta**before, 1 - theta**before)
+            self._spread = added * ((1 - ratio**before) / (1 - ratio) if ratio != 1 else before)
+            self._joined = 0
+            found = look.coefficients(optimizer, self.options, self.steps or 1, self._masses)
+        if moved:
+            self._masses = tuple(1 - b * (1 - old) for b, old in zip((beta, theta), self._masses, strict=True))
+            self._spread = (beta**2 / theta * self._spread if beta else 0.0) + added
+        of_m, of_v = self._masses
+        self.scale = math.sqrt(of_v) / of_m if of_m > 0 else 1.0
+        self.shrunk = (self.alpha / found.alpha) ** 2 if found.alpha > 0 else math.nan
+        largest = math.sqrt(self._spread) if look.averages and self._spread > 0 else math.nan
+        lr = float(self.options.get("lr", math.nan))
+        self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest)
+        self.total += found.alpha * math.sqrt(1 - theta)
+        self.seen += 1
+        self.alpha = found.alpha
+        return found
+
+
+def _step_sizes(moments: Sequence[Tensor], alpha: float) -> tuple[float, float, float]:
+    """Return the quantiles 5 %, 50 % and 95 % of alpha_t / sqrt(v_t)."""
+    if not moments:
+        return math.nan, math.nan, math.nan
+    # v and the step size go in opposite directions: the low quantile of one is the high quantile of the other.
+    roots = np.sqrt(np.quantile(torch.cat(list(moments)).cpu().numpy(), [0.95, 0.5, 0.05]))
+    low, median, high = (alpha / root if root > 0 else math.inf for root in roots.tolist())
+    return low, median, high
+
+
+def _first(options: Mapping[str, Any]) -> int:
+    """Return what a group is known by: its first parameter; itself where it has none."""
+    return id(next(iter(options["params"]), options))
+
+
+def _steps_done(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> int:
+    """Return how many steps the parameters of a group have made: 0 before the first."""
+    state = vars(optimizer)["state"]
+    places = (group, *(state[p] for p in group["params"] if p in state))
+    return max((int(place["step"]) for place in places if "step" in place), default=0)
+
+
+def _described(group: int, place: int, parameter: Tensor) -> str:
+    return f"group {group} tensor {place} ({'x'.join(map(str, parameter.shape))})"
+
+
+def _column(sample: Sample, by_group: Sequence[float]) -> float | Tensor:
+    """Return the one number that all groups have, or a column with each tensor's."""
+    if all(value == by_group[0] for value in by_group):
+        return by_group[0]
+    return sample.column([by_group[member.group] for member in sample.members])
+
+
+def _numbers(values: Sequence[float | Tensor]) -> list[float]:
+    """Return numbers and tensors of one element as numbers, with one wait for the device."""
+    found = [math.nan if isinstance(one, Tensor) else float(one) for one in values]
+    tensors = {index: one.detach().reshape(()) for index, one in enumerate(values) if isinstance(one, Tensor)}
+    if tensors:
+        read = torch.stack([_whole(one).double() for one in tensors.values()]).tolist()
+        for index, value in zip(tensors, read, strict=True):
+            found[index] = value
+    return found
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
