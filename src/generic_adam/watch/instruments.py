@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from generic_adam.extras import from_extra
 from generic_adam.watch.looks import real
+
+with from_extra("torch"):
+    import torch
+    from torch import Tensor
 
 # Coordinates of one tensor, and of all tensors of a device together.
 _LARGEST_ROW, _SMALLEST_ROW, _WHOLE = 512, 64, 1 << 14

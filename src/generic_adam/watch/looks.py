@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from generic_adam.errors import OptimizerError
-from generic_adam.torch.contrib import AdaShift
-from generic_adam.torch.generic_adam import GenericAdam
+from generic_adam.extras import from_extra
+
+with from_extra("torch"):
+    import torch
+    from torch import Tensor
+
+    from generic_adam.torch.contrib import AdaShift
+    from generic_adam.torch.generic_adam import GenericAdam
 
 Group = Mapping[str, Any]
 State = Mapping[str, Any]

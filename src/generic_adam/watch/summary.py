@@ -112,7 +112,11 @@ def _sizes(s: Steps, rows: Rows) -> dict[str, Any]:
     size = np.sqrt(s.sums["update"] / rows.counts)
     update = s.numbers["scale"] * size
     excess = size / s.numbers["largest"]
-    reach = s.numbers["alpha"] * size / np.where(rows.started > 0, rows.started, np.nan)
+    # A tensor that starts near 0 is measured by the others; of a few numbers nothing is said where there are more.
+    usual = np.sqrt(np.sum(rows.started**2 * rows.numels) / np.sum(rows.numels))
+    judged = (rows.started > 0) & (rows.numels >= min(16, rows.numels.max()))
+    started = np.where(judged, np.maximum(rows.started, 0.1 * usual), np.nan)
+    reach = _moving(s.numbers["alpha"] * size / started)
     found = {"typical": float(np.nanmedian(update[s.known :]))}
     for name, values in {"update": update, "excess": excess, "reach": reach}.items():
         found[name], found[f"{name}_step"], found[f"{name}_tensor"] = _worst(values, s, rows)

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from generic_adam.errors import OptimizerError
+from generic_adam.extras import from_extra
 from generic_adam.files import OutputError, write_json
 from generic_adam.setting import Setting
 from generic_adam.watch import summary
@@ -24,6 +23,10 @@ from generic_adam.watch.looks import Coefficients, Look, look_into
 from generic_adam.watch.records import COLUMNS as RECORD_COLUMNS
 from generic_adam.watch.records import GROUP_COLUMNS, GroupRecord, Lines, Record
 from generic_adam.watch.summary import SMOOTHED
+
+with from_extra("torch"):
+    import torch
+    from torch import Tensor
 
 _log = logging.getLogger("generic_adam.watch")
 _FLOAT32 = torch.finfo(torch.float32).eps

@@ -1,0 +1,161 @@
+"""A run that fails is named by its cause, and one that does not is left in peace."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from generic_adam.cli import main  # noqa: E402
+from generic_adam.setting import Setting  # noqa: E402
+from generic_adam.watch import Watch, diagnose  # noqa: E402
+from generic_adam.watch.records import read_records  # noqa: E402
+
+
+def run(make, steps=400, *, clip=None, dtype=torch.float32, out=None, on_event=None, scale=1.0, noise=0.5):
+    """Train a small network on a fixed problem; what Watch says of it."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1)).to(dtype)
+    inputs = torch.randn(256, 8, dtype=dtype)
+    targets = inputs.sum(1, keepdim=True).sin() + noise * torch.randn(256, 1).to(dtype)
+    optimizer = make(model.parameters())
+    with Watch(optimizer, out, on_event=on_event, model=model) as watch:
+        for _ in range(steps):
+            rows = torch.randint(256, (32,))
+            optimizer.zero_grad()
+            loss = scale * (model(inputs[rows]) - targets[rows]).square().mean()
+            loss.backward()
+            if clip is not None:
+                watch.clip_grad_norm_(clip)
+            optimizer.step()
+            watch.loss(loss)
+    return watch
+
+
+def adam(lr=1e-3, **options):
+    return lambda parameters: torch.optim.Adam(parameters, lr=lr, **options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        adam(),
+        adam(3e-3, betas=(0.9, 0.95)),
+        lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.1),
+        lambda p: torch.optim.RMSprop(p, lr=1e-3),
+        lambda p: torch.optim.NAdam(p, lr=1e-3),
+        lambda p: torch.optim.Adamax(p, lr=1e-3),
+    ],
+)
+def test_a_healthy_run_has_no_finding(make):
+    found = run(make, clip=1.0).diagnose()
+    assert found.healthy, found.text
+    assert found.text == "HEALTHY: nothing was found in steps 1 to 400."
+
+
+@pytest.mark.parametrize(
+    ("cause", "make", "options"),
+    [
+        ("eps_too_large", adam(eps=10.0), {}),
+        ("lost_updates", adam(1e-5), {"dtype": torch.bfloat16}),
+        ("clipping", adam(), {"clip": 1e-3}),
+        ("beta1_beta2", adam(betas=(0.99, 0.9)), {}),
+        ("weight_decay", lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=300.0), {}),
+        ("lr_too_large", adam(1.0), {}),
+        ("lr_too_small", adam(1e-7), {}),
+    ],
+)
+def test_a_cause_is_named_with_its_evidence(cause, make, options):
+    events = []
+    watch = run(make, **options, on_event=events.append)
+    found = watch.diagnose()
+    assert found.findings[0].cause == cause, found.text
+    assert not found.healthy
+    finding = found.findings[0]
+    assert 1 <= finding.since <= 400
+    assert finding.evidence
+    assert finding.change in str(found)
+    assert cause in {event.cause for event in events}
+    if finding.tensor:
+        assert finding.tensor in {"0.weight", "0.bias", "2.weight", "2.bias"}
+
+
+def test_a_step_that_is_not_the_stated_one_is_noticed():
+    class Doubled(torch.optim.Adam):
+        pass
+
+    def make(parameters):
+        optimizer = torch.optim.Adam(parameters, lr=1e-3)
+        plain = optimizer.step.__wrapped__ if hasattr(optimizer.step, "__wrapped__") else None
+        assert plain is not None
+        return optimizer
+
+    torch.manual_seed(0)
+    x = torch.nn.Parameter(torch.randn(50))
+    optimizer = make([x])
+    with Watch(optimizer) as watch:
+        for _ in range(100):
+            x.grad = x.detach() + torch.randn(50)
+            optimizer.param_groups[0]["lr"] = 1e-3
+            optimizer.step()
+    assert watch.diagnose().healthy
+    x = torch.nn.Parameter(torch.randn(50))
+    optimizer = make([x])
+    # Somebody changes the rate after the step was begun and puts it back before it is looked at.
+    before = optimizer.register_step_pre_hook(lambda o, *_: o.param_groups[0].update(lr=2e-3))
+    after = optimizer.register_step_post_hook(lambda o, *_: o.param_groups[0].update(lr=1e-3))
+    with Watch(optimizer) as watch:
+        for _ in range(100):
+            x.grad = x.detach() + torch.randn(50)
+            optimizer.step()
+    before.remove()
+    after.remove()
+    finding = watch.diagnose().findings[0]
+    assert finding.cause == "wrong_optimizer"
+    assert finding.evidence["wrong"] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_the_command_says_the_same_from_the_directory(tmp_path, capsys):
+    watch = run(adam(eps=10.0), out=tmp_path / "run")
+    assert diagnose(read_records(tmp_path / "run" / "watch.csv")) == watch.diagnose()
+    assert main(["diagnose", str(tmp_path / "run"), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"][0]["cause"] == "eps_too_large"
+    known = Setting.load(tmp_path / "run" / "watch.json")
+    assert known.facts["weights_bound"].steps == (1, 400)
+    run(adam(), out=tmp_path / "good")
+    assert main(["diagnose", str(tmp_path / "good")]) == 0
+    assert "HEALTHY" in capsys.readouterr().out
+    assert main(["diagnose", str(tmp_path / "none")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    run(adam(), steps=20, out=tmp_path / "short")
+    assert main(["diagnose", str(tmp_path / "short")]) == 3
+
+
+def test_a_killed_run_is_readable(tmp_path):
+    run(adam(), out=tmp_path / "run")
+    path = tmp_path / "run" / "watch.csv"
+    text = path.read_text()
+    path.write_text(text[: text.rindex("\n", 0, -1) + 40])
+    assert read_records(path)[-1].step == 375
+
+
+def test_a_resumed_run_goes_on_in_the_same_records(tmp_path):
+    x = torch.nn.Parameter(torch.randn(50))
+
+    def train(optimizer, steps):
+        with Watch(optimizer, tmp_path / "run") as watch:
+            for _ in range(steps):
+                x.grad = x.detach() + torch.randn(50)
+                optimizer.step()
+                watch.loss(1.0)
+
+    first = torch.optim.Adam([x])
+    train(first, 100)
+    saved = first.state_dict()
+    train(first, 60)  # goes on, and is killed; what it wrote after the checkpoint is replaced
+    second = torch.optim.Adam([x])
+    second.load_state_dict(saved)
+    second.state[x]["step"].fill_(100)
+    train(second, 75)
+    steps = [record.step for record in read_records(tmp_path / "run" / "watch.csv")]
+    assert steps == [25, 50, 75, 100, 125, 150, 175]
