@@ -44,6 +44,19 @@ class OptimizerInfo:
         return self.constructor.__name__
 
 
+NUMBERS = {"step", "count", "beta_correction", "theta_correction", "correction", "weight_sum"}
+"""What a state holds beside moments: numbers, each a tensor without dimensions, as torch's step count."""
+
+
+def moments_of(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The moments of a parameter's state by name; what else it has must be numbers."""
+    for name in state.keys() & NUMBERS:
+        assert state[name].shape == ()
+        assert state[name].dtype is (torch.float32 if name == "step" else torch.float64)
+        assert state[name].device.type == "cpu"
+    return {name: value for name, value in state.items() if name not in NUMBERS}
+
+
 def _arguments(**arguments: Any) -> Mapping[str, Any]:
     return MappingProxyType(arguments)
 
@@ -172,7 +185,8 @@ _ADASHIFT = OptimizerInfo(
     valid=(
         _arguments(),
         _arguments(lr="0.1/sqrt(t)", beta=0.5, theta=0.9, keep=3, reduction="none"),
-        _arguments(lr=0.01, keep=1, theta="1 - 1/t", weight_decay=0.1, maximize=True),
+        _arguments(lr=0.01, keep=1, theta="1 - 1/t", weight_decay=0.1, maximize=True, foreach=True),
+        _arguments(lr=0.01, keep=2, reduction="none", weight_decay=0.1, foreach=True),
     ),
     bad=(
         *_BAD_FOR_ALL,
@@ -191,13 +205,14 @@ _ADAUSM = OptimizerInfo(
         _arguments(),
         _arguments(lr="0.1/sqrt(t)", weights=1.0, momentum=0.5),
         _arguments(lr=0.01, weights="t^0.5", momentum=0.9, interpolation=0.9, weight_decay=0.1),
-        _arguments(lr=0.01, momentum=0.5, interpolation=1.0, maximize=True),
+        _arguments(lr=0.01, betas=(0.5, None), interpolation=1.0, maximize=True),
     ),
     bad=(
         *_BAD_FOR_ALL,
         *_BAD_NUMBERS,
         _bad("weights is 0.0; expected a finite weights > 0", weights=0.0),
         _bad("momentum is 1.0; expected 0 <= momentum < 1", momentum=1.0),
+        _bad("betas is (0.9, 0.99); expected (momentum, None) and no momentum beside it", betas=(0.9, 0.99)),
         _bad(
             "interpolation is 1.5; expected 0 <= interpolation <= momentum / (1 - momentum) = 1",
             momentum=0.5,

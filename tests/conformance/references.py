@@ -116,6 +116,7 @@ def adashift(
     eps: float = 1e-16,
     weight_decay: float = 0.0,
     maximize: bool = False,
+    foreach: bool | None = None,
 ) -> np.ndarray:
     """The sum over the last `keep` gradients, written out."""
     lr, beta, theta = as_schedule(lr), as_schedule(beta), as_schedule(theta)
@@ -145,6 +146,7 @@ def adausm(
     lr: Any = 1e-3,
     weights: Any = "t",
     momentum: float = 0.9,
+    betas: tuple[float, None] | None = None,
     interpolation: float = 0.0,
     eps: float = 1e-8,
     weight_decay: float = 0.0,
@@ -152,6 +154,7 @@ def adausm(
 ) -> np.ndarray:
     """Sums as they are, m before and after."""
     lr, weights = as_schedule(lr), as_schedule(weights)
+    momentum = betas[0] if betas else momentum
     m, A, v = np.zeros_like(x), 0.0, np.zeros_like(x)
     points = [x]
     for t in range(1, steps + 1):

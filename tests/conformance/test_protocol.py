@@ -12,7 +12,7 @@ from torch.optim import lr_scheduler
 from torch.optim.swa_utils import SWALR, AveragedModel
 
 from generic_adam.torch.scheduled import ScheduledOptimizer
-from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
+from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo, moments_of
 
 EVERY = [pytest.param(info, id=info.name) for info in OPTIMIZERS]
 SCHEDULERS: dict[str, Callable[[Any], Any]] = {
@@ -165,8 +165,7 @@ def test_a_state_follows_parameters_to_another_dtype(
     second.load_state_dict(optimizer.state_dict())
     steps(second, other, 13, 2)
     kept_in = torch.float64 if loaded_in is torch.float64 else torch.float32
-    tensors = [v for moments in second.state.values() for v in moments.values() if torch.is_tensor(v)]
-    assert {tensor.dtype for tensor in tensors} == {kept_in}
+    assert {moment.dtype for state in second.state.values() for moment in moments_of(state).values()} == {kept_in}
     assert torch.isfinite(weights(other)).all()
 
 

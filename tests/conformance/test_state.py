@@ -14,7 +14,7 @@ import torch
 
 from generic_adam.torch import AdaShift, AdaUSM, GenericAdam, OptimizerError, Padam
 from generic_adam.torch.scheduled import ScheduledOptimizer
-from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
+from tests.conformance.optimizers import NUMBERS, OPTIMIZERS, OptimizerInfo, moments_of
 
 CASES = [
     pytest.param(info, arguments, id=f"{info.name}-{index}")
@@ -132,7 +132,7 @@ def test_a_state_that_does_not_fit_is_refused_and_nothing_changes(
         pytest.skip(f"{info.name} has no {arguments}")
     steps(optimizer, params, 1, 12)
     whole = copy.deepcopy(optimizer.state_dict())
-    keys = [key for key, value in whole["state"][0].items() if torch.is_tensor(value)]
+    keys = list(moments_of(whole["state"][0]))
     for key in keys:
         for wrong in (
             torch.zeros(whole["state"][0][key].numel() + 1),
@@ -155,6 +155,12 @@ def test_a_state_that_does_not_fit_is_refused_and_nothing_changes(
             damaged = copy.deepcopy(whole)
             del damaged["state"][1][key]
             with pytest.raises(OptimizerError, match=f"parameter 1 of group 0 has no '{key}'"):
+                optimizer.load_state_dict(damaged)
+    for key in whole["state"][0].keys() & NUMBERS:
+        for wrong in (torch.zeros(2), torch.tensor(-1.0), torch.tensor(0.5j), torch.tensor(float("nan")), None, "text"):
+            damaged = copy.deepcopy(whole)
+            damaged["state"][0][key] = wrong
+            with pytest.raises(OptimizerError, match=f"the saved {key}"):
                 optimizer.load_state_dict(damaged)
     for change in (
         {"step": -1},
@@ -309,4 +315,4 @@ def test_state_is_two_tensors_a_parameter() -> None:
     optimizer = GenericAdam(params)
     steps(optimizer, params, 1, 1)
     for moments in optimizer.state.values():
-        assert {key for key, value in moments.items() if torch.is_tensor(value)} == {"exp_avg", "exp_avg_sq"}
+        assert moments_of(moments).keys() == {"exp_avg", "exp_avg_sq"}

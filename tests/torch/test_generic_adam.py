@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -637,10 +638,86 @@ def test_the_certificate_says_from_which_step_on_float32_blurs_v(
 
 def test_meta_tensors_have_no_fused_kernel() -> None:
     x = torch.nn.Parameter(torch.zeros(3, device="meta"))
-    with pytest.raises(RuntimeError, match="no fused kernel for the device 'meta'"):
-        GenericAdam([x], fused=True)
     x.grad = torch.zeros(3, device="meta")
     GenericAdam([x]).step()
+    fused = GenericAdam([x], fused=True)  # torch's Adam takes it too, and raises at the step
+    for optimizer in (fused, torch.optim.Adam([x], fused=True)):
+        with pytest.raises(RuntimeError, match=r"meta|supported devices"):
+            optimizer.step()
+    assert fused.param_groups[0]["step"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"lr": torch.tensor(0.01), "foreach": True},
+        {"betas": (torch.tensor(0.9), torch.tensor(0.99)), "foreach": True},
+        {"betas": (0.9, torch.tensor(0.99))},
+        {"betas": (torch.tensor(0.9), 0.99)},
+        {"lr": torch.ones(2)},
+        {"betas": (1.0, 0.0)},
+        {"weight_decay": -1},
+    ],
+    ids=str,
+)
+def test_arguments_that_torch_refuses_are_refused_alike(arguments: dict[str, Any]) -> None:
+    for kind in (torch.optim.AdamW, GenericAdam):
+        with pytest.raises(ValueError, match=r"lr|betas?|weight_decay") as caught:
+            kind([parameter(2)], **arguments)
+        if "foreach" in arguments:  # the words that torch's own tests ask for
+            assert " as a Tensor is not supported" in str(caught.value)
+
+
+@pytest.mark.parametrize("flag", ["foreach", "fused"])
+@pytest.mark.parametrize("arguments", [{}, {"weight_decay": 0.1, "maximize": True}, {"amsgrad": True}], ids=str)
+def test_the_forms_have_equal_states_of_tensors(flag: str, arguments: dict[str, Any]) -> None:
+    # As torch's own tests compare them: with steps without gradients, and a parameter that rests for two.
+    pairs = []
+    for value in (False, True):
+        params = [parameter(2, 3), parameter(3), parameter()]
+        pairs.append((GenericAdam(params, lr=0.1, **{flag: value}, **arguments), params))
+    for t in range(7):
+        for optimizer, params in pairs:
+            for index, x in enumerate(params):
+                resting = t == 2 or (index == 1 and t in {3, 4})
+                x.grad = None if resting else torch.cos(x.detach() * (t + 1))
+            optimizer.step()
+        (one, ours), (other, theirs) = pairs
+        for x, y in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(x.detach(), y.detach())
+            for key, value in one.state[x].items():
+                torch.testing.assert_close(value, other.state[y][key])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.float32], ids=str)
+def test_steps_are_counted_in_the_type_that_torch_counts_in(dtype: torch.dtype) -> None:
+    x, y = parameter(3), parameter(3)
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        for one, kind in ((x, GenericAdam), (y, torch.optim.Adam)):
+            steps(kind([one]), [one], 1, 1)
+            optimizer = kind([one])
+            steps(optimizer, [one], 1, 2)
+            count = optimizer.state[one]["step"]
+            assert (count, count.dtype) == (2, torch.float64 if dtype is torch.float64 else torch.float32)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def test_who_writes_to_a_number_of_the_state_is_heard() -> None:
+    x, y = parameter(3), parameter(3)
+    one, other = GenericAdam([x], lr=0.1), GenericAdam([y], lr=0.1)
+    steps(one, [x], 1, 3)
+    steps(other, [y], 1, 3)
+    saved = one.state_dict()["state"][0]
+    saved["beta_correction"].fill_(1.0)  # in place
+    other.state[y]["beta_correction"] = torch.tensor(1.0, dtype=torch.float64)  # another tensor
+    steps(one, [x], 4, 2)
+    steps(other, [y], 4, 2)
+    assert torch.equal(x, y)
+    assert one.state[x]["beta_correction"] == 1.0
+    assert one.state[x]["step"] == other.state[y]["step"] == 5
 
 
 @pytest.mark.parametrize("flag", [0, 1])

@@ -377,7 +377,7 @@ def test_a_callable_may_look_at_the_state() -> None:
         optimizer.param_groups[2]["note"] = t
         optimizer.step()
     assert torch.equal(x, y)
-    assert {moments["step"] for moments in optimizer.state.values()} == {5}
+    assert {moments["step"].item() for moments in optimizer.state.values()} == {5}
 
 
 def test_parameters_of_one_element_are_told_apart() -> None:

@@ -16,6 +16,7 @@ from generic_adam.torch.rules import Rule
 from generic_adam.torch.tensors import State
 
 CORRECTIONS = ("beta_correction", "theta_correction")
+_LARGEST = "largest_step"
 
 
 @dataclass(slots=True)
@@ -62,19 +63,13 @@ def release(state: Mapping[Any, Any]) -> None:
             moments.update({key: one.value for key, one in moments.items() if isinstance(one, _Kept)})
 
 
-def number(value: Any) -> Any:
-    """The number in a tensor of one element, in which torch's optimizers count; what else it is as it is."""
-    return value.item() if isinstance(value, Tensor) and rules.is_one_number(value) else value
-
-
 def fit(parameter: Tensor, moments: dict[str, Any], declared: State, where: str) -> None:
     """Put the saved state of one parameter in place, on its device and in the dtype of its state."""
     for key, rule in declared.items():
         name = f"the saved {key} of {where}"
         if isinstance(rule, Rule):
             if key in moments:
-                found = rule.check(name, number(moments[key]))
-                moments[key] = int(found) if rule is rules.WHOLE else found
+                moments[key] = rules.cell(key, rule.check(name, rules.number(moments[key])))
         elif key in moments:
             moments[key] = rule.fitted(name, moments[key], parameter)
         elif not rule.late:
@@ -95,12 +90,32 @@ def hand_down(state: dict[str, Any], key: str, names: tuple[str, ...]) -> None:
             moments.update({"step": group.get("step"), **dict(zip(names, shared, strict=True)), **moments})
 
 
-def is_of_adam(state: dict[str, Any]) -> bool:
-    """Whether a saved state is of torch.optim.Adam or AdamW, which count in tensors, and keep what they do not know."""
-    groups, parameters = state["param_groups"], [one for one in state["state"] if isinstance(one, Tensor)]
-    counted = any(isinstance(state["state"][one].get("step"), Tensor) for one in parameters)
-    known = all({"betas", "amsgrad"} <= group.keys() for group in groups)
-    return known and (counted or any("initial_v" not in group for group in groups))
+def mark(state_dict: Mapping[str, Any]) -> None:
+    """Note in each saved group the largest of its step counts, which torch's Adam keeps and leaves behind."""
+    for group in state_dict["param_groups"]:
+        group[_LARGEST] = _largest_step(state_dict["state"], group)
+
+
+def _largest_step(state: Mapping[Any, Any], group: Mapping[str, Any]) -> float:
+    steps = [rules.number(state[one].get("step", 0)) for one in group["params"] if state.get(one)]
+    return max((float(step) for step in steps if rules.is_number(step)), default=0.0)
+
+
+def take_if_of_adam(state: dict[str, Any]) -> bool:
+    """Return whether a saved state is of torch.optim.Adam or AdamW, and take our mark off its groups.
+
+    They keep what they do not know. So a state may have all of our keys and be theirs, if they have taken steps since.
+    """
+    groups, ours = state["param_groups"], True
+    for group in groups:
+        largest = group.pop(_LARGEST, None)
+        steps = [state["state"][one].get("step") for one in group["params"] if state["state"].get(one)]
+        # Before there was a mark, our own step counts were plain numbers.
+        unmarked = largest is None and any(isinstance(step, Tensor) for step in steps)
+        ours = ours and "initial_v" in group and not unmarked
+        if largest is not None:  # which is anybody's, a file may hold what cannot be compared
+            ours = ours and rules.is_number(largest) and largest == _largest_step(state["state"], group)
+    return not ours and all({"betas", "amsgrad"} <= group.keys() for group in groups)
 
 
 def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None:
@@ -111,7 +126,7 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
     plain numbers (lr, betas, eps) are the saved ones, as with every torch optimizer.
     """
     steps = {
-        parameter: int(rules.WHOLE.check("the saved step", number(moments["step"])))
+        parameter: int(rules.WHOLE.check("the saved step", rules.number(moments["step"])))
         for parameter, moments in state["state"].items()
         if isinstance(parameter, Tensor) and "step" in moments
     }

@@ -1,7 +1,7 @@
 """Peers that Generic Adam is compared with: what each declares, and its step; all tested by tests/conformance."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Unpack
 
 import torch
@@ -10,7 +10,7 @@ from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import checkpoint, rules
-from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions
+from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions, pair
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, average, smallest
 from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
@@ -97,6 +97,7 @@ class AdaShift(ScheduledOptimizer):
         eps: added to the root.
         weight_decay: decoupled weight decay.
         maximize: climb instead of descend.
+        foreach: True for multi-tensor operations; otherwise one parameter after the other, with less memory.
 
     References:
         Zhou, Zhang, Lu, Wang, Zhang, Yu: AdaShift: Decorrelation and Convergence of Adaptive Learning Rate
@@ -107,6 +108,7 @@ class AdaShift(ScheduledOptimizer):
     options: ClassVar[Mapping[str, Rule]] = {
         "keep": Rule("a whole number >= 1", lambda n: isinstance(n, int) and rules.is_number(n) and 1 <= n < 2**31),
         "reduction": Rule("'max' or 'none'", lambda name: isinstance(name, str) and name in {"max", "none"}),
+        "foreach": rules.FLAG_OR_NONE,
         **_OPTIONS,
     }
     _marks: ClassVar[Mapping[str, bool]] = {"lr_schedule": True, "keep": True}
@@ -123,9 +125,11 @@ class AdaShift(ScheduledOptimizer):
         eps: float = 1e-16,
         weight_decay: float = 0.0,
         maximize: bool = False,
+        foreach: bool | None = None,
     ) -> None:
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, {**numbers, "keep": keep, "reduction": reduction, "maximize": maximize})
+        others = {"keep": keep, "reduction": reduction, "maximize": maximize, "foreach": foreach}
+        super().__init__(params, {**numbers, **others})
 
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         if is_distributed(parameter):
@@ -142,35 +146,53 @@ class AdaShift(ScheduledOptimizer):
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
         lr, beta, theta, _, one_minus_theta = plan.values
         plan.used = (lr, beta, theta)
-        keep, grad_scale = group["keep"], self.__dict__.get("grad_scale")
         for bucket in plan.buckets:
             count, correction = bucket.numbers["count"], bucket.numbers["correction"]
-            slot = count % keep
-            if count >= keep:
+            if count >= group["keep"]:
                 correction = theta * correction + one_minus_theta
             bucket.numbers.update(count=count + 1, correction=correction)
-            for parameter, g, history, v, *_ in zip(*bucket.lists[:4], strict=True):
-                gradient = g.to(history.dtype)
-                if grad_scale is not None:
-                    gradient = gradient / grad_scale
-                old = history[slot].square()
-                history[slot] = -gradient if group["maximize"] else gradient
-                if count < keep:
-                    continue
-                # 0 * inf would be nan where v has overflowed.
-                v.mul_(theta) if theta else v.zero_()
-                if old.numel():  # an empty tensor has no maximum
-                    v.add_(old.max() if group["reduction"] == "max" else old, alpha=one_minus_theta)
-                ages = [(slot - index) % keep for index in range(keep)]
-                weights = history.new_tensor([beta**age for age in ages])
-                momentum = torch.tensordot(weights / weights.sum(), history, dims=1)
-                root = (v / correction).sqrt_().add_(max(group["eps"], smallest(v.dtype)))
-                limit = torch.finfo(v.dtype).max ** 0.5
-                quotient = momentum.div_(root).clamp_(-limit, limit).masked_fill_(v == 0, 0.0)
-                # In the precision of the state, then rounded once.
-                decayed = parameter.to(history.dtype) * (1.0 - lr * group["weight_decay"])
-                parameter.copy_(decayed - quotient.mul_(lr))
+            rows = list(zip(*bucket.lists[:4], strict=True))
+            for chosen in [rows] if group["foreach"] else [[row] for row in rows]:
+                self._shift(list(map(list, zip(*chosen, strict=True))), group, plan.values, count, correction)
             bucket.finish()
+
+    def _shift(
+        self, lists: list[list[Tensor]], group: dict[str, Any], values: Sequence[float], count: int, correction: float
+    ) -> None:
+        """Carry out the step after `count` steps on parameters, gradients, histories and second moments."""
+        (params, grads, histories, seconds), (lr, beta, theta, _, one_minus_theta) = lists, values
+        keep, dtype, grad_scale = group["keep"], histories[0].dtype, self.__dict__.get("grad_scale")
+        slot = count % keep
+        slots, gradients = [history[slot] for history in histories], [g.to(dtype) for g in grads]
+        if grad_scale is not None:
+            gradients = torch._foreach_div(gradients, grad_scale)
+        if group["maximize"]:
+            gradients = torch._foreach_neg(gradients)
+        olds = torch._foreach_mul(slots, slots)
+        torch._foreach_copy_(slots, gradients)
+        if count < keep:
+            return
+        # 0 * inf would be nan where v has overflowed.
+        torch._foreach_mul_(seconds, theta) if theta else torch._foreach_zero_(seconds)
+        if group["reduction"] == "max":  # an empty tensor has no maximum
+            olds = [old.max() if old.numel() else old.new_zeros(()) for old in olds]
+        torch._foreach_add_(seconds, olds, alpha=one_minus_theta)
+        weights = histories[0].new_tensor([beta ** ((slot - index) % keep) for index in range(keep)])
+        weights /= weights.sum()
+        quotients = [torch.tensordot(weights, history, dims=1) for history in histories]
+        roots = torch._foreach_div(seconds, correction)
+        torch._foreach_sqrt_(roots)
+        torch._foreach_add_(roots, max(group["eps"], smallest(dtype)))
+        torch._foreach_div_(quotients, roots)
+        limit = torch.finfo(dtype).max ** 0.5
+        torch._foreach_clamp_max_(quotients, limit)
+        torch._foreach_clamp_min_(quotients, -limit)
+        for quotient, v in zip(quotients, seconds, strict=True):
+            quotient.masked_fill_(v == 0, 0.0)
+        # In the precision of the state, then rounded once.
+        decayed = torch._foreach_mul([parameter.to(dtype) for parameter in params], 1.0 - lr * group["weight_decay"])
+        torch._foreach_add_(decayed, quotients, alpha=-lr)
+        torch._foreach_copy_(params, decayed)
 
 
 class AdaUSM(ScheduledOptimizer):
@@ -188,7 +210,8 @@ class AdaUSM(ScheduledOptimizer):
         params: the parameters, or groups of them.
         lr: eta_t.
         weights: a_t > 0; 1 is AdaGrad, "t^r" the polynomial weights.
-        momentum: mu, in [0, 1).
+        momentum: mu, in [0, 1); 0.9 if not given.
+        betas: (mu, None) in place of momentum, for code that knows torch's keyword.
         interpolation: lambda, in [0, mu / (1 - mu)]; 0 is heavy ball, mu is Nesterov.
         eps: added to the root.
         weight_decay: decoupled weight decay.
@@ -212,14 +235,25 @@ class AdaUSM(ScheduledOptimizer):
         lr: Value = 1e-3,
         weights: Value = "t",
         *,
-        momentum: float = 0.9,
+        momentum: float | None = None,
+        betas: tuple[float, None] | None = None,
         interpolation: float = 0.0,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         maximize: bool = False,
     ) -> None:
+        momentum = _momentum(betas, momentum)
+        momentum = 0.9 if momentum is None else momentum
         numbers = {"lr": lr, "weights": weights, "momentum": momentum, "interpolation": interpolation}
         super().__init__(params, {**numbers, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with options of their own; `betas` is (momentum, None) here too."""
+        if isinstance(param_group, dict) and "betas" in param_group:
+            momentum = _momentum(param_group["betas"], param_group.get("momentum"))
+            rest = {key: value for key, value in param_group.items() if key not in {"betas", "momentum"}}
+            param_group = rest if momentum is None else {**rest, "momentum": momentum}
+        super().add_param_group(param_group)
 
     def _check_options(self, group: Mapping[str, Any]) -> None:
         super()._check_options(group)
@@ -275,3 +309,13 @@ class AdaUSM(ScheduledOptimizer):
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         checkpoint.hand_down(state, "weight_sum", ("weight_sum",))
         super()._check_loaded(state, present)
+
+
+def _momentum(betas: Any, momentum: float | None) -> float | None:
+    """Return AdaUSM's momentum, from either of its names."""
+    if betas is None:
+        return momentum
+    first, second = pair(betas)
+    if second is not None or momentum is not None:
+        raise OptimizerError(f"betas is {rules.shown(betas)}; expected (momentum, None) and no momentum beside it")
+    return first

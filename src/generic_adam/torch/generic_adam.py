@@ -156,6 +156,7 @@ class GenericAdam(ScheduledOptimizer):
         differentiable: bool = False,
         decoupled_weight_decay: bool = True,
     ) -> None:
+        _refuse_as_torch(lr, betas, foreach)
         beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
         beta, theta = 0.9 if beta is None else beta, 0.999 if theta is None else theta
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
@@ -248,14 +249,11 @@ class GenericAdam(ScheduledOptimizer):
             rest = {key: value for key, value in param_group.items() if key != "betas"}
             # A group taken from another optimizer has both, and they agree.
             both = {"beta", "theta"} <= rest.keys()
-            if not both or _numbers(_pair(param_group["betas"])) != _numbers((rest["beta"], rest["theta"])):
-                pair = zip(("beta", "theta"), _separate_betas(param_group), strict=True)
-                rest |= {name: value for name, value in pair if value is not None}
+            if not both or _numbers(pair(param_group["betas"])) != _numbers((rest["beta"], rest["theta"])):
+                own = zip(("beta", "theta"), _separate_betas(param_group), strict=True)
+                rest |= {name: value for name, value in own if value is not None}
             param_group = rest
         super().add_param_group(param_group)
-        if self.param_groups[-1]["fused"]:
-            for parameter in self.param_groups[-1]["params"]:
-                _refuse_unfused(parameter.device.type)
 
     def _check_options(self, group: Mapping[str, Any]) -> None:
         super()._check_options(group)
@@ -275,7 +273,7 @@ class GenericAdam(ScheduledOptimizer):
 
     def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
-        betas, apart = _pair(group["betas"]), (group["beta"], group["theta"])
+        betas, apart = pair(group["betas"]), (group["beta"], group["theta"])
         if betas[0] is apart[0] and betas[1] is apart[1]:
             return apart
         last = dict(zip(group, plan.shown, strict=False))
@@ -296,8 +294,8 @@ class GenericAdam(ScheduledOptimizer):
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """The fused kernel where it applies and nothing else was asked for."""
-        if group["fused"]:
-            _refuse_unfused(bucket.device_type)
+        if group["fused"] and not kernels.has_fused(bucket.device_type):
+            raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {bucket.device_type!r}")
         if _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
             return fused
         return kernels.foreach if group["foreach"] in (None, True) else kernels.single_tensor
@@ -332,8 +330,14 @@ class GenericAdam(ScheduledOptimizer):
             bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
             bucket.finish()
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state in plain types, which ``torch.load(weights_only=True)`` and torch.optim.AdamW read."""
+        result = super().state_dict()
+        checkpoint.mark(result)
+        return result
+
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
-        if checkpoint.is_of_adam(state):
+        if checkpoint.take_if_of_adam(state):
             checkpoint.translate_adam(state, present)
         checkpoint.hand_down(state, "bias_corrections", checkpoint.CORRECTIONS)
         super()._check_loaded(state, present)
@@ -428,7 +432,8 @@ class AMSGrad(GenericAdam):
         super().__init__(params, lr, betas, **given)
 
 
-def _pair(betas: Any) -> tuple[Any, Any]:
+def pair(betas: Any) -> tuple[Any, Any]:
+    """Return torch's betas, or raise an OptimizerError for what is no pair."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise OptimizerError(f"betas is {rules.shown(betas)}; expected a pair (beta, theta)")
     return betas[0], betas[1]
@@ -445,16 +450,23 @@ def _separate_betas(options: Mapping[str, Any]) -> tuple[Any, Any]:
         return beta, theta
     if beta is not None or theta is not None:
         raise OptimizerError("betas and beta or theta are given; expected betas=(beta, theta), or the two by name")
-    return _pair(betas)
+    return pair(betas)
 
 
 def _wants_fused(group: Mapping[str, Any]) -> bool:
     return bool(group["fused"]) or (group["fused"] is None and group["foreach"] is None)
 
 
-def _refuse_unfused(device_type: str) -> None:
-    if not kernels.has_fused(device_type):
-        raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {device_type!r}")
+def _refuse_as_torch(lr: Any, betas: Any, foreach: bool | None) -> None:
+    """Raise an OptimizerError for tensors where torch.optim.Adam takes none, so that code moves both ways."""
+    both = betas if isinstance(betas, (tuple, list)) else ()
+    for name, value in (("lr", lr), *((f"betas[{index}]", one) for index, one in enumerate(both))):
+        if foreach and isinstance(value, Tensor):
+            raise OptimizerError(
+                f"{name} as a Tensor is not supported with foreach=True, as in torch; expected a number"
+            )
+    if any(isinstance(one, Tensor) for one in both) and any(map(rules.is_number, both)):
+        raise OptimizerError(f"betas is {rules.shown(betas)}; expected both as numbers or both as tensors")
 
 
 def _theta(weights: ScheduleLike, initial_weight: float) -> Schedule:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
+import torch
 from torch import Tensor
 
 from generic_adam.errors import OptimizerError, ScheduleError, shown
@@ -39,6 +40,22 @@ def plain(value: Any) -> Any:
 def is_one_number(value: Tensor) -> bool:
     """Whether a tensor can stand for a number."""
     return value.numel() == 1 and not (value.is_complex() or value.is_meta)
+
+
+def number(value: Any) -> Any:
+    """Return the number in a tensor of one element, as states hold them; what is none as it is."""
+    return value.item() if isinstance(value, Tensor) and is_one_number(value) else value
+
+
+def cell_dtype(name: str) -> torch.dtype:
+    """Return the type of a number of a state: torch's own for the step count, and whatever else exactly."""
+    is_count = name == "step" and torch.get_default_dtype() is not torch.float64
+    return torch.float32 if is_count else torch.float64
+
+
+def cell(name: str, value: float) -> Tensor:
+    """Return a number of a state as torch keeps its step count: a tensor without dimensions on the processor."""
+    return torch.tensor(float(value), dtype=cell_dtype(name), device="cpu")
 
 
 @dataclass(frozen=True)

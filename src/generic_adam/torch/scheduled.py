@@ -352,6 +352,7 @@ class ScheduledOptimizer(Optimizer):
 
         Raises:
             OptimizerError: a coefficient is out of range, or a gradient cannot be used; nothing was changed.
+            ScheduleError: a schedule has no value at this t; nothing was changed.
         """
         if _is_compiling():
             return self._step_outside(closure)
@@ -463,7 +464,7 @@ class ScheduledOptimizer(Optimizer):
                     raise OptimizerError(f"the state_dict is not one of {type(self).__name__}: it has {found}")
             for key, default in self.defaults.items():
                 group.setdefault(key, default)
-            step = rules.WHOLE.check("the saved step", checkpoint.number(group["step"]))
+            step = rules.WHOLE.check("the saved step", rules.number(group["step"]))
             group["step"] = group["steps_done"] = int(step)
             for coefficient in self.coefficients:
                 self._check_loaded_coefficient(coefficient, group, before)

@@ -127,13 +127,14 @@ class Bucket:
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
+        self._columns: dict[str, _Column] | None = None
 
     def remember(self, params: Sequence[Tensor]) -> bool:
         """Whether it can be filled anew at later steps: with parameters of its group as they are."""
         x, g, *state = self.lists
         if not self.aligned or not all(params[place] is own for place, own in zip(self.places, x, strict=True)):
             return False
-        self._count, self._has_all = len(params), len(x) == len(params)
+        self._count, self._has_all, self._columns = len(params), len(x) == len(params), {}
         moments = [tensor for part in state for tensor in part]
         self._params, self._has_maxima = x, bool(state[-1])
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
@@ -176,8 +177,10 @@ class Bucket:
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
         m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
         maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
-        for key, number in self.numbers.items():
-            if [moments[key] for moments in states] != [number] * len(states):
+        for key, column in (self._columns or {}).items():
+            if column.version != column.all._version or not all(
+                map(is_, [moments[key] for moments in states], column.cells)
+            ):
                 raise KeyError(key)
         if not self._same_moments(*m, *v, *maxima):
             raise TypeError
@@ -207,9 +210,45 @@ class Bucket:
                 self.states = []
 
     def write(self) -> None:
-        """Bring the numbers of the states up to date."""
-        for moments in self.states:
-            moments.update(self.numbers)
+        """Bring the numbers of the states up to date: where the bucket is kept, all of one name at once."""
+        for key, number in self.numbers.items():
+            if self._columns is None:
+                for moments in self.states:
+                    _put(moments, key, number)
+                continue
+            column = self._columns.get(key)
+            if column is None:
+                column = self._columns[key] = _Column(key, self.states)
+            column.all.fill_(number)
+            column.version = column.all._version
+
+
+class _Column:
+    """A number of several states: one tensor, of which each state has an element as a tensor of its own.
+
+    Attributes:
+        all: the tensor; its version counts whoever writes to it, or to one of the elements.
+        cells: the elements.
+        version: what that was after the last step.
+    """
+
+    __slots__ = ("all", "cells", "version")
+
+    def __init__(self, key: str, states: Sequence[dict[str, Any]]) -> None:
+        self.all = torch.zeros(len(states), dtype=rules.cell_dtype(key), device="cpu")
+        self.cells = [self.all[place] for place in range(len(states))]
+        self.version = -1
+        for moments, cell in zip(states, self.cells, strict=True):
+            moments[key] = cell
+
+
+def _put(moments: dict[str, Any], key: str, number: float) -> None:
+    """Set a number of a state, in place where it has been there."""
+    there = moments.get(key)
+    if isinstance(there, Tensor) and there.dtype is rules.cell_dtype(key):
+        there.fill_(number)
+    else:
+        moments[key] = rules.cell(key, number)
 
 
 def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
@@ -250,7 +289,8 @@ def gather(
         for key, one in {**asked, **state_of(parameter)}.items():
             name = f"the {key} of parameter {index} of its group"
             if isinstance(one, Rule):
-                numbers[key] = one.check(name, moments.get(key, 0))
+                found = one.check(name, rules.number(moments.get(key, 0)))
+                numbers[key] = int(found) if one is rules.WHOLE else found
                 continue
             if key not in given and key not in moments:
                 moments[key] = one.make(parameter)
