@@ -40,6 +40,13 @@ _STUDIES = {
     "lenet-cost": "What the guarantee costs on LeNet: Adam as people use it against certified methods.",
     "resnet18-cost": "What the guarantee costs on ResNet-18.",
     "gpt-cost": "What the guarantee costs on a small GPT: AdamW against certified methods.",
+    "lenet-changes": "Worth it? One change of AdamW at a time on LeNet.",
+    "resnet18-changes": "Worth it? One change of AdamW at a time on ResNet-18.",
+    "gpt-changes": "Worth it? One change of AdamW at a time on a small GPT.",
+    **{
+        f"gpt-batch-{size}": f"beta2 from 0.9 to 0.9999 on a small GPT, batch {size}."
+        for size in (4, 8, 16, 32, 64, 128)
+    },
 }
 
 # Options that several experiments share.
@@ -153,6 +160,32 @@ def bound(
 
     lane_steps = total * seeds * len(bounds.MEMBERS)
     _reproduce(command, settings, lane_steps, compute, bounds.write_measurements, out, 1, None, restart)
+
+
+@reproduce.command(epilog=_EXAMPLE.format("haywire"))
+def haywire(
+    seeds: Annotated[int | None, typer.Option(help="Problems, each drawn from its seed.", show_default=False)] = None,
+    steps: Steps = None,
+    out: Out = Path("runs/haywire"),
+    quick: Quick = False,
+    restart: Restart = False,
+) -> None:
+    """Watch Adam leave a minimum it had reached, and what delays it, cures it and foretells it.
+
+    5 seeds and 40,000 steps, then 15,000 in torch; 1 seed, 4,000 and 1,000 with --quick.
+    """
+    from generic_adam_laboratory.studies import haywire as story
+
+    seeds = (1 if quick else 5) if seeds is None else seeds
+    total, carried = _whole(steps, 4e3 if quick else 4e4), 1_000 if quick else 15_000
+    command = _command("haywire", {"seeds": seeds, "steps": total}, {"quick": quick})
+    settings = {"steps": total, "seeds": seeds, "steps_in_torch": carried}
+
+    def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> Any:
+        return story.run_haywire(total, seeds, carried, run=run, progress=progress)
+
+    lane_steps = total * seeds * len(story.CHANGES)
+    _reproduce(command, settings, lane_steps, compute, story.write_haywire, out, 1, None, restart)
 
 
 def _whole(steps: float | None, usual: float) -> int:
@@ -320,11 +353,11 @@ def _run_study(
     from generic_adam_laboratory.backends import Paused, pausing
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import exclusive
-    from generic_adam_laboratory.studies import cost, paper_studies, sweep
+    from generic_adam_laboratory.studies import cost, paper_studies, sweep, worth
     from generic_adam_laboratory.studies import study as studies
     from generic_adam_laboratory.studies.study_figures import plot_study
 
-    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS)[name]
+    experiment = (paper_studies.EXPERIMENTS | cost.EXPERIMENTS | worth.EXPERIMENTS)[name]
     study, known = experiment.plan(options, place.data)
     if earlier:
         study, known["earlier"] = studies.with_earlier(study, known, earlier)
