@@ -49,7 +49,7 @@ _ROW_HEIGHT, _HEAD_HEIGHT = 2.7, 1.1
 def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path, Path]:
     """Plot a study, medians over its seeds and their range as a band; what it compares decides the panels."""
     draw, rows = {
-        "methods": (_methods, 2 * len(initial_values(curves) or [None])),
+        "methods": (_methods, 3 * len(initial_values(curves) or [None])),
         "initial v": (_initial_v, 1),
         "costs": (partial(_costs, study), 2.2),
     }[study.compares]
@@ -60,25 +60,31 @@ def plot_study(study: Study, curves: Sequence[Curve], stem: Path) -> tuple[Path,
 
 
 def _methods(figure: Figure, curves: Sequence[Curve]) -> None:
-    """Four panels for each v_0: the training loss, then everything as a ratio to r = 1, where lines come apart."""
+    """Three rows for each v_0: a measure on the paper's own axis, beside its ratio to r = 1, where lines come apart."""
+    from matplotlib.ticker import PercentFormatter
+
     values = initial_values(curves) or [None]
-    axes = figure.subplots(2 * len(values), 2)
-    for row, value in zip(axes.reshape(-1, 4), values, strict=True):
+    columns = 1 + any(curve.r == 1 for curve in curves)
+    axes = figure.subplots(3 * len(values), columns, squeeze=False)
+    for rows, value in zip(axes.reshape(-1, 3, columns), values, strict=True):
         runs = by_method(curves, value)
-        adaema = next((found for found in runs.values() if found[0].r == 1), [])
-        reference = {curve.seed: curve for curve in adaema}
+        reference = {curve.seed: curve for found in runs.values() for curve in found if curve.r == 1}
         colours = {
             label: _STYLES.get(label, (GREY,))[0] if found[0].r is None else along_path(float(found[0].r))
             for label, found in runs.items()
         }
         start = "" if value is None else f", $v_0 = {_power(value)}$"
-        _draw(row[0], runs, "train_loss", colours)
-        _logarithmic(row[0])
-        row[0].set_title(f"training loss{start}")
-        for panel, measure in zip(row[1:], ("train_loss", "test_error", "test_loss"), strict=True):
-            name = MEASURES.get(measure, "test error")
-            _draw(panel, runs, measure, colours, reference)
-            panel.set_title(f"{name}{' ÷ that of r = 1' if reference else ''}{start}")
+        for panels, (measure, name) in zip(rows, MEASURES.items(), strict=True):
+            _draw(panels[0], runs, measure, colours)
+            panels[0].set_title(f"{name}{start}")
+            is_share = measure == "test_accuracy"
+            if is_share:
+                panels[0].yaxis.set_major_formatter(PercentFormatter(1))
+            else:
+                _logarithmic(panels[0])
+            for panel in panels[1:]:  # 99 % over 98 % shows nothing, errors of 1 % over 2 % do
+                _draw(panel, runs, "test_error" if is_share else measure, colours, reference)
+                panel.set_title(f"{'test error' if is_share else name} ÷ that of r = 1")
     for panel in axes[-1]:
         panel.set_xlabel("epoch")
     legend_below(figure, axes[0][0], 4)
