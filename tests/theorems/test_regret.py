@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -346,3 +347,25 @@ class TestForEver:
         x = Algorithm(Method("0.5/sqrt(t)", 0, theta), initial_v=0, eps="0.1/sqrt(t)")
         theirs, ours = (one.examine(x, self.CONVEX) for one in (MukkamalaHein(), Regret()))
         assert (theirs.verdict, theirs.rate) == (ours.verdict, ours.rate) == (Verdict.CERTIFIED, Rate(Fraction(-1, 2)))
+
+
+@pytest.mark.parametrize("maximum", [True, False])
+@pytest.mark.parametrize("beta", [0.5, 0.9, 0.999999])
+@pytest.mark.parametrize("steps", [1, 10, 1000])
+def test_the_bound_on_regret_is_rounded_up(maximum, beta, steps):
+    """At forty digits, from the definitions, it is no larger."""
+    theta = 1 - 1e-13 if maximum else 1 - 1 / np.arange(1.0, steps + 1)
+    q = {} if maximum else {"q": 1 / np.arange(1.0, steps + 1)}
+    alpha = 0.1 / np.sqrt(np.arange(1.0, steps + 1))
+    x = Sequences.of(alpha, beta, theta, **q, steps=steps, running_maximum=maximum)
+    found = regret_bound(x, THREE, 2.0)
+    with mpmath.workdps(40):
+        b, last = mpmath.mpf(beta), mpmath.mpf(float(alpha[-1]))
+        if maximum:
+            rate = 2 * mpmath.sqrt((1 - mpmath.mpf(theta)) * (1 - b**2 / mpmath.mpf(theta)))
+            slope = (1 + b) / rate * mpmath.fsum(map(float, alpha))
+        else:
+            zeta = max(mpmath.mpf(float(one)) * mpmath.sqrt(t) for t, one in enumerate(alpha, 1))
+            slope = (1 + b) / (1 - b) * zeta * mpmath.sqrt(steps)
+        exact = 3 * (4 / (2 * (1 - b) * last) + slope)
+        assert exact <= found <= exact * (1 + mpmath.mpf("1e-4"))

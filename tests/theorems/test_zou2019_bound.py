@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Method, build, names
+from generic_adam.methods import Algorithm, Method, build, names
 from generic_adam.methods.algorithm import as_algorithm
 from generic_adam.schedules import as_power_of_t, parse
 from generic_adam.schedules.sums import SumError
+from generic_adam.setting import Setting
+from generic_adam.theorems.bounds import bound_algorithm
 from generic_adam.theorems.zou2019 import (
     BelowThetaPrime,
     Facts,
@@ -389,3 +392,29 @@ def test_theta_prime_out_of_range(theta_prime):
 def test_bad_numbers_of_steps(steps):
     with pytest.raises(SumError, match="number of steps"):
         bound(METHOD, PROBLEM, steps)
+
+
+@pytest.mark.parametrize("beta", ["0", "0.5", "0.9", "0.999999"])
+@pytest.mark.parametrize("c", ["1", "0.3", "1e-7"])
+@pytest.mark.parametrize("steps", [1, 10, 300])
+def test_the_bound_that_is_offered_is_rounded_up(beta, c, steps):
+    """At forty digits, from the definitions, Theorem 1's bound with the same theta' is no larger."""
+    x = Algorithm(Method("1e-3/sqrt(t)", beta, f"1 - {c}/(t + 1)"))
+    setting = Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
+    offer = bound_algorithm(x, setting, steps, theorem="zou2019")
+    theta_prime, C0 = offer.constants["theta_prime"], offer.constants["C0"]
+    with mpmath.workdps(40):
+        q = [mpmath.mpf(c) / (t + 1) for t in range(1, steps + 1)]
+        alpha = [mpmath.mpf("1e-3") / mpmath.sqrt(t) for t in range(1, steps + 1)]
+        top, first, prime = mpmath.mpf(beta), 1 - q[0], mpmath.mpf(theta_prime)
+        C1 = mpmath.fprod(one / prime for one in (1 - q for q in q) if one < prime)
+        root = 1 - top / mpmath.sqrt(prime)
+        C2 = 2 * (top / (1 - top) / mpmath.sqrt(C1 * (1 - top**2 / prime) * first) + 1) ** 2
+        chi = alpha[0] / mpmath.sqrt(q[0])
+        C3 = C0 / (mpmath.sqrt(C1) * root) * (C0**2 * chi / (C1 * root**2) + C2)
+        v_0 = mpmath.mpf(1e-8)
+        size = 2 * C0 * mpmath.sqrt(1 + v_0 * 10) / (1 - top)
+        C = size * (1 + C3 * C0 * 10 * chi * mpmath.log(1 + 1 / (v_0 * 10)))
+        rest = size * C0 * C3 * 10 / first * mpmath.fsum(a * mpmath.sqrt(b) for a, b in zip(alpha, q, strict=True))
+        exact = (C + rest) / max(steps * alpha[-1], C0 * mpmath.fsum(alpha))
+        assert exact <= offer.expectation <= exact * (1 + mpmath.mpf("1e-7"))

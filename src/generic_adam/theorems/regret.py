@@ -39,13 +39,15 @@ from generic_adam.setting import Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
-from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.sequences import Sequences, rounding
 from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, About, Hypothesis, Theorem
 from generic_adam.theorems.weighted import certain_parts
 
 
 def regret_bound(x: Sequences, problem: Constants, diameter: float) -> float:
-    r"""Return the bound on :math:`R_T` in the worst case :math:`|g_{t,k}| = G_k`: R-AMS with the maximum, else R-NC.
+    r"""Return the bound on :math:`R_T`, rounded up: R-AMS with the maximum, else R-NC.
+
+    It is that of the worst case :math:`|g_{t,k}| = G_k`.
 
     Args:
       x: alpha, constant beta and eps, and theta: constant for R-AMS; with (a) for R-NC (`gamma` decides it exactly).
@@ -78,7 +80,10 @@ def regret_bound(x: Sequences, problem: Constants, diameter: float) -> float:
         slope = (1 + beta) / (1 - beta) * zeta * math.sqrt(x.steps)
     divisors = sum(count * (max(size, math.sqrt(x.initial_v)) + fixed["eps"]) for count, size in sizes)
     start = diameter**2 / (2 * (1 - beta) * last) if last > 0 else math.inf
-    return divisors * start + slope * sum(count * size for count, size in sizes)
+    # 1 - beta and theta - beta^2 lose digits where they are small.
+    apart = fixed["theta"] - beta**2 if x.running_maximum else 1.0
+    up = 1 + rounding(x.steps) + 2.0**-50 * (1 / (1 - beta) + 1 / apart)
+    return up * (divisors * start + slope * sum(count * size for count, size in sizes))
 
 
 def _constant_beta(x: Algorithm, _: Setting) -> Decision:

@@ -113,7 +113,8 @@ class Zou2019(Theorem):
         if found.constants is None:
             raise TheoremError(found.reasons)
         numbers = {"sum": found.total, "alpha_last": found.alpha_last, "uniform": found.expectation}
-        return Offer(min(found.expectation, found.weighted), None, vars(found.constants) | numbers)
+        up = 1 + found.rounding
+        return Offer(up * min(found.expectation, found.weighted), None, vars(found.constants) | numbers)
 
 
 def examine_method(method: Method) -> PaperFinding:
@@ -268,6 +269,7 @@ class Bound:
         estimate: the two-sided estimate of the constant-theta corollary, where it applies.
         weighted: :math:`B_w(T)`, the bound with :math:`\tau` drawn by :math:`\alpha_t`: never above
             `expectation`.
+        rounding: how far doubles may have carried both, relatively.
     """
 
     expectation: float
@@ -278,6 +280,7 @@ class Bound:
     missing: tuple[Condition, ...] = ()
     estimate: Estimate | None = None
     weighted: float = math.inf
+    rounding: float = 0.0
 
     @property
     def is_valid(self) -> bool:
@@ -303,7 +306,7 @@ class Bound:
                     f"so that log C1 = {known.C1_log:.4g}"
                 )
             return f"the bound exceeds the largest double{cause}"
-        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {rounded_up(self.expectation, 6)}"
+        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {rounded_up((1 + self.rounding) * self.expectation, 6)}"
 
 
 def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> Bound:
@@ -358,6 +361,7 @@ def bound(method: Method, problem: Constants, steps: int, theta_prime: float | N
         constants=known,
         missing=missing,
         estimate=None if known is None else constant_theta_estimate(method, last, known),
+        rounding=0.0 if known is None else rounding(facts, known),
         weighted=math.inf if known is None else _quotient(known, total, known.C0 * _sum(method.alpha, last)),
     )
 
@@ -374,6 +378,20 @@ def _quotient(known: Constants | None, total: float, divisor: float) -> float:
     if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime) and total < math.inf):
         return math.inf
     return (known.C + known.C_prime * total) / divisor
+
+
+def rounding(facts: Facts, known: PaperConstants) -> float:
+    r"""Return how far doubles may carry the bound from its exact value, relatively.
+
+    The three sums are within 1e-9 of theirs. :math:`C_3` holds :math:`C_1^{-3/2}` at most, whose logarithm is a
+    difference of two sums of N terms, and is the exponential of a sum of ten logarithms, each below 750. The
+    differences :math:`1-\beta` and :math:`\theta'-\beta^2` are within a few units of their terms' last place, and occur
+    to the second power at most.
+    """
+    unit, apart = 2.0**-53, known.theta_prime - facts.beta**2
+    first = 1e-9 * (abs(known.C1_log) + 2 * known.below * abs(math.log(known.theta_prime)))
+    differences = 16 * unit * (1 / (1 - facts.beta) + known.theta_prime / apart) if apart > 0 else math.inf
+    return math.expm1(3e-9 + 1.5 * first + 2 * differences + 20 * 750 * unit)
 
 
 def _sum(schedule: Schedule, last: int) -> float:
