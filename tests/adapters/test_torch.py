@@ -434,3 +434,29 @@ def test_a_method_of_the_model_does_not_bring_its_weights():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     found = read(optimizer, torch_lr.LambdaLR(optimizer, model.factor))
     assert found.method.alpha(100) == pytest.approx(1e-3 * read(optimizer).method.alpha(100) / 0.1, rel=1e-9)
+
+
+# The column of the documented table: what certifies Adagrad, as torch ships it, beside a scheduler.
+BESIDE_ADAGRAD = [
+    (lambda o: None, "certified"),
+    (torch_lr.ConstantLR, "certified"),
+    (lambda o: torch_lr.MultiStepLR(o, [10]), "certified"),
+    (lambda o: torch_lr.CosineAnnealingLR(o, 100), "certified"),
+    (lambda o: torch_lr.CosineAnnealingWarmRestarts(o, 10), "certified"),
+    (lambda o: torch_lr.ExponentialLR(o, 0.9), "not certified"),
+    (lambda o: torch_lr.StepLR(o, 10), "not certified"),
+    (lambda o: torch_lr.PolynomialLR(o, 100), "not certified"),
+    (lambda o: torch_lr.ReduceLROnPlateau(o, min_lr=1e-4), "certified"),
+]
+
+
+@pytest.mark.parametrize(("scheduler", "verdict"), BESIDE_ADAGRAD)
+@pytest.mark.parametrize("start", [{}, {"initial_accumulator_value": 0.1, "eps": 0}])
+def test_adagrad_is_certified_as_the_table_says(scheduler, verdict, start):
+    optimizer = torch.optim.Adagrad([torch.nn.Parameter(torch.ones(2))], **start)
+    found = certify(optimizer, scheduler(optimizer))
+    assert found.verdict == verdict
+    if verdict == "certified":
+        assert found.theorem == ("zou2019" if start else "E")
+    decayed = torch.optim.Adagrad([torch.nn.Parameter(torch.ones(2))], lr_decay=1e-3, **start)
+    assert certify(decayed).verdict == "not certified"

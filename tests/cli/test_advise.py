@@ -30,7 +30,7 @@ def test_adam_keeps_most_of_its_run_and_sees_the_price(capsys):
 
 
 def test_constants_for_the_run_are_offered_where_a_number_becomes_smaller(capsys):
-    _, out, _ = run(capsys, "advise", "adam", "--steps", "1e5", "--json")
+    _, out, _ = run(capsys, "advise", "generic-adam", "--steps", "1e5", "--json")
     tuned = json.loads(out)["advice"][-1]
     assert tuned["changes"].startswith("constants for 100,000 steps")
     assert tuned["after"]["noise"] < tuned["before"]["noise"]

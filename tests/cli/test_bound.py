@@ -77,7 +77,7 @@ def test_amsgrad_asks_for_a_bound_on_every_gradient(capsys):
 
 
 def test_no_theorem_no_bound(capsys):
-    code, out, _ = run(capsys, "bound", "adam", "--clip", "1", "--steps", "1000")
+    code, out, _ = run(capsys, "bound", "generic-adam", "--clip", "1", "--steps", "1000")
     assert code == 1
     assert "no bound" in out
     assert len(out.splitlines()) <= 10  # theorems with one reason share a line
@@ -112,7 +112,7 @@ def test_what_was_granted_is_named(capsys):
 
 
 def test_when_a_theorem_asked_alone_says_something_is_its_own_answer(capsys):
-    asked = ["bound", "adam", "--steps", "100", "--dimension", "10", "--json"]
+    asked = ["bound", "generic-adam", "--steps", "100", "--dimension", "10", "--json"]
     whole = json.loads(run(capsys, *asked)[1])
     assert whole["informative_from"] == json.loads(run(capsys, *asked, "--theorem", "W")[1])["informative_from"]
     assert whole["informative_from"] is not None

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import generic_adam as ga
 from generic_adam.cli import main
 
 ADAM = ["check", "adamw", "--weight-decay", "0"]
@@ -229,9 +230,9 @@ def test_cold_start_is_cheap():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("adam --theorem W", "noise 0.2"),
+        ("generic-adam --theorem W", "noise 0.2"),
         (
-            "adam --theorem zou2019",
+            "generic-adam --theorem zou2019",
             "steps: undecided, Zou et al. 2019 bounds it given the problem's constants (`bound`)",
         ),
         ("adam --eps 1e-8 --theorem W", "steps: undecided, Theorem W does not cover it: v_0 = 0"),
@@ -244,3 +245,14 @@ def test_a_theorem_that_is_asked_alone_is_the_one_that_speaks_of_the_run(capsys,
     out = capsys.readouterr().out
     assert said in out
     assert ("noise" in out) == ("undecided" not in out.splitlines()[1])
+
+
+def test_adam_is_torchs_and_generic_adam_is_the_papers(capsys):
+    for name in ("adam", "Adam"):
+        algorithm = json.loads(run(capsys, "check", name, "--json")[1])["algorithm"]
+        assert algorithm == ga.methods.adamw(weight_decay=0).to_dict()
+    papers = json.loads(run(capsys, "check", "generic-adam", "--json")[1])["algorithm"]
+    assert papers == ga.Algorithm(ga.methods.generic_adam(), label="generic_adam", notes=papers["notes"]).to_dict()
+    bare = json.loads(run(capsys, "check", "adam", "--no-bias-correction", "--json")[1])["algorithm"]
+    assert (bare["initial_v"], ga.parse(bare["eps"])(1)) == (0, 1e-8)
+    assert ga.certify("adam").algorithm.eps == ga.methods.adamw().eps

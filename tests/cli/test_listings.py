@@ -80,3 +80,10 @@ def test_an_unknown_recipe_is_one_line(name, hint, capsys):
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert hint in captured.err
+
+
+def test_theorems_fit_a_page_where_they_are_piped(capsys):
+    main(["theorems"])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 120
+    assert "zou2019" in out

@@ -36,7 +36,7 @@ def test_build_takes_the_arguments_of_the_function():
     [
         (lambda: methods.build("adamm"), r"^no method is called 'adamm'; did you mean 'adam'\?$"),
         (lambda: methods.build("RAdam"), r"^radam is not in the catalogue: it starts as momentum alone"),
-        (lambda: methods.build("qqq"), r"^no method is called 'qqq'; expected one of adam, certified_adam, "),
+        (lambda: methods.build("qqq"), r"^no method is called 'qqq'; expected one of adam, generic_adam, "),
         (lambda: methods.build("adam", bta=0.9), r"^adam has no argument 'bta'; did you mean 'beta'\?$"),
         (
             lambda: methods.build("rmsprop", weight_decay=1),

@@ -35,13 +35,17 @@ _LONGEST = 10  # lines of an answer
 _PROSE = 18  # a column of sentences that is narrower than this is not read
 
 
-def make_console(*, stderr: bool = False) -> Console:
-    """A console that colours only on a terminal and elsewhere wraps no line to fit an imagined width.
+def make_console(*, stderr: bool = False, elsewhere: int = _UNLIMITED) -> Console:
+    """Return a console that colours only on a terminal.
 
     Text is taken as it is: a path with ``[bold]`` or ``:smile:`` in it is neither markup nor a picture.
+
+    Args:
+        stderr: for standard error.
+        elsewhere: its width where it is no terminal; there no line is wrapped to fit an imagined width.
     """
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _UNLIMITED
+    width = None if stream.isatty() else elsewhere
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
@@ -68,6 +72,7 @@ def print_table(
     title: str | None = None,
     right: Collection[str] = (),
     spare: Sequence[str] = (),
+    elsewhere: int = _UNLIMITED,
 ) -> None:
     """Print a table on standard output; where a column would be narrower than its words, each row is stacked.
 
@@ -77,8 +82,9 @@ def print_table(
         title: a line above the table.
         right: the headings of the columns that align to the right (numbers).
         spare: the headings of the columns that a narrow terminal goes without, the first of them first.
+        elsewhere: the width of the table where it is not printed on a terminal.
     """
-    console = make_console()
+    console = make_console(elsewhere=elsewhere)
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
     if title is not None:
         say(bold(title))
@@ -140,9 +146,9 @@ def hung(sentence: str | Text, console: Console) -> list[Text]:
     return [text[: indent + len(first)], *(Text.assemble(" " * hanging, line) for line in rest)]
 
 
-def say(*sentences: str | Text) -> None:
-    """Print sentences, each on a line of its own."""
-    console = make_console()
+def say(*sentences: str | Text, elsewhere: int = _UNLIMITED) -> None:
+    """Print sentences, each on a line of its own; `elsewhere` is the width where there is no terminal."""
+    console = make_console(elsewhere=elsewhere)
     for line in (line for sentence in sentences for line in hung(sentence, console)):
         console.print(line)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.horizon import HorizonAnswer
 
+_WIDEST = 120  # of a list that is piped or redirected
 GALLERY = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
 _RECIPES_NOTE = (
     "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps; at "
@@ -116,11 +117,11 @@ def theorems(
         fields = (*("name", "title", "statement", "covered", "source"), *("about", "confidence", "assumptions"))
         print_json([{field: getattr(one, field) for field in fields} for one in chosen])
     elif name is None:
-        rows = [(one.name, one.covered, ", ".join(one.assumptions), one.source, one.confidence) for one in chosen]
-        headings = ("theorem", "covers", "assumes", "source and proof", "how it is known")
-        print_table(headings, rows, spare=("source and proof", "assumes"))
-        say("Cited, never used to certify (constants or text not at hand):")
-        say(*(f"  {one.name}: {one.statement}" for one in REPORTED), NOT_COVERED)
+        rows = [(one.name, one.covered, one.confidence) for one in chosen]
+        print_table(("theorem", "covers", "how it is known"), rows, elsewhere=_WIDEST)
+        cited = (f"  {one.name}: {one.statement}" for one in REPORTED)
+        told = ("Cited, never used to certify (constants or text not at hand):", *cited, NOT_COVERED)
+        say(*told, "What a theorem assumes, and where its proof is: generic-adam theorems NAME", elsewhere=_WIDEST)
     else:
         (one,) = chosen
         say(f"{one.title}: {one.statement}", f"  covers: {one.covered}")

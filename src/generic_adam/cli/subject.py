@@ -247,10 +247,11 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
             "and --theta; missing all of them"
         )
     entry = info(given["name"] or "adamw")
-    is_torchs = given["name"] is None
-    if entry.name == "adam" and not given["eps"] is given["weight_decay"] is None:
-        is_torchs = "bias_correction" not in values  # the paper's Adam has neither
-        entry = info("adamw") if is_torchs else entry
+    is_torchs = given["name"] is None or (entry.name == "adam" and "bias_correction" not in values)
+    if is_torchs:
+        entry = info("adamw")
+    elif entry.name == "adam" and given["eps"] is None:  # the one without is the paper's, generic_adam
+        given = {**given, "eps": 1e-8}
     if given["decay"] in _SHAPES or not given["warmup"] is given["min_lr"] is None:
         values["lr"] = _rate(values.get("lr", entry.parameters.get("lr")), given, steps)
     if given["decay"] is not None and given["decay"] not in _SHAPES:
@@ -263,8 +264,7 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
         inside.setdefault("weight_decay", 0.0)
     built = build(entry.name, **values, **inside)
     if isinstance(built, Method):
-        torchs = "; as torch has it: --eps 1e-8" if entry.name == "adam" else ""
-        said = () if given["eps"] is not None else (f"v_0 = 1e-8 and no eps, as in the paper{torchs}",)
+        said = () if given["eps"] is not None else ("v_0 = 1e-8 and no eps, as in the paper",)
         built = replace(as_algorithm(built), label=entry.name, notes=said)
     # What decoupled decay is proportional to: the rate before its bias correction.
     pace = built.method.alpha

@@ -45,6 +45,7 @@ __all__ = [
     "build",
     "certified_adam",
     "entries",
+    "generic_adam",
     "info",
     "nadam",
     "names",
@@ -149,6 +150,19 @@ def adam(
     if _is_on(bias_correction):  # read first, so that a message is about beta and not about a product of betas
         rate = corrected(rate, read_sequence("beta", beta), read_sequence("theta", theta))
     return Method(rate, beta, theta)
+
+
+@listed(ZOU)
+def generic_adam(
+    *, lr: ScheduleLike = 1e-3, beta: ScheduleLike = 0.9, theta: ScheduleLike = 0.999, bias_correction: bool = False
+) -> Method:
+    r"""Generic Adam, the paper's, with Adam's sequences.
+
+    .. math:: x_{t+1} = x_t - \alpha_t \frac{m_t}{\sqrt{v_t}}, \qquad v_0 = 10^{-8}
+
+    Nothing is added to the root, and there is no bias correction unless it is asked for.
+    """
+    return adam(lr=lr, beta=beta, theta=theta, bias_correction=bias_correction)
 
 
 @listed(f"{ZOU}, corollary on powers of t")

@@ -217,5 +217,6 @@ def named(name: str) -> Algorithm:
         return recipe(name).algorithm
     if spelled(name) not in (*names(), *REFUSED):
         raise unknown("no method or recipe is called", name, (*names(), *_BY_NAME))
-    built = build(name)
+    # Adam is torch's, with eps and v_0 = 0; the paper's is generic_adam.
+    built = build("adamw", weight_decay=0) if spelled(name) == "adam" else build(name)
     return replace(as_algorithm(built), label=spelled(name)) if isinstance(built, Method) else built

@@ -306,7 +306,8 @@ class Bound:
                     f"so that log C1 = {known.C1_log:.4g}"
                 )
             return f"the bound exceeds the largest double{cause}"
-        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {rounded_up((1 + self.rounding) * self.expectation, 6)}"
+        number = rounded_up((1 + self.rounding) * self.expectation, 6)
+        return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {number}"
 
 
 def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> Bound:
