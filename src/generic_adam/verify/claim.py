@@ -126,7 +126,7 @@ class Claim:
             decay_form="decoupled" if decoupled else "coupled",
             maximum=self.amsgrad_max if self.amsgrad or self.algorithm.lower() == "amsgrad" else "none",
             initial_v=self.initial_v,
-            count=self.count or "parameter",
+            count={None: "parameter", "global": "optimizer"}.get(self.count, self.count),
             missing=self.missing,
             momentum=self.momentum,
             nesterov=self.nesterov,
@@ -149,7 +149,7 @@ _CHOICES = {
     "eps_place": (None, "outside", "hat", "root"),
     "missing": ("stand still", "zero"),
     "state_dtype": (None, *ROUNDOFF),
-    "count": (None, "parameter", "group", "optimizer"),
+    "count": (None, "parameter", "group", "optimizer", "global"),
 }
 
 

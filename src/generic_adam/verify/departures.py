@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from generic_adam.verify.replay import Floats, Rule, Trace
 
@@ -39,12 +40,16 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("step counter", "one count for the whole optimizer, also where a parameter has no gradient", {"count": "optimizer"}),
     ("step counter", "each parameter has a count of its own", {"count": "parameter"}),
     ("step counter", "one count that every parameter moves in turn", {"count": "shared"}),
+    ("step counter", "one count that every group moves in turn", {"count": "groups"}),
     ("step counter", "the count moves with every micro-batch", {"count": "micro-batches"}),
     ("step counter", "steps that the loss scaler skips are counted", {"skipped_count": True}),
     ("bias correction", "neither moment is corrected for its start at 0", {"correction": "none"}),
     ("bias correction", "only the first moment is corrected for its start at 0", {"correction": "first"}),
     ("bias correction", "only the second moment is corrected for its start at 0", {"correction": "second"}),
     ("bias correction", "both moments are corrected for their start at 0, which was not claimed", {"correction": "both"}),
+    ("bias correction", "the corrections of the two moments are swapped", {"correction": "swapped"}),
+    ("bias correction", "the correction of the second moment is not rooted", {"correction": "not rooted"}),
+    ("bias correction", "the correction takes the power of the present beta, not the product of all betas", {"correction": "power"}),
     ("bias correction", "the corrections of the first step are used at every step", {"correction": "once"}),
     ("epsilon", "eps is added to sqrt(v) before the bias correction", {"eps_place": "hat"}),
     ("epsilon", "eps is added to sqrt(v) after the bias correction", {"eps_place": "outside"}),
@@ -54,6 +59,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("weight decay", "the weight decay is taken from the weights beside the step, not added to the gradient", {"decay_form": "decoupled"}),
     ("weight decay", "the weight decay is not multiplied by the learning rate", {"decay_form": "absolute"}),
     ("weight decay", "the weights are decayed after the step, not before", {"decay_form": "after"}),
+    ("weight decay", "the weight decay is multiplied by the first learning rate, not the present one", {"decay_form": "first rate"}),
     ("weight decay", "no weight decay is applied", {"decay_form": "none"}),
     ("weight decay", "the weight decay is applied twice: in the gradient and to the weights", {"decay_form": "both"}),
     ("weight decay", "the weight decay has the wrong sign: it lets weights grow", {"decay_form": "ascending"}),
@@ -69,6 +75,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("second moment", "the second moment is an average that forgets", {"second_moment": "average"}),
     ("second moment", "the squared mean gradient is taken off the second moment", {"centered": True}),
     ("second moment", "the squared mean gradient is not taken off the second moment", {"centered": False}),
+    ("second moment", "the second moment starts at the first square, not at 0", {"second_moment": "first"}),
     ("second moment", "the second moment starts at 0", {"initial_v": 0.0}),
     ("second moment", "the second moment starts at 1", {"initial_v": 1.0}),
     ("momentum", "there is no momentum: the step is along the gradient", {"first_moment": "none"}),
@@ -83,6 +90,8 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("momentum", "there is no momentum", {"momentum": 0.0}),
     ("missing gradients", "a parameter without a gradient moves as if its gradient were 0", {"missing": "zero"}),
     ("missing gradients", "a parameter that once had a gradient moves as if missing ones were 0", {"missing": "zero once begun"}),
+    ("missing gradients", "a parameter without a gradient is decayed all the same", {"missing": "decay only"}),
+    ("missing gradients", "the moments of a parameter without a gradient decay", {"missing": "moments only"}),
     ("missing gradients", "a parameter without a gradient stands still", {"missing": "stand still"}),
     ("missing gradients", "a missing gradient is replaced by the one before: gradients are not cleared", {"missing": "stale"}),
     ("gradient scale", "gradients of micro-batches are added up, not averaged", {"accumulate": "sum"}),
@@ -96,6 +105,8 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("clipping", "gradients are always scaled to the norm, also those below it", {"clip_how": "always"}),
     ("clipping", "each micro-batch is clipped, not their average", {"clip_how": "each micro-batch"}),
     ("clipping", "updates are not clipped", {"clip_update": None}),
+    ("clipping", "clipping of updates is upside down: small ones are scaled up", {"clip_update_how": "upside down"}),
+    ("clipping", "clipping of updates is upside down: large ones are scaled up", {"clip_update_how": "inverse"}),
     ("sign", "it steps along the gradient, not against it", {"sign": -1.0}),
 )  # fmt: skip
 
@@ -124,7 +135,9 @@ def _concerns(rule: Rule, changes: dict[str, object]) -> bool:
         return False
     if name == "clip_how" and rule.clip_norm is None:
         return False
-    if name == "decay_form" and not rule.decay.any():
+    if name == "clip_update_how" and rule.clip_update is None:
+        return False
+    if (name == "decay_form" or changes.get("missing") == "decay only") and not rule.decay.any():
         return False
     return not (name == "first_moment" and rule.first_moment == "none")
 
@@ -180,12 +193,18 @@ def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
         yield Departure("clipping", said, rule.but(clip_update=factor * (update or 0)))
 
 
+_SEQUENCES = (
+    ("lr", "lr", "learning rate"),
+    ("beta1", "beta1", "betas"),
+    ("beta2", "beta2", "betas"),
+    ("eps", "eps", "epsilon"),
+    ("decay", "weight decay", "weight decay"),
+)
+
+
 def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with what the parameter groups say, one setting at a time."""
-    for name, label, category in (
-        ("lr", "lr", "learning rate"), ("beta1", "beta1", "betas"), ("beta2", "beta2", "betas"),
-        ("eps", "eps", "epsilon"), ("decay", "weight decay", "weight decay"),
-    ):  # fmt: skip
+    for name, label, category in _SEQUENCES:
         source = {"decay": "weight_decay", "beta2": "alpha" if rule.family == "rmsprop" else "beta2"}.get(name, name)
         said, own = trace.settings.get(source), getattr(rule, name)
         if said is None or np.isnan(said).all():
@@ -197,10 +216,44 @@ def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
         if name == "lr":
             ratio = said[own > 0] / own[own > 0]
             kind = "learning rate" if ratio.size and np.ptp(ratio) <= 1e-6 * abs(ratio[0]) else "schedule"
+        named = _clock_said(said, own) if kind == "schedule" else None
         since = int(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=1))[0])
         at = int(np.flatnonzero(~np.isclose(said[since], own[since], rtol=1e-6, atol=0))[0])
         text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
-        yield Departure(kind, text, rule.but(**{name: said}))
+        yield Departure(kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}))
+    for name, label, category in _SEQUENCES:
+        own = getattr(rule, name)
+        for place, at in (("first", 0), ("last", -1)) if not (own == own[:, :1]).all() else ():
+            said = f"the {label} of the {place} group is used for all"
+            yield Departure(category, said, rule.but(**{name: np.repeat(own[:, [at]], own.shape[1], axis=1)}))
+
+
+def clocks(rates: Floats, skipped: npt.NDArray[np.bool_] | None = None) -> Iterator[tuple[str, Floats]]:
+    """Yield the same rates at other times, in words."""
+    last, t = len(rates) - 1, np.arange(len(rates))
+    yield "the schedule is one step behind", rates[np.maximum(t - 1, 0)]
+    yield "the schedule is one step ahead", rates[np.minimum(t + 1, last)]
+    if skipped is not None and skipped.any():
+        yield (
+            "the schedule goes on where steps are skipped",
+            np.interp(t, np.maximum(np.cumsum(~skipped) - 1, 0), rates),
+        )
+    for times in (2, 3, 4, 5, 6, 7, 8, 10, 16, 32):
+        # Past what was claimed nothing is known: a fast clock is judged where it is.
+        yield (
+            f"the schedule runs {times} times too fast",
+            np.where(times * t <= last, rates[np.minimum(times * t, last)], np.nan),
+        )
+        yield f"the schedule moves once in {times} steps", rates[t // times]
+    yield "the schedule does not move", np.full_like(rates, rates[0])
+
+
+def _clock_said(said: Floats, own: Floats) -> str | None:
+    for text, rates in clocks(own[:, 0]):
+        known = ~np.isnan(rates)
+        if np.allclose(said[known, 0], rates[known], rtol=1e-5, atol=0):
+            return text
+    return None
 
 
 def claimed(values: Floats) -> str:

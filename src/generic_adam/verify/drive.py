@@ -25,6 +25,7 @@ from generic_adam.verify.replay import ROUNDOFF, Floats, Trace
 with from_extra("torch"):
     import torch
 
+HALF = frozenset({"float16", "bfloat16"})
 _REAL = 50_000  # parameters of so many weights keep their shapes
 
 
@@ -39,6 +40,7 @@ class Subject:
     step: Callable[[list[Any]], Any] | None = None
     resume: Callable[[], Any] | None = None
     apply: Callable[[Mapping[str, Any]], Any] | None = None
+    source: Any = None
 
     @classmethod
     def of(cls, made: Any) -> Subject:
@@ -47,7 +49,7 @@ class Subject:
             return cls(_named(made), made)
         if isinstance(made, tuple) and len(made) == 2:
             return cls(_named(made[0]), *made)
-        found = {name: getattr(made, name, None) for name in cls.__dataclass_fields__}
+        found = {name: getattr(made, name, None) for name in cls.__dataclass_fields__ if name != "source"}
         if found["named"] is None:
             raise OptimizerError(
                 f"make() returned a {type(made).__name__}; expected an optimizer or .named and .optimizer"
@@ -55,7 +57,7 @@ class Subject:
         found["named"] = list(found["named"])
         if found["optimizer"] is None and found["step"] is None and found["apply"] is None:
             raise OptimizerError("make() returned nothing that takes a step; expected .optimizer, .step or .apply")
-        return cls(**{**found, "every": found["every"] or 1})
+        return cls(**{**found, "every": found["every"] or 1}, source=made)
 
 
 def _named(optimizer: Any) -> list[tuple[str, Any]]:
@@ -193,23 +195,27 @@ class Driver:
         return list(getattr(self.subject.optimizer, "param_groups", None) or [])
 
     def write_start(self) -> None:
-        """Give float32 and float64 weights values at which steps and decay show."""
+        """Give the weights values at which steps, decay and rounding show."""
+        rates = self._settings().get("lr", np.full(len(self.names), np.nan))
         for index, (_, one) in enumerate(self.subject.named):
-            if isinstance(one, torch.Tensor):
-                with torch.no_grad():
-                    flat = torch.zeros(one.numel(), dtype=torch.float64)
-                    flat[torch.as_tensor(self.places[index])] = torch.as_tensor(probe.start(self.places[index], index))
-                    one.copy_(flat.reshape(one.shape).to(one.dtype))
+            # Weights to which a step of one rate is less than half of the distance to the next number.
+            coarse = 4 / ROUNDOFF[self.dtypes[index]] * float(np.nan_to_num(rates[index]))
+            values = probe.start(len(self.places[index]), index, coarse if self.dtypes[index] in HALF else 0.0)
+            with torch.no_grad():
+                flat = torch.zeros(one.numel(), dtype=torch.float64)
+                flat[torch.as_tensor(self.places[index])] = torch.as_tensor(values)
+                one.copy_(flat.reshape(one.shape).to(one.dtype))
 
     def run(self, resume_at: int | None = None, resume: Callable[[Subject], Subject] | None = None) -> Trace:
         """Take all steps, with a save and a load before one of them."""
-        weights, exact, settings = [self._weights()], [], []
+        weights, exact, settings, loaded = [self._weights()], [], [], None
         with _quiet():
             for t in range(self.steps):
                 if t == resume_at and resume is not None:
                     with told_as(OptimizerError, "saving and loading raised"):
                         self.subject = resume(self.subject)
                         self.groups = self._groups()
+                        loaded = self._weights()
                 settings.append(self._settings())
                 with told_as(OptimizerError, f"step {t + 1} raised"):
                     exact.append(self._step(t))
@@ -229,6 +235,7 @@ class Driver:
             self.overflow,
             {name: np.array([one.get(name, blank) for one in settings]) for name in names},
             resume_at,
+            loaded,
             self._state_dtypes(),
         )
 
@@ -289,14 +296,20 @@ class Driver:
         return loss
 
     def _apply(self, given: list[Floats]) -> Floats:
+        """One call for each micro-batch."""
+        return np.concatenate(
+            [self._apply_one([rows[number : number + 1] for rows in given]) for number in range(len(given[0]))]
+        )
+
+    def _apply_one(self, given: list[Floats]) -> Floats:
         made, exact = {}, []
         for index, (name, one) in enumerate(self.subject.named):
             value = np.asarray(given[index][0].reshape(self.shapes[index]), dtype=np.asarray(one).dtype)
             made[name] = value
             exact.append(value.astype(np.float64).reshape(-1)[self.places[index]])
         after = self.subject.apply(made) if self.subject.apply else None
-        if isinstance(after, Mapping):
-            self.subject.named = [(name, after[name]) for name in self.names]
+        renewed = after if isinstance(after, Mapping) else dict(getattr(self.subject.source, "named", ()))
+        self.subject.named = [(name, renewed.get(name, one)) for name, one in self.subject.named]
         return np.concatenate(exact)[None]
 
     def _state_dtypes(self) -> tuple[frozenset[str], ...]:

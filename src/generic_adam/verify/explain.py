@@ -36,9 +36,10 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
     """Return the differences between a rule and a trace; none where every step is within its bound."""
     first = replay(rule, trace)
     differs = first.differs
+    found = [*_other_weights(trace, first)]
     if not differs.any():
-        return ()
-    found, left = [], np.unique(trace.owner[differs.any(axis=0)])
+        return (*found, *_narrow(rule, trace), *_lost(rule, trace, first))
+    left = np.unique(trace.owner[differs.any(axis=0)])
     still = [p for p in left if _never_moves(trace, first, p)]
     if still:
         outside = trace.group[still] < 0
@@ -48,6 +49,49 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
     for parameters, changes in _together(rule, trace, left, first):
         found += _of(rule, trace, first, parameters, changes)
     return tuple(_merged(found))
+
+
+def _other_weights(trace: Trace, run: Replay) -> Iterator[Found]:
+    """Weights that a load did not bring back."""
+    if trace.resumed is None or trace.loaded is None:
+        return
+    moved = trace.loaded != trace.weights[trace.resumed]
+    if moved.any():
+        names = tuple(trace.names[p] for p in np.unique(trace.owner[moved]))
+        step = np.abs(run.lr * run.slope)[trace.resumed, moved]
+        size = float(np.median(np.abs(trace.loaded - trace.weights[trace.resumed])[moved] / np.maximum(step, 1e-300)))
+        yield Found("resume", "the weights after the load are not those saved", trace.resumed + 1, names, size, True)
+
+
+def _narrow(rule: Rule, trace: Trace) -> Iterator[Found]:
+    """State that is seen to be narrower than claimed, where no step has shown it."""
+    wide = rule.state_dtype or "float32"
+    kinds = [_kinds(trace, p) for p in range(len(trace.names))]
+    narrow = [
+        p
+        for p, seen in enumerate(kinds)
+        if seen and max(ROUNDOFF[one] for one in seen) == min(ROUNDOFF[one] for one in seen) > ROUNDOFF[wide]
+    ]
+    if narrow:
+        said = f"the moments are kept in {min(kinds[narrow[0]])}, not {wide}"
+        yield Found("state precision", said, 1, tuple(trace.names[p] for p in narrow), 0.0, True)
+
+
+def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Found]:
+    """Half-precision weights that stand still although the steps add up to several times what they can resolve."""
+    unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[trace.owner]
+    steps = run.predicted - trace.weights[:-1]
+    resolved = unit * np.abs(trace.weights[:-1])  # at least half of the distance to the next number: steps below vanish
+    small = (np.abs(steps) < 0.5 * resolved).all(axis=0) & (unit > 1e-5)
+    due = small & (np.abs(steps.sum(axis=0)) > 3 * resolved.max(axis=0))
+    still = due & (trace.weights == trace.weights[0]).all(axis=0)
+    if rule.state_dtype in {"float16", "bfloat16"} or due.sum() < 3 or still.sum() < 0.6 * due.sum():
+        return
+    names = tuple(trace.names[p] for p in np.unique(trace.owner[still]))
+    said = (
+        f"steps below half the resolution of {trace.dtypes[trace.owner[still][0]]} weights are lost, and do not add up"
+    )
+    yield Found("lost updates", said, 1, names, 1.0, True)
 
 
 def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
@@ -234,7 +278,7 @@ def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_])
 
     def fits(values: Floats) -> bool:
         slack = 1e-6 * np.abs(values)
-        return bool(((values + slack >= least) & (values - slack <= most)).all())
+        return bool((np.isnan(values) | ((values + slack >= least) & (values - slack <= most))).all())
 
     lr = np.where(np.isnan(middle), claimed, middle)
     made = rule.but(lr=np.repeat(lr[:, None], rule.lr.shape[1], axis=1))
@@ -247,7 +291,7 @@ def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_])
         factor = (ratio_low + ratio_high) / 2
         return Departure("learning rate", f"the learning rate is {factor:.4g} times the claimed one", made)
     if moving:
-        for said, values in _clocks(claimed, trace):
+        for said, values in departures.clocks(claimed, trace.overflow):
             if fits(values):
                 return Departure("schedule", said, made)
     changes = ~((claimed * (1 + 1e-6) >= least) & (claimed * (1 - 1e-6) <= most))
@@ -262,18 +306,3 @@ def known_enough(middle: Floats, trace: Trace, own: npt.NDArray[np.bool_]) -> bo
     """Return whether rates are read off more coordinates than there are rates: else any step would be explained."""
     moved = int(((np.diff(trace.weights, axis=0) != 0) & own).sum())
     return moved >= 3 * int((~np.isnan(middle)).sum())
-
-
-def _clocks(claimed: Floats, trace: Trace) -> Iterator[tuple[str, Floats]]:
-    """The claimed rates at other times."""
-    t, last = np.arange(len(claimed)), len(claimed) - 1
-    yield "the schedule is one step behind", claimed[np.maximum(t - 1, 0)]
-    yield "the schedule is one step ahead", claimed[np.minimum(t + 1, last)]
-    whole = np.arange(len(claimed))
-    if trace.overflow.any():
-        taken = np.maximum(np.cumsum(~trace.overflow) - 1, 0)
-        table = np.interp(t, taken, claimed)
-        yield "the schedule goes on where steps are skipped", table
-    for times in (2, 3, 4, 5, 6, 7, 8, 10, 16):
-        yield f"the schedule runs {times} times too fast", claimed[np.minimum(times * whole, last)]
-        yield f"the schedule moves once in {times} steps", claimed[whole // times]

@@ -21,11 +21,17 @@ def watched(numels: list[int]) -> list[npt.NDArray[np.int64]]:
     return [np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64)) if n else np.zeros(0, int) for n in numels]
 
 
-def start(places: npt.NDArray[np.int64], index: int) -> Floats:
-    """Return weights to begin with: zeros, where small steps show, beside weights of 0.3, where decay does."""
-    random = np.random.default_rng([2, index])
-    values = 0.3 * random.standard_normal(len(places))
-    return np.where((np.arange(len(places)) + index) % 3 == 0, 0.0, values)
+def start(size: int, index: int, coarse: float = 0.0) -> Floats:
+    """Return weights to begin with: zeros, where small steps show, beside weights of 0.3, where decay does.
+
+    Args:
+        size: how many.
+        index: which parameter.
+        coarse: weights so large that a step is lost beside them, for half precision; 0 for none.
+    """
+    random, place = np.random.default_rng([2, index]), np.arange(size) + index
+    values = np.where(place % 3 == 0, 0.0, 0.3 * random.standard_normal(size))
+    return np.where(place % 4 == 1, coarse, values) if coarse else values
 
 
 def present(steps: int, parameters: int) -> npt.NDArray[np.bool_]:
@@ -51,6 +57,8 @@ def gradients(steps: int, micro: int, sizes: list[int]) -> list[Floats]:
         scale = np.array([_SIZES[(j + index) % len(_SIZES)] for j in range(size)])
         one = random.standard_normal((micro, steps, size)) + 0.5 * random.standard_normal((1, steps, size))
         one = one * scale * envelope[:, None]
+        steady = (np.arange(size) + index) % 4 == 1  # one sign: many small steps add up
+        one[..., steady] = np.abs(one[..., steady])
         one[:, 9:13, 1::2] = 0  # rows that an embedding does not touch
         made.append(one)
     return made

@@ -47,6 +47,7 @@ class Trace:
         overflow: whether a step's gradients are infinite, so that a loss scaler skips it.
         settings: what the parameter groups say at each step: T, P by name; nan where they say nothing.
         resumed: the number of steps before the run was saved and loaded, or None.
+        loaded: the weights after the load.
         state_dtypes: the formats of the state's tensors, by parameter.
     """
 
@@ -61,6 +62,7 @@ class Trace:
     overflow: npt.NDArray[np.bool_]
     settings: Mapping[str, Floats] = field(default_factory=dict)
     resumed: int | None = None
+    loaded: Floats | None = None
     state_dtypes: tuple[frozenset[str], ...] = ()
 
     @property
@@ -88,10 +90,9 @@ class Rule:
     beta2: Floats
     eps: Floats
     decay: Floats
-    correction: str = "both"  # none, first, second, and "once": with the count of the first step at every step
+    correction: str = "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", power
     eps_place: str = "outside"  # hat, root, root squared
-    decay_form: str = "decoupled"  # coupled, absolute (not times lr), after (what was moved), none, double
-    decays: str = "all"  # matrices, vectors: which parameters
+    decay_form: str = "decoupled"  # coupled, absolute, "first rate", "after" (what was moved), none, both, ascending
     maximum: str = "none"  # uncorrected, corrected
     initial_v: float = 0.0
     count: str = "parameter"
@@ -106,13 +107,14 @@ class Rule:
     momentum_decay: float = 4e-3
     rate_decay: float = 0.0
     first_moment: str = "average"  # sum, heavy (no 1 - beta), none
-    second_moment: str = "average"  # sum, plain (no 1 - beta), delayed, absolute, of momentum, no root
+    second_moment: str = "average"  # sum, plain (no 1 - beta), delayed, absolute, of momentum, no root, first
     sign: float = 1.0
     scale: float = 1.0
     accumulate: str = "mean"  # sum, last, first
     clip_norm: float | None = None
     clip_how: str = "norm"  # each parameter, value, upside down, always, each micro-batch
     clip_update: float | None = None
+    clip_update_how: str = "norm"  # upside down, inverse
     skipped_count: bool = False
     state_dtype: str | None = None
     resume: frozenset[str] = frozenset()
@@ -167,6 +169,12 @@ def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
     own = np.cumsum(taking, axis=0).astype(float)
     if rule.count == "optimizer":
         own = np.repeat(np.cumsum(taking.any(axis=1)).astype(float)[:, None], own.shape[1], axis=1)
+    elif rule.count == "groups":  # one counter, moved by each group in turn
+        groups = np.unique(trace.group)
+        moved = np.stack([taking[:, trace.group == group].any(axis=1) for group in groups], axis=1)
+        order = np.cumsum(moved, axis=1)
+        total = (np.cumsum(order[:, -1]) - order[:, -1])[:, None] + order
+        own = total[:, np.searchsorted(groups, trace.group)].astype(float)
     elif rule.count == "frozen":
         own = np.ones_like(own)
     elif rule.count == "shared":  # one counter, moved by each parameter in turn
@@ -205,7 +213,8 @@ def gradients(rule: Rule, trace: Trace) -> tuple[Floats, Floats]:
             g[t, gone], error[t, gone] = g[t - 1, gone], error[t - 1, gone]
     if rule.clip_norm is not None and rule.clip_how != "each micro-batch":
         g, factor = _clipped(rule, trace, g)
-        error = error * factor + np.abs(g) * (16 * unit + 2e-6)
+        # some add 1e-6 to the norm
+        error = error * factor + np.abs(g) * (16 * unit + 2e-6 / np.maximum(factor, 1e-12) / max(rule.clip_norm, 1e-6))
     return rule.sign * rule.scale * g, abs(rule.scale) * error
 
 
@@ -242,9 +251,8 @@ class _Run:
         self.count = counts(rule, trace, self.taking)
         self.g, self.g_error = gradients(rule, trace)
         self.sequences = {name: getattr(rule, name)[:, of] for name in ("lr", "beta1", "beta2", "eps", "decay")}
-        wide = {"float64": "float64"}
-        state = [rule.state_dtype or wide.get(one, "float32") for one in trace.dtypes]
-        self.unit = np.array([max(ROUNDOFF[one], _unit_of(rule, one)) for one in state])[of]
+        state = [rule.state_dtype or ("float64" if one == "float64" else "float32") for one in trace.dtypes]
+        self.unit = np.array([ROUNDOFF[one] for one in state])[of]
         self.least = np.array([SMALLEST[one] for one in state])[of]
         self.weight_unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[of]
         self.weight_least = np.array([SMALLEST[one] for one in trace.dtypes])[of]
@@ -259,7 +267,7 @@ class _Run:
         self.top, self.dtop = np.zeros(n), np.zeros(n)
         self.mean, self.dmean = np.zeros(n), np.zeros(n)
         self.ball, self.dball = np.zeros(n), np.zeros(n)
-        self.product = np.ones(n)
+        self.product, self.powers = np.ones(n), [np.ones(n), np.ones(n)]
         self.begun = np.zeros(n, dtype=bool)
 
     def replay(self) -> Replay:
@@ -276,7 +284,7 @@ class _Run:
     def _resume(self) -> None:
         lost, count = self.rule.resume, self.count
         kept_m, kept_v = (self.m, self.dm, self.ball, self.dball), (self.v, self.dv, self.top, self.dtop)
-        product, begun, at = self.product, self.begun, self.trace.resumed or 0
+        product, begun, powers, at = self.product, self.begun, self.powers, self.trace.resumed or 0
         self.reset()
         if "m" not in lost:
             self.m, self.dm, self.ball, self.dball = kept_m
@@ -287,11 +295,12 @@ class _Run:
             self.count = count.copy()
             self.count[at:] -= count[at - 1]
         else:
-            self.product = product
+            self.product, self.powers = product, powers
 
     def _step(self, t: int) -> tuple[Floats, Floats, Floats, Floats]:
         rule, of = self.rule, self.trace.owner
         x, on = self.trace.weights[t], self.taking[t][of]
+        x = self.trace.loaded if t == self.trace.resumed and self.trace.loaded is not None else x
         lr, b1, b2, eps, decay = (self.sequences[name][t] for name in ("lr", "beta1", "beta2", "eps", "decay"))
         g, dg = self.g[t], self.g_error[t]
         g, dg = np.where(on, g, 0.0), np.where(on, dg, 0.0)
@@ -301,7 +310,7 @@ class _Run:
                 dg + (2 * self.unit + 2 * self.weight_unit) * np.abs(decay * x) + self.unit * np.abs(g),
             )
         count = self.count[t][of]
-        moves = on | (rule.missing == "moments only")
+        moves = on | ((rule.missing == "moments only") & self.begun)
         before = self.v, self.dv
         self._moments(moves, g, dg, b1, b2)
         direction, error = self._direction(t, g, dg, b1, b2, eps, count, before, moves)
@@ -317,6 +326,12 @@ class _Run:
         moved = fixed - lr * slope
         write = 3 * self.weight_unit * (np.abs(x) + np.abs(moved)) + beside + self.weight_least
         still = ~on
+        if rule.missing == "decay only":
+            still, slope = (
+                still & ~self.begun,
+                np.where(still, decay * x if rule.decay_form == "decoupled" else 0, slope),
+            )
+            error = np.where(on, error, 0.0)
         slope, error = np.where(still, 0.0, slope), np.where(still, 0.0, error)
         return np.where(still, x, fixed), slope, error, np.where(still, 0.0, write)
 
@@ -337,6 +352,8 @@ class _Run:
         square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
         if rule.second_moment == "absolute":
             square, dsquare = np.abs(base), dbase
+        if rule.second_moment == "first":
+            second, keep2 = np.where(self.begun, second, 1.0), np.where(self.begun, keep2, 0.0)
         v = keep2 * self.v + second * square
         dv = (
             keep2 * self.dv
@@ -373,9 +390,12 @@ class _Run:
                 m, dm = g + rule.momentum * m, dg + rule.momentum * dm
             return m, dm + _OPERATIONS * self.unit * np.abs(m)
         at = np.ones_like(count) if rule.correction == "once" else count
-        corrects1 = rule.family == "adam" and rule.correction in {"both", "first", "once"}
-        corrects2 = rule.family in {"adam", "nadam"} and rule.correction in {"both", "second", "once"}
-        one, two = (1 - b**at if corrects else np.ones_like(b) for b, corrects in ((b1, corrects1), (b2, corrects2)))
+        corrects1 = rule.family == "adam" and rule.correction not in {"none", "second"}
+        corrects2 = rule.family in {"adam", "nadam"} and rule.correction not in {"none", "first"}
+        one, two = (
+            1 - power if corrects else np.ones_like(b1)
+            for power, corrects in zip(self._powers(at, b1, b2, on), (corrects1, corrects2), strict=True)
+        )
         # 1 - beta^t in float32 is off by about 2^-24 of 1.
         loose1, loose2 = (
             2 * _SCALAR * (2 + at * b**at) / np.abs(c) if corrects else np.zeros_like(b)
@@ -391,6 +411,7 @@ class _Run:
             two, loose2 = (np.ones_like(two), loose2) if rule.maximum == "corrected" else (two, loose2)
         if rule.centered:
             v, dv = np.maximum(v - self.mean**2, 0), dv + 2 * np.abs(self.mean) * self.dmean + self.dmean**2
+        two = two * two if rule.correction == "not rooted" else two
         scale = np.sqrt(two) if rule.eps_place == "hat" else np.ones_like(two)  # multiplies the step instead
         v, dv = (v, dv) if rule.eps_place == "hat" else (v / two, dv / two + loose2 * v / two)
         root, low, high = self._roots(v, dv, eps)
@@ -404,6 +425,13 @@ class _Run:
         loose = loose1 + loose2 + 8 * (self.unit + _SCALAR)
         error = np.maximum(most, least) + loose * np.abs(quotient)
         return quotient, np.where(nothing & (low <= 0), 0.0, error)
+
+    def _powers(self, at: Floats, b1: Floats, b2: Floats, on: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """beta^t of both moments, or the products of the betas that were, where betas move."""
+        if self.rule.correction == "product":
+            self.powers = [np.where(on, power * b, power) for power, b in zip(self.powers, (b1, b2), strict=True)]
+            return self.powers[0], self.powers[1]
+        return (b2**at, b1**at) if self.rule.correction == "swapped" else (b1**at, b2**at)
 
     def _roots(self, v: Floats, dv: Floats, eps: Floats) -> tuple[Floats, Floats, Floats]:
         """The divisor, and between what it may lie."""
@@ -440,7 +468,9 @@ class _Run:
         total = np.bincount(self.trace.owner, d * d, len(self.trace.names))
         size = np.sqrt(total / np.maximum(self.trace.numel, 1))[self.trace.owner]
         slack = np.sqrt(np.bincount(self.trace.owner, error * error, len(self.trace.names)))[self.trace.owner]
-        factor = 1 / np.maximum(1.0, size / float(self.rule.clip_update or 1))
+        ratio = np.maximum(size / float(self.rule.clip_update or 1), 1e-300)
+        how = {"upside down": 1 / np.minimum(1.0, ratio), "inverse": np.maximum(1.0, ratio)}
+        factor = how.get(self.rule.clip_update_how, 1 / np.maximum(1.0, ratio))
         return d * factor, error * factor + np.abs(d * factor) * (1e-5 + slack / np.maximum(size, 1e-300))
 
     def _heavy_ball(self, on: npt.NDArray[np.bool_], d: Floats, error: Floats, lr: Floats) -> tuple[Floats, Floats]:
@@ -461,12 +491,11 @@ class _Run:
             return slope + decay * x, x, 4 * _SCALAR * np.abs(lr * decay * x)
         if form == "absolute":
             return slope, x - decay * x, 4 * _SCALAR * np.abs(decay * x)
+        if form == "first rate":
+            gone = self.sequences["lr"][0] * decay * x
+            return slope, x - gone, 4 * _SCALAR * np.abs(gone)
         if form == "after":
             return slope + decay * (x - lr * slope), x, 4 * _SCALAR * np.abs(lr * decay * x)
         if form == "ascending":
             return slope - decay * x, x, nothing
         return slope, x, nothing
-
-
-def _unit_of(rule: Rule, dtype: str) -> float:
-    return ROUNDOFF[rule.state_dtype or dtype]
