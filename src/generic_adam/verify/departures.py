@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,13 @@ class Departure:
         category: what kind of difference it is, as `Difference.category`.
         said: the difference in words: what the step does, and what was claimed.
         rule: the rule that results.
+        told: whether the parameter groups say so themselves.
     """
 
     category: str
     said: str
     rule: Rule
+    told: bool = False
 
 
 _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
@@ -70,6 +73,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("second moment", "squares are added without the factor 1 - beta2", {"second_moment": "plain"}),
     ("second moment", "the step is divided by the second moment from before this gradient", {"second_moment": "delayed"}),
     ("second moment", "the second moment averages |g|, not its square", {"second_moment": "absolute"}),
+    ("second moment", "the step is divided by an average of |g|", {"second_moment": "absolute, no root"}),
     ("second moment", "the second moment averages squares of the momentum, not of the gradient", {"second_moment": "of momentum"}),
     ("second moment", "the step is divided by the second moment itself, not by its root", {"second_moment": "no root"}),
     ("second moment", "the second moment is an average that forgets", {"second_moment": "average"}),
@@ -81,6 +85,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("momentum", "there is no momentum: the step is along the gradient", {"first_moment": "none"}),
     ("momentum", "gradients are added to the momentum without the factor 1 - beta1", {"first_moment": "heavy"}),
     ("momentum", "the momentum looks ahead (Nesterov)", {"nesterov": True}),
+    ("momentum", "the momentum looks ahead (Nesterov), with one correction", {"nesterov": True, "looks": "same"}),
     ("momentum", "the momentum does not look ahead (no Nesterov)", {"nesterov": False}),
     ("momentum", "the momentum schedule is not NAdam's: it is constant", {"momentum_decay": 0.0}),
     ("momentum", "the learning rate is inside the momentum buffer", {"rate_in_momentum": True}),
@@ -91,12 +96,14 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("missing gradients", "a parameter without a gradient moves as if its gradient were 0", {"missing": "zero"}),
     ("missing gradients", "a parameter that once had a gradient moves as if missing ones were 0", {"missing": "zero once begun"}),
     ("missing gradients", "a parameter without a gradient is decayed all the same", {"missing": "decay only"}),
+    ("missing gradients", "a parameter that once had a gradient is decayed also without", {"missing": "decay once begun"}),
     ("missing gradients", "the moments of a parameter without a gradient decay", {"missing": "moments only"}),
     ("missing gradients", "a parameter without a gradient stands still", {"missing": "stand still"}),
     ("missing gradients", "a missing gradient is replaced by the one before: gradients are not cleared", {"missing": "stale"}),
     ("gradient scale", "gradients of micro-batches are added up, not averaged", {"accumulate": "sum"}),
     ("gradient scale", "only the last micro-batch is used", {"accumulate": "last"}),
     ("gradient scale", "only the first micro-batch is used", {"accumulate": "first"}),
+    ("gradient scale", "gradients are never cleared: each step adds to those before", {"accumulate": "never cleared"}),
     ("clipping", "gradients are not clipped", {"clip_norm": None}),
     ("clipping", "each parameter is clipped by its own norm, not all by the norm of the whole", {"clip_how": "each parameter"}),
     ("clipping", "each value is clipped, not the norm", {"clip_how": "value"}),
@@ -104,6 +111,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("clipping", "clipping is upside down: large gradients are scaled up", {"clip_how": "inverse"}),
     ("clipping", "gradients are always scaled to the norm, also those below it", {"clip_how": "always"}),
     ("clipping", "each micro-batch is clipped, not their average", {"clip_how": "each micro-batch"}),
+    ("clipping", "gradients are clipped after each micro-batch, as they add up", {"clip_how": "as they come"}),
     ("clipping", "updates are not clipped", {"clip_update": None}),
     ("clipping", "clipping of updates is upside down: small ones are scaled up", {"clip_update_how": "upside down"}),
     ("clipping", "clipping of updates is upside down: large ones are scaled up", {"clip_update_how": "inverse"}),
@@ -177,13 +185,14 @@ def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
 
 def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
     """Other scales of the gradients and thresholds of clipping."""
-    for factor in dict.fromkeys((micro, 1 / micro, 2.0, 0.5, 8.0, 1 / 8, 65536.0, 1 / 65536, 2.0**15, 2.0**10)):
+    powers = [2.0**k for k in range(-16, 17) if k]
+    for factor in dict.fromkeys((float(micro), 1 / micro, *powers)):
         if factor != 1:
             yield Departure("gradient scale", f"gradients are multiplied by {factor:g}", rule.but(scale=factor))
     norm, update = rule.clip_norm, rule.clip_update
     limits = (0.1, 0.25, 0.5, 1.0, 5.0, 10.0)
     if norm is not None:
-        limits = tuple(norm * factor for factor in (micro, 1 / micro, 10.0, 0.1, 2.0, 0.5, 65536.0, 1 / 65536))
+        limits = tuple(norm * factor for factor in (micro, 1 / micro, 10.0, 0.1, *powers))
     for limit in limits:
         if limit != norm:
             instead = "" if norm is None else f", not {norm:g}"
@@ -220,7 +229,7 @@ def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
         since = int(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=1))[0])
         at = int(np.flatnonzero(~np.isclose(said[since], own[since], rtol=1e-6, atol=0))[0])
         text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
-        yield Departure(kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}))
+        yield Departure(kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}), told=True)
     for name, label, category in _SEQUENCES:
         own = getattr(rule, name)
         for place, at in (("first", 0), ("last", -1)) if not (own == own[:, :1]).all() else ():
@@ -271,3 +280,13 @@ RESUMES: tuple[tuple[str, frozenset[str]], ...] = (
     ("the second moment and the step count are lost", frozenset({"v", "count"})),
     ("the first moment and the step count are lost", frozenset({"m", "count"})),
 )
+
+
+def resumes(rule: Rule, trace: Trace, left: npt.NDArray[np.int64]) -> Iterator[Departure]:
+    """Yield what a load may lose or exchange."""
+    for said, lost in RESUMES:
+        yield Departure("resume", f"after the load {said}", rule.but(resume=lost))
+    for one, other in combinations(left[:12], 2):
+        if trace.numel[one] == trace.numel[other]:
+            said = f"after the load {trace.names[one]} and {trace.names[other]} have each other's state"
+            yield Departure("resume", said, rule.but(exchanged=(int(one), int(other))))

@@ -20,12 +20,11 @@ import numpy.typing as npt
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
 from generic_adam.verify import probe
-from generic_adam.verify.replay import ROUNDOFF, Floats, Trace
+from generic_adam.verify.replay import HALF, ROUNDOFF, Floats, Trace
 
 with from_extra("torch"):
     import torch
 
-HALF = frozenset({"float16", "bfloat16"})
 _REAL = 50_000  # parameters of so many weights keep their shapes
 
 

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from generic_adam.verify import departures
 from generic_adam.verify.departures import Departure
-from generic_adam.verify.replay import ROUNDOFF, Floats, Replay, Rule, Trace, active, replay
+from generic_adam.verify.replay import HALF, ROUNDOFF, Floats, Replay, Rule, Trace, active, replay
 
-_ALONE = 6  # parameters that are looked at one by one
-_PAIRED = 6  # single changes that help most are tried two at a time
+_PAIRED = 8  # single changes that help most are tried two at a time
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,14 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
         said = "it is in no parameter group" if outside.all() else "it never moves"
         found.append(_found(Departure("not updated", said, rule), trace, first, still))
         left = np.array([p for p in left if p not in still])
-    for parameters, changes in _together(rule, trace, left, first):
-        found += _of(rule, trace, first, parameters, changes)
+    search = _Search(rule, trace, first, left) if len(left) else None
+    for parameters, changes in search.explained(left) if search else ():
+        if changes is None:
+            nearest = search.nearest(parameters)
+            said = f"no change of the claim that is known here, and no two of them, explain it; nearest: {nearest.said}"
+            found.append(_found(replace(nearest, said=said), trace, first, parameters, explained=False))
+        else:
+            found += [_found(one, trace, first, parameters) for one in changes]
     return tuple(_merged(found))
 
 
@@ -85,7 +90,7 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Found]:
     small = (np.abs(steps) < 0.5 * resolved).all(axis=0) & (unit > 1e-5)
     due = small & (np.abs(steps.sum(axis=0)) > 3 * resolved.max(axis=0))
     still = due & (trace.weights == trace.weights[0]).all(axis=0)
-    if rule.state_dtype in {"float16", "bfloat16"} or due.sum() < 3 or still.sum() < 0.6 * due.sum():
+    if rule.state_dtype in HALF or due.sum() < 3 or still.sum() < 0.6 * due.sum():
         return
     names = tuple(trace.names[p] for p in np.unique(trace.owner[still]))
     said = (
@@ -109,32 +114,11 @@ def _found(change: Departure, trace: Trace, run: Replay, parameters: Iterable[in
     with np.errstate(all="ignore"):
         size = float(np.nanmedian(off / np.maximum(step, 1e-300)))
     names = tuple(trace.names[p] for p in np.unique(trace.owner[differs.any(axis=0)]))
-    return Found(change.category, change.said, since + 1, names, size, explained)
-
-
-def _together(
-    rule: Rule, trace: Trace, left: npt.NDArray[np.int64], first: Replay
-) -> Iterator[tuple[list[int], list[Departure] | None]]:
-    """Parameters with the changes that explain them: all at once, else group by group, else one by one."""
-    if not left.size:
-        return
-    together = [int(p) for p in left]
-    changes = _search(rule, trace, first, together)
-    if changes is not None or len(together) == 1:
-        yield together, changes
-        return
-    groups = [[p for p in together if trace.group[p] == group] for group in np.unique(trace.group[left])]
-    for of in groups if len(groups) > 1 else [[p] for p in together[:_ALONE]]:
-        yield of, _search(rule, trace, first, of, pairs=False)
-
-
-def _of(rule: Rule, trace: Trace, first: Replay, parameters: list[int], changes: list[Departure] | None) -> list[Found]:
-    if changes is not None:
-        return [_found(one, trace, first, parameters) for one in changes]
-    own = np.isin(trace.owner, parameters)
-    nearest = min(_singles(rule, trace, first, own), key=lambda one: _bad(one.rule, trace, own))
-    said = f"no single change of the claim, and no pair of them, explains it; nearest: {nearest.said}"
-    return [_found(replace(nearest, said=said), trace, first, parameters, explained=False)]
+    loaded = trace.resumed is not None and 0 <= since - trace.resumed <= 1  # a schedule's first value may be the same
+    category, said = change.category, change.said
+    if loaded and category != "resume":
+        category, said = "resume", f"after the load {said}"
+    return Found(category, said, since + 1, names, size, explained)
 
 
 def _merged(found: list[Found]) -> Iterator[Found]:
@@ -148,61 +132,92 @@ def _merged(found: list[Found]) -> Iterator[Found]:
         yield replace(worst, where=names, since=min(one.since for one in same))
 
 
-def _bad(rule: Rule, trace: Trace, own: npt.NDArray[np.bool_]) -> int:
-    return int((replay(rule, trace).differs & own).sum())
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A change with the steps of a coordinate that still differ under it, or may then be anything, per parameter."""
+
+    change: Departure
+    left: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Tells whether a change explains every difference of some parameters, more sharply than it is large."""
+class _Search:
+    """The changes of one rule, each replayed once for all parameters."""
 
-    trace: Trace
-    first: Replay
-    own: npt.NDArray[np.bool_]
+    def __init__(self, rule: Rule, trace: Trace, first: Replay, left: npt.NDArray[np.int64]) -> None:
+        self.rule, self.trace, self.first = rule, trace, first
+        self.differed = self._count(first.differs)
+        self.scored: list[_Scored] = []
+        for change in _singles(rule, trace, first, left):
+            self.scored.append(_Scored(change, self._left(change)))
+            if not self.scored[-1].left[left].any():
+                break  # cheapest first: it explains all
 
-    def left(self, change: Departure) -> int:
-        """How many steps of a coordinate differ still, or are now allowed to be anything."""
+    def explained(self, left: npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[Departure] | None]]:
+        """Yield parameters with the changes that explain them: all at once, by single changes, by pairs; the rest."""
+        single = self._one(left)
+        if single is not None:
+            yield [int(p) for p in left], [single]
+            return
+        pair = self._pair(left)
+        if pair is not None:
+            yield [int(p) for p in left], pair
+            return
+        unexplained = []
+        for group in np.unique(self.trace.group[left]):
+            of = left[self.trace.group[left] == group]
+            single = self._one(of)
+            for some in [of] if single is not None else of[:, None]:
+                alone = single or self._one(some)
+                if alone is not None:
+                    yield [int(p) for p in some], [alone]
+                else:
+                    unexplained += [int(p) for p in some]
+        if unexplained:
+            some = np.array(unexplained)
+            yield unexplained, self._pair(some) if len(some) < len(left) else None
+
+    def nearest(self, parameters: list[int]) -> Departure:
+        """Return the single change that leaves least."""
+        return min(self.scored, key=lambda one: int(one.left[parameters].sum())).change
+
+    def _one(self, some: npt.NDArray[np.int64]) -> Departure | None:
+        for one in self.scored:
+            if not one.left[some].any():
+                return one.change
+        return _clock(self.rule, self.trace, self.first, np.isin(self.trace.owner, some))
+
+    def _pair(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
+        own = np.isin(self.trace.owner, some)
+        total = int(self.differed[some].sum())
+        helps = [one for one in self.scored if one.left[some].sum() < total]
+        helps.sort(key=lambda one: int(one.left[some].sum()))
+        said = [one for one in self.scored[:_PAIRED] if one.change.told]
+        # A pair that fails on the first steps that differ fails: most are thrown out on a short trace.
+        since = int(np.flatnonzero((self.first.differs & own).any(axis=1))[0])
+        short = self.trace.until(min(since + 4, self.trace.steps))
+        for one in dict.fromkeys([*said, *helps[:_PAIRED]]):
+            first = replay(one.change.rule, self.trace)
+            for other in _singles(one.change.rule, self.trace, self.first, some):
+                seems = not (replay(_until(other.rule, short), short).differs & own).any()
+                if seems and not self._left(other)[some].any():
+                    return [one.change, other]
+            clock = _clock(one.change.rule, self.trace, first, own)
+            if clock is not None:
+                return [one.change, clock]
+        return None
+
+    def _count(self, where: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        return np.bincount(self.trace.owner, where.sum(axis=0), len(self.trace.names)).astype(np.int64)
+
+    def _left(self, change: Departure) -> npt.NDArray[np.int64]:
         run = replay(change.rule, self.trace)
-        differed = self.first.differs & self.own
-        bad = int((run.differs & self.own).sum())
-        if change.category != "state precision":
+        bad = self._count(run.differs)
+        if change.category != "state precision":  # an explanation is sharper than the difference is large
             with np.errstate(invalid="ignore"):
-                vague = (
-                    ~(run.bound <= np.abs(self.first.seen - self.first.predicted)) & differed & np.isfinite(run.seen)
-                )
-            bad += int(vague.sum()) if vague.sum() > differed.sum() / 20 else 0
+                loose = ~(run.bound <= np.abs(self.first.seen - self.first.predicted)) & np.isfinite(run.seen)
+            vague = self._count(loose & self.first.differs)
+            bad = bad + np.where(vague > self.differed / 20, vague, 0)
         return bad
-
-
-def _search(
-    rule: Rule, trace: Trace, first: Replay, parameters: list[int], *, pairs: bool = True
-) -> list[Departure] | None:
-    """The cheapest changes that explain everything of these parameters, or None."""
-    own = np.isin(trace.owner, parameters)
-    judge = _Judge(trace, first, own)
-    scored: list[tuple[int, Departure]] = []
-    for change in _singles(rule, trace, first, own):
-        bad = judge.left(change)
-        if bad == 0:
-            return [change]
-        scored.append((bad, change))
-    clock = _clock(rule, trace, first, own)
-    if clock is not None:
-        return [clock]
-    total = int((first.differs & own).sum())
-    best = sorted((one for one in scored if one[0] < total), key=lambda one: one[0])[:_PAIRED] if pairs else []
-    said = [(total, one) for one in departures.groups_say(rule, trace)] if pairs else []
-    # A pair that fails on the first steps that differ fails: most are thrown out on a short trace.
-    since = int(np.flatnonzero((first.differs & own).any(axis=1))[0])
-    short = trace.until(min(since + 4, trace.steps))
-    for _, one in [*said, *best]:
-        for other in _singles(one.rule, trace, first, own):
-            if _bad(_until(other.rule, short), short, own) == 0 and judge.left(other) == 0:
-                return [one, other]
-        clock = _clock(one.rule, trace, replay(one.rule, trace), own)
-        if clock is not None:
-            return [one, clock]
-    return None
 
 
 def _until(rule: Rule, trace: Trace) -> Rule:
@@ -211,21 +226,17 @@ def _until(rule: Rule, trace: Trace) -> Rule:
     return rule.but(**{name: getattr(rule, name)[: trace.steps] for name in names}, look_ahead=ahead)
 
 
-def _singles(rule: Rule, trace: Trace, first: Replay, own: npt.NDArray[np.bool_]) -> Iterator[Departure]:
-    told = list(departures.groups_say(rule, trace))
-    yield from told
-    if trace.resumed is not None and not first.differs[: trace.resumed, own].any():
-        for said, lost in departures.RESUMES:
-            yield Departure("resume", f"after the load {said}", rule.but(resume=lost))
+def _singles(rule: Rule, trace: Trace, first: Replay, left: npt.NDArray[np.int64]) -> Iterator[Departure]:
+    """The changes of a rule, what is cheapest to say first."""
+    seen = {one for p in left for one in _kinds(trace, int(p))}
+    for narrow in sorted(seen & HALF - {rule.state_dtype}):
+        yield Departure("state precision", f"the moments are kept in {narrow}", rule.but(state_dtype=narrow))
+    yield from departures.groups_say(rule, trace)
+    if trace.resumed is not None and not first.differs[: trace.resumed].any():
+        yield from departures.resumes(rule, trace, left)
     yield from departures.choices(rule)
     yield from departures.families(rule)
     yield from departures.numbers(rule, trace)
-    narrow = [
-        one for p in np.unique(trace.owner[own]) for one in _kinds(trace, int(p)) if one in {"float16", "bfloat16"}
-    ]
-    if narrow and rule.state_dtype != narrow[0]:
-        said = f"the moments are kept in {narrow[0]}"
-        yield Departure("state precision", said, rule.but(state_dtype=narrow[0]))
 
 
 def _kinds(trace: Trace, parameter: int) -> frozenset[str]:
@@ -282,7 +293,7 @@ def _clock_of(rule: Rule, trace: Trace, run: Replay, own: npt.NDArray[np.bool_])
 
     lr = np.where(np.isnan(middle), claimed, middle)
     made = rule.but(lr=np.repeat(lr[:, None], rule.lr.shape[1], axis=1))
-    if _bad(made, trace, own) or not known_enough(middle, trace, own):
+    if (replay(made, trace).differs & own).any() or not known_enough(middle, trace, own):
         return None
     with np.errstate(all="ignore"):
         ratio_low, ratio_high = np.nanmax(least / claimed), np.nanmin(most / claimed)

@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half of the distance from 1 to the next number of a format."""
+HALF = frozenset({"float16", "bfloat16"})
 SMALLEST = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.0e-8, "bfloat16": 1.2e-38}
 """What may be flushed to zero, or is the distance of the numbers there."""
 _SCALAR = 2.0**-24  # scalars such as 1 - beta^t may have been float32 in any implementation
@@ -101,6 +102,7 @@ class Rule:
     momentum: float = 0.0
     dampening: float = 0.0
     nesterov: bool = False
+    looks: str = "next"  # the correction of the momentum that looks ahead: of the next step, or the "same"
     look_ahead: tuple[Floats, Floats] | None = None  # a_t and b_t of a_t m_t + b_t g_t
     centered: bool = False
     rate_in_momentum: bool = False
@@ -110,14 +112,15 @@ class Rule:
     second_moment: str = "average"  # sum, plain (no 1 - beta), delayed, absolute, of momentum, no root, first
     sign: float = 1.0
     scale: float = 1.0
-    accumulate: str = "mean"  # sum, last, first
+    accumulate: str = "mean"  # sum, last, first, never cleared
     clip_norm: float | None = None
-    clip_how: str = "norm"  # each parameter, value, upside down, always, each micro-batch
+    clip_how: str = "norm"  # each parameter, value, upside down, inverse, always, each micro-batch, as they come
     clip_update: float | None = None
     clip_update_how: str = "norm"  # upside down, inverse
     skipped_count: bool = False
     state_dtype: str | None = None
     resume: frozenset[str] = frozenset()
+    exchanged: tuple[int, int] | None = None  # two parameters whose state a load exchanges
 
     def but(self, **changes: Any) -> Rule:
         """The rule with some choices changed."""
@@ -159,6 +162,7 @@ def active(rule: Rule, trace: Trace) -> npt.NDArray[np.bool_]:
     """Which parameters take part in which step."""
     present, begun = trace.present, np.maximum.accumulate(trace.present, axis=0)
     taking = {"zero": np.ones_like(present), "zero once begun": begun, "stale": begun}.get(rule.missing, present)
+    taking = begun if rule.accumulate == "never cleared" else taking
     return taking & ~trace.overflow[:, None]
 
 
@@ -203,10 +207,19 @@ def gradients(rule: Rule, trace: Trace) -> tuple[Floats, Floats]:
     unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[trace.owner]
     if rule.clip_norm is not None and rule.clip_how == "each micro-batch":
         micro = np.stack([_clipped(rule.but(clip_how="norm"), trace, one)[0] for one in micro])
+    elif rule.clip_norm is not None and rule.clip_how == "as they come":
+        sums = np.zeros_like(micro[0])
+        for one in micro:
+            sums = _clipped(rule.but(clip_how="norm"), trace, sums + one / several)[0]
+        error = np.abs(sums) * (16 * unit + 2e-6 / max(rule.clip_norm, 1e-6)) * several
+        return rule.sign * rule.scale * sums, abs(rule.scale) * error
     pick = {"last": micro[-1], "first": micro[0], "sum": micro.sum(axis=0)}
     g = pick.get(rule.accumulate, micro.mean(axis=0))
     error = _OPERATIONS * unit * np.abs(micro).sum(axis=0) / (several if rule.accumulate == "mean" else 1)
     error = error if several > 1 and rule.accumulate in {"mean", "sum"} else np.zeros_like(g)
+    if rule.accumulate == "never cleared":
+        error = np.cumsum(np.abs(g), axis=0) * _OPERATIONS * unit
+        g = np.cumsum(g, axis=0)
     if rule.missing == "stale":
         for t in range(1, len(g)):
             gone = ~trace.present[t][trace.owner]
@@ -214,7 +227,7 @@ def gradients(rule: Rule, trace: Trace) -> tuple[Floats, Floats]:
     if rule.clip_norm is not None and rule.clip_how != "each micro-batch":
         g, factor = _clipped(rule, trace, g)
         # some add 1e-6 to the norm
-        error = error * factor + np.abs(g) * (16 * unit + 2e-6 / np.maximum(factor, 1e-12) / max(rule.clip_norm, 1e-6))
+        error = error * factor + np.abs(g) * (16 * unit + 2e-6 * factor / max(rule.clip_norm, 1e-6))
     return rule.sign * rule.scale * g, abs(rule.scale) * error
 
 
@@ -285,6 +298,11 @@ class _Run:
         lost, count = self.rule.resume, self.count
         kept_m, kept_v = (self.m, self.dm, self.ball, self.dball), (self.v, self.dv, self.top, self.dtop)
         product, begun, powers, at = self.product, self.begun, self.powers, self.trace.resumed or 0
+        if self.rule.exchanged is not None:
+            one, other = (np.flatnonzero(self.trace.owner == p) for p in self.rule.exchanged)
+            place = np.arange(self.n)
+            place[one], place[other] = other, one
+            kept_m, kept_v = (tuple(value[place] for value in kept) for kept in (kept_m, kept_v))
         self.reset()
         if "m" not in lost:
             self.m, self.dm, self.ball, self.dball = kept_m
@@ -326,12 +344,10 @@ class _Run:
         moved = fixed - lr * slope
         write = 3 * self.weight_unit * (np.abs(x) + np.abs(moved)) + beside + self.weight_least
         still = ~on
-        if rule.missing == "decay only":
-            still, slope = (
-                still & ~self.begun,
-                np.where(still, decay * x if rule.decay_form == "decoupled" else 0, slope),
-            )
-            error = np.where(on, error, 0.0)
+        if rule.missing in {"decay only", "decay once begun"}:
+            idle = still & (self.begun | (rule.missing == "decay only"))
+            slope, error = np.where(idle, decay * x, slope), np.where(idle, 0.0, error)
+            still = still & ~idle
         slope, error = np.where(still, 0.0, slope), np.where(still, 0.0, error)
         return np.where(still, x, fixed), slope, error, np.where(still, 0.0, write)
 
@@ -350,7 +366,7 @@ class _Run:
         dm = dm + 4 * _SCALAR * np.abs(g) + 2 * self.least
         base, dbase = (m, dm) if rule.second_moment == "of momentum" else (g, dg)
         square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
-        if rule.second_moment == "absolute":
+        if rule.second_moment in {"absolute", "absolute, no root"}:
             square, dsquare = np.abs(base), dbase
         if rule.second_moment == "first":
             second, keep2 = np.where(self.begun, second, 1.0), np.where(self.begun, keep2, 0.0)
@@ -436,7 +452,7 @@ class _Run:
     def _roots(self, v: Floats, dv: Floats, eps: Floats) -> tuple[Floats, Floats, Floats]:
         """The divisor, and between what it may lie."""
         inside = {"root": eps, "root squared": eps * eps}.get(self.rule.eps_place)
-        shape = (lambda u: u) if self.rule.second_moment in {"no root", "absolute"} else np.sqrt
+        shape = (lambda u: u) if self.rule.second_moment in {"no root", "absolute, no root"} else np.sqrt
         loose = 8 * (self.unit + _SCALAR)
         around = (v, np.maximum(v - dv, 0), v + dv)
         ends = [shape(one + inside) if inside is not None else shape(one) + eps for one in around]
@@ -456,7 +472,7 @@ class _Run:
             self.product = np.where(on, self.product * now, self.product)
             a, b = later / (1 - self.product * later), (1 - now) / (1 - self.product)
         elif rule.nesterov:
-            a, b = b1 / (1 - b1 ** (count + 1)), (1 - b1) / (1 - b1**count)
+            a, b = b1 / (1 - b1 ** (count + (rule.looks == "next"))), (1 - b1) / (1 - b1**count)
         if rule.correction == "none" and rule.nesterov:
             a, b = b1, 1 - b1
         numerator = a * self.m + b * g

@@ -1,0 +1,31 @@
+"""The zoo of `verify`: wrong set-ups are found and named, right ones agree."""
+
+import pytest
+
+import generic_adam as ga
+
+pytest.importorskip("torch")
+pytest.importorskip("optax")
+
+from generic_adam_laboratory.zoo.verify import RIGHT, WRONG, halves
+
+
+def test_the_zoo_is_as_large_as_it_says():
+    assert len(WRONG) >= 40
+    assert len(RIGHT) >= 60
+    assert all(one.category and one.report for one in WRONG)
+    tuning, judging = halves(WRONG)
+    assert set(tuning) | set(judging) == set(WRONG)
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda one: one.name)
+def test_a_wrong_one_is_found_and_named(case):
+    v = ga.verify(case.make, claim=case.claim)
+    assert v.agrees is False
+    assert case.category in {one.category for one in v.differences}, str(v)
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=lambda one: one.name)
+def test_a_right_one_agrees(case):
+    v = ga.verify(case.make, claim=case.claim)
+    assert v.agrees is True, str(v)
