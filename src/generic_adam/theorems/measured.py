@@ -28,7 +28,7 @@ Of each block of steps one, drawn by lot in advance, is measured: two independen
 :math:`x_t`, and the first of them the gradient h' and the loss at :math:`x_{t+1}`. The run itself is not drawn again:
 given the run, the batches of different steps are independent, and all parts are unbiased but one: the step that was
 made stands for the mean step, so that the bias has the noise in it. The proof, and what may be claimed, are on the page
-docs/theorems/measured.md. Here are plain numbers.
+docs/theorems/measured.md. `generic_adam.watch.budget` measures; here are plain numbers.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from generic_adam.errors import TheoremError
+from generic_adam.parts import Part
 from generic_adam.theorems.sequences import Array, backward
 
 RELIABLE_SHARE = 0.2
@@ -53,8 +55,15 @@ _EARLY = 16
 _ONE, _EACH_OF_TWO = 2.0, 2.3
 
 
+_MEANS = {
+    "curvature": "the steps' curvature (lr)",
+    "loss_drop": "the loss still falling",
+    "bias": "Adam's scaling (beta2, eps, beta1)",
+}
+
+
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Part):
     """A measured number with its standard error.
 
     Attributes:
@@ -159,7 +168,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Part):
     r"""The budget of a run: size = bias + loss_drop + curvature, each in the unit of X, up to their errors.
 
     Attributes:
@@ -175,6 +184,8 @@ class Budget:
         residual: what the loss fell along the steps less what it fell from end to end, over :math:`\Pi`; None where
             the loss was not seen along the steps.
     """
+
+    also: ClassVar = ("shares", "closes", "reliable", "mean_l1", "text")
 
     steps: int
     size: Estimate
@@ -203,6 +214,23 @@ class Budget:
         if not total > 2 * self.size.standard_error:
             return {}
         return {name: part.value / total for name, part in parts.items()}
+
+    @property
+    def text(self) -> str:
+        """The shares in one line, the largest first, with their errors and what is to be known of them."""
+        shares = self.shares
+        if not shares:
+            return f"Budget of {self.steps:,} steps: the errors are larger than the parts; measure more steps."
+        total = math.fsum(getattr(self, name).value for name in shares)
+        said = (
+            f"{share:.0%} {_MEANS[name]} (+- {100 * getattr(self, name).standard_error / total:.0f})"
+            for name, share in sorted(shares.items(), key=lambda one: -one[1])
+        )
+        warnings = [
+            *(["It does not close: something else moves the weights."] if self.closes is False else []),
+            *(["A few steps carry its errors: not reliable."] if not self.reliable else []),
+        ]
+        return " ".join([f"Budget of {self.steps:,} steps, of this run alone: {', '.join(said)}.", *warnings])
 
     @property
     def mean_l1(self) -> float:

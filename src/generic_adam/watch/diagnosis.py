@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from generic_adam.parts import Part
 from generic_adam.setting import Fact, Setting, Source
+from generic_adam.theorems.measured import Budget
 from generic_adam.watch.causes import CAUSES, Cause, Table, values_at
 from generic_adam.watch.records import Record
 
@@ -58,7 +59,7 @@ class Diagnosis(Part):
 
     findings: tuple[Finding, ...]
     steps: tuple[int, int] = (0, 0)
-    budget: Any = field(default=None)
+    budget: Budget | None = None
 
     @property
     def healthy(self) -> bool:
@@ -71,9 +72,10 @@ class Diagnosis(Part):
         first, last = self.steps
         if not last:
             return "NOTHING SEEN: no step was made while watching."
+        lines = [f"{one.cause}: {one.text}" for one in self.findings]
         if self.healthy:
-            return f"HEALTHY: nothing was found in steps {first:,} to {last:,}."
-        return "\n".join(f"{one.cause}: {one.text}" for one in self.findings)
+            lines = [f"HEALTHY: nothing was found in steps {first:,} to {last:,}."]
+        return "\n".join([*lines, *([self.budget.text] if self.budget else [])])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings in the types that JSON has."""
@@ -82,7 +84,8 @@ class Diagnosis(Part):
             | {"algorithm": one.algorithm and one.algorithm.to_dict()}
             for one in self.findings
         ]
-        return {"healthy": self.healthy, "steps": list(self.steps), "findings": findings}
+        budget = self.budget and self.budget.to_dict()
+        return {"healthy": self.healthy, "steps": list(self.steps), "findings": findings, "budget": budget}
 
 
 def _shown(value: Any) -> str:

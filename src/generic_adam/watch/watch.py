@@ -7,16 +7,20 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from generic_adam.errors import OptimizerError
+from generic_adam.errors import OptimizerError, TheoremError
 from generic_adam.extras import from_extra
 from generic_adam.files import OutputError, write_json
 from generic_adam.setting import Setting
+from generic_adam.theorems.measured import Budget
 from generic_adam.watch import summary
+from generic_adam.watch.budget import BudgetMeter
 from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
 from generic_adam.watch.instruments import COLUMNS, COMPARED, Expected, Member, Sample
 from generic_adam.watch.looks import Coefficients, Look, look_into
@@ -110,6 +114,7 @@ class Watch:
         self._group_records: list[GroupRecord] = []
         self._optimizer, self._look = optimizer, look_into(optimizer)
         self._probe, self._on_event, self._tensorboard = probe, on_event, tensorboard
+        self._meter = None if probe is None else _meter(optimizer, probe, model)
         self._names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
         self._told: set[str] = set()
         self._groups: list[_Group] = []
@@ -178,7 +183,13 @@ class Watch:
     def diagnose(self) -> Diagnosis:
         """Return what is wrong so far, the worst first; what was seen since the last record is taken in."""
         self._flush()
-        return diagnose(self._records)
+        return replace(diagnose(self._records), budget=self._budget())
+
+    def _budget(self) -> Budget | None:
+        """Return the budget, where enough was measured for one."""
+        with suppress(TheoremError):
+            return None if self._meter is None else self._meter.budget()
+        return None
 
     def setting(self) -> Setting:
         """Return what was measured as facts, with the steps that they are from."""
@@ -190,6 +201,9 @@ class Watch:
         if self._out is None or not self._records:
             return
         data = {"setting": self.setting().to_dict(), "optimizer": type(self._optimizer).__name__}
+        budget = self._budget()
+        if budget is not None:
+            data["budget"] = budget.to_dict()
         try:
             write_json(self._out / "watch.json", data)
         except OutputError as error:
@@ -202,6 +216,8 @@ class Watch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        if self._meter is not None:
+            self._meter.detach()
         self._flush()
         self._save()
         self._points = self._compared = self._reference = None
@@ -475,6 +491,15 @@ def _step_sizes(moments: Sequence[Tensor], alpha: float) -> tuple[float, float, 
     roots = np.sqrt(np.quantile(torch.cat(list(moments)).cpu().numpy(), [0.95, 0.5, 0.05]))
     low, median, high = (alpha / root if root > 0 else math.inf for root in roots.tolist())
     return low, median, high
+
+
+def _meter(optimizer: Any, probe: Callable[[], Tensor], model: torch.nn.Module | None) -> BudgetMeter | None:
+    """Return what measures the budget; None, with a warning, where it cannot be measured."""
+    try:
+        return BudgetMeter(optimizer, probe, model=model)
+    except OptimizerError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+        return None
 
 
 def _first(options: Mapping[str, Any]) -> int:
