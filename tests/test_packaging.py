@@ -182,8 +182,3 @@ def test_the_wheel_answers_in_an_environment_of_its_own(built, tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "certified" in done.stdout
-    done = subprocess.run(
-        [*command, "reproduce"], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-    )
-    said = "comes with the laboratory, which is not installed: pip install generic-adam-laboratory"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"generic-adam: 'reproduce' {said}\n")

@@ -1,5 +1,6 @@
 """Trainer's arguments against the real transformers, and a real Trainer that trains with GenericAdam."""
 
+import inspect
 import os
 import types
 from fractions import Fraction
@@ -12,6 +13,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
 
 from generic_adam import Setting, bound, certify  # noqa: E402
+from generic_adam.adapters.schedulers import TRANSFORMERS  # noqa: E402
 from generic_adam.adapters.torch import read  # noqa: E402
 from generic_adam.adapters.trainer import read_training_arguments  # noqa: E402
 from generic_adam.errors import OptimizerError  # noqa: E402
@@ -346,3 +348,12 @@ def test_trainer_trains_with_generic_adam(tmp_path):
     certificate = certify(optimizer, scheduler)
     assert certificate.verdict == "certified"
     assert certificate.method == method
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_defaults(name):
+    getter, defaults = TRANSFORMERS[name]
+    arguments_of = inspect.signature(getattr(transformers.optimization, f"get_{getter}")).parameters
+    told = {one: arguments_of[one].default for one in defaults}
+    assert told == {one: inspect.Parameter.empty if default is int else default for one, default in defaults.items()}
+    assert set(arguments_of) - {"optimizer", "num_warmup_steps", "num_training_steps", "last_epoch"} == set(defaults)

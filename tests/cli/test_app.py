@@ -14,7 +14,7 @@ import typer
 from generic_adam import __version__
 from generic_adam.cli import app as app_module
 from generic_adam.cli import main
-from generic_adam.cli.app import SUBCOMMANDS, build_app, run
+from generic_adam.cli.app import OF_LABORATORY, SUBCOMMANDS, build_app, run
 from generic_adam.extras import missing_extra
 from generic_adam.methods import MethodError
 
@@ -124,6 +124,17 @@ def test_version_and_help(capsys):
 def test_a_subcommand_is_there_alone_when_it_is_asked_for(name):
     app = build_app(name)
     assert [one.name for one in (*app.registered_commands, *app.registered_groups)] == [name]
+
+
+@pytest.mark.parametrize("name", OF_LABORATORY)
+def test_without_the_laboratory_its_commands_say_where_they_come_from(name, monkeypatch, capsys):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    assert main([name, "--help"]) == 2
+    said = (
+        f"generic-adam: {name!r} comes with the laboratory, which is not installed: pip install generic-adam-laboratory"
+    )
+    assert only_line(capsys.readouterr()) == said
+    assert {one.name for one in build_app().registered_commands} == {*SUBCOMMANDS}
 
 
 def test_options_before_a_command_are_no_obstacle(capsys):

@@ -161,7 +161,7 @@ def test_recipes_come_with_their_horizon(capsys):
         (["--from", "guarded_script:plain", "--recipe", "t5"], "stands alone"),
         (["adam", "--from", "guarded_script:plain"], "--from stands alone"),
         (["--recipe", "t5", "--lr", "0.1"], "--recipe stands alone"),
-        (["adam", "--every", "3"], "goes with --from or --config"),
+        (["adam", "--every", "3"], "--every goes with --from"),
         (["--from", "guarded_script:plain", "--every", "0"], "--every: expected"),
         (["--recipe", "t6"], "no recipe is called 't6'; expected one of transformer"),
         (["nanogpt", "--lr", "0.1"], "nanogpt stands alone"),

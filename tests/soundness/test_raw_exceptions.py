@@ -16,7 +16,7 @@ import sys
 import pytest
 
 import generic_adam as ga
-from generic_adam.adapters.config import read_config
+from generic_adam.adapters.plain import read_config
 from generic_adam.cli import main
 from generic_adam.errors import GenericAdamError
 from tests.soundness import inputs

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from generic_adam.adapters.clock import Clock, length_of_epoch
-from generic_adam.adapters.config import read_trainer
+from generic_adam.adapters.plain import read_trainer
 from generic_adam.adapters.transformation import read_transformation
 from generic_adam.adapters.updates import clipped
 from generic_adam.errors import OptimizerError, told_as

@@ -147,7 +147,7 @@ def report_error(error: BaseException) -> int:
         _point_at_nothing(sys.stdout)
         tell(f"cannot write the output: {error.strerror or error}")
         return OUTPUT_FAILED
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # what could not be written is met again by the next line
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
         tell("not enough memory")
@@ -181,8 +181,10 @@ def _first_lower(text: str) -> str:
 
 def tell(message: str) -> None:
     """Say one line on standard error, if anybody can hear it."""
-    with suppress(OSError, ValueError):
+    try:
         print(f"{_PROGRAM}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        _point_at_nothing(sys.stderr)
 
 
 def _point_at_nothing(stream: TextIO) -> None:

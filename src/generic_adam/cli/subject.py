@@ -76,8 +76,8 @@ _IN_HAND: Rows = {
 _SOURCES: Rows = {
     "recipe": (str, "--recipe NAME", "A published recipe (see `generic-adam recipes`)."),
     "reference": (str, "--from CODE", "MODULE:FUNCTION or FILE.py:FUNCTION that returns your optimizer."),
-    "config": (str, "--config FILE", "A training configuration, or its optimizer block: JSON, YAML or TOML."),
-    "every": (int, "--every N", "With --from or --config: scheduler.step() is called every N optimizer steps."),
+    "config": (str, "--config FILE", "DeepSpeed's or Trainer's file, or an optimizer's block."),
+    "every": (int, "--every N", "With --from: scheduler.step() is called every N optimizer steps."),
 }
 # Arguments of the catalogue's functions, by their names there; --lr is one of them too.
 _CATALOGUE: Rows = {
@@ -185,14 +185,14 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     if len(sources) > 1 or (sources and any(given[one] is not None for one in written)):
         said = name if is_recipe else _SOURCES[sources[0]][1].split()[0]
         raise MethodError(f"{said} stands alone: it says all about the method")
-    if given["every"] is not None and sources not in (["reference"], ["config"]):
-        raise MethodError("--every goes with --from or --config")
+    if given["every"] is not None and sources != ["reference"]:
+        raise MethodError("--every goes with --from")
     every = None if given["every"] is None else whole_steps(given["every"], "--every")
     used: tuple[str, ...] = ()
     if sources == ["config"]:
-        from generic_adam.adapters.config import read_config
+        from generic_adam.adapters.plain import read_config
 
-        found, used = read_config(Path(given["config"]), steps=steps, steps_per_scheduler_step=every)
+        found, used = read_config(Path(given["config"]), steps=steps)
     elif sources:
         from generic_adam.adapters import load
         from generic_adam.certification import read
