@@ -14,7 +14,6 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, adagrad, adam, certified_adam, rmsprop_mukkamala_hein
 from generic_adam.schedules import Growth, bias_correction, sqrt
 from generic_adam.setting import Setting
-from generic_adam.theorems import theorem_named
 from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.literature import (
@@ -23,7 +22,6 @@ from generic_adam.theorems.literature import (
     Reddi2018,
     Reddi2018Regret,
     RobbinsMonro,
-    XieLi2024,
 )
 from generic_adam.theorems.theorem import About, Verdict
 from tests.theorems import reference
@@ -157,60 +155,6 @@ def test_corollaries_1_and_2_of_reddi_with_their_missing_factor():
     given = {"alpha": 0.5, "beta": 0.9, "fading": 0.99, "diameter": 2}
     assert reference.corollary_regret(3.0, 10**4, theta=0.999, **given) == pytest.approx(36849500.5141, rel=1e-9)
     assert reference.corollary_regret(3.0, 10**4, **given) == pytest.approx(21912000, rel=1e-12)
-
-
-PLAIN = Method("1e-3/sqrt(t)", 0.9, 0.999)
-
-
-@pytest.mark.parametrize(
-    ("name", "x", "lacks"),
-    [
-        ("zhang2022", Algorithm(PLAIN), None),
-        ("zhang2022", Algorithm(Method("1e-3/sqrt(t)", 0.99, 0.95)), "beta < sqrt(theta)"),
-        ("zhang2022", Algorithm(Method(1e-3, 0.9, 0.999)), "learning rates eta/sqrt(t), not bias-corrected"),
-        ("zhang2022", Algorithm(certified_adam()), "a constant theta"),
-        ("shi2021", Algorithm(Method("1e-3/sqrt(t)", 0, 0.999)), None),
-        ("shi2021", Algorithm(PLAIN), "RMSProp, beta = 0"),
-        ("li2023", Algorithm(Method(1e-6, 0.999, 0.999), initial_v=0, eps=1e-8), None),
-        ("li2023", Algorithm(PLAIN), "an eps beside the root"),
-        ("wang2023", Algorithm(Method(1e-3, 0.9, 0.999)), None),
-        ("wang2023", Algorithm(PLAIN), "a constant learning rate"),
-        ("xie_li2024", Algorithm(PLAIN, initial_v=0, decay="1e-4/sqrt(t)"), None),
-        (
-            "xie_li2024",
-            Algorithm(Method("1e-3/sqrt(t)", 0.99, 0.9), initial_v=0, decay="1e-4/sqrt(t)"),
-            "beta <= theta",
-        ),
-        (
-            "xie_li2024",
-            Algorithm(PLAIN, initial_v=0, decay="1e-4/t^2"),
-            "learning rates with an infinite sum",
-        ),
-        ("xie_li2024", Algorithm(PLAIN, initial_v=0), "decoupled weight decay"),
-    ],
-)
-def test_what_is_only_cited_is_undecided_or_does_not_apply(name, x, lacks):
-    found = certify_algorithm(x, theorem=name, setting=Setting(full_batch=True))
-    assert found.verdict is Verdict.UNDECIDED
-    assert found[name].covers == (lacks is None)
-    if lacks is None:
-        assert found[name].conditions[0].reason.startswith(theorem_named(name).statement)
-    else:
-        assert f"it asks for {lacks}" in found[name].outside
-
-
-def test_the_box_of_xie_and_li_and_a_warm_up():
-    falling = Algorithm(PLAIN, initial_v=0, decay="1e-4/sqrt(t)")
-    warm = Algorithm(
-        Method("1e-3*min(t/100, 10/sqrt(t))", 0.9, 0.999), initial_v=0, decay="1e-4*min(t/100, 10/sqrt(t))"
-    )
-    one, other = (XieLi2024().examine(x, Setting(full_batch=True)) for x in (falling, warm))
-    assert (
-        "1/lambda, 10 here; it asks for learning rates that never rise: lr_t lambda never rises."
-        in one.conditions[0].reason
-    )
-    assert "never rise: lr_t lambda rises at t = 2" in other.conditions[0].reason
-    assert not XieLi2024().examine(falling).covers
 
 
 PROBLEM = problem_of(smoothness=2, gradient_bound=3, dimension=5, gap=4, epsilon=1e-4)

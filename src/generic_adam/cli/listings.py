@@ -109,7 +109,7 @@ def theorems(
     name: Annotated[str | None, _named("One theorem, in full.", theorem_names)] = None, as_json: AsJson = False
 ) -> None:
     """List the theorems with what they cover, what they assume and where they are from."""
-    from generic_adam.theorems import REPORTED, THEOREMS, theorem_named
+    from generic_adam.theorems import THEOREMS, theorem_named
     from generic_adam.theorems.theorem import NOT_COVERED
 
     chosen = THEOREMS if name is None else (theorem_named(name),)
@@ -119,9 +119,8 @@ def theorems(
     elif name is None:
         rows = [(one.name, one.covered, one.confidence) for one in chosen]
         print_table(("theorem", "covers", "how it is known"), rows, elsewhere=_WIDEST)
-        cited = (f"  {one.name}: {one.statement}" for one in REPORTED)
-        told = ("Cited, never used to certify (constants or text not at hand):", *cited, NOT_COVERED)
-        say(*told, "What a theorem assumes, and where its proof is: generic-adam theorems NAME", elsewhere=_WIDEST)
+        more = "What a theorem assumes, and where its proof is: generic-adam theorems NAME"
+        say(NOT_COVERED, more, elsewhere=_WIDEST)
     else:
         (one,) = chosen
         say(f"{one.title}: {one.statement}", f"  covers: {one.covered}")

@@ -39,9 +39,8 @@ def recipe_names() -> list[str]:
 
 
 def theorem_names() -> list[str]:
-    """The names of the theorems and of what is only cited, for the shell's completion."""
-    theorems = import_module("generic_adam.theorems")
-    return [one.name for one in (*theorems.THEOREMS, *theorems.REPORTED)]
+    """Return the names of the theorems, for the shell's completion."""
+    return [one.name for one in import_module("generic_adam.theorems").THEOREMS]
 
 
 Budget = Annotated[

@@ -1,4 +1,4 @@
-"""Published theorems that need little, and statements that are cited and never certify.
+"""Published theorems that need little.
 
 Robbins and Monro on plain SGD; Mukkamala and Hein, and Reddi, Kale and Kumar, on regret; the latter's warning; Defossez
 et al.'s bound on Adam with constants. They are stated on the page docs/theorems/published.md.
@@ -24,10 +24,8 @@ from generic_adam.theorems.theorem import (
     NOTHING,
     About,
     Confidence,
-    Excluded,
     Hypothesis,
     Offer,
-    Reported,
     Theorem,
     demand,
     infinite_sum,
@@ -264,112 +262,3 @@ class Defossez(Theorem):
         noise = E / effective * (math.log1p(R**2 / (rest * epsilon)) - steps * math.log(theta))
         told = {"start": start, "noise": noise, "E": E, "effective_steps": effective}
         return Offer(start + noise, math.sqrt(d * (start + noise)), told)
-
-
-_STEADY: Excluded = {
-    "it asks for a constant beta": lambda x: not x.method.beta.is_constant,
-    "it asks for a constant theta": lambda x: not x.method.theta.is_constant,
-}
-_ROOTED: Excluded = {
-    "it asks for learning rates eta/sqrt(t), not bias-corrected": lambda x: not _root_steps(x, Setting()).holds
-}
-
-
-class Zhang2022(Reported):
-    """Adam as it is, for a second moment slower than a threshold that nobody knows."""
-
-    name: ClassVar = "zhang2022"
-    title: ClassVar = "Zhang et al. 2022"
-    source: ClassVar = (
-        'Zhang, Chen, Shi, Sun, Luo, "Adam Can Converge Without Any Modification on Update Rules", NeurIPS 2022'
-    )
-    covered: ClassVar = "Adam with constant beta and theta, eta/sqrt t, n mini-batches sampled uniformly"
-    statement: ClassVar = (
-        "a neighbourhood is reached if theta exceeds a threshold of order 1 - 1/n^5 that depends on your data; "
-        "of n = 1,000 batches it is 1 - 1e-15 up to a constant"
-    )
-    confidence: ClassVar = Confidence.PUBLISHED
-    excludes: ClassVar = {
-        **_STEADY,
-        "it asks for beta < sqrt(theta)": lambda x: _below_root(x, Setting()).status is Status.FAILS,
-        **_ROOTED,
-    }
-
-
-class Shi2021(Reported):
-    """RMSProp likewise."""
-
-    name: ClassVar = "shi2021"
-    title: ClassVar = "Shi et al. 2021"
-    source: ClassVar = 'Shi, Li, Hong, Sun, "RMSprop Converges with Proper Hyper-parameter", ICLR 2021'
-    covered: ClassVar = "RMSProp with constant theta, eta/sqrt t, shuffled mini-batches"
-    statement: ClassVar = (
-        "a neighbourhood is reached if theta exceeds a threshold that depends on the number of batches"
-    )
-    excludes: ClassVar = {"it asks for RMSProp, beta = 0": lambda x: x.method.beta != NOTHING, **_STEADY, **_ROOTED}
-
-
-class Li2023(Reported):
-    """Adam under relaxed smoothness, with steps as small as the accuracy's square."""
-
-    name: ClassVar = "li2023"
-    title: ClassVar = "Li et al. 2023"
-    source: ClassVar = 'Li, Rakhlin, Jadbabaie, "Convergence of Adam Under Relaxed Setting", NeurIPS 2023'
-    covered: ClassVar = "Adam with bias correction, learning rate and 1 - beta of the order of the squared accuracy"
-    statement: ClassVar = "a small gradient is reached under relaxed smoothness; the numerical constants are not given"
-    confidence: ClassVar = Confidence.PUBLISHED
-    excludes: ClassVar = {
-        **_STEADY,
-        "it asks for an eps beside the root": lambda x: x.eps == NOTHING or x.eps_under_root,
-    }
-
-
-class Wang2023(Reported):
-    """Adam with constants tuned to the horizon, affine noise."""
-
-    name: ClassVar = "wang2023"
-    title: ClassVar = "Wang et al. 2023"
-    source: ClassVar = (
-        'Wang, Fu, Zhang, Zheng, Chen, "Closing the Gap Between the Upper Bound and Lower Bound of Adam", NeurIPS 2023'
-    )
-    covered: ClassVar = "Adam with constants tuned to the horizon, affine noise"
-    statement: ClassVar = (
-        "the order T^(-1/4) up to logarithms for the first power of the gradient; constants not at hand"
-    )
-    excludes: ClassVar = {**_STEADY, "it asks for a constant learning rate": lambda x: not x.method.alpha.is_constant}
-
-
-class XieLi2024(Reported):
-    """AdamW's limit, if there is one: a KKT point of the loss over a box; decay is lr_t lambda."""
-
-    name: ClassVar = "xie_li2024"
-    title: ClassVar = "Xie-Li 2024"
-    source: ClassVar = 'Xie, Li, "Implicit Bias of AdamW: l_inf Norm Constrained Optimization", ICML 2024, Theorem 1.1'
-    covered: ClassVar = "AdamW with exact gradients, beta <= theta, learning rates that never rise and sum to infinity"
-    statement: ClassVar = "if the iterates converge, their limit is a KKT point of the loss over |x|_inf <= 1/lambda"
-    confidence: ClassVar = Confidence.PUBLISHED
-    allows: ClassVar = frozenset({"initial_v", "decay"})
-    takes: ClassVar = ("full_batch",)
-    excludes: ClassVar = {
-        "it asks for decoupled weight decay": lambda x: x.decay == NOTHING,
-        **_STEADY,
-        "it asks for beta <= theta": lambda x: (
-            decide.not_negative(x.method.theta - x.method.beta).status is Status.FAILS
-        ),
-        "it asks for learning rates with an infinite sum": lambda x: (
-            x.decay != NOTHING and decide.sum_diverges(x.decay, "lr").status is Status.FAILS
-        ),
-    }
-
-    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
-        """Whether the learning rate ever rises; that the iterates converge nobody says."""
-        del setting
-        decay = collected(x.decay / x.method.alpha)
-        box = f", {1 / decay(1):g} here" if decay.is_constant else ""
-        rises = decide.never_rises(x.decay, name="lr_t lambda").reason
-        told = f"{self.statement}{box}; it asks for learning rates that never rise: {rises}"
-        return [Decision(Status.UNDECIDED, told)]
-
-
-REPORTED: tuple[Reported, ...] = (Zhang2022(), Shi2021(), Li2023(), Wang2023(), XieLi2024())
-"""Published statements that are cited and never certify: constants or the text itself are not at hand."""

@@ -1,24 +1,23 @@
-"""Theorems G, Z and S: three settings with bounds of their own, in closed form.
+"""Theorems G and S: two settings with bounds of their own, in closed form.
 
-G is momentum that averages the noise away, Z RMSProp with big batches, S signSGD: plain averages over the steps. For
-ever they say something with exact gradients alone, and G and Z ask for L and a bound on every gradient. Statements and
-proofs are on the page docs/theorems/special.md.
+G is momentum that averages the noise away, S signSGD: plain averages over the steps. For ever they say something with
+exact gradients alone, and G asks for L and a bound on every gradient. Statements and proofs are on the page
+docs/theorems/special.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule, bias_correction, exact, sqrt
+from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.schedules.enclosure import collected
 from generic_adam.setting import Setting
-from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status
 from generic_adam.theorems.sequences import Sequences
@@ -29,7 +28,6 @@ from generic_adam.theorems.theorem import (
     Hypothesis,
     Offer,
     Theorem,
-    demand,
 )
 from generic_adam.theorems.weighted import certain_parts
 
@@ -147,63 +145,6 @@ class Averaging(Theorem):
         if taken is None:
             raise TheoremError(_CONSTANTS)
         return _offered(taken.bound(problem, steps), problem)
-
-
-def _steady(x: Algorithm) -> bool:
-    steady = all(one.is_constant for one in (x.method.alpha, x.method.theta, x.eps))
-    return steady and x.eps(1) > 0 and x.method.theta(1) > 0 and not x.eps_under_root
-
-
-def _small_steps(x: Algorithm, setting: Setting) -> Decision:
-    """alpha <= eps/(2L)."""
-    return _at_most(
-        x.method.alpha, x.eps / (2 * exact(setting.smoothness or 0)), "alpha = {:.4g}, and eps/(2L) = {:.4g}"
-    )
-
-
-def _long_memory(x: Algorithm, setting: Setting) -> Decision:
-    """1 - theta <= eps^2/(16 G^2)."""
-    limit = x.eps**2 / (16 * exact(setting.gradient_norm or 0) ** 2)
-    return _at_most(1 - x.method.theta, limit, "1 - theta = {:.4g}, and eps^2/(16 G^2) = {:.4g}")
-
-
-def _at_most(given: Schedule, limit: Schedule, told: str) -> Decision:
-    """Whether one constant is at most another, as numbers."""
-    found = decide.not_negative(limit - given)
-    return replace(found, reason=f"{told.format(given(1), limit(1))} is the largest.", witness=None)
-
-
-class BigBatch(Averaging):
-    """Theorem Z: RMSProp with big batches, 1 - theta small beside eps^2."""
-
-    name: ClassVar = "Z"
-    covered: ClassVar = "RMSProp with constants and an eps that is large beside alpha L and G sqrt(1 - theta)"
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-    excludes: ClassVar = {
-        "it is about RMSProp, without momentum": lambda x: x.method.beta != NOTHING,
-        "it is about constant alpha, theta and eps > 0 beside the root": lambda x: not _steady(x),
-        **_PLAIN_LOSS,
-    }
-    hypotheses: ClassVar = (
-        _small_steps,
-        _long_memory,
-        _exact_or("(sqrt(theta) G + eps)/eps times the variance of a batch"),
-    )
-
-    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
-        r"""Theorem Z after T steps, tau uniform; the root of v_0 stands for G where it is larger.
-
-        .. math::
-
-            \frac1T \sum_t \mathbb{E}\|\nabla f(x_t)\|^2 \le \frac{2(\sqrt\theta G +
-            \text{eps})\,\text{gap}}{\alpha T} + \frac{\sqrt\theta G + \text{eps}}{\text{eps}}\,\frac{\sigma^2}{b}
-        """
-        G, alpha, eps = max(part.gradient for part in certain_parts(problem)), x.method.alpha(1), x.eps(1)
-        setting = Setting(smoothness=problem.smoothness, gradient_norm=G)
-        demand(_small_steps(x, setting), _long_memory(x, setting))
-        largest = math.sqrt(x.method.theta(1) * max(G**2, x.initial_v)) + eps
-        start = 2 * largest * problem.gap / (alpha * steps) if alpha else math.inf
-        return _offered(start + largest / eps * problem.total_variance, problem)
 
 
 class Sign(Theorem):

@@ -65,12 +65,11 @@ class Verdict(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How a statement is known; what is only reported never certifies."""
+    """How a statement is known."""
 
     PROVED = "proved here"
     PUBLISHED = "published, the text was read"
     FORMALISED = "read in a formal proof"
-    REPORTED = "reported, the text was not at hand"
 
 
 class About(StrEnum):
@@ -333,18 +332,6 @@ def elsewhere(setting: Setting, *, shuffled: bool = False) -> tuple[str, ...]:
 
 STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and sign(x.eps, 1) != 1}
 """What no theorem with a divisor allows: the first step may divide by 0."""
-
-
-class Reported(Theorem):
-    """A published statement whose constants or text are not at hand: asked by name alone, it never certifies."""
-
-    confidence: ClassVar = Confidence.REPORTED
-    allows: ClassVar = frozenset({"initial_v", "eps"})
-
-    def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
-        """Nothing more can be decided: the one condition left says why."""
-        del x, setting
-        return [Decision(Status.UNDECIDED, f"{self.statement}.")]
 
 
 def _asked(hypothesis: Hypothesis, x: Algorithm, setting: Setting) -> Decision | None:
