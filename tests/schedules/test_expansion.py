@@ -1,12 +1,15 @@
 """Expansions at infinity: what is proved of a tail is true of its values."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generic_adam.schedules import parse
-from generic_adam.schedules.expansion import tail_direction, tail_sign
+from generic_adam.schedules import parse, periodic, substitute, t
+from generic_adam.schedules.balls import sign_of_step
+from generic_adam.schedules.expansion import direction, tail_direction, tail_sign
 from tests.schedules.expressions import positive_schedules
 
 
@@ -56,3 +59,36 @@ def test_what_is_proved_of_a_tail_is_true_of_its_values(one, other, start):
         assert np.all(sign * values >= -slack) if sign else np.all(np.abs(values) <= slack)
     if direction:
         assert np.all(direction * np.diff(values) >= -(slack[1:] + slack[:-1]))
+
+
+STAIRS = {
+    "t - periodic(t, 7)": 1,
+    "(t + 3 - periodic(t, 7))^-0.5": -1,
+    "0.5^((t - periodic(t - 1, 300))/300)": -1,
+    "1 - 1/(t + 9 - periodic(t, 10))^0.7": 1,
+    "1/(2*t - periodic(2*t + 1, 5) + 9)": -1,
+    "max(0.9, 1 - 1/(t - periodic(t, 4) + 4))": 1,
+    "(t - periodic(t, 7))/t": None,
+    "log(t - periodic(t, 7) + 1)*t": None,
+    "bias_correction(0.9)*(t - periodic(t, 7))": None,
+    "cos(t - periodic(t, 7))": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), STAIRS.items(), ids=STAIRS)
+def test_a_staircase_goes_where_its_steps_go(text, expected):
+    found = direction(parse(text), 1, math.inf)
+    assert found == expected
+    if found is not None:
+        moves = np.diff(parse(text).values(1, 2000))
+        assert np.all(found * moves >= 0)
+        assert np.any(moves != 0)
+
+
+@given(positive_schedules(), st.integers(1, 40), st.integers(1, 60), st.sampled_from([200.0, math.inf]))
+@settings(max_examples=60, deadline=None)
+def test_what_is_said_of_a_staircase_is_true_of_its_values(smooth, length, start, stop):
+    stairs = substitute(smooth, {t: (t + length - periodic(t, length)) / length})
+    found = direction(stairs, start, stop)
+    if found is not None:
+        assert all(sign_of_step(stairs, step) in {None, 0, found} for step in range(start + 1, start + 3 * length + 2))

@@ -10,6 +10,8 @@ import pytest
 
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
+from generic_adam.schedules import parse
+from generic_adam.schedules.prove import Claim, every
 from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import hypotheses
 from tests.soundness.fuzz import paper_conditions
@@ -329,3 +331,22 @@ def test_a_theta_that_falls_slowly_has_one_answer_at_every_horizon():
     bounds = [ga.bound(method, problem, steps=steps, theorem="zou2019") for steps in (100_000, 100_001)]
     assert [(one.expectation, one.missing) for one in bounds] == [(math.inf, bounds[0].missing)] * 2
     assert "falls by 5.000e-14 from 0.9 at t = 2" in bounds[0].missing[0][1]
+
+
+_STEP = "((t - periodic(t, 10))/10 + 1)"
+
+
+@pytest.mark.parametrize("theta", [f"1 - 0.5/{_STEP}", f"1 - 0.5/{_STEP}^0.5", f"max(0.9, 1 - 1/{_STEP}^0.8)"])
+@pytest.mark.parametrize("alpha", ["0.5/sqrt(t)", f"0.5/sqrt({_STEP})", f"0.5/{_STEP}^0.75"])
+def test_a_staircase_is_decided(alpha, theta):
+    found = ga.certify(ga.Method(alpha, 0.9, theta))
+    assert found.verdict == "certified"
+    assert {condition.status.value for condition in found["zou2019"].conditions} == {"holds"}
+
+
+def test_a_bias_correction_as_theta_rises_by_its_form():
+    theta = parse("bias_correction(1 - 1/(t + 1))")
+    assert every(1 - theta, Claim.POSITIVE).by_form_from == 1
+    assert every(1 - theta, Claim.FALLING).by_form_from == 1
+    found = ga.certify(ga.Method("0.5/sqrt(t)", 0.9, theta))
+    assert found["zou2019"].conditions[1].status.value == "holds"

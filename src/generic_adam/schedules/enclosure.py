@@ -277,6 +277,17 @@ def _time(_node: tree.Time, start: int, stop: float) -> Enclosure:
     return Enclosure(Range(fmpq(start), last), 1, ONE)
 
 
+def _difference(node: tree.Subtract, start: int, stop: float) -> Enclosure:
+    found = enclose(node.left, start, stop) - enclose(node.right, start, stop)
+    match node:
+        case tree.Subtract(tree.Constant(Fraction(numerator=1, denominator=1)), tree.BiasCorrection(factor)) if enclose(
+            factor, 1
+        ).positive:  # 1 - (1 - prod): a product of positive numbers
+            return replace(found, range=found.range.meet(POSITIVE))
+        case _:
+            return found
+
+
 def _power(node: tree.Power, start: int, stop: float) -> Enclosure:
     base, exponent = node.left, node.right
     if isinstance(exponent, tree.Constant):
@@ -374,7 +385,7 @@ enclosure_of.update(
         tree.Constant: lambda node, start, _stop: Enclosure(point(value(node, start)), 0, FLAT),
         tree.Time: _time,
         tree.Add: _of_two(operator.add),
-        tree.Subtract: _of_two(operator.sub),
+        tree.Subtract: _difference,
         tree.Multiply: _of_two(operator.mul),
         tree.Divide: _of_two(Enclosure.__truediv__),
         tree.Power: _power,

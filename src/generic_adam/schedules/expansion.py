@@ -38,7 +38,7 @@ from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined,
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
 from generic_adam.schedules.ranges import ONE, SWING, Range, is_finite, point
-from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, substitute, walk
+from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, remembered, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.
 _COUNTS = (2, 6)
@@ -531,7 +531,40 @@ def direction(schedule: Schedule, start: int, stop: float) -> int | None:
     by_range = enclose(schedule, start, stop).direction
     if by_range is not None and is_defined(schedule, start, stop):
         return by_range
+    stairs = _stairs(schedule)
+    if stairs is not None:
+        step, length = stairs
+        last = stop if math.isinf(stop) else 1 + (stop - 1) // length
+        return direction(step, 1 + (start - 1) // length, last)
     return tail_direction(schedule, start)
+
+
+def _rests_but_for(moving: Schedule, node: Schedule) -> bool:
+    """Return whether u_t is the same number for every t as long as one of its parts is."""
+    if node == moving:
+        return True
+    rests = node.pointwise and not isinstance(node, tree.Time)
+    return rests and all(_rests_but_for(moving, child) for child in node.children)
+
+
+@remembered
+def _stairs(schedule: Schedule) -> tuple[Schedule, int] | None:
+    """Return v and n where u_t = v_k with k = 1 + floor((t - 1)/n): then u falls where v does, and rises likewise.
+
+    t - periodic(t, n) is n (k - 1); it is put in for that, and nothing else may move.
+    """
+    for node in walk(schedule):
+        match node:
+            case tree.Subtract(left, tree.Periodic(right, length)):
+                line, repeated = as_linear(left), as_linear(right)
+                if line is None or repeated is None or line[0] != repeated[0]:
+                    continue
+                if _rests_but_for(node, schedule):
+                    slope, offset = length * line[0], line[1] - repeated[1]
+                    return substitute(schedule, {node: linear(slope, offset - slope)}), length
+            case _:
+                pass
+    return None
 
 
 def tail_direction(schedule: Schedule, start: int) -> int | None:
