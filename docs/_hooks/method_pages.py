@@ -7,7 +7,7 @@ from collections.abc import Callable
 import generic_adam as ga
 from generic_adam.cli.listings import GALLERY, gallery_row
 from generic_adam.methods import MethodInfo, as_algorithm, entries
-from generic_adam.methods.recipes import RECIPES, Recipe
+from generic_adam.methods.recipes import Recipe, recipes
 from generic_adam.theorems.certificate import Certificate
 
 BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
@@ -92,7 +92,7 @@ def _headline(certificate: Certificate) -> str:
 
 def recipes_gallery() -> str:
     """One line a published recipe, then a section each: the source, the numbers, what no theorem covers."""
-    found = [(recipe, ga.certify(recipe.algorithm)) for recipe in RECIPES]
+    found = [(recipe, ga.certify(recipe.algorithm)) for recipe in recipes()]
     lines = [row(*GALLERY), row("---", "--:", "--:", "--:", "--:", "---", "---", "---")]
     for recipe, certificate in found:
         *told, verdict = gallery_row(certificate)

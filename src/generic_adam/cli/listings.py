@@ -53,10 +53,10 @@ def recipes(
     name: Annotated[str | None, _named("One recipe, in full.", recipe_names)] = None, as_json: AsJson = False
 ) -> None:
     """Published recipes: what is guaranteed for their steps and for ever."""
-    from generic_adam.methods.recipes import RECIPES, recipe
+    from generic_adam.methods.recipes import recipe, recipes
     from generic_adam.theorems.certificate import certify_algorithm
 
-    chosen = RECIPES if name is None else (recipe(name),)
+    chosen = recipes() if name is None else (recipe(name),)
     with make_console(stderr=True).status("reading the recipes"):
         found = [(one, certify_algorithm(one.algorithm)) for one in chosen]
     if as_json:

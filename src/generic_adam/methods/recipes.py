@@ -7,6 +7,8 @@ tokens or samples are turned into steps at the full batch size.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -33,16 +35,24 @@ class Recipe:
     evidence: Literal["read", "known"]
 
 
+_BY_NAME: dict[str, Callable[[], Recipe]] = {}
+
+
 def _recipe(
-    name: str,
-    label: str,
-    steps: int,
-    algorithm: Algorithm,
-    source: str,
-    evidence: Literal["read", "known"] = "read",
-    **settings: Any,
-) -> Recipe:
-    return Recipe(name, replace(algorithm, label=label, horizon=steps, source=source, **settings), evidence)
+    label: str, steps: int, source: str, evidence: Literal["read", "known"] = "read", **settings: Any
+) -> Callable[[Callable[[], Algorithm]], Callable[[], Recipe]]:
+    """Enter a function that builds a recipe's algorithm; it is called when the recipe is first asked for."""
+
+    def enter(build: Callable[[], Algorithm]) -> Callable[[], Recipe]:
+        @functools.cache
+        def made() -> Recipe:
+            algorithm = replace(build(), label=label, horizon=steps, source=source, **settings)
+            return Recipe(build.__name__, algorithm, evidence)
+
+        _BY_NAME[build.__name__] = made
+        return made
+
+    return enter
 
 
 def _noam(width: int, warm_up_steps: int) -> Schedule:
@@ -74,15 +84,6 @@ def _stable_diffusion_rate() -> Schedule:
     return join(as_schedule(1e-4) * (start + (1 - start) * (t - 1) / 10_000), 10_001, 1e-4)
 
 
-def _bert() -> Algorithm:
-    # global_step = t - 1: 0 at the first step, and a fall that is a line through the peak at global_step = 0
-    steps = 1_000_000
-    falling = join(as_schedule(1e-4) * (steps + 1 - t) / steps, steps + 1, 0)
-    lr = join(as_schedule(1e-4) * (t - 1) / 10_000, 10_001, falling)
-    method = adam(lr=lr, beta=0.9, theta=0.999, bias_correction=False)
-    return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
-
-
 def _scaled_adafactor(beta: float) -> Algorithm:
     """Adafactor's sequences with the step scaled by the parameters, as T5 and PaLM ran it."""
     scaled = ("the step is multiplied by the root mean square of the parameters",)
@@ -96,103 +97,126 @@ _CLIPPED_IN_GROWING_BATCHES: dict[str, Any] = {
     "notes": ("the batch grows at the beginning; steps are counted at its full size",),
 }
 
-RECIPES: tuple[Recipe, ...] = (
-    _recipe(
-        "transformer",
-        "Transformer base",
-        100_000,
-        adamw(lr=_noam(512, 4_000), theta=0.98, eps=1e-9, weight_decay=0),
-        'Vaswani et al., "Attention Is All You Need", 2017, section 5.3; tensor2tensor transformer_base_v1',
-    ),
-    _recipe(
-        "bert",
-        "BERT",
-        1_000_000,
-        _bert(),
-        "google-research/bert: optimization.py, run_pretraining.py",
-        clipping=_NORM_ONE,
-    ),
-    _recipe(
-        "gpt3",
-        "GPT-3 175B",
-        93_750,
-        adamw(lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1),
-        'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
-        "known",
-        **_CLIPPED_IN_GROWING_BATCHES,
-    ),
-    _recipe(
-        "llama",
-        "LLaMA 7B",
-        250_000,
-        adamw(lr=_warm_cosine(3e-4, 3e-5, 2_000, 250_000), theta=0.95, weight_decay=0.1),
-        'Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, section 2.3',
-        "known",
-        clipping=_NORM_ONE,
-    ),
-    _recipe(
-        "palm",
-        "PaLM",
-        255_000,
-        _scaled_adafactor(beta=0.9),
-        'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
-        decay=1 / maximum(t, 10_000),
-        clipping=_NORM_ONE,
-        notes=("the batch is enlarged twice during the run", f"{_SEQUENCES_ALONE}, with beta 0.9 and this decay"),
-    ),
-    _recipe(
-        "t5",
-        "T5",
-        524_288,
-        _scaled_adafactor(beta=0),
-        "mesh_tensorflow: optimize.py; T5's gin configuration",
-        factored=True,
-        clipping=Clipping(1.0, "update"),
-        notes=(_SEQUENCES_ALONE,),
-    ),
-    _recipe(
-        "vit",
-        "ViT-B/16 on JFT-300M",
-        517_822,
-        adamw(lr=warm_up(8e-4, Fraction(10_000), fall("linear", 8e-4, 1e-5, 10_000, 517_822)), weight_decay=0.1),
-        'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
-        "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
-        "known",
-    ),
-    _recipe(
-        "stable_diffusion",
-        "Stable Diffusion v1",
-        946_000,
-        adamw(lr=_stable_diffusion_rate(), weight_decay=0.01),
-        "CompVis/stable-diffusion: model card (v1-2: 237k, 194k and 515k steps), lr_scheduler.py, ddpm.py",
-    ),
-    _recipe(
-        "bloom",
-        "BLOOM-176B",
-        97_656,
-        adamw(lr=_warm_cosine(6e-5, 6e-6, 183_105, 200_000_000, 2048), theta=0.95, weight_decay=0.1),
-        "bigscience: tr11-176B-ml.slurm",
-        **_CLIPPED_IN_GROWING_BATCHES,
-    ),
-    _recipe(
-        "deepseek_v3",
-        "DeepSeek-V3",
-        235_239,
-        adamw(lr=_deepseek_rate(), theta=0.95, weight_decay=0.1),
-        'a secondary text on DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 4.2',
-        **_CLIPPED_IN_GROWING_BATCHES,
-    ),
-    _recipe(
-        "nanogpt",
-        "nanoGPT (GPT-2 124M)",
-        600_000,
-        adamw(lr=_nanogpt_rate(), theta=0.95, weight_decay=0.1),
-        "karpathy/nanoGPT: train.py",
-        clipping=_NORM_ONE,
-    ),
-)
 
-_BY_NAME = {recipe.name: recipe for recipe in RECIPES}
+@_recipe(
+    "Transformer base",
+    100_000,
+    'Vaswani et al., "Attention Is All You Need", 2017, section 5.3; tensor2tensor transformer_base_v1',
+)
+def transformer() -> Algorithm:
+    """Return the Transformer's Adam, with its inverse square root and a linear warm-up."""
+    return adamw(lr=_noam(512, 4_000), theta=0.98, eps=1e-9, weight_decay=0)
+
+
+@_recipe("BERT", 1_000_000, "google-research/bert: optimization.py, run_pretraining.py", clipping=_NORM_ONE)
+def bert() -> Algorithm:
+    """Return BERT's Adam, without bias correction; its decay is not in the gradient."""
+    # global_step = t - 1: 0 at the first step, and a fall that is a line through the peak at global_step = 0
+    steps = 1_000_000
+    falling = join(as_schedule(1e-4) * (steps + 1 - t) / steps, steps + 1, 0)
+    lr = join(as_schedule(1e-4) * (t - 1) / 10_000, 10_001, falling)
+    method = adam(lr=lr, beta=0.9, theta=0.999, bias_correction=False)
+    return Algorithm(method, initial_v=0, eps=1e-6, decay=lr * Fraction(1, 100))
+
+
+@_recipe(
+    "GPT-3 175B",
+    93_750,
+    'Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B',
+    "known",
+    **_CLIPPED_IN_GROWING_BATCHES,
+)
+def gpt3() -> Algorithm:
+    """Return GPT-3's AdamW; the cosine is counted in tokens."""
+    return adamw(lr=_warm_cosine(6e-5, 6e-6, 375_000_000, 260_000_000_000, 3_200_000), theta=0.95, weight_decay=0.1)
+
+
+@_recipe(
+    "LLaMA 7B",
+    250_000,
+    'Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, section 2.3',
+    "known",
+    clipping=_NORM_ONE,
+)
+def llama() -> Algorithm:
+    """Return LLaMA's AdamW."""
+    return adamw(lr=_warm_cosine(3e-4, 3e-5, 2_000, 250_000), theta=0.95, weight_decay=0.1)
+
+
+@_recipe(
+    "PaLM",
+    255_000,
+    'Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, section 5',
+    clipping=_NORM_ONE,
+    notes=("the batch is enlarged twice during the run", f"{_SEQUENCES_ALONE}, with beta 0.9 and this decay"),
+)
+def palm() -> Algorithm:
+    """Return PaLM's Adafactor, with momentum and without factors."""
+    return replace(_scaled_adafactor(beta=0.9), decay=1 / maximum(t, 10_000))
+
+
+@_recipe(
+    "T5",
+    524_288,
+    "mesh_tensorflow: optimize.py; T5's gin configuration",
+    factored=True,
+    clipping=Clipping(1.0, "update"),
+    notes=(_SEQUENCES_ALONE,),
+)
+def t5() -> Algorithm:
+    """Return T5's Adafactor."""
+    return _scaled_adafactor(beta=0)
+
+
+@_recipe(
+    "ViT-B/16 on JFT-300M",
+    517_822,
+    'Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 3 (7 epochs of 303M images, '
+    "batch 4,096; gradients are clipped on ImageNet only); google-research/vision_transformer: utils.py",
+    "known",
+)
+def vit() -> Algorithm:
+    """Return the vision transformer's AdamW, with a linear fall."""
+    falling = fall("linear", 8e-4, 1e-5, 10_000, 517_822)
+    return adamw(lr=warm_up(8e-4, Fraction(10_000), falling), weight_decay=0.1)
+
+
+@_recipe(
+    "Stable Diffusion v1",
+    946_000,
+    "CompVis/stable-diffusion: model card (v1-2: 237k, 194k and 515k steps), lr_scheduler.py, ddpm.py",
+)
+def stable_diffusion() -> Algorithm:
+    """Return Stable Diffusion's AdamW, constant after its warm-up."""
+    return adamw(lr=_stable_diffusion_rate(), weight_decay=0.01)
+
+
+@_recipe("BLOOM-176B", 97_656, "bigscience: tr11-176B-ml.slurm", **_CLIPPED_IN_GROWING_BATCHES)
+def bloom() -> Algorithm:
+    """Return BLOOM's AdamW; the cosine is counted in samples."""
+    return adamw(lr=_warm_cosine(6e-5, 6e-6, 183_105, 200_000_000, 2048), theta=0.95, weight_decay=0.1)
+
+
+@_recipe(
+    "DeepSeek-V3",
+    235_239,
+    'a secondary text on DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 4.2',
+    **_CLIPPED_IN_GROWING_BATCHES,
+)
+def deepseek_v3() -> Algorithm:
+    """Return DeepSeek-V3's AdamW."""
+    return adamw(lr=_deepseek_rate(), theta=0.95, weight_decay=0.1)
+
+
+@_recipe("nanoGPT (GPT-2 124M)", 600_000, "karpathy/nanoGPT: train.py", clipping=_NORM_ONE)
+def nanogpt() -> Algorithm:
+    """Return nanoGPT's AdamW."""
+    return adamw(lr=_nanogpt_rate(), theta=0.95, weight_decay=0.1)
+
+
+def recipes() -> tuple[Recipe, ...]:
+    """Return every recipe, in the order of the gallery."""
+    return tuple(made() for made in _BY_NAME.values())
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -204,7 +228,7 @@ def recipe(name: str) -> Recipe:
     """A recipe by its name, however it is spelled; MethodError offers the closest where there is none."""
     if spelled(name) not in _BY_NAME:
         raise unknown("no recipe is called", name, _BY_NAME)
-    return _BY_NAME[spelled(name)]
+    return _BY_NAME[spelled(name)]()
 
 
 def named(name: str) -> Algorithm:
