@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from generic_adam.methods import Method, MethodError, build
+from generic_adam.methods import Algorithm, Method, MethodError, build
+from generic_adam.theorems.certificate import certify_algorithm
 
 GOOD = {"alpha": 1e-3, "beta": 0.9, "theta": 0.999}
 
@@ -39,9 +40,19 @@ GOOD = {"alpha": 1e-3, "beta": 0.9, "theta": 0.999}
 )
 def test_the_message_names_sequence_time_and_value(sequence, value, message):
     with pytest.raises(MethodError) as caught:
-        Method(**{**GOOD, sequence: value})
+        Method(**{**GOOD, sequence: value}).checked()
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_method_is_made_without_a_proof_and_refused_where_it_is_used():
+    late = {**GOOD, "theta": "0.9 if t < 1000000 else 1.5"}
+    made = Method(**late)
+    assert not made.theta.known_facts
+    for ask in (made.checked, lambda: certify_algorithm(made), lambda: Algorithm.from_dict({**late, "beta": "0.9"})):
+        with pytest.raises(MethodError, match=r"^theta: .* at t = 1000000"):
+            ask()
+    assert Method(**GOOD).checked() == Method(**GOOD)
 
 
 def test_a_callable_that_raises_is_named():

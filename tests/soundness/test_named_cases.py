@@ -212,14 +212,14 @@ REFUSED = {
 @pytest.mark.parametrize(("texts", "named"), REFUSED.values(), ids=REFUSED)
 def test_a_method_without_a_value_at_some_step_is_refused(texts, named):
     with pytest.raises(GenericAdamError, match=re.escape(named)):
-        ga.Method(**{"alpha": ROOT, "beta": "0.9", "theta": ADAGRAD, **texts})
+        ga.Method(**{"alpha": ROOT, "beta": "0.9", "theta": ADAGRAD, **texts}).checked()
 
 
 def test_steps_past_2_to_the_53_are_walked_one_by_one():
     # The beginning of a stretch from 10^17 on was walked at t = 10^17 again and again.
     falling = "1000-2*(t-1e17)+(t-1e17)*(1+1e-9*sin(t))"
     with pytest.raises(GenericAdamError, match="at t = 100000000000001000"):
-        ga.Method(f"1/t if t<1e17 else ({falling} if t<1e17+2000 else 1/t)", 0.9, ADAGRAD)
+        ga.Method(f"1/t if t<1e17 else ({falling} if t<1e17+2000 else 1/t)", 0.9, ADAGRAD).checked()
 
 
 @pytest.mark.parametrize("alpha", EASY_STEPS)

@@ -237,7 +237,7 @@ class Algorithm:
             known = {field.name for field in fields(cls)}
             for name in settings.keys() - known:
                 raise MethodError(f"an algorithm has no {name!r}; it has {', '.join(sorted(known))}")
-            return cls(method, **settings)
+            return cls(method.checked(), **settings)
 
     def __repr__(self) -> str:
         beside = f" with {'; '.join(self.departures)}" if self.departures else ""

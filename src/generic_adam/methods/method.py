@@ -3,8 +3,9 @@ r"""A method is three sequences: the base learning rate, the momentum and the se
 Sequences are read in any of their forms and checked: alpha_t finite and >= 0, 0 <= beta_t < 1, 0 <= theta_t < 1.
 The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the
 same: warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
-certificate's (condition 3 fails at that t), not a refusal to look. A sequence is refused where it is proved to
-leave its range, with the step; what is open is let through.
+certificate's (condition 3 fails at that t), not a refusal to look. When a method is made its first values are
+looked at, and nothing is proved. What uses it (`certify`, an optimizer) asks `Method.checked` first, which refuses a
+sequence that is proved to leave its range, with the step, and lets through what is open.
 
 The two algorithms of the paper are one, theta_t = W_{t-1} / W_t, and back: w_t = W_0 (1 - theta_t) /
 prod_{i<=t} theta_i leaves the range of a double, near t = 700,000 for theta = 0.999, so both directions work
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Generic, TypeVar, cast
+from typing import Generic, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +29,16 @@ from generic_adam.errors import MethodError, ScheduleError, shown
 from generic_adam.schedules import FloatArray, Schedule, as_schedule, exact, has_callable, theta_from_weights
 from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
 from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.rounding import filtered
 
 _BEGINNING = 256
+# So many of the first values are asked about exactly when a method is made.
+_ASKED = 8
 # A callable may be a table that ends with the training run, or slow: it is asked for its beginning only.
 _BEGINNING_OF_CALLABLE = 16
+
+# The signs that refute a claim.
+_BROKEN = {Claim.POSITIVE: (-1, 0), Claim.NOT_NEGATIVE: (-1,)}
 
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
@@ -76,36 +83,70 @@ def exact_number(
 
 
 def read_sequence(name: str, given: ScheduleLike) -> Schedule:
-    """The schedule of "alpha", "beta" or "theta" that is meant, inside its range at every t.
+    """Return the schedule of "alpha", "beta" or "theta" that is meant, in its range where that is seen at once.
 
-    A MethodError where 0 <= alpha_t < infinity (a constant: > 0), 0 <= beta_t < 1 or 0 <= theta_t < 1 fails.
+    Numbers, and the first 256 values of anything else, are looked at; `check_sequence` decides about every t.
+
+    Raises:
+        MethodError: 0 <= alpha_t < infinity (a constant: > 0), 0 <= beta_t < 1 or 0 <= theta_t < 1 fails there.
     """
     schedule = read_schedule(name, given)
-    if name == "alpha":
-        constant = schedule.is_constant
-        expected = f"a finite number {'>' if constant else '>='} 0 at every t"
-        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
-    else:
-        expected = f"0 <= {name}_t < 1 at every t"
-        claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
-    opaque = has_callable(schedule)
-    _check_defined(schedule, opaque, f"{name}: expected {expected}")
+    if schedule.is_constant or has_callable(schedule):
+        check_sequence(name, schedule)
+        return schedule
+    expected, claims = _range_of(name, schedule)
+    _check_defined(schedule, f"{name}: expected {expected}")
     for sequence, claim in claims:
-        if opaque:
-            wrong = (-1,) if claim is Claim.NOT_NEGATIVE else (-1, 0)
-            steps = range(1, _BEGINNING_OF_CALLABLE + 1)
-            refuted = next((t for t in steps if sign(sequence, t) in wrong), None)
-        else:
-            refuted = every(sequence, claim).t
-        if refuted is not None:
-            with Precision():
-                found = nearest(value(schedule, refuted))
-            raise MethodError(f"{name}: expected {expected}, got {found:g} at t = {refuted}")
+        values, errors = filtered(sequence, np.arange(1.0, _BEGINNING + 1))
+        doubtful = np.flatnonzero(
+            ~((values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE)))
+        )
+        for t in (doubtful[:_ASKED] + 1).tolist():
+            if sign(sequence, t) in _BROKEN[claim]:
+                raise _outside(name, expected, schedule, t)
     return schedule
 
 
-def _check_defined(schedule: Schedule, opaque: bool, expected: str) -> None:
-    """Every value of a beginning is a number, however large or small: overflows on the way do not count."""
+def check_sequence(name: str, schedule: Schedule) -> None:
+    """Decide whether a sequence stays in its range at every t; what is open is let through, and what is known is kept.
+
+    Raises:
+        MethodError: it is proved to leave it, with the step.
+    """
+    if schedule.known_facts.get(("is", name)):
+        return
+    expected, claims = _range_of(name, schedule)
+    _check_defined(schedule, f"{name}: expected {expected}")
+    for sequence, claim in claims:
+        if has_callable(schedule):
+            steps = range(1, _BEGINNING_OF_CALLABLE + 1)
+            refuted = next((t for t in steps if sign(sequence, t) in _BROKEN[claim]), None)
+        else:
+            refuted = every(sequence, claim).t
+        if refuted is not None:
+            raise _outside(name, expected, schedule, refuted)
+    schedule.known_facts["is", name] = True
+
+
+def _range_of(name: str, schedule: Schedule) -> tuple[str, list[tuple[Schedule, Claim]]]:
+    """Return the range of a sequence in words and as claims."""
+    if name == "alpha":
+        constant = schedule.is_constant
+        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
+        return f"a finite number {'>' if constant else '>='} 0 at every t", claims
+    claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
+    return f"0 <= {name}_t < 1 at every t", claims
+
+
+def _outside(name: str, expected: str, schedule: Schedule, t: int) -> MethodError:
+    with Precision():
+        found = nearest(value(schedule, t))
+    return MethodError(f"{name}: expected {expected}, got {found:g} at t = {t}")
+
+
+def _check_defined(schedule: Schedule, expected: str) -> None:
+    """Raise unless every value at the start is a number, however large or small; overflows on the way do not count."""
+    opaque = has_callable(schedule)
     last = 1 if schedule.is_constant else _BEGINNING_OF_CALLABLE if opaque else _BEGINNING
     try:
         steps = range(1, last + 1)
@@ -161,7 +202,7 @@ class Method:
         theta: the second-moment parameter, 0 <= theta_t < 1.
 
     Raises:
-        MethodError: a sequence cannot be read or leaves its range; the message names it, the t, the value.
+        MethodError: a sequence cannot be read, or is seen to leave its range; the message names it, the t, the value.
 
     Examples:
         >>> Method(alpha="0.5/sqrt(t)", beta=0.9, theta="1 - 1/max(t, 2)")
@@ -182,6 +223,16 @@ class Method:
         except ScheduleError as error:
             raise MethodError(f"weights: {error}") from error
         return cls(alpha, beta, theta)
+
+    def checked(self) -> Self:
+        """Return the method itself, once its sequences are known not to be proved out of range at any t.
+
+        Raises:
+            MethodError: one is; the message names it, the t, the value.
+        """
+        for name in ("alpha", "beta", "theta"):
+            check_sequence(name, getattr(self, name))
+        return self
 
     def at(self, t: int) -> tuple[float, float, float]:
         """(alpha_t, beta_t, theta_t) at one t = 1, 2, 3, ...; cheap enough for every step of an optimizer."""

@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from generic_adam.errors import OptimizerError
 from generic_adam.methods import ScheduleLike
 from generic_adam.methods.catalogue import corrected, corrected_eps
-from generic_adam.methods.method import read_sequence
+from generic_adam.methods.method import check_sequence
 from generic_adam.optax.leaves import PyTree, map_leaves
 from generic_adam.optax.schedule import (
     Counted,
@@ -71,7 +71,7 @@ def as_coefficient(name: str, value: CoefficientLike) -> Schedule:
         if name == "eps":
             check_number(name, schedule(1), "a finite number >= 0", lambda eps: 0 <= eps < math.inf)
         else:
-            read_sequence(name, schedule)
+            check_sequence(name, schedule)
     except ScheduleError as error:
         raise OptimizerError(f"{name}: {error}") from error
     return schedule

@@ -19,7 +19,7 @@ from generic_adam.schedules.balls import INFINITY, NAN, PRECISIONS, Precision, a
 from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
 from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
-from generic_adam.schedules.work import Undecided, poll
+from generic_adam.schedules.work import Kind, Undecided, reach
 
 Values = FloatArray | np.float64 | float
 
@@ -221,9 +221,14 @@ class Recursion:
     """
 
     def __init__(
-        self, initial: float, block: int, advance: Callable[[float, FloatArray], tuple[FloatArray, float]]
+        self,
+        node: Schedule,
+        initial: float,
+        block: int,
+        advance: Callable[[float, FloatArray], tuple[FloatArray, float]],
     ) -> None:
         self.block = block
+        self._node = node
         self._advance = advance
         self._states = {0: initial}
         self._last: tuple[int, FloatArray] = (-1, np.empty(0))
@@ -233,10 +238,10 @@ class Recursion:
         held = self._last
         if held[0] == index:
             return held[1]
+        reach(Kind.BLOCKS, self._node, index)
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
-            poll()
             values, state = self._advance(self._states[known], np.arange(start, start + self.block, dtype=np.float64))
             # By its index, not appended: a second thread that came as far finds the same state there.
             self._states[known + 1] = state
@@ -327,7 +332,7 @@ def _share(node: tree.OfWeights) -> Recursion:
             raise ScheduleError(f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}")
         return weights / sums, total * math.exp(-log_rho * size) if log_rho > 0 else total
 
-    return Recursion(initial, size, advance)
+    return Recursion(node, initial, size, advance)
 
 
 @remembered
@@ -359,7 +364,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
             logs = np.log1p(-missing)
         return _running(state, logs)
 
-    return Recursion(0.0, _RECURSION_BLOCK, advance)
+    return Recursion(node, 0.0, _RECURSION_BLOCK, advance)
 
 
 def _correction(node: tree.BiasCorrection) -> ScalarFunction:

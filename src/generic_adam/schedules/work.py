@@ -24,6 +24,7 @@ class Kind(Enum):
 
     WALKED = "steps walked for one question", 1 << 24
     ASKED = "values asked of exact numbers for one question", 2_000
+    BLOCKS = "blocks of a running sum for one question", 5_000
     MULTIPLIED = "factors multiplied exactly for one question", 1 << 18
     REPLAYED = "steps of a scheduler's replay", 1_000_000
     SWEPT = "steps of a run that are summed", 1 << 24

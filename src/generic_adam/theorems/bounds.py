@@ -151,6 +151,7 @@ def bound_algorithm(
     found: list[tuple[Theorem, Offer]] = []
     missing: list[tuple[str, str]] = []
     with Budget(budget):
+        x.method.checked()
         for one in THEOREMS if theorem is None else (theorem_named(theorem),):
             if outside := one.outside(x, known):
                 missing.append((one.name, outside[0]))

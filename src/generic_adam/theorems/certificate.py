@@ -240,6 +240,7 @@ def certify_algorithm(
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
     with Budget(budget):
         for part, steps in zip(whole.parts, runs, strict=True):
+            part.method.checked()
             effective, idle = without_idle_clipping(replace(part, horizon=steps), known)
             findings = tuple(one.examine(effective, known) for one in asked)
             if idle:

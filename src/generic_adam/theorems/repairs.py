@@ -347,7 +347,9 @@ def needs_theta(x: Algorithm) -> bool:
 def applied(repair: Repair, candidate: Candidate) -> Iterator[Candidate]:
     """Yield the candidates of a repair; one that makes no method (a value out of range) is no candidate."""
     try:
-        yield from repair(candidate)
+        for changed in repair(candidate):
+            changed.method.checked()
+            yield changed
     except (MethodError, ScheduleError, Undecided, ZeroDivisionError, OverflowError):
         return
 

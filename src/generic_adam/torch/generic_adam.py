@@ -179,7 +179,7 @@ class GenericAdam(ScheduledOptimizer):
             OptimizerError: the algorithm does something that this optimizer does not.
         """
         algorithm = as_algorithm(method)
-        three, decay = algorithm.method, algorithm.decay
+        three, decay = algorithm.method.checked(), algorithm.decay
         fields = ("initial_v", "eps", "decay", "running_maximum", "maximize")
         reason = algorithm.beyond(*fields, "power") if "partial" in cls.options else algorithm.beyond(*fields)
         if reason is not None:
