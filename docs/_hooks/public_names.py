@@ -18,7 +18,10 @@ PUBLIC_PACKAGES = (
     "generic_adam.verify",
 )
 # A package without names of its own is documented module by module; one of them stands for it.
-STANDS_FOR = {"generic_adam.theorems": "generic_adam.theorems.certificate"}
+STANDS_FOR = {
+    "generic_adam.theorems": "generic_adam.theorems.certificate",
+    "generic_adam.verify": "generic_adam.verify.front",  # it is called like its function
+}
 
 
 def undocumented(site: Path) -> list[str]:
