@@ -12,7 +12,7 @@ ROOMS: dict[str, tuple[int, int, int, int, str, str]] = {
     "torch · optax": (328, 200, 132, 58, "the optimizers", "extra"),
     "reference": (328, 290, 132, 58, "the paper, in float64", "core"),
     "certification": (498, 65, 132, 58, "a verdict on any of it", "core"),
-    "watch": (498, 200, 132, 58, "a run, its causes", "extra"),
+    "watch · verify": (498, 200, 132, 58, "a run, its steps", "extra"),
     "answers": (666, 65, 116, 58, "words, figures", "extra"),
     "cli": (822, 20, 100, 148, "the command", "extra"),
     "laboratory": (666, 290, 256, 58, "experiments, a distribution of its own", "extra"),
@@ -28,8 +28,8 @@ ARROWS: tuple[tuple[str, str], ...] = (
     ("adapters", "certification"),
     ("certification", "answers"),
     ("answers", "cli"),
-    ("torch · optax", "watch"),
-    ("watch", "answers"),
+    ("torch · optax", "watch · verify"),
+    ("watch · verify", "answers"),
     ("torch · optax", "laboratory"),
     ("certification", "laboratory"),
 )
@@ -53,7 +53,7 @@ def picture() -> str:
     """The picture as inline SVG, on one line so that Markdown leaves it alone."""
     said = (
         "Rooms of the package and the arrows between them: schedules, methods, then theorems, adapters, "
-        "optimizers, reference, then certification, watch, answers and the command line; beside them the laboratory."
+        "optimizers, reference, then certification, watch and verify, answers and the command line; beside them the laboratory."
     )
     tip = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
     parts = [
