@@ -53,7 +53,8 @@ def picture() -> str:
     """The picture as inline SVG, on one line so that Markdown leaves it alone."""
     said = (
         "Rooms of the package and the arrows between them: schedules, methods, then theorems, adapters, "
-        "optimizers, reference, then certification, watch and verify, answers and the command line; beside them the laboratory."
+        "optimizers, reference, then certification, watch and verify, answers and the command line; "
+        "beside them the laboratory."
     )
     tip = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
     parts = [
