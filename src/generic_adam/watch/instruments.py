@@ -7,7 +7,7 @@ large the network; nothing waits for the device. Small tensors are taken whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,12 +27,11 @@ COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curve
 g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2."""
 
 
-_NAMES = "eps live tiny unmoved driven off stated off_m off_v fourth weights gamma moved decayed stepped after"
+_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth weights gamma moved decayed stepped after"
 COMPARED = tuple(_NAMES.split())
 """The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
-a step that is not 0; with such a step; (step - stated step)^2; stated step^2; what m and v are off their averages,
-squared; v^2; x^2; coordinates where sqrt(v)/alpha falls; (step)^2;
-(decay x)^2; (alpha u)^2; x^2 after the step."""
+a step that is not 0; with such a step; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v - its
+average)^2; v^2; x^2; coordinates where sqrt(v)/alpha falls; step^2; (decay x)^2; (alpha u)^2; x^2 after the step."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,7 @@ class Member:
         local = real(self.parameter.detach())
         self.numel = local.numel()
         self.count = self.numel
+        self._plain = local is self.parameter or (local._base is self.parameter and local.is_contiguous())
         if not local.is_contiguous():  # channels last, a transposed view: in the order of memory
             strides = local.stride()
             self._order = tuple(sorted(range(local.dim()), key=lambda one: -strides[one]))
@@ -93,6 +93,7 @@ class Member:
         """Look at no more than this many coordinates."""
         self.count = min(self.numel, most)
         self._stride = max(1, self.numel // max(1, self.count))
+        self._shape = (self.count,), (self._stride,)
 
     def pick(self, tensor: Tensor) -> Tensor | None:
         """Return the coordinates that are looked at, of a tensor shaped as the parameter; None of any other."""
@@ -103,7 +104,7 @@ class Member:
         if self._order is not None:
             tensor = tensor.permute(self._order)
         elif tensor.is_contiguous():
-            return tensor.as_strided((self.count,), (self._stride,), tensor.storage_offset())
+            return tensor.as_strided(*self._shape)
         return tensor.reshape(-1)[:: self._stride][: self.count]
 
     def pick_of(self, kind: str, tensor: Tensor) -> Tensor | None:
@@ -112,7 +113,7 @@ class Member:
         if known is not None and known[0] is tensor:
             return known[1]
         found = self.pick(real(tensor))
-        if found is not None and found.data_ptr() >= tensor.data_ptr() and found._base is not None:
+        if found is not None and found._base is not None:  # no copy
             self._known[kind] = tensor, found
         return found
 
@@ -121,9 +122,15 @@ class Member:
         gradient = self.parameter.grad
         if gradient is None:
             return None
+        if self._plain and gradient.layout is torch.strided and gradient.is_contiguous():
+            return gradient.as_strided(*self._shape)
         if gradient.layout is not torch.strided:
             return self._of_sparse(gradient.coalesce())
         return self.pick(real(gradient))
+
+    def moments(self) -> list[Tensor]:
+        """Return the moments that the optimizer keeps."""
+        return [tensor for tensor, _ in self._known.values()]
 
     def _of_sparse(self, gradient: Tensor) -> Tensor:
         """Return the coordinates of a gradient that has some rows only."""
@@ -161,7 +168,7 @@ class Sample:
         self._sides = matrix(2, 4)
         self._now = 0
         self._views = [
-            [[side[kind][row, :count] for row, count in enumerate(self.counts)] for kind in range(3)]
+            [tuple(side[kind, row, :count] for kind in range(3)) for row, count in enumerate(self.counts)]
             for side in self._sides
         ]
         self._root, self._bound = matrix(), matrix()
@@ -171,6 +178,9 @@ class Sample:
         # Whether a tensor has had a part in every step.
         self.complete = [True] * rows
         self.last = [True] * rows
+        self._noise: list[Tensor] | None = None
+        self._width = self.column([max(1.0, float(count)) for count in self.counts])
+        self._filled = (torch.arange(width, device=device) < self._width).to(torch.float32)
         self._along: tuple[int, Tensor, Tensor] | None = None
         self._matrix = matrix
 
@@ -183,6 +193,34 @@ class Sample:
     def before(self) -> Tensor:
         """The matrices g, m, v, u of the step before it."""
         return self._sides[1 - self._now]
+
+    def add_noise(self, beta: float | Tensor, added: float | Tensor) -> None:
+        r"""Take in what Adam's scaling does to the gradient of the last step.
+
+        With the D of the step before, :math:`e_t = g_t/D + (\beta u_{t-1} - u_t)/(1-\beta)` has the mean 0 where the
+        scaling takes nothing away. Its sum over many steps tells the mean from the noise.
+        """
+        g, _, _, u = self.now
+        _, _, old_v, old_u = self.before
+        # A regularised root, as a function of the past may be: never far below the tensor's mean.
+        mean = old_v.sum(1, keepdim=True).div_(self._width)
+        root = old_v.add(mean, alpha=0.01).sqrt_().add_(added).clamp_min_(_TINY)
+        half = root.sqrt()
+        kept = g / half
+        lost = (old_u * beta).sub_(u).div_(1 - beta).mul_(half).add_(kept)
+        if self._noise is None:
+            self._noise = [torch.zeros_like(g), torch.zeros_like(g), torch.zeros(3, len(self.members), device=g.device)]
+        self._noise[0] += lost
+        self._noise[1] += kept
+        self._noise[2] += torch.stack([(lost * lost).sum(1), (kept * kept).sum(1), (root * self._filled).sum(1)])
+
+    def noise(self) -> Tensor:
+        """Return the row sums |sum e|^2, |sum h|^2, sum |e|^2, sum |h|^2, sum D since the last call, h = g/sqrt(D)."""
+        if self._noise is None:
+            return torch.zeros(5, len(self.members), device=self._sides.device)
+        lost, kept, sums = self._noise
+        self._noise = None
+        return torch.cat([torch.stack([(lost * lost).sum(1), (kept * kept).sum(1)]), sums])
 
     def column(self, values: Sequence[float]) -> Tensor:
         """Return a number for each tensor as a column on the device."""
@@ -201,11 +239,13 @@ class Sample:
             torch._foreach_copy_(into, taken)
         return found
 
-    def step(self, moments: Sequence[tuple[Any, Any]], added: float | Tensor, signs: Sequence[float] | None) -> None:
+    def step(
+        self, find: Callable[[Member], tuple[Any, Any]], added: float | Tensor, signs: Sequence[float] | None
+    ) -> None:
         """Take in a step that has been made.
 
         Args:
-            moments: m_t and v_t of each tensor; None of one that has none.
+            find: a tensor -> its m_t and v_t; None of one that has none.
             added: e_t, one number or a column.
             signs: -1 for the tensors whose loss is maximised; None where none is.
         """
@@ -213,15 +253,17 @@ class Sample:
         into: list[Tensor] = []
         taken: list[Tensor] = []
         there = [True] * len(self.members)
-        g_rows, m_rows, v_rows = self._views[self._now]
-        for row, (member, (first, second)) in enumerate(zip(self.members, moments, strict=True)):
+        along_g = False
+        for row, (member, views) in enumerate(zip(self.members, self._views[self._now], strict=True)):
+            first, second = find(member)
             g = member.gradient()
             v = None if second is None else member.pick_of("second", second)
             m = g if first is None else member.pick_of("first", first)
             if g is None or v is None or m is None:
                 there[row] = False
                 continue
-            into += (g_rows[row], m_rows[row], v_rows[row])
+            along_g = first is None
+            into += views
             taken += (g, m, v)
         if into:
             torch._foreach_copy_(into, taken)
@@ -229,7 +271,7 @@ class Sample:
         if signs is not None:
             sign = self.column(signs)
             g.mul_(sign)
-            if all(first is None for first, _ in moments):
+            if along_g:
                 m.mul_(sign)
         if not all(there):
             self.complete = [whole and here for whole, here in zip(self.complete, there, strict=True)]
@@ -282,6 +324,7 @@ class Sample:
             (off * off).sum(1),
             (stated * stated).sum(1),
             (of_m * of_m).sum(1),
+            (g * g).sum(1),
             (of_v * of_v).sum(1),
             (v * v).sum(1),
             (was * was).sum(1),

@@ -61,8 +61,8 @@ class Record:
         eps_tensor: its name.
         tiny: the share of coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
         tiny_tensor: its tensor.
-        lost: the share of weights that a non-zero update left unchanged.
-        lost_tensor: its tensor.
+        lost: the share of weights that a non-zero update left unchanged, over all tensors.
+        lost_tensor: the tensor with most.
         wrong: the step that was made against the step of the stated algorithm, relative to it.
         wrong_tensor: its tensor.
         decay: the size of the decay over the size of the step.

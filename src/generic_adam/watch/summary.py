@@ -177,17 +177,18 @@ def of_norms(norms: Sequence[float], limits: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]) -> dict[str, Any]:
+def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_], rounding: Array) -> dict[str, Any]:
     """Return the numbers of a record that come from the comparison of one step with the stated one."""
     with np.errstate(all="ignore"):
         shares = {
             "eps": sums["eps"] / sums["live"],
             "tiny": sums["tiny"] / rows.counts,
             "lost": sums["unmoved"] / sums["driven"],
-            "wrong": np.where(replays, np.sqrt(sums["off"] / sums["stated"]), np.nan),
+            "wrong": np.where(replays, np.maximum(0.0, _off(sums) - rounding), np.nan),
             "decay": np.sqrt(sums["decayed"] / sums["stepped"]),
         }
         found: dict[str, Any] = {}
+        driven = float((sums["driven"] * rows.scale).sum())
         live = sums["live"] * rows.scale
         if live.sum() > 0:
             found["eps_share"] = float(np.nansum(sums["eps"] * rows.scale) / live.sum())
@@ -197,4 +198,12 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             if usable[worst] > -np.inf:
                 found["eps_worst" if name == "eps" else name] = float(usable[worst])
                 found[f"{name}_tensor"] = rows.names[worst]
+        if driven > 0:
+            found["lost"] = float((sums["unmoved"] * rows.scale).sum()) / driven
     return found
+
+
+def _off(sums: dict[str, Array]) -> Array:
+    """Return how far a step, m_t or v_t is from the stated one, whichever is furthest, relative to it."""
+    pairs = (("off", "stated"), ("off_m", "square"), ("off_v", "fourth"))
+    return np.sqrt(np.fmax.reduce([sums[off] / sums[whole] for off, whole in pairs]))

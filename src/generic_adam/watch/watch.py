@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import random
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from generic_adam.watch.budget import BudgetMeter
 from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
 from generic_adam.watch.instruments import COLUMNS, COMPARED, Expected, Member, Sample
 from generic_adam.watch.looks import Coefficients, Look, look_into
+from generic_adam.watch.probes import curvature
 from generic_adam.watch.records import COLUMNS as RECORD_COLUMNS
 from generic_adam.watch.records import GROUP_COLUMNS, GroupRecord, Lines, Record
 from generic_adam.watch.summary import SMOOTHED
@@ -34,10 +36,15 @@ with from_extra("torch"):
 
 _log = logging.getLogger("generic_adam.watch")
 _FLOAT32 = torch.finfo(torch.float32).eps
-# The records that a diagnosis during the run looks at.
-_LOOKED_BACK = 64
+# The records between two diagnoses during the run, and those that one looks at.
+_RECORDS, _LOOKED_BACK = 4, 32
 # The distance that is set against the weights is that of this many steps.
 _PATH = 50
+# The steps over which the bias of the scaling is told from noise; the coordinates up to which every step is measured,
+# and the chance of a step with more.
+_LASTING, _ALWAYS, _DRAWN = 200, 1 << 13, 0.25
+# The least number of steps between two probes, and the share in free fall from which they are that close.
+_WAIT, _FALLING = 200, 0.8
 
 
 class _Window:
@@ -124,6 +131,8 @@ class Watch:
         self._tail: tuple[np.ndarray, ...] | None = None
         self._began: dict[int, float] = {}
         self._walked = 0.0, 0
+        self._last_probe = 0
+        self._coin, self._lasting, self._drawn = random.Random(0), 0, 0  # the draws know nothing of the run
         self._points: list[Tensor] | None = None
         self._compared: list[Tensor] | None = None
         self._reference: list[Tensor] | None = None
@@ -271,7 +280,7 @@ class Watch:
             np.array([self._began.setdefault(id(m.parameter), one) for m, one in zip(members, started, strict=True)]),
         )
         self._tail = self._reference = self._points = self._compared = None
-        self._walked = 0.0, 0
+        self._walked, self._lasting, self._drawn = (0.0, 0), 0, 0
 
     @torch.no_grad()
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
@@ -289,15 +298,20 @@ class Watch:
         if recorded:
             self._t = max((group.steps for group in self._groups), default=0)
         states = vars(optimizer)["state"]  # without a word to ours, which would look after a state others may change
+        first, second, groups = self._look.first, self._look.second, self._groups
+        signs = any(group.options.get("maximize") for group in groups)
+
+        def find(member: Member) -> tuple[Any, Any]:
+            state = states.get(member.parameter)
+            options = groups[member.group].options
+            return (first(state, options), second(state, options)) if state else (None, None)
+
         for sample in self._samples:
-            moments = []
-            for member in sample.members:
-                options, state = self._groups[member.group].options, states.get(member.parameter, {})
-                both = (self._look.first, self._look.second) if state else ()
-                moments.append(tuple(find(state, options) for find in both) or (None, None))
-            signs = [-1.0 if self._groups[m.group].options.get("maximize") else 1.0 for m in sample.members]
-            added = _column(sample, [one.added for one in used])
-            sample.step(moments, added, signs if -1.0 in signs else None)
+            of_rows = (
+                [-1.0 if groups[m.group].options.get("maximize") else 1.0 for m in sample.members] if signs else None
+            )
+            sample.step(find, _column(sample, [one.added for one in used]), of_rows)
+        self._count_noise(used)
         self._window.numbers.append([group.numbers for group in self._groups])
         self._window.steps.append(self._t)
         if self._points is not None:
@@ -308,12 +322,34 @@ class Watch:
             self._points = None
         self._due = recorded or len(self._window.steps) == self.every
 
+    def _count_noise(self, used: Sequence[Coefficients]) -> None:
+        """Measure the bias of the scaling at steps that coin flips draw: many for small networks, one in four else."""
+        self._lasting += 1
+        for sample in self._samples:
+            if self._lasting > 1 and (sample.now.numel() <= _ALWAYS or self._coin.random() < _DRAWN):
+                self._drawn += sample is self._samples[0]
+                sample.add_noise(_column(sample, [c.beta for c in used]), _column(sample, [c.added for c in used]))
+
+    def _skew(self) -> dict[str, Any]:
+        """Return the share of the gradient that the scaling took away in the last 200 steps or more."""
+        if self._lasting < _LASTING or self._drawn < 2:
+            return {}
+        values = torch.cat([sample.noise().double().cpu() for sample in self._samples], dim=1).numpy()
+        n, self._lasting, self._drawn = self._drawn, 1, 0
+        of_e, of_h, e, h, scale = np.nansum(values * self._rows.scale, axis=1).tolist()
+        lost, size = (of_e - e) / (n * (n - 1)), (of_h - h) / (n * (n - 1))
+        if not (size > 0 and scale > 0 and math.isfinite(lost)):
+            return {}
+        return {"skew": lost / size, "skew_scale": lost * n / scale}
+
     def _expected(self, sample: Sample, used: Sequence[Coefficients]) -> Expected:
         spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
         numbers = [
-            (c.alpha, c.beta, c.theta, c.added, c.decay, g.scale, g.shrunk)
+            (c.alpha, c.beta, math.nan if g.options.get("amsgrad") else c.theta, c.added, c.decay, g.scale, g.shrunk)
             for c, g in zip(used, self._groups, strict=True)
         ]
+        if self._lasting < 2:  # the moments of the step before are not known
+            numbers = [(one[0], math.nan, math.nan, *one[3:]) for one in numbers]
         *columns, shrunk = (_column(sample, each) for each in zip(*numbers, strict=True))
         return Expected(*columns, rounding=sample.column(spacing), shrunk=shrunk)
 
@@ -328,12 +364,44 @@ class Watch:
         if self._samples:
             steps = self._steps(window)
             found |= summary.of_steps(steps, self._rows)
+            found |= self._skew()
             if self._compared is not None:
                 found |= self._of_comparison(steps, self._compared)
                 self._compared = None
+            if self._probe is not None and self._wanted(found):
+                found["probed"] = self._probed(self._probe)
         found |= summary.of_losses(_numbers(window.losses))
         found |= summary.of_norms(_numbers([norm for norm, _ in window.norms]), [most for _, most in window.norms])
         self._keep(Record(**found))
+
+    def _wanted(self, found: Mapping[str, Any]) -> bool:
+        """Whether the curvature is to be measured: a few times a run, and while the second moment falls freely."""
+        wait = _WAIT if found.get("falling", 0.0) > _FALLING else max(_WAIT, self._last_probe)
+        if self._t < self._last_probe + wait:
+            return False
+        self._last_probe = self._t
+        return True
+
+    def _probed(self, probe: Callable[[], Tensor]) -> float:
+        """Return the curvature that a probe finds over the largest stable one; nan where it cannot be had."""
+        states = vars(self._optimizer)["state"]
+        parameters, scales = [], []
+        for group in self._groups:
+            alpha, beta, added = group.numbers[1], group.numbers[2], group.added
+            for p in group.options["params"]:
+                v = self._look.second(states.get(p, {}), group.options) if states.get(p) else None
+                if isinstance(v, Tensor) and p.requires_grad and v.shape == p.shape and alpha > 0:
+                    parameters.append(p)
+                    # With alpha in it, groups of different rates are one.
+                    scales.append((v.sqrt() + added).clamp_min_(1e-30) / (alpha * (1 - beta) / (2 + 2 * beta)))
+        try:
+            return curvature(probe, parameters, scales)
+        except (RuntimeError, NotImplementedError) as error:
+            warnings.warn(
+                f"the probe cannot be differentiated twice ({error}): no curvature", RuntimeWarning, stacklevel=2
+            )
+            self._probe = None
+            return math.nan
 
     def _steps(self, window: _Window) -> summary.Steps:
         """Return the sums of the window's steps, after those of the window before."""
@@ -352,10 +420,16 @@ class Watch:
         rows = self._rows
         values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
         sums = {name: values[index] for index, name in enumerate(COMPARED)}
+        members = [member for sample in self._samples for member in sample.members]
+        spacing = [
+            max((torch.finfo(one.dtype).eps for one in m.moments()), default=0.0)
+            for s in self._samples
+            for m in s.members
+        ]
         complete = np.concatenate([np.array(sample.complete) for sample in self._samples])
         plain = np.array([self._look.replays(self._optimizer, group.options) for group in self._groups])
-        found = summary.of_comparison(sums, rows, complete & plain[rows.groups])
-        tensors = [m.parameter.detach() for sample in self._samples for m in sample.members]
+        found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing))
+        tensors = [m.parameter.detach() for m in members]
         largest = max(_numbers(torch._foreach_norm(tensors, math.inf)))
         # Between two looks no weight moves further than the steps' upper limits.
         reached = np.max(steps.numbers["alpha"] * steps.numbers["largest"], axis=1)[steps.known :].sum()
@@ -419,6 +493,8 @@ class Watch:
     def _keep(self, record: Record) -> None:
         self._records.append(record)
         self._write(0, record)
+        if len(self._records) % _RECORDS and not record.loss_bad:
+            return
         for finding in diagnose(self._records[-_LOOKED_BACK:]).findings:
             if finding.cause not in self._told:
                 self._told.add(finding.cause)
@@ -445,6 +521,7 @@ class _Group:
         self.steps = self.seen = 0
         self.total, self.alpha, self.shrunk, self.scale = 0.0, math.nan, math.nan, 1.0
         self.numbers: tuple[float, ...] = ()
+        self.added = 0.0
         # 1 - prod beta, 1 - prod theta; and the sum of (weight of g_i in m_t)^2 / (weight of g_i^2 in v_t), whose root
         # no |m_t|/sqrt(v_t) exceeds (Cauchy and Schwarz)
         self._masses, self._spread, self._joined = (0.0, 0.0), 0.0, 0
@@ -479,7 +556,7 @@ class _Group:
         self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest)
         self.total += found.alpha * math.sqrt(1 - theta)
         self.seen += 1
-        self.alpha = found.alpha
+        self.alpha, self.added = found.alpha, found.added
         return found
 
 
