@@ -48,20 +48,20 @@ class Case:
     delayed: bool = False
     noise: float = NOISE
 
-    def bound(self, **shares: float) -> WeightedBound:
-        """The theorem's bound, with the best shares where none are given."""
-        return self.evaluate(self.x, self.problem, **shares)
+    def bound(self) -> WeightedBound:
+        """The theorem's bound."""
+        return self.evaluate(self.x, self.problem)
 
 
-def measure(case: Case, s: float, zeta: float, runs: int = 400) -> float:
-    """Return X_w of the runs, averaged with the weights that belong to the shares."""
+def measure(case: Case, runs: int = 400) -> float:
+    """Return X_w of the runs, averaged with the weights of the theorem."""
     x, block, ball = case.x, case.x.block(1, STEPS + 1), case.x.heavy_ball
     names = ("alpha", "beta", "theta", "eps", "momentum_weight", "gradient_weight", "decay")
     alpha, beta, theta, eps, a, b, nu = (np.broadcast_to(getattr(block, name), STEPS) for name in names)
     keep = beta if x.running_maximum or case.delayed else beta / np.sqrt(theta)
     if ball is not None:
         keep = np.full(STEPS, float(ball.factor))
-    weights = (1 - s - zeta) * (1 - beta) * backward(a * alpha, keep) + (1 - s) * alpha * b
+    weights = (1 - beta) * backward(a * alpha, keep) + alpha * b
     rng, shape = np.random.default_rng(1), (runs, DIMENSION)
     where, m, buffer = np.full(shape, 2.0), np.zeros(shape), np.zeros(shape)
     v = largest = np.full(shape, x.initial_v)
@@ -154,7 +154,7 @@ def main() -> None:
     print("| theorem and run | measured | bound | bound / G_1 |\n|---|---|---|---|")
     for case in cases():
         bound = case.bound()
-        measured = measure(case, bound.s, bound.zeta)
+        measured = measure(case)
         if not measured <= bound.value:
             raise SystemExit(f"{case.label}: measured {measured} is above the bound {bound.value}")
         relative = bound.value / PROBLEM.gradient_sum_bound

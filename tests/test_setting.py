@@ -258,7 +258,7 @@ class TestTheoremsTakeFacts:
         found = ga.certify(ga.methods.certified_adam(), 1000, setting=ga.Setting(loss=kind))
         assert found.verdict == "undecided"
         assert all(not one.covers for one in found)
-        assert not found.horizon.informative
+        assert not found.horizon.useful
         assert not ga.bound(
             ga.methods.certified_adam(),
             ga.Setting(loss=kind, smoothness=1, gradient_bound=1, dimension=1, gap=1),

@@ -120,7 +120,7 @@ def bound(
         >>> known = ga.Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1)
         >>> b = bound(m, known, steps=1000)
         >>> print(b.theorem, f"{b.constants['X_w']:.4f}", b.informative)
-        W 52.8924 False
+        W 22.4778 False
     """
     _check("setting", setting, Setting)
     _check("theorem", "" if theorem is None else theorem, str)

@@ -116,7 +116,7 @@ def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(p
     assert [line.split(":")[0] for line in lines[4:6]] == ["  GenericAdam, group 0", "  GenericAdam, group 1"]
     assert "add --steps" not in out
     _, out, _ = check(capsys, *named, "--explain")
-    assert "GenericAdam, group 1: for ever not certified; for 1,000 steps: silent" in out
+    assert "GenericAdam, group 1: for ever not certified; for 1,000 steps: no useful guarantee" in out
     assert main(["advise", *named]) == 0
     out = capsys.readouterr().out
     assert [line for line in out.splitlines() if line.startswith("GenericAdam")] == [

@@ -53,7 +53,7 @@ def test_the_gallery_is_plain_and_complete(gallery):
 
 
 # The three numbers of the theorems' page, for the recipes whose sequences are those of its table.
-@pytest.mark.parametrize(("name", "noise"), [("transformer", 1.32294), ("t5", 0.134497), ("nanogpt", 2.33962)])
+@pytest.mark.parametrize(("name", "noise"), [("transformer", 0.262407), ("t5", 0.0192352), ("nanogpt", 0.408952)])
 def test_the_noise_of_the_page(gallery, name, noise):
     entry = next(one for one in gallery if one["name"] == name)
     assert entry["horizon"]["noise"] == pytest.approx(noise, rel=2e-3)
@@ -62,14 +62,14 @@ def test_the_noise_of_the_page(gallery, name, noise):
 def test_nothing_is_claimed_for_what_no_theorem_covers(gallery):
     for entry in gallery:
         clipped = "clipping" in entry["algorithm"]
-        assert not (clipped and (entry["verdict"] == "certified" or entry["horizon"]["informative"]))
+        assert not (clipped and (entry["verdict"] == "certified" or entry["horizon"]["useful"]))
 
 
 def test_one_recipe_in_full(capsys):
     assert main(["recipes", "Transformer"]) == 0
     text = capsys.readouterr().out
     assert "for 100,000 steps" in text
-    assert "silent" in text
+    assert "guaranteed: gradients average below 55.3 %" in text
     assert "Theorem E: not certified" in text
 
 

@@ -128,14 +128,16 @@ def test_what_no_theorem_covers_is_named_as_the_change(name):
     assert ("not factored" in only.changes) == x.factored
     assert only.method == x.method
     assert only.first_step == 1
-    assert only.after.informative
-    assert not only.before.informative
+    assert only.after.useful
+    assert not only.before.useful
 
 
-def test_a_silent_theta_is_raised_until_the_theory_speaks():
-    louder = advise(methods.adamw(theta=0.95, weight_decay=0))[-1]
-    assert louder.changes.startswith("theta from 0.95 to 0.986")
-    assert str(louder.method.theta) == "0.986"  # 0.984 is enough where nothing is added to the root
+def test_a_theta_without_a_useful_guarantee_is_raised_until_it_has_one():
+    louder = advise(methods.adamw(theta=0.85, weight_decay=0))[-1]
+    assert louder.changes.startswith("theta from 0.85 to 0.864")
+    assert str(louder.method.theta) == "0.864"  # 0.8635 is the smallest at beta = 0.9
+    # 0.95, which was raised to 0.986 before, has a useful guarantee as it is.
+    assert not any("theta from" in one.changes for one in advise(methods.adamw(theta=0.95, weight_decay=0)))
 
 
 def test_theta_one_of_zero_is_held_or_shifted():

@@ -13,8 +13,9 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, delayed_bound
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.sweep import Part, Sweep
 from generic_adam.theorems.theorem import Verdict
-from generic_adam.theorems.weighted import weighted_bound
+from generic_adam.theorems.weighted import concluded, weighted_bound
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
 
@@ -56,11 +57,35 @@ def test_tiny():
 def test_torch_amsgrad():
     bound = amsgrad_bound(torch_amsgrad(), TEN)
     assert (bound.jump, bound.value) == close((30063856.513, 1067437122.73), rel=1e-9)
-    without = weighted_bound(torch_amsgrad(), TEN, s=0.5, zeta=0.05)
-    assert (without.drift, without.noise, without.value) == close(
-        (1.63014392266, 2.71696201134, 421.894508272), rel=1e-9
-    )
-    assert weighted_bound(torch_amsgrad(), TEN).value < without.value
+    without = weighted_bound(torch_amsgrad(), TEN)
+    assert without.theorem == "M_E"
+    # Before: 421.9 at s = 0.5, zeta = 0.05, with a momentum that was paid by S, and twice.
+    assert without.value == close(177.5258, rel=1e-5)
+
+
+def test_the_momentum_of_m_e_is_paid_once():
+    """D_t/D_(t-1) telescopes, and no gradient carries it beyond its bound: a run's length does not matter to it."""
+    costs = []
+    for steps in (1_000, 100_000):
+        sweep = Sweep(Sequences.of(1e-3, 0.9, 0.999, eps=1e-8, steps=steps, running_maximum=True))
+        part = Part(1, 1.0, 1.0, 1.0, certain=1.0)
+        cost, _ = sweep.cost((part,), 1.0, lambda _: {})
+        most = max(float(piece.second.max()) for piece in sweep.pieces())
+        assert cost.momentum == close(most * math.log((1 + 1e-8) / 1e-8), rel=1e-9)
+        costs.append(cost.momentum)
+    assert costs[1] == close(costs[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("under_root", [False, True])
+def test_the_growth_of_a_running_maximum_is_its_logarithm(under_root):
+    eps = np.array([0.1, 0.1, 0.4, 5.0])
+    sweep = Sweep(Sequences.of(0.1, 0.5, 0.9, eps=eps, initial_v=0.04, running_maximum=True, under_root=under_root))
+    part = Part(1, 1.0, 1.0, 1.0, certain=3.0)
+    (piece,) = sweep.pieces()
+    sizes = [math.hypot(3.0, e) if under_root else 3.0 + e for e in eps]
+    first = math.hypot(0.2, 0.1) if under_root else 0.2 + 0.1
+    expected = [2 * math.log(size / first) for size in sizes]
+    assert np.cumsum(sweep.divisor_increments(piece, part)) == close(expected, rel=1e-12)
 
 
 def test_padam_at_one_half_is_amsgrad():
@@ -81,7 +106,7 @@ def test_what_is_missing_is_said():
     with pytest.raises(TheoremError, match="one of them positive"):
         amsgrad_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9), TINY)
     with pytest.raises(TheoremError, match="fails at t = 2"):
-        weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.3, 0.3]), running_maximum=True), TINY)
+        weighted_bound(Sequences.of(TINY_ALPHA, 0.5, 0.9, eps=np.array([0.1, 0.09, 0.3]), running_maximum=True), TINY)
 
 
 def test_padam_asks_for_a_constant_eps():
@@ -94,13 +119,12 @@ def test_padam_asks_for_a_constant_eps():
     assert RunningMaximum().examine(replace(padam, eps=0.1)).verdict is Verdict.CERTIFIED
 
 
-def test_without_momentum_the_running_maximum_costs_nothing():
-    """With beta = 0 nothing is inherited: M_E is E."""
-    values = [
-        weighted_bound(Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1, running_maximum=maximum), TINY, s=0.4).value
-        for maximum in (False, True)
-    ]
-    assert values[0] == close(values[1])
+def test_without_momentum_the_running_maximum_costs_what_a_share_of_the_descent_does():
+    """With beta = 0 nothing is inherited: M_E is E, with Young's inequality in place of Lemma N."""
+    plain, largest = (Sequences.of(TINY_ALPHA, 0.0, 0.9, eps=0.1, running_maximum=on) for on in (False, True))
+    sweep = Sweep(plain)
+    shared = concluded("E", sweep, TINY, TINY.parts, by_share=True)
+    assert weighted_bound(largest, TINY).value == close(shared.value)
 
 
 class TestMeasured:

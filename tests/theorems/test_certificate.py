@@ -65,10 +65,11 @@ def test_the_strongest_theorem_decides(subject, verdict, theorem, rate):
         assert (None if certificate.rate is None else str(certificate.rate)) == rate
 
 
-def test_the_eps_hypothesis_fails_where_theta_is_small():
-    conditions = certify_algorithm(methods.adamw(theta=0.3, weight_decay=0))["E"].conditions
-    assert conditions[0].status == "fails"
-    assert certify_algorithm(methods.adamw(theta=0.34, weight_decay=0))["E"].conditions[0].status == "holds"
+def test_the_eps_hypothesis_holds_where_theta_is_small():
+    """eps may grow by any factor; 0.3 was refused before."""
+    for theta in (0.3, 0.01):
+        conditions = certify_algorithm(methods.adamw(theta=theta, weight_decay=0))["E"].conditions
+        assert conditions[0].status == "holds"
 
 
 def test_decay_needs_weights_that_stay_bounded_and_a_decay_that_vanishes():
@@ -100,7 +101,7 @@ def test_clipped_adopt_is_biased_and_open():
 
 def test_torch_s_adam_has_its_floor_and_a_second_moment_that_slows_down_has_none():
     reading = certify_algorithm(methods.adamw(weight_decay=0), 100_000).horizon
-    assert 0.239649476013 < reading.floor < 0.239649476013 * 1.005  # Theorem E's, 0.4 percent above W's
+    assert reading.floor == pytest.approx(0.0508482818596)
     t5 = certify_algorithm(methods.adafactor(), 1000)
     assert (t5.verdict, t5.horizon.floor) == ("certified", None)
 
@@ -110,7 +111,7 @@ def test_what_no_theorem_covers_is_never_certified(setting):
     certificate = certify_algorithm(Algorithm(methods.certified_adam(), **EPS, **setting), horizon=1000)
     assert certificate.verdict == "undecided"
     assert certificate.theorem is None
-    assert not certificate.horizon.informative
+    assert not certificate.horizon.useful
 
 
 def test_full_batch_and_regret_are_asked_only_where_they_are_asserted():
@@ -169,8 +170,9 @@ def test_groups_with_another_scale_cost_kantorovichs_factor_at_most(scale):
         problem = problem_of(1e-30, [1e-3] * 24, 24, 0.0)
         found = weighted_bound(sequences, problem, scales=[(count, 1.0), (24 - count, scale)])
         shares.append(found.s1 * found.value / problem.trivial_l1**2)
-    assert max(shares) <= answer.relative * (1 + 1e-9)
-    assert max(shares) > 0.97 * answer.relative
+    noise = answer.parts["noise"]
+    assert max(shares) <= noise * (1 + 1e-9)
+    assert max(shares) > 0.97 * noise
 
 
 def test_a_budget_is_for_the_whole_certificate_whatever_the_horizon():
@@ -241,17 +243,14 @@ def test_groups_of_another_shape_have_no_joint_guarantee(other):
         second = replace(second, method=Method("0 / bias_correction(0.9)", 0.9, 0.999))
     first = replace(methods.adamw(weight_decay=0), groups=(0,))
     found = certify_algorithm(merged([first, replace(second, groups=(1,))]), 100_000)
-    assert not found.horizon.informative
+    assert not found.horizon.useful
     assert "not all together" in found.horizon.statement
 
 
 def test_a_certificate_prints_as_its_answer():
     lines = str(certify_algorithm(methods.adamw(weight_decay=0), 100_000)).splitlines()
     assert len(lines) == 4
-    assert lines[1] == (
-        "  for 100,000 steps: guaranteed to within 0.34 of what holds without a theorem "
-        "(informative), gap and drift apart"
-    )
+    assert lines[1] == ("  for 100,000 steps: guaranteed: gradients average below 29.8 % of the size they have anyway")
     assert lines[3].startswith("  for ever: not certified, which is not to say that it fails: theta_t stays at 0.999")
 
 

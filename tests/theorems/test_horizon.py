@@ -25,7 +25,6 @@ from generic_adam.theorems.horizon import (
     three_numbers,
 )
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.sweep import SUMMANDS, Part, Sweep
 from generic_adam.theorems.weighted import weighted_bound
 from generic_adam.theorems.zou2019 import bound
 from tests.theorems.problems import bound_of, known, problem_of
@@ -35,48 +34,125 @@ from tests.theorems.problems import bound_of, known, problem_of
 @pytest.mark.parametrize(
     ("algorithm", "steps", "noise", "letter"),
     [
-        (methods.adamw(weight_decay=0), 100_000, 0.336225, "E"),
-        (methods.adafactor(), 524_288, 0.134497, "E"),
-        (methods.adafactor(beta=0.9), 255_000, 0.417836, "E"),
-        (Algorithm(methods.rmsprop(theta=0.99), initial_v=0, eps=1e-8), 100_000, 0.41122, "E"),
+        (methods.adamw(weight_decay=0), 100_000, 0.0664637, "E"),
+        (methods.adafactor(), 524_288, 0.0192352, "E"),
+        (methods.adafactor(beta=0.9), 255_000, 0.0749685, "E"),
+        (Algorithm(methods.rmsprop(theta=0.99), initial_v=0, eps=1e-8), 100_000, 0.0588107, "E"),
     ],
 )
 def test_the_numbers_of_the_page(algorithm, steps, noise, letter):
     reading = read_horizon(algorithm, steps)
     assert reading.noise == pytest.approx(noise, rel=2e-5)
     assert reading.theorem == letter
-    assert reading.informative
-    assert "informative" in reading.statement
+    assert reading.useful
+    assert "guaranteed: gradients average below" in reading.statement
 
 
-def test_a_floor_above_one_is_silent():
-    reading = read_horizon(methods.adamw(theta=0.95, weight_decay=0), 10_000)
-    # Theorem E's own: Theorem W's floor is 1.85716.
-    assert reading.floor == pytest.approx(constant_floor(0.9, 0.95, share=1 - math.sqrt(0.95)).noise, rel=1e-9)
-    assert reading.floor > 1.85716221988
-    assert read_horizon(Algorithm(Method(1e-3, 0.9, 0.95)), 10_000).floor == pytest.approx(1.85716221988)
-    assert not reading.informative
-    assert "silent" in reading.statement
+def test_a_floor_above_one_is_of_no_use():
+    reading = read_horizon(methods.adamw(theta=0.85, weight_decay=0), 10_000)
+    # With eps the floor is that of beta and theta alone.
+    assert reading.floor == pytest.approx(constant_floor(0.9, 0.85).noise)
+    assert reading.floor > 1
+    assert not reading.useful
+    assert "no useful guarantee" in reading.statement
+    assert reading.dominant == "noise"
 
 
-def test_beta_squared_above_theta_has_numbers_and_is_silent():
-    reading = read_horizon(Method(1e-3, 0.99, 0.95) and Algorithm(Method(1e-3, 0.99, 0.95)), 1000)
-    assert not reading.informative
+def test_beta_squared_above_theta_has_numbers_and_is_of_no_use():
+    reading = read_horizon(Algorithm(Method(1e-3, 0.99, 0.95)), 1000)
+    assert not reading.useful
+
+
+@pytest.mark.parametrize(
+    ("lr", "useful", "dominant"),
+    [(1e-6, False, "start"), (1e-3, True, "noise"), (1.0, False, "curvature"), (1000.0, False, "curvature")],
+)
+def test_the_label_takes_the_whole_bound(lr, useful, dominant):
+    """Noise alone is the same 0.066 for all four learning rates."""
+    reading = read_horizon(methods.adamw(lr=lr, weight_decay=0), 100_000)
+    assert reading.noise == pytest.approx(0.0664637, rel=1e-5)
+    assert (reading.useful, reading.dominant) == (useful, dominant)
+    assert reading.relative == pytest.approx(reading.norm * (reading.noise + reading.gap + reading.drift), rel=1e-12)
+    assert ("no useful guarantee" in reading.statement) is not useful
+    if not useful:
+        assert f"({dominant}: " in reading.statement
+
+
+def test_four_learning_rates_have_four_answers():
+    answers = {read_horizon(methods.adamw(lr=lr, weight_decay=0), 100_000).statement for lr in (1e-6, 1e-3, 1, 1000)}
+    assert len(answers) == 4
+
+
+def test_the_largest_problem_that_it_is_useful_for():
+    """Just below the largest curvature (or gap) it is, just above it is not; in the user's units if known."""
+    x = methods.adamw(weight_decay=0)
+    plain = read_horizon(x, 100_000)
+    for name, largest in (("problem_curvature", plain.largest_smoothness), ("problem_gap", plain.largest_gap)):
+        near, far = (replace(plain, **{name: largest * factor}) for factor in (1 - 1e-9, 1 + 1e-9))
+        assert near.useful
+        assert not far.useful
+    own = read_horizon(x, 100_000, Setting(smoothness=2, gap=3, dimension=100, gradient_bound=5))
+    # G_1 = sqrt(100) 5 = 50: the curvature d L/G_1 is 4 and the gap 0.06.
+    assert (own.problem_curvature, own.problem_gap) == pytest.approx((4, 0.06))
+    for fact, largest in (("smoothness", own.largest_smoothness), ("gap", own.largest_gap)):
+        facts = {"smoothness": 2, "gap": 3, "dimension": 100, "gradient_bound": 5}
+        near, far = (
+            read_horizon(x, 100_000, Setting(**{**facts, fact: largest * factor})).useful for factor in (0.999, 1.001)
+        )
+        assert near
+        assert not far
+    silent = read_horizon(methods.adamw(theta=0.85, weight_decay=0), 10_000)
+    assert (silent.largest_smoothness, silent.largest_gap, silent.steps_needed) == (0, 0, None)
+
+
+def test_the_best_learning_rate_for_the_bound():
+    """The factor that the start and the curvature agree on; a tenth more or less is worse."""
+    first = read_horizon(methods.adamw(lr=1e-5, weight_decay=0), 10_000)
+    values = {}
+    for factor in (0.9, 1.0, 1.1):
+        lr = 1e-5 * first.best_rate * factor
+        values[factor] = read_horizon(methods.adamw(lr=lr, weight_decay=0), 10_000).relative
+    assert values[1.0] < min(values[0.9], values[1.1])
+    assert values[1.0] < first.relative
+
+
+def test_how_many_steps_would_do():
+    """About: what the beginning costs is spread over more steps, the rest stays."""
+    short = read_horizon(methods.adamw(lr=1e-5, weight_decay=0), 5_000)
+    assert (short.useful, short.dominant) == (False, "start")
+    assert read_horizon(methods.adamw(lr=1e-5, weight_decay=0), round(1.03 * short.steps_needed)).useful
+    assert not read_horizon(methods.adamw(lr=1e-5, weight_decay=0), round(0.9 * short.steps_needed)).useful
+
+
+def test_symmetric_noise_stands_beside_the_answer_without_it():
+    x = methods.adamw(theta=0.95, weight_decay=0)
+    plain, known_of = read_horizon(x, 100_000), read_horizon(x, 100_000, Setting(noise="symmetric"))
+    assert plain.symmetric is None
+    assert replace(known_of, symmetric=None) == plain
+    assert known_of.symmetric.theorem == "Y"
+    assert known_of.symmetric.floor == pytest.approx(constant_floor(0.9, 0.95, symmetric=True).noise)
+    assert known_of.symmetric.relative < plain.relative
+    assert known_of.lines()[:2] == plain.lines()
+    assert known_of.lines()[2].startswith("  noise symmetric with one peak: guaranteed")
+    assert known_of.to_dict()["symmetric"]["theorem"] == "Y"
+    rmsprop = Algorithm(Method(1e-4, 0, 0.99), initial_v=0, eps=1e-8)
+    assert read_horizon(rmsprop, 10_000, Setting(noise="symmetric")).symmetric.noise == 0
 
 
 def test_decay_is_told_apart_and_needs_a_bound_on_the_weights():
     reading = read_horizon(methods.adamw(), 10_000)
     assert reading.decay is None
-    assert not reading.informative
-    small, large = (read_horizon(methods.adamw(), 10_000, Setting(weights_bound=X)) for X in (0.5, 50.0))
+    assert not reading.useful
+    small, large = (read_horizon(methods.adamw(), 10_000, Setting(weights_bound=X)) for X in (0.5, 500.0))
     assert 0 < small.decay < large.decay
-    assert not large.informative
+    assert not large.useful
+    assert large.dominant == "decay"
 
 
 def test_what_is_not_covered_is_named_and_claims_nothing():
     reading = read_horizon(Algorithm(methods.adam(), clipping=Clipping(1.0)), 1000)
     assert reading.outside == ("clipped gradients are biased",)
-    assert not reading.informative
+    assert not reading.useful
     assert reading.noise is not None
     assert "no theorem covers it (clipped" in reading.statement
 
@@ -97,7 +173,7 @@ def test_clipping_names_the_theorem_that_bounds_it_where_the_problem_is_known():
 def test_clipping_whose_numbers_the_budget_cut_off_says_so():
     with Budget(0):
         told = read_horizon(Algorithm(methods.adam(), clipping=Clipping(1.0)), 10**6).statement
-    assert "(clipped gradients are biased); but for that, undecided, the budget of 0 steps" in told
+    assert "(clipped gradients are biased); but for that, unknown, the budget of 0 steps" in told
 
 
 def test_no_step_no_bound():
@@ -128,22 +204,24 @@ def test_theta_1_of_0_needs_eps():
     assert read_horizon(Algorithm(method, initial_v=0, eps=1e-8), 1000).noise is not None
 
 
-def test_momentum_that_outgrows_theta_is_silent_and_not_a_rate_of_zero():
+def test_momentum_that_outgrows_theta_is_of_no_use_and_not_a_rate_of_zero():
     reading = read_horizon(methods.adamw(theta=0.5, weight_decay=0), 10_000)
-    assert reading.statement.endswith("silent: the noise leaves far more than what holds without a theorem")
+    assert reading.statement.endswith("no useful guarantee: far more than the trivial bound (noise)")
 
 
 def test_a_large_start_is_a_part_of_the_divisor():
-    """With v_0 far above the gradients X_w is small and the norm that it bounds is not: s_1 = sqrt(G^2 + v_0)."""
+    """With v_0 far above the gradients X_w is small and the norm that it bounds is not: the mean root of v_t."""
     reading = read_horizon(Algorithm(Method(1e-3, 0, 0.999), initial_v=100.0), 100_000)
-    assert reading.norm == pytest.approx(math.sqrt(1e-6 + 100) / 1e-3)
-    assert reading.relative == pytest.approx(reading.norm * reading.noise)
+    forgotten = 0.999 ** np.arange(1, 100_001)
+    roots = np.sqrt(1e-6 * (1 - forgotten) + 100 * forgotten)
+    assert reading.norm == pytest.approx(roots.mean() / 1e-3)
+    assert reading.parts["noise"] == pytest.approx(reading.norm * reading.noise)
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0])
 def test_silence_that_eps_makes_is_one_of_small_gradients(eps):
     x = Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=eps)
-    assert "silent on gradients of 0.001: " in read_horizon(x, 100_000).statement
+    assert "no useful guarantee on gradients of 0.001: " in read_horizon(x, 100_000).statement
     assert bound_algorithm(x, known(1, [10.0] * 3, 3, 1), 100_000).informative
 
 
@@ -166,11 +244,11 @@ def test_a_floor_is_rounded_down_and_the_numbers_up(share):
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"), [(0.9966, "0.997"), (0.99996, "0.99996"), (0.331, "0.34"), (1.002, "1.1"), (0.34, "0.34")]
+    ("share", "shown"), [(0.9966, "99.9 %"), (0.331, "57.6 %"), (1.002, "1.1 times"), (0.34, "58.4 %")]
 )
 def test_a_share_is_rounded_up(share, shown):
-    steps = HorizonAnswer(10, "W", noise=share, gap=1.0, drift=1.0)
-    assert f" {shown} {'of' if share < 1 else 'times'} what" in steps.statement
+    steps = HorizonAnswer(10, "W", noise=share, gap=0.0, drift=0.0)
+    assert shown in steps.statement
 
 
 @pytest.mark.parametrize(("beta", "theta"), [(0.7, 0.49), (0.9, 0.81), (0.3, 0.09), ("sqrt(0.5)", 0.5)])
@@ -191,60 +269,57 @@ def test_theorem_1_has_no_bound_where_theta_is_not_above_beta_squared(beta, thet
 def test_a_tie_within_rounding_is_not_claimed():
     """The bounds are doubles: what they do not tell apart from 1 is silent, and said to be close."""
     for noise, told in (
-        (1 - 1e-9, "informative"),
+        (1 - 1e-9, "guaranteed"),
         (1 - 1e-13, "within rounding of 1"),
-        (1 + 1e-9, "leaves 1.1 times"),
+        (1 + 1e-9, ": 1.1 times"),
     ):
-        answer = HorizonAnswer(10**4, "W", noise=noise, gap=1.0, drift=1.0, rounding=1e-11)
-        assert answer.informative == (told == "informative")
+        answer = HorizonAnswer(10**4, "W", noise=noise, gap=0.0, drift=0.0, rounding=1e-11)
+        assert answer.useful == (told == "guaranteed")
         assert told in answer.statement
 
 
 def test_what_was_not_computed_is_undecided_and_not_uncovered():
     far = read_horizon(methods.adamw(weight_decay=0), 10**9)
-    assert far.statement == "for 1,000,000,000 steps: undecided, the recursions are run up to 100,000,000 steps"
+    assert far.statement == "for 1,000,000,000 steps: unknown, the recursions are run up to 100,000,000 steps"
     with Budget(1e-6):
         spent = read_horizon(Algorithm(Method(lambda t: 1e-3 / t, 0.9, 0.999)), 10**7)
     assert spent.outside == ()
-    assert "undecided, the budget of 16 steps" in spent.statement
+    assert "unknown, the budget of 16 steps" in spent.statement
 
 
 @pytest.mark.parametrize(
-    ("beta", "theta", "noise", "drift", "s"),
+    ("beta", "theta", "noise", "symmetric", "drift"),
     [
-        (0, 0.99, 0.402013434140, 1.00503358535, 0.5),
-        (0, 0.999, 0.126554394155, 1.00050033358, 0.5),
-        (0.9, 0.95, 1.85716221988, 25.9121555389, 0.351449455959),
-        (0.9, 0.98, 1.10725444153, 18.2257629583, 0.359189449509),
-        (0.9, 0.99, 0.769330305711, 16.4451989995, 0.361438047173),
-        (0.9, 0.999, 0.239649476013, 15.0681768954, 0.36334599457),
-        (0.9, 0.9999, 0.0756725470694, 14.940649099, 0.363531193042),
-        (0.95, 0.999, 0.28750413291, 29.7648665099, 0.33173139333),
+        (0, 0.99, 0.0574940922714, 0, 0.502516792675),
+        (0, 0.999, 0.0180992210633, 0, 0.500250166792),
+        (0.9, 0.95, 0.407107958602, 0.275882458136, 16.8053425721),
+        (0.9, 0.98, 0.237634775206, 0.155913107445, 11.6792611944),
+        (0.9, 0.99, 0.1640940018, 0.106599909528, 10.5012783877),
+        (0.9, 0.999, 0.0508482818596, 0.0327490607963, 9.59321517498),
+        (0.9, 0.9999, 0.016047842296, 0.010326942218, 9.50925710721),
+        (0.95, 0.999, 0.0664771409199, 0.0483779198566, 19.8909258703),
     ],
 )
-def test_check_values_of_the_floor(beta, theta, noise, drift, s):
-    floor = constant_floor(beta, theta)
-    assert (floor.noise, floor.drift, floor.s) == pytest.approx((noise, drift, s), rel=1e-9)
-    # The closed form of the docstring, beside the search.
-    rho = beta / math.sqrt(theta)
-    c = rho / math.sqrt(1 - rho**2)
-    closed = (1 + math.sqrt(1 + c)) ** 2 * -math.log(theta) / math.sqrt(1 - theta)
-    assert floor.noise == pytest.approx(closed, rel=1e-11)
+def test_check_values_of_the_floor(beta, theta, noise, symmetric, drift):
+    floor, of_symmetric = constant_floor(beta, theta), constant_floor(beta, theta, symmetric=True)
+    assert (floor.noise, floor.drift) == pytest.approx((noise, drift), rel=1e-11)
+    assert (of_symmetric.noise, of_symmetric.drift) == pytest.approx((symmetric, drift), rel=1e-11)
 
 
 @pytest.mark.parametrize(
-    ("beta", "theta"),
+    ("beta", "theta", "symmetric"),
     [
-        (0, 0.941159502),
-        (0.5, 0.963189702),
-        (0.8, 0.976622236),
-        (0.9, 0.983482916),
-        (0.95, 0.988695352),
-        (0.99, 0.996009363),
+        (0, 0.211845646, 0),
+        (0.5, 0.517833313, 0.354237540),
+        (0.8, 0.754021430, 0.705969516),
+        (0.9, 0.863505817, 0.846605768),
+        (0.95, 0.927484266, 0.921665709),
+        (0.99, 0.984558726, 0.984067086),
     ],
 )
-def test_the_smallest_theta_that_says_something(beta, theta):
+def test_the_smallest_theta_that_says_something(beta, theta, symmetric):
     assert least_theta(beta) == pytest.approx(theta, abs=1e-9)
+    assert least_theta(beta, symmetric=True) == pytest.approx(symmetric, abs=1e-9)
     assert constant_floor(beta, least_theta(beta) + 1e-9).noise < 1 < constant_floor(beta, theta - 1e-6).noise
 
 
@@ -255,20 +330,20 @@ def test_the_bound_at_a_long_horizon_tends_to_the_floor():
     assert numbers.noise == pytest.approx(floor.noise, rel=1e-3)
     assert numbers.drift == pytest.approx(1e-3 * floor.drift, rel=1e-3)
     with_eps = three_numbers(Sequences.of(1e-3, 0.9, theta, eps=1e-12, steps=steps))
-    of_e = constant_floor(0.9, theta, share=1 - math.sqrt(theta))
     # The start costs log(G^2/e^2) once, 4e-4 of log W_T.
-    assert with_eps.noise == pytest.approx(of_e.noise, rel=1e-3)
-    assert 1.003 * floor.noise < of_e.noise < 1.005 * floor.noise
+    assert with_eps.noise == pytest.approx(floor.noise, rel=1e-3)
+    symmetric = three_numbers(sequences, symmetric=True).noise
+    assert symmetric == pytest.approx(constant_floor(0.9, theta, symmetric=True).noise, rel=1e-3)
 
 
 def test_nesterovs_floor_is_where_its_noise_ends():
     a, b, theta, steps = 0.9, 0.1, 0.999, 10**7
     sequences = Sequences.of(1e-3, 0.9, theta, eps=1e-12, momentum_weight=a, gradient_weight=b, steps=steps)
-    floor = constant_floor(0.9, theta, share=1 - math.sqrt(theta), momentum_weight=a, gradient_weight=b)
+    floor = constant_floor(0.9, theta, momentum_weight=a, gradient_weight=b)
     numbers = three_numbers(sequences)
     assert numbers.noise == pytest.approx(floor.noise, rel=5e-3)
     assert numbers.drift == pytest.approx(1e-3 * floor.drift, rel=5e-3)
-    assert floor.noise == pytest.approx(0.2301, abs=5e-5)
+    assert floor.noise < constant_floor(0.9, theta).noise
     # All momentum and no gradient is Theorem E, the gradient alone is H without momentum.
     assert constant_floor(0.9, theta, momentum_weight=2.0).noise == constant_floor(0.9, theta).noise
     plain = constant_floor(0.9, theta, momentum_weight=0.0, gradient_weight=1.0).noise
@@ -276,7 +351,7 @@ def test_nesterovs_floor_is_where_its_noise_ends():
 
 
 def test_heavy_ball():
-    assert constant_floor(0.0, 0.99, heavy_ball=0.9).noise == pytest.approx(0.402013434140, rel=1e-9)
+    assert constant_floor(0.0, 0.99, heavy_ball=0.9).noise == pytest.approx(0.0574940922714, rel=1e-9)
     ball = HeavyBall(Fraction(9, 10))
     numbers = three_numbers(Sequences.of(1e-3, 0.0, 0.99, eps=1e-8, steps=10**7, heavy_ball=ball))
     floor = constant_floor(0.0, 0.99, heavy_ball=0.9)
@@ -285,7 +360,7 @@ def test_heavy_ball():
 
 def test_outside_the_range():
     assert constant_floor(0.99, 0.95).noise == math.inf
-    assert constant_floor(0.0, 1e-300).noise == pytest.approx(4 * 300 * math.log(10))
+    assert constant_floor(0.0, 1e-300).noise == pytest.approx(0.572061402818 * 300 * math.log(10))
     with pytest.raises(TheoremError, match="0 < theta < 1"):
         constant_floor(0.9, 1.0)
 
@@ -333,61 +408,39 @@ def noam(t):
 
 
 RECIPES = {
-    # The page's (s, zeta), its three numbers there, and the least noise over all of them.
-    "torch": (
-        lambda: corrected(constant, 0.9, 0.999, 1e-8, 100_000),
-        *((0.35, 0.02), (0.33633, 0.015899, 0.0199021), 0.336225),
-    ),
+    # Rates of published runs without decay: noise of any kind, noise that is symmetric, gap, drift.
+    "torch": (lambda: corrected(constant, 0.9, 0.999, 1e-8, 100_000), (0.0664637, 0.0428062, 0.0100164, 0.0125383)),
     "bert": (
-        lambda: Sequences.of(triangle(steps(10**6)), 0.9, 0.999, eps=1e-6),
-        *((0.35, 0.01), (0.252796, 0.0311093, 0.00106063), 0.249583),
-    ),
-    "bert, falling to 0 from the start": (
         lambda: Sequences.of(triangular(steps(10**6)), 0.9, 0.999, eps=1e-6),
-        *(None, (), 0.249646),
-    ),
-    "stable diffusion": (
-        lambda: corrected(lambda t: 1e-4 * np.minimum(t / 1e4, 1), 0.9, 0.999, 1e-8, 752_000),
-        *((0.35, 0.01), (0.255042, 0.0208243, 0.00156908), 0.251812),
+        (0.0527735, 0.0339891, 0.020109, 0.000672605),
     ),
     "t5": (
         lambda: falling(lambda t: 1 / np.sqrt(np.maximum(t, 1e4)), 0.0, 524_288),
-        *((0.5, 0.0), (0.134497, 0.00148351, 0.0127196), 0.134497),
+        (0.0192352, 0.0, 0.000741757, 0.00635982),
     ),
-    "palm": (
-        lambda: falling(palm, 0.9, 255_000),
-        *((0.35, 0.05), (0.418297, 0.0018281, 0.287126), 0.417836),
-    ),
+    "palm": (lambda: falling(palm, 0.9, 255_000), (0.0749685, 0.0480985, 0.00109686, 0.172276)),
     "rmsprop": (
         lambda: Sequences.of(1e-3, 0.0, 0.99, eps=1e-8, steps=100_000),
-        *((0.5, 0.0), (0.41122, 0.02, 0.00102805), 0.41122),
+        (0.0588107, 0.0, 0.01, 0.000514025),
     ),
     "transformer": (
         lambda: corrected(noam, 0.9, 0.98, 1e-9, 100_000),
-        *((0.35, 0.03), (1.32518, 0.0616855, 0.00712485), 1.32294),
+        (0.262407, 0.172166, 0.038245, 0.00441741),
     ),
-    "nanogpt": (
-        lambda: corrected(nano_gpt, 0.9, 0.95, 1e-8, 600_000),
-        *((0.3, 0.08), (2.34914, 0.0062433, 0.0120251), 2.33962),
-    ),
+    "nanogpt": (lambda: corrected(nano_gpt, 0.9, 0.95, 1e-8, 600_000), (0.408952, 0.277132, 0.00387084, 0.0074556)),
 }
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_three_numbers_of_recipes(recipe):
-    """To every digit of the page: those of its own (s, zeta), and the least noise."""
-    make, at, listed, least = RECIPES[recipe]
+    """To every digit that is listed: a useful guarantee for each."""
+    make, listed = RECIPES[recipe]
     sequences = make()
-    numbers = three_numbers(sequences)
-    assert numbers.noise == pytest.approx(least, rel=5e-6)
-    assert numbers.informative == (recipe not in {"transformer", "nanogpt"})
-    if at is None:
-        return
-    sweep, G = Sweep(sequences), 1e-3
-    first, second, lengths, growth = sweep.sums((Part(1, G, G, G**2),), *SUMMANDS)
-    divisor = (1 - sum(at)) * sweep.weight
-    noise = first / at[0] + second + (growth / at[1] if at[1] else 0.0)
-    assert (noise / G / divisor, 1 / divisor, lengths / divisor) == pytest.approx(listed, rel=5e-6)
+    numbers, symmetric = three_numbers(sequences), three_numbers(sequences, symmetric=True)
+    assert (numbers.noise, symmetric.noise, numbers.gap, numbers.drift) == pytest.approx(listed, rel=5e-6)
+    assert (symmetric.gap, symmetric.drift) == (numbers.gap, numbers.drift)
+    assert numbers.useful
+    assert symmetric.relative < numbers.relative
 
 
 @pytest.mark.parametrize(
@@ -400,7 +453,7 @@ def test_the_three_numbers_of_recipes(recipe):
 )
 def test_what_a_theorem_covers_is_not_called_uncovered(algorithm, told):
     reading = read_horizon(algorithm, 1000)
-    assert (reading.outside, reading.noise, reading.informative) == ((), None, False)
+    assert (reading.outside, reading.noise, reading.useful) == ((), None, False)
     assert told in reading.statement
     assert "no theorem covers" not in reading.statement
     clipped = replace(algorithm, clipping=Clipping(1.0))
@@ -417,9 +470,8 @@ def test_no_step_at_all():
     [
         (methods.adamw(weight_decay=0), 100_000, False),
         (methods.adafactor(), 524_288, False),
-        (methods.adagrad(), 1000, True),  # 0.77 on gradients of 0.001, and silent on gradients of 1
-        (Algorithm(methods.adam(), initial_v=1.0), 1000, True),
-        (Algorithm(Method(1e-3, 0.9, 0.999), initial_v=0, eps=0.1), 1000, True),
+        (methods.adagrad(), 10_000, True),
+        (Algorithm(Method(1.0, 0.9, 0.999), initial_v=0, eps=0.1), 1000, True),
     ],
 )
 def test_a_number_that_depends_on_the_size_of_the_gradients_is_told_with_it(x, steps, depends):
@@ -427,8 +479,9 @@ def test_a_number_that_depends_on_the_size_of_the_gradients_is_told_with_it(x, s
     answer = read_horizon(x, steps)
     small, large = (three_numbers(Sequences.of_algorithm(x, steps), G) for G in (TYPICAL_GRADIENT, 1.0))
     assert answer.relative == small.relative
-    assert answer.steeper == pytest.approx(large.relative / small.relative, rel=1e-12)
-    assert answer.informative
-    assert ("on gradients of 0.001 (informative)" in answer.statement) is depends
+    ratio = large.parts["noise"] / small.parts["noise"]
+    assert answer.steeper == pytest.approx(ratio, rel=1e-12)
+    assert answer.useful
+    assert ("(gradients of 0.001)" in answer.statement) is depends
     if not depends:
-        assert large.relative < 1.25 * answer.relative
+        assert ratio < 1.25

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import HeavyBall
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.sweep import SHARP, Sweep
-from generic_adam.theorems.symmetric import symmetric_bound
-from generic_adam.theorems.weighted import parts_of, sharp_bound
+from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
 
@@ -38,7 +36,11 @@ HALF, INSIDE = HeavyBall(Fraction(1, 2)), HeavyBall(Fraction(1, 2), True)
 
 def sharp(sequences, problem=TINY):
     """The same with any noise."""
-    return sharp_bound("E", Sweep(sequences, SHARP), problem, parts_of(problem, None))
+    return weighted_bound(sequences, problem)
+
+
+def symmetric_bound(sequences, problem, **options):
+    return weighted_bound(sequences, problem, symmetric=True, **options)
 
 
 @pytest.mark.parametrize(
@@ -252,10 +254,12 @@ def test_groups_with_proportional_rates():
     assert symmetric_bound(x, problem, scales=[(1, 1.0), (2, 2.0)]).value > symmetric_bound(x, problem).value
 
 
-@pytest.mark.parametrize("form", [{"running_maximum": True}, {"power": 0.25}])
-def test_what_it_does_not_cover(form):
-    with pytest.raises(TheoremError, match="no running maximum and no other power"):
-        symmetric_bound(Sequences.of(0.1, 0.9, 0.99, eps=0.1, steps=3, **form), TINY)
+def test_what_it_does_not_cover():
+    certain = problem_of(1, [1.0], 1, 1, gradient_sup=1)
+    with pytest.raises(TheoremError, match="no running maximum"):
+        symmetric_bound(Sequences.of(0.1, 0.9, 0.99, eps=0.1, steps=3, running_maximum=True), certain)
+    with pytest.raises(TheoremError, match=r"power is 0\.25"):
+        symmetric_bound(Sequences.of(0.1, 0.9, 0.99, eps=0.1, steps=3, power=0.25), TINY)
 
 
 def test_eps_that_falls_behind_is_refused():

@@ -10,6 +10,8 @@
  */
 function makeHorizon() {
   const GRADIENT = 1e-3; // G_k in the logarithm and beside eps; the numbers barely depend on it
+  const LEMMA_N = (1 + Math.sqrt(5)) / (4 * Math.sqrt(2)); // the price of a divisor that contains the new gradient
+  const LEMMA_N_ANY_EPS = (1 + Math.sqrt(2)) / 2; // the same where eps is large against the gradients
 
   /** lr_t: t/warmup of the peak up to the warm-up's last step, then constant, a line or half a cosine to `end` of it. */
   function rate({ lr, warmup, decay, end, steps }, t) {
@@ -18,22 +20,6 @@ function makeHorizon() {
     if (decay === "linear") return lr * (1 - (1 - end) * done);
     if (decay === "cosine") return lr * (end + ((1 - end) * (1 + Math.cos(Math.PI * done))) / 2);
     return lr;
-  }
-
-  /** The shares s and zeta that make (constant + sum paid/share) / (1 - sum of shares) least: Dinkelbach's iteration. */
-  function leastRatio(constant, paid) {
-    const used = paid.filter((one) => one > 0);
-    let shares = used.map(() => 1 / (2 * used.length));
-    let price = Infinity;
-    for (let round = 0; round < 100; round++) {
-      const above = used.reduce((sum, one, i) => sum + one / shares[i], constant);
-      const below = shares.reduce((left, share) => left - share, 1);
-      const ratio = above / below;
-      if (!(ratio > 0 && ratio < price * (1 - 1e-14))) break;
-      price = ratio;
-      shares = used.map((one) => Math.max(Math.sqrt(one / price), 1e-18));
-    }
-    return { noise: price, kept: shares.reduce((left, share) => left - share, 1) };
   }
 
   /** The three numbers after `steps` steps. */
@@ -53,35 +39,38 @@ function makeHorizon() {
       squares[t] = rho * rho * squares[t - 1] + (gain * gain) / q;
     }
     const momentum = beta > 0 ? Math.log(beta) : -Infinity;
-    let [Q, H, Y, laterShare, weight] = [0, 0, 0, 0, 0];
-    const top = [0, 0, 0, 0]; // least non-increasing majorants, from the right
-    const sums = [0, 0, 0, 0]; // first, second, drift, growth
+    let [Q, H, weight, ofEps] = [0, 0, 0, 0];
+    const top = [0, 0, 0]; // least non-increasing majorants, from the right
+    const sums = [0, 0, 0, 0]; // new gradient, drift, momentum paid by S, momentum paid by S'
+    const added = (t) => (t === 0 ? (eps * Math.sqrt(q)) / Math.sqrt(theta) : eps * Math.sqrt(corrected(t))); // e_0 = e_1/sqrt(theta)
+    const root = (t) => GRADIENT * Math.sqrt(t === 0 ? 0 : corrected(t));
     let after = grown(steps);
     for (let t = steps; t >= 1; t--) {
       const alpha = (rate(choice, t) * Math.sqrt(corrected(t))) / -Math.expm1(t * momentum);
-      const nextQ = Q;
-      Q = alpha + rho * nextQ;
+      Q = alpha + rho * Q;
       H = lengths[t] * alpha * (Q - alpha / 2) + rho * H;
-      Y = lengths[t] * nextQ * laterShare + rho * Y;
       weight += gain * Q;
-      const now = [(Q * gain) / Math.sqrt(q), Q * rho * Math.sqrt(squares[t - 1]), (gain * H) / q, (gain * Y) / q];
+      const large = Math.min(1, added(t) / (Math.sqrt(q) * GRADIENT));
+      const price = Math.max(LEMMA_N, LEMMA_N_ANY_EPS * large);
+      const inherited = (Q * rho * Math.sqrt(squares[t - 1])) / 2;
+      const now = [(price * Q * gain) / Math.sqrt(q), (gain * H) / q, inherited];
       const before = t === 1 ? 0 : grown(t - 1);
-      for (let i = 0; i < 4; i++) {
+      // S'_t - S'_(t-1), the growth of the divisor
+      const divisor = 2 * Math.log((root(t) + added(t)) / (root(t - 1) + added(t - 1))) + decrease;
+      for (let i = 0; i < 3; i++) {
         if (!(now[i] <= top[i])) top[i] = now[i];
         sums[i] += top[i] * (after - before);
       }
+      sums[3] += top[2] * divisor;
       after = before;
-      // s_t = 1 - sqrt(theta) e_(t-1)/e_t, without the cancellation; y_1 = 0
+      // The share of e_t that is new, without the cancellation, times sqrt(v)/(sqrt(v) + e) before the step.
       const surplus = q / corrected(t);
       const share = t === 1 ? 0 : surplus / (1 + Math.sqrt(1 - surplus));
-      const e = eps * Math.sqrt(corrected(t));
-      laterShare = ((rho * share) ** 2 * (e + GRADIENT * Math.sqrt(q))) / (2 * gain);
+      ofEps += (2 * inherited * share * root(t - 1)) / (root(t - 1) + added(t - 1));
     }
     if (!(weight > 0) || !sums.every(Number.isFinite)) return { noise: Infinity, gap: Infinity, drift: Infinity };
-    const [first, second, drift, growth] = sums;
-    const best = leastRatio(second / weight, [first / weight, growth / (GRADIENT * weight)]);
-    const divisor = best.kept * weight;
-    return { noise: best.noise, gap: 1 / divisor, drift: drift / divisor };
+    const [first, drift, byMoments, byDivisor] = sums;
+    return { noise: (first + Math.min(byDivisor, byMoments + ofEps)) / weight, gap: 1 / weight, drift: drift / weight };
   }
 
   /** Where noise and drift / (lr d L / G_1) of a constant rate end as T grows: theta has to be above beta^2. */
@@ -90,9 +79,7 @@ function makeHorizon() {
     if (theta <= beta * beta) return Infinity;
     const rho = beta / Math.sqrt(theta);
     const first = -Math.log1p(-q) / Math.sqrt(q);
-    const share = 1 - Math.sqrt(theta);
-    const growth = ((share * rho) ** 2 * first) / (2 * (1 - rho) ** 2);
-    return leastRatio((first * rho) / Math.sqrt(1 - rho * rho), [first, growth]).noise;
+    return first * (LEMMA_N + rho / Math.sqrt(1 - rho * rho) / 2);
   }
 
   /** Everything the page shows of a choice, the rate on about 200 steps included. */

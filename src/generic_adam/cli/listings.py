@@ -96,12 +96,12 @@ def gallery_row(certificate: "Certificate") -> tuple[str, ...]:
 
 def word_for_the_run(reading: "HorizonAnswer") -> str:
     """What the theory says about a recipe's own number of steps, in a word."""
-    if reading.informative:
-        return "informative"
-    if reading.noise is not None and reading.noise >= 1:
-        return "silent"
+    if reading.useful:
+        return "useful"
     if reading.unknown and not reading.outside:
-        return "undecided"
+        return "unknown"
+    if not reading.outside and reading.relative is not None:
+        return "not useful"
     return "not covered" if reading.outside or reading.noise is None else "needs a bound on the weights"
 
 

@@ -23,7 +23,7 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import corrects_bias
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import ROUNDING, Form, State, Sweep, Terms
+from generic_adam.theorems.sweep import Form, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
     BOUNDED_GRADIENTS,
     STARTS_FROM_NOTHING,
@@ -43,7 +43,7 @@ from generic_adam.theorems.weighted import (
 )
 
 
-def _plain(terms: Callable[[Sequences, Block, Array, State], Terms]) -> Form:
+def _plain(terms: Callable[[Sequences, Block, State], Terms]) -> Form:
     """A form where beta_t is kept and there is no noise (M, O)."""
     return Form(lambda _, block: State(block.beta, block.gain), terms, noisy=False)
 
@@ -52,10 +52,8 @@ def _plain_terms(alpha: Array, gain: Array) -> Terms:
     return Terms(own=alpha, spread=gain, rest_u=alpha, own_u=alpha**2 / 2, weight=gain)
 
 
-def _monotone_terms(_: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
+def _monotone_terms(_: Sequences, block: Block, state: State) -> Terms:
     """Return the terms of Theorem M."""
-    if (block.eps < eps_before * (1 - ROUNDING)).any():
-        raise TheoremError(f"eps: expected a sequence that never falls, and it does from step {block.start} on")
     return _plain_terms(block.alpha, state.gain)
 
 
@@ -73,6 +71,8 @@ def amsgrad_bound(x: Sequences, problem: Constants) -> WeightedBound:
     if not 0 < x.power <= 0.5:
         raise TheoremError(f"power is {x.power!r}, expected a number in (0, 1/2]")
     parts, sweep = certain_parts(problem), Sweep(x, _plain(_monotone_terms))
+    if sweep.eps_falls_at:
+        raise TheoremError(f"eps: expected a sequence that never falls, and it does at t = {sweep.eps_falls_at}")
     if x.power < 0.5 and sweep.largest_eps > sweep.first_eps:
         raise TheoremError("eps: expected a constant one below the power 1/2")
     floor = sweep.first_eps ** (1 / x.power)
@@ -83,8 +83,7 @@ def amsgrad_bound(x: Sequences, problem: Constants) -> WeightedBound:
     if x.under_root:
         first = math.hypot(math.sqrt(x.initial_v), sweep.first_eps)
     squares = sum(part.count * part.gradient**2 for part in parts) / first
-    norms = Norms.certain(parts, sweep)
-    return concluded("M", sweep, problem, scaled, norms, jump=squares)
+    return concluded("M", sweep, problem, scaled, jump=squares, norms=Norms.certain(parts, sweep))
 
 
 def _eps_never_falls(x: Algorithm, _: Setting) -> Decision:
@@ -124,7 +123,7 @@ class RunningMaximum(Theorem):
         return min(found, key=lambda offer: offer.expectation)
 
 
-def _delayed_terms(_: Sequences, block: Block, __: Array, state: State) -> Terms:
+def _delayed_terms(_: Sequences, block: Block, state: State) -> Terms:
     def tally(R: Array, Q: Array) -> tuple[Array]:
         return (R**2 * block.alpha * (Q - block.alpha / 2),)
 
@@ -146,8 +145,10 @@ def delayed_bound(x: Sequences, problem: Constants, *, added: bool = False) -> W
     sweep = Sweep(x, _plain(_delayed_terms))
     if sweep.smallest_eps <= 0:
         raise TheoremError("a delayed preconditioner: expected eps > 0, the divisor may be 0 without it")
-    norms = Norms.of(problem.parts, x.initial_v, sweep.largest_eps, under_root=not added)
-    found = concluded("O", sweep, problem, problem.parts, norms)
+    under, beside = (x.initial_v, sweep.largest_eps) if added else (x.initial_v + sweep.largest_eps**2, 0.0)
+    s1 = sum(part.count * (math.sqrt(part.second_moment + under) + beside) for part in problem.parts)
+    norms = Norms(s1, math.sqrt(problem.total_gradient_bound**2 + under) + beside)
+    found = concluded("O", sweep, problem, problem.parts, norms=norms)
     largest = problem.total_gradient_bound / sweep.smallest_eps
     return replace(found, drift=problem.smoothness * largest**2 * float(sweep.tally[0]))
 

@@ -314,13 +314,16 @@ def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:
         return worst
     inverse, largest = [1 / kappa for kappa in kappas], decayed[strongest] / kappas[strongest] or 1.0
     relative = [(decay / largest) ** 2 / kappa for decay, kappa in zip(decayed, kappas, strict=True)]
-    return replace(
-        known,
-        noise=known.noise * _largest_product(inverse, kappas),
-        drift=known.drift * max(kappas) ** 2,
-        decay=known.decay and known.decay * _largest_product(inverse, relative),
-        floor=None,
-    )
+    spread, decayed_by = _largest_product(inverse, kappas), _largest_product(inverse, relative)
+
+    def joint(one: HorizonAnswer) -> HorizonAnswer:
+        noise, drift = one.noise and one.noise * spread, one.drift and one.drift * max(kappas) ** 2
+        beside = one.symmetric and joint(one.symmetric)
+        return replace(
+            one, noise=noise, drift=drift, decay=one.decay and one.decay * decayed_by, floor=None, symmetric=beside
+        )
+
+    return joint(known)
 
 
 def _ratio(one: Schedule, other: Schedule) -> float:

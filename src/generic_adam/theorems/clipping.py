@@ -22,14 +22,14 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER, eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import Form, Part, State, Sweep, Terms, adam_state, adam_terms
+from generic_adam.theorems.sweep import ADAM, Form, Part, State, Sweep, Terms, adam_state, adam_terms
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
     WITHOUT_NOISE,
     Offer,
 )
-from generic_adam.theorems.weighted import Norms, Weighted, WeightedBound, concluded
+from generic_adam.theorems.weighted import Weighted, WeightedBound, concluded
 
 
 def without_idle_clipping(x: Algorithm, setting: Setting) -> tuple[Algorithm, tuple[str, ...]]:
@@ -62,37 +62,29 @@ def clipped_parts(problem: Constants, threshold: float) -> tuple[Part, ...]:
     )
 
 
-def _without_noise(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
-    return replace(adam_terms(x, block, eps_before, state), first=None)
-
-
-def full_batch_bound(
-    x: Sequences, problem: Constants, *, threshold: float = math.inf, zeta: float | None = None
-) -> WeightedBound:
+def full_batch_bound(x: Sequences, problem: Constants, *, threshold: float = math.inf) -> WeightedBound:
     """Evaluate Theorem B (no momentum) or C2 after T steps of full batches, clipped or not.
 
     Args:
       x: alpha, beta, theta and eps, with v_0.
       problem: L, d, the gap, and a bound G on the norm of the gradient (or one for each coordinate).
       threshold: c; infinite where nothing is clipped.
-      zeta: a number in (0, 1), for eps; None takes the best one.
     """
     factor, parts = min(1.0, threshold / problem.total_gradient_bound), clipped_parts(problem, threshold)
-    sweep = Sweep(x, Form(adam_state, _without_noise, noisy=False))
-    norms = Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
+    sweep = Sweep(x, replace(ADAM, noisy=False))
     letter = "C2" if factor < 1 or sweep.has_momentum else "B"
-    return concluded(letter, sweep, problem, parts, norms, zeta=zeta, keep=factor)
+    return concluded(letter, sweep, problem, parts, keep=factor)
 
 
-def _with_bias(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
+def _with_bias(x: Sequences, block: Block, state: State) -> Terms:
     def tally(_: Array, Q: Array) -> tuple[Array]:
         return (block.gain * Q / np.sqrt(block.q),)
 
-    return replace(adam_terms(x, block, eps_before, state), tally=tally)
+    return replace(adam_terms(x, block, state), tally=tally)
 
 
 def biased_bound(
-    x: Sequences, problem: Constants, threshold: float, *, least_factor: float | None = None, **shares: float
+    x: Sequences, problem: Constants, threshold: float, *, least_factor: float | None = None
 ) -> WeightedBound:
     r"""Evaluate Theorem C3 after T steps of gradients that are clipped to norm c.
 
@@ -102,20 +94,18 @@ def biased_bound(
       threshold: c.
       least_factor: :math:`\kappa` with :math:`\min(1, c/\|g_t\|) \ge \kappa` always, where that is known:
         then :math:`|b_k| \le (1/\kappa - 1)\sigma_k`, and eps does not matter.
-      **shares: s, zeta for eps and phi for the bias, numbers in (0, 1), where the best ones are not wanted.
     """
     parts, sweep = clipped_parts(problem, threshold), Sweep(x, Form(adam_state, _with_bias))
-    norms = Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
 
-    def further(done: Sweep) -> tuple[float, float]:
+    def further(done: Sweep) -> float:
         bias, eps = problem.total_gradient_bound**2 / (4 * threshold), done.smallest_eps
         costs = [done.weight * bias**2 / eps if eps > 0 else math.inf]
         if least_factor is not None:
             spread = sum(part.count * math.sqrt(part.second_moment) for part in parts)
             costs.append((1 / least_factor - 1) ** 2 * spread * float(done.tally[0]))
-        return 0.0, min(costs) / 4
+        return min(costs) / 4
 
-    return concluded("C3", sweep, problem, parts, norms, further=further, **shares)
+    return concluded("C3", sweep, problem, parts, by_share=True, further=further)
 
 
 def _without_momentum(x: Algorithm, _: Setting) -> Decision | None:

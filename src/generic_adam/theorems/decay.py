@@ -21,7 +21,7 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
 from generic_adam.theorems.sequences import Recursion, Sequences, rounding
-from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING
+from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Hypothesis
 from generic_adam.theorems.weighted import Weighted
 
 
@@ -146,6 +146,17 @@ def _decay_vanishes(x: Algorithm, _: Setting) -> Decision:
     return Decision(Status.FAILS, reason, decide.GrowthWitness("mean of lambda_t^2", order, "T"))
 
 
+def _where_it_decays(hypothesis: Hypothesis) -> Hypothesis:
+    return lambda x, setting: None if x.decay == NOTHING else hypothesis(x, setting)
+
+
+VANISHING_DECAY: tuple[Hypothesis, ...] = (
+    _where_it_decays(_weights_stay_bounded),
+    _where_it_decays(_decay_vanishes),
+)
+"""What decoupled decay asks beside any theorem of this kind."""
+
+
 class Decay(Weighted):
     """Theorem D: decoupled weight decay beside W or E; its bound takes X from `weights_bound`."""
 
@@ -158,4 +169,4 @@ class Decay(Weighted):
         **STARTS_FROM_NOTHING,
     }
     uses: ClassVar = ("weights_bound",)
-    hypotheses: ClassVar = (*WEIGHTED_FOR_EVER, _weights_stay_bounded, _decay_vanishes)
+    hypotheses: ClassVar = (*WEIGHTED_FOR_EVER, *VANISHING_DECAY)

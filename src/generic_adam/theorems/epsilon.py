@@ -7,12 +7,10 @@ Statements and proofs are on the page docs/theorems/epsilon.md.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from typing import ClassVar
 
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, sqrt, t
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, sqrt, t
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.enclosure import collected
 from generic_adam.setting import Setting
@@ -23,12 +21,11 @@ from generic_adam.theorems.weighted import W_INFINITY, Weighted
 
 
 def eps_in_step(x: Algorithm, _: Setting) -> Decision | None:
-    r"""sqrt(theta_t) e_{t-1} <= e_t <= 2 sqrt(theta_t) e_{t-1} for t >= 2, and e_t's share of growth O(1 - theta_t).
+    r"""e_t >= sqrt(theta_t) e_{t-1} for t >= 2, and sup e_t finite.
 
-    The right side is asked for where momentum stands before the division and eps beside the root. Known forms: e_t
-    constant (it needs theta_t >= 1/4); the bias correction's, e_t = eps sqrt(b_t) with b_t = 1 - prod theta_i
-    (for which the left side always holds); e_t = eps / sqrt(t + k) with theta_t = 1 - 1/(t + k), AdaGrad's, where the
-    left side is an equality.
+    Known forms: e_t constant; the bias correction's, e_t = eps sqrt(b_t) with b_t = 1 - prod theta_i, for which
+    theta_t b_{t-1} = b_t - (1 - theta_t) is never above b_t; e_t = eps / sqrt(t + k) with theta_t = 1 - 1/(t + k),
+    AdaGrad's, an equality.
     """
     theta, eps = x.method.theta, x.eps
     if eps == NOTHING:
@@ -38,51 +35,21 @@ def eps_in_step(x: Algorithm, _: Setting) -> Decision | None:
         return Decision(Status.UNDECIDED, "Whether eps_1 > 0 is open: no precision tells.")
     if first != 1:
         return Decision(Status.FAILS, "eps_1 = 0: nothing keeps the denominator positive.", decide.StepWitness(1, 0.0))
-    no_upper = x.eps_under_root or x.method.beta == NOTHING or x.heavy_ball is not None
-    what = "eps_t is constant"
-    if not eps.is_constant:
-        for shift in (0, 1):
-            if theta == as_schedule(1) - 1 / (t + shift) and collected(eps * sqrt(t + shift)).is_constant:
-                told = f"eps_t sqrt(t + {shift}) is constant and theta_t = {theta}: the two keep step."
-                return Decision(Status.HOLDS, told)
-        if not corrects_bias(eps, theta):
-            told = f"Whether eps_t = {eps} keeps step with theta_t is open: the form is not known."
-            return Decision(Status.UNDECIDED, told)
-        what = "eps_t = eps sqrt(1 - prod theta_i), the bias correction's"
-        if not no_upper and sign(theta, 1) != 0:  # else the product is 0 from the first step on: eps_t is constant
-            return _correction_in_step(theta, what)
-    return Decision(Status.HOLDS, f"{what}.") if no_upper else _theta_at_least(theta, Fraction(1, 4), what)
-
-
-def _correction_in_step(theta: Schedule, what: str) -> Decision:
-    r"""b_t <= 4 theta_t b_{t-1}, that is 3 b_t >= 4 (1 - theta_t), for t >= 2, with b_t = 1 - prod theta_i.
-
-    As theta_t b_{t-1} = b_t - (1 - theta_t), which is never above b_t: the left side always holds. A theta that never
-    falls has b_t >= 1 - theta_t^2, so that theta_t >= 1/3 is enough, and for a constant needed.
-    """
-    simple = _theta_at_least(theta, Fraction(1, 3), what)
-    if theta.is_constant or (simple.holds and decide.non_decreasing(theta).holds):
-        return simple
-    slack = join(1, 2, 3 * bias_correction(theta) - 4 * (1 - theta))
-    found = decide.not_negative(slack, name="3 (1 - prod theta_i) - 4 (1 - theta_t)")
-    return replace(found, reason=f"{what}{', but' if found.status is Status.FAILS else ':'} {found.reason}")
+    if eps.is_constant:
+        return Decision(Status.HOLDS, "eps_t is constant.")
+    for shift in (0, 1):
+        if theta == as_schedule(1) - 1 / (t + shift) and collected(eps * sqrt(t + shift)).is_constant:
+            told = f"eps_t sqrt(t + {shift}) is constant and theta_t = {theta}: the two keep step."
+            return Decision(Status.HOLDS, told)
+    if corrects_bias(eps, theta):
+        return Decision(Status.HOLDS, "eps_t = eps sqrt(1 - prod theta_i), the bias correction's.")
+    return Decision(Status.UNDECIDED, f"Whether eps_t = {eps} keeps step with theta_t is open: the form is not known.")
 
 
 def corrects_bias(eps: Schedule, theta: Schedule) -> bool:
     """Whether eps_t = c sqrt(1 - prod theta_i), or c sqrt(1 - theta^t) for a constant theta."""
     written_out = theta.is_constant and collected(eps / sqrt(1 - theta**t)).is_constant
     return written_out or collected(eps / sqrt(bias_correction(theta))).is_constant
-
-
-def _theta_at_least(theta: Schedule, least: Fraction, what: str) -> Decision:
-    """theta_t >= least for t >= 2."""
-    decision = decide.not_negative(join(1, 2, theta - least), name=f"theta_t - {least}")
-    if decision.holds:
-        return Decision(Status.HOLDS, f"{what}, and theta_t >= {least} from t = 2 on.")
-    told = (
-        f"{what}, but theta_t < {least}" if decision.status is Status.FAILS else f"whether theta_t >= {least} is open"
-    )
-    return Decision(decision.status, f"{told}: {decision.reason}", decision.witness)
 
 
 def _weights_stay(x: Algorithm, _: Setting) -> Decision | None:

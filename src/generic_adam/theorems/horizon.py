@@ -1,4 +1,4 @@
-r"""What is guaranteed after T steps, from the sequences alone: noise, gap and drift (remark W.6).
+r"""The guarantee for a run of T steps, from the sequences alone: noise, gap and drift (remark W.6).
 
 For every problem, with :math:`G_1` the sum over the coordinates of the bounds on their gradients,
 
@@ -8,15 +8,16 @@ For every problem, with :math:`G_1` the sum over the coordinates of the bounds o
     + c_{\text{drift}} \frac{d L}{G_1}, \qquad
     \mathbb{E}\|\nabla f(x_\tau)\|_1 \le G_1 \sqrt{\frac{s_1}{G_1} \frac{X_w}{G_1}}.
 
-Without any theorem the root is at most 1: a :math:`c_{\text{noise}}\,s_1/G_1 \ge 1` says nothing on any problem
-(*silent*), one below 1 says something on problems with a small enough gap and smoothness (*informative*). With constant
-sequences the noise does not vanish: `constant_floor`.
+Without any theorem the root is at most 1, the size that gradients have anyway. The guarantee is *useful* where all
+parts together leave less: with the user's own gap and curvature where the setting knows them, else with those of a
+problem whose gap :math:`(f(x_1)-f^*)/G_1` and curvature :math:`dL/G_1` are 1. So a learning rate that is too small for
+the number of steps (start) or too large (curvature) is told apart. With constant sequences the noise does not vanish:
+`constant_floor`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,20 +30,22 @@ from generic_adam.schedules.work import Spent, Undecided, note
 from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, decide
 from generic_adam.theorems.decide import Status
+from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
-from generic_adam.theorems.sweep import SUMMANDS, Part, Series, Sweep
+from generic_adam.theorems.sweep import Part, Sweep, Taken
 from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, elsewhere, plain_fields
-from generic_adam.theorems.weighted import Norms, Share, least_ratio, letter_of, over
+from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
 _WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
-_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M"})  # N and H are of Theorem E, M_E is of Theorem M
-_TRIVIAL = "what holds without a theorem"
+_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M", "Y"})  # N and H are of Theorem E, M_E is of Theorem M
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
 TYPICAL_GRADIENT = 1e-3
 """G_k in the logarithm and beside eps where no problem is given; where gradients of 1 make more of the numbers than a
 quarter, it is told with them."""
+REFERENCE = 1.0
+"""The gap and the curvature, in units of G_1, that the label takes where the setting knows none."""
 _LARGE_GRADIENT, _BARELY = 1.0, 1.25
 
 
@@ -51,16 +54,12 @@ class Floor:
     """Where the bound of constant sequences ends as T grows.
 
     Args:
-      noise: the limit of X_w/G_1 without the drift; the theorem is silent for every problem where it is >= 1.
+      noise: the limit of X_w/G_1 without the drift; there is no useful guarantee for any problem where it is >= 1.
       drift: what multiplies d L alpha/G_1 beside it.
-      s: the share of the descent that makes the noise least.
-      zeta: the share for eps that does.
     """
 
     noise: float
     drift: float
-    s: float
-    zeta: float = 0.0
 
 
 def constant_floor(
@@ -68,74 +67,71 @@ def constant_floor(
     theta: float,
     *,
     q: float | None = None,
-    share: float = 0.0,
     momentum_weight: float = 1.0,
     gradient_weight: float = 0.0,
     heavy_ball: float = 0.0,
+    symmetric: bool = False,
 ) -> Floor:
     r"""Return the floor of Theorem W, E, N or H for constant beta and theta.
 
     .. math::
 
-        \limsup_T X_w &\le G_1 (1+\sqrt{1+c})^2\,\frac{\ell}{\sqrt q} \\
-        &\quad + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-s^*)(1-\rho)^2} \\
-        \ell &= \log\frac1\theta, \qquad c = \frac{\rho}{\sqrt{1-\rho^2}}, \qquad s^* = \frac{\sqrt{1+c}-1}{c},
+        \limsup_T X_w &\le G_1 \Big(N + \frac{c}{2}\Big) \frac{\ell}{\sqrt q}
+        + d L\alpha\,\frac{\ell}{q}\,\frac{(1-\beta)(1+\rho)}{2(1-\rho)^2} \\
+        \ell &= \log\frac1\theta, \qquad c = \frac{\rho}{\sqrt{1-\rho^2}}, \qquad N = 0.572
 
-    is W's, and eps adds the part of :math:`y_t`, 0.35 percent at (0.9, 0.999).
+    is W's and E's; symmetric noise has 0 for N (Theorem Y).
 
     Args:
       beta: in [0, 1).
       theta: in (0, 1); where it is not above beta^2 there is no floor but infinity.
       q: 1 - theta, where it has more digits than that.
-      share: the limit of E's :math:`s_t`: 1 - sqrt(theta) where something is added to the root or under it.
       momentum_weight: the limit of Nesterov's :math:`a_t`.
       gradient_weight: the limit of Nesterov's :math:`b_t`.
-      heavy_ball: mu of H, beside beta = 0: the noise is :math:`4\ell/\sqrt q` whatever it is.
+      heavy_ball: mu of H, beside beta = 0: the noise is :math:`N\ell/\sqrt q` whatever it is.
+      symmetric: whether the noise of the gradients is symmetric and has one peak.
 
     Raises:
       TheoremError: beta or theta is out of range.
 
     Examples:
       >>> f"{constant_floor(0.9, 0.999).noise:.9f}"
-      '0.239649476'
+      '0.050848282'
     """
     if not (0 <= beta < 1 and 0 < theta < 1):
         raise TheoremError(f"beta = {beta!r}, theta = {theta!r}: expected 0 <= beta < 1 and 0 < theta < 1")
     q = 1 - theta if q is None else q
     if theta <= beta**2 or beta >= math.sqrt(theta):  # either may round
-        return Floor(math.inf, math.inf, 0.5)
+        return Floor(math.inf, math.inf)
     a, b, rho = momentum_weight, gradient_weight, beta / math.sqrt(theta)
     decrease = -math.log1p(-q) if q < 0.5 else -math.log(theta)
     # Q/alpha, and the share of the weights pi_t that comes from it; the rest is Nesterov's alpha_t b_t.
     Q = a / (1 - rho)
     whole = (1 - beta) * Q + b
     inherited = (1 - beta) * Q / whole
-    first = decrease / math.sqrt(q)
-    second = inherited * first * rho / math.sqrt(1 - rho**2)
-    growth = inherited * first * (share * rho) ** 2 / (2 * (1 - rho) ** 2)
-    s, zeta = least_ratio(second, (Share(first, 1.0), Share(growth, inherited, None if growth else 0.0)), 1.0)
-    divisor = 1 - s - zeta * inherited
-    noise = (first / s + second + over(growth, zeta)) / divisor
+    constant = (0.0 if symmetric else LEMMA_N) + inherited * rho / math.sqrt(1 - rho**2) / 2
+    noise = constant * decrease / math.sqrt(q)
     rest = Q - a
     u, g = rest * (a + b / 2) + (a + b) * a / 2, rest * b / 2 + (a + b) * b / 2
-    drift = decrease / q * (((1 - beta) / (1 - rho)) ** 2 * u + g) / (whole * divisor)
-    return Floor(noise, drift * (1 + heavy_ball) / (1 - heavy_ball) ** 2, s, zeta)
+    drift = decrease / q * (((1 - beta) / (1 - rho)) ** 2 * u + g) / whole
+    return Floor(noise, drift * (1 + heavy_ball) / (1 - heavy_ball) ** 2)
 
 
-def least_theta(beta: float) -> float:
-    """Return the theta from which on the noise floor is below 1: below it the theory is silent.
+def least_theta(beta: float, *, symmetric: bool = False) -> float:
+    """Return the theta from which on the noise floor is below 1: below it no run has a useful guarantee.
 
     Args:
       beta: in [0, 1).
+      symmetric: whether the noise of the gradients is symmetric and has one peak.
 
     Examples:
       >>> f"{least_theta(0.9):.6f}"
-      '0.983483'
+      '0.863506'
     """
-    low, high = 1e-12, 1 - beta**2  # of q; the floor grows with q
+    low, high = 1e-12, 1 - max(beta**2, 1e-12)  # of q; the floor grows with q
     for _ in range(200):
         middle = (low + high) / 2
-        if constant_floor(beta, 1 - middle, q=middle).noise < 1:
+        if constant_floor(beta, 1 - middle, q=middle, symmetric=symmetric).noise < 1:
             low = middle
         else:
             high = middle
@@ -144,7 +140,7 @@ def least_theta(beta: float) -> float:
 
 @dataclass(frozen=True)
 class HorizonAnswer:
-    """What is guaranteed after a number of steps.
+    """The guarantee after a number of steps.
 
     Attributes:
         steps: T.
@@ -163,6 +159,11 @@ class HorizonAnswer:
         with_problem: the theorem that bounds it where the problem's constants are known, though none covers it by
             its sequences alone; "" where there is none.
         bound: the smallest bound on the problem that was given.
+        problem_gap: (f(x_1) - f*) / G_1, the setting's or the reference value 1.
+        problem_curvature: d L / G_1, the setting's or the reference value 1.
+        gradient_sum: G_1 where the setting knows it; `largest_gap` and `largest_smoothness` are then f(x_1) - f* and L.
+        dimension: d, likewise.
+        symmetric: the same answer where the noise is symmetric and has one peak, if the setting says that it is.
     """
 
     steps: int
@@ -180,40 +181,93 @@ class HorizonAnswer:
     unknown: str = ""
     with_problem: str = ""
     bound: Any = None
+    problem_gap: float = REFERENCE
+    problem_curvature: float = REFERENCE
+    gradient_sum: float | None = None
+    dimension: int | None = None
+    symmetric: HorizonAnswer | None = None
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The shares of the trivial bound that each part leaves, as squares of the l1 norm's; empty for no numbers."""
+        if self.noise is None or self.gap is None or self.drift is None:
+            return {}
+        start, curvature = self.gap * self.problem_gap, self.drift * self.problem_curvature
+        parts = {"noise": self.noise, "decay": self.decay or 0.0, "start": start, "curvature": curvature}
+        return {name: self.norm * part for name, part in parts.items()}
 
     @property
     def relative(self) -> float | None:
-        """The share of the trivial bound that noise and decay leave, as a square of the l1 norm's."""
-        return None if self.noise is None or self.decay is None else self.norm * (self.noise + self.decay)
+        """The share of the trivial bound that all parts together leave, as a square of the l1 norm's."""
+        return sum(self.parts.values()) if self.parts and self.decay is not None else None
 
     @property
-    def informative(self) -> bool:
-        """Whether noise and decay, rounded up, leave less than the trivial bound: it then speaks on some problem."""
+    def useful(self) -> bool:
+        """Whether all parts together, rounded up, leave less than the size that gradients have anyway."""
         return not self.outside and self.relative is not None and self.relative * (1 + self.rounding) < 1
+
+    @property
+    def dominant(self) -> str | None:
+        """The largest part: "noise", "start", "curvature" or "decay"."""
+        return max(self.parts, key=self.parts.__getitem__) if self.parts else None
+
+    @property
+    def largest_smoothness(self) -> float | None:
+        """The curvature d L / G_1 (or L, see `gradient_sum`) up to which the guarantee is useful; 0 for none."""
+        scale = 1.0 if self.gradient_sum is None or self.dimension is None else self.gradient_sum / self.dimension
+        return self._largest("curvature", self.drift, scale)
+
+    @property
+    def largest_gap(self) -> float | None:
+        """The gap (f(x_1) - f*) / G_1 (or f(x_1) - f*, see `gradient_sum`) up to which it is useful; 0 for none."""
+        return self._largest("start", self.gap, 1.0 if self.gradient_sum is None else self.gradient_sum)
+
+    def _largest(self, name: str, number: float | None, scale: float) -> float | None:
+        if number is None or self.relative is None:
+            return None
+        others = sum(part for other, part in self.parts.items() if other != name)
+        left = 1 / (1 + self.rounding) - others
+        return max(0.0, left * scale / (self.norm * number)) if number > 0 else 0.0
+
+    @property
+    def best_rate(self) -> float | None:
+        """The factor on the learning rate that makes the bound least: start falls with it and curvature rises."""
+        parts = self.parts
+        if not parts or not 0 < parts["curvature"] < math.inf or not 0 < parts["start"] < math.inf:
+            return None
+        return math.sqrt(parts["start"] / parts["curvature"])
+
+    @property
+    def steps_needed(self) -> int | None:
+        """About how many steps of the same mean learning rate are useful; None where no number of them is.
+
+        The start is spread over more steps, and with it what the noise has above its floor.
+        """
+        if self.relative is None or not math.isfinite(self.relative):
+            return None
+        parts, floor = self.parts, self.norm * min(self.noise or 0.0, math.inf if self.floor is None else self.floor)
+        left = 1 - floor - parts["decay"] - parts["curvature"]
+        return math.ceil(self.steps * (parts["start"] + parts["noise"] - floor) / left) if left > 0 else None
 
     def also_provided(self, phrase: str) -> HorizonAnswer:
         """The same answer, which takes one thing more for granted."""
-        return replace(self, provided=", and ".join(filter(None, (self.provided, phrase))))
+        beside = self.symmetric and self.symmetric.also_provided(phrase)
+        return replace(self, provided=", and ".join(filter(None, (self.provided, phrase))), symmetric=beside)
 
     @property
     def statement(self) -> str:
         """One sentence: what is guaranteed for the run, or why nothing is."""
         run = f"for {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
-        open_yet = f"; but for that, undecided, {self.unknown}" if self.unknown else ""
+        open_yet = f"; but for that, unknown, {self.unknown}" if self.unknown else ""
         but = open_yet if self.noise is None else f"; but for that, {self._leaves}"
         if self.outside:
             alone = f" by its sequences alone, with the problem known `bound` has {self.with_problem}"
             return f"{run}: no theorem covers it{alone if self.with_problem else ''} ({'; '.join(self.outside)}){but}"
         if self.unknown:
-            return f"{run}: undecided, {self.unknown}"
+            return f"{run}: unknown, {self.unknown}"
         if self.decay is None:
             return f"{run}: needs a bound on the weights, for their decay{but}"
-        if not self.informative:
-            close = self.relative is not None and self.relative * (1 - self.rounding) < 1
-            told = "silent, within rounding of 1, which doubles do not tell apart" if close else self._leaves
-            return f"{run}: {told}"
-        left = f"{_share((self.relative or 0.0) * (1 + self.rounding))} of {_TRIVIAL}{self._on_gradients}"
-        return f"{run}: guaranteed to within {left} (informative), gap and drift apart"
+        return f"{run}: {self._leaves}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -221,24 +275,40 @@ class HorizonAnswer:
     @property
     def _on_gradients(self) -> str:
         """The size of the gradients that a number is told for, where it depends on it."""
-        return f" on gradients of {TYPICAL_GRADIENT:g}" if self.steeper > _BARELY else ""
+        return f" (gradients of {TYPICAL_GRADIENT:g})" if self.steeper > _BARELY else ""
 
     @property
     def _leaves(self) -> str:
-        """What is left of the trivial bound, where that is not certain or no gain, with the word for it."""
-        causes, number = ("noise and decay leave", self.relative) if self.decay else ("the noise leaves", None)
-        if number is None:
-            number = math.inf if self.noise is None else self.norm * self.noise
-        number *= 1 + self.rounding
-        if number < 1:
-            return f"informative: {causes} {_share(number)} of {_TRIVIAL}{self._on_gradients}"
+        """The whole bound in words, and the part that is in the way where it is of no use."""
+        whole = sum(self.parts.values()) * (1 + self.rounding) if self.parts else math.inf
+        if whole < 1:
+            size = rounded_up(100 * math.sqrt(whole), 3)
+            return f"guaranteed: gradients average below {size} % of the size they have anyway{self._on_gradients}"
+        if whole * (1 - 2 * self.rounding) < 1:
+            return "no useful guarantee, within rounding of 1, which doubles do not tell apart"
         # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
-        silent = f"silent on gradients of {TYPICAL_GRADIENT:g}" if number < self.norm else "silent"
-        times = f"{_share(number)} times" if number < 100 else "far more than"
-        return f"{silent}: {causes} {times} {_TRIVIAL}"
+        small = f" on gradients of {TYPICAL_GRADIENT:g}" if self.dominant == "noise" and whole < self.norm else ""
+        times = f"{rounded_up(whole, 2)} times" if whole < 100 else "far more than"
+        return f"no useful guarantee{small}: {times} the trivial bound ({self._cause})"
+
+    @property
+    def _cause(self) -> str:
+        """The part that is in the way, and what would help."""
+        match self.dominant:
+            case "start":
+                needed = self.steps_needed
+                return f"start: about {needed:,} such steps would do" if needed else "start: few, small steps"
+            case "curvature":
+                largest = self.largest_smoothness
+                unless = f" unless it is below {largest:.2g}" if largest else ""
+                return f"curvature: the learning rate is too large for it{unless}"
+            case "decay":
+                return "decay: too much for weights of that size"
+            case _:
+                return "noise"
 
     def lines(self) -> list[str]:
-        """The answer, and its numbers with the theorem they are of."""
+        """The answer, its parts with the theorem they are of, and the answer for symmetric noise beside it."""
         if self.noise is None:
             return [self.statement]
         floor = ""
@@ -247,66 +317,71 @@ class HorizonAnswer:
         noise, gap, drift = (
             rounded_up((number or 0.0) * (1 + self.rounding), 4) for number in (self.noise, self.gap, self.drift)
         )
-        return [self.statement, f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"]
+        numbers = f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"
+        beside = [] if self.symmetric is None else [f"  noise symmetric with one peak: {self.symmetric._leaves}"]
+        return [self.statement, numbers, *beside, *(self.symmetric.lines()[1:2] if self.symmetric else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; a number that a double cannot hold is None."""
-        numbers = ("steps", "theorem", "noise", "gap", "drift", "decay", "floor", "norm")
-        return plain_fields(self, *numbers, "informative", "statement", "outside", "unknown")
+        numbers = ("steps", "theorem", "noise", "gap", "drift", "decay", "floor", "norm", "relative", "dominant")
+        derived = ("largest_smoothness", "largest_gap", "best_rate", "steps_needed", "useful")
+        told = plain_fields(self, *numbers, *derived, "statement", "outside", "unknown")
+        return told if self.symmetric is None else {**told, "symmetric": self.symmetric.to_dict()}
 
 
 def three_numbers(
-    x: Sequences, gradient: float = TYPICAL_GRADIENT, weights_bound: float | None = None
+    x: Sequences,
+    gradient: float = TYPICAL_GRADIENT,
+    weights_bound: float | None = None,
+    *,
+    symmetric: bool = False,
 ) -> HorizonAnswer:
-    """Return noise, gap and drift of Theorem W, E, N, H, D or M_E, the shares chosen for the least noise and decay.
+    """Return noise, gap and drift of Theorem W, E, N, H, D, M_E or Y.
 
-    The majorants of the four summands are taken one by one, so that the drift is the same for every L.
+    The majorants of the summands are taken one by one, so that the drift is the same for every L.
 
     Args:
       x: the steps 1..T.
       gradient: G_k in the logarithm and beside eps.
       weights_bound: X, for decoupled decay; without it the numbers are those but for the decay.
+      symmetric: whether the noise of the gradients is symmetric and has one peak.
 
     Raises:
       TheoremError: every learning rate is 0, or a sequence leaves its range.
     """
     sweep, sizes = Sweep(x), dict.fromkeys((gradient, max(gradient, _LARGE_GRADIENT)))
-    parts = [Part(1, size, size, size**2) for size in sizes]
-    # One pass for both, each with sums of its own.
-    series = [_alone(of, part) for part in parts for of in SUMMANDS]
-    sums = sweep.sums(parts, *series)
-    if sweep.weight + sweep.weight_own == 0:
-        raise TheoremError("every learning rate up to the horizon is 0")
-    each = len(SUMMANDS)
-    known, *larger = (
-        _numbers_of(sweep, part, sums[each * k : each * (k + 1)], weights_bound) for k, part in enumerate(parts)
-    )
+    parts = (Part(1, size, size, size**2, certain=size) for size in sizes)
+    known, *larger = (_numbers_of(sweep, part, weights_bound, symmetric=symmetric) for part in parts)
     told, there = (one.norm * ((one.noise or 0.0) + (one.decay or 0.0)) for one in (known, *larger, known)[:2])
     return replace(known, steeper=there / told if 0 < told < math.inf else 1.0)
 
 
-def _alone(series: Series, part: Part) -> Series:
-    return lambda one: series(one) if one is part else {}
+def _numbers_of(sweep: Sweep, part: Part, weights_bound: float | None, *, symmetric: bool) -> HorizonAnswer:
+    x, gradient, divisors = sweep.x, part.gradient, MeanDivisors((part,), part.second_moment, symmetric=symmetric)
 
+    def first(_: Part) -> Taken:
+        if symmetric:
+            return {}
+        return {"first": gradient / 2} if x.running_maximum else sweep.lemma_n(part)
 
-def _numbers_of(sweep: Sweep, part: Part, sums: Sequence[float], weights_bound: float | None) -> HorizonAnswer:
-    (first, second, lengths, growth), x, gradient = sums, sweep.x, part.gradient
-    whole = sweep.weight + sweep.weight_own
-    norms = Norms.of((part,), x.initial_v, sweep.largest_eps, under_root=x.under_root)
-    moved, turned = (0.0 if weights_bound is None else weights_bound**2 * float(one) for one in sweep.tally)
-    paid, weights = (first, growth, norms.s1 / 4 * turned), (whole, sweep.weight, sweep.weight)
+    cost, (size, square, turned) = sweep.cost((part,), 1.0, first, *divisors.series)
+    whole = sweep.weight
+    if whole == 0:
+        raise TheoremError("every learning rate up to the horizon is 0")
+    norms = Norms.certain((part,), sweep) if x.running_maximum else divisors.norms(size, square, whole)
+    squared = 0.0 if weights_bound is None else weights_bound**2
+    moved, paid = squared * float(sweep.tally[0]), squared * turned / 4
     noise = gap = drift = decay = math.inf  # momentum outgrows theta, or a rate is too small: it says nothing
-    if whole < math.inf and math.isfinite(sum(paid)):
-        shares = [Share(one, weight, None if one else 0.0) for one, weight in zip(paid, weights, strict=True)]
-        s, zeta, phi = least_ratio(second, shares, whole)
-        divisor = (1 - s) * whole - (zeta + phi) * sweep.weight
+    if whole < math.inf and math.isfinite(cost.new + cost.momentum + paid):
+        spent, free = (cost.new, cost.momentum) if x.running_maximum else (0.0, cost.new + cost.momentum)
+        s, phi = best_shares(free, (spent, paid))
+        divisor = (1 - s - phi) * whole
         if gradient * divisor > 0:
-            noise = (second + over(first, s) + over(growth, zeta)) / (gradient * divisor)
-            gap, drift = 1 / divisor, (lengths + moved) / divisor
-            decay = over(paid[2], phi) / (gradient * divisor)
+            noise, decay = ((free + over(spent, s)) / (gradient * divisor), over(paid, phi) / (gradient * divisor))
+            gap, drift = 1 / divisor, (cost.drift + moved) / divisor
     return HorizonAnswer(
         x.steps,
-        theorem=letter_of(sweep),
+        theorem="Y" if symmetric else letter_of(sweep),
         noise=noise,
         gap=gap,
         drift=drift,
@@ -377,34 +452,57 @@ def _numbers(x: Algorithm, steps: int, setting: Setting) -> HorizonAnswer:
         "the decay counts as a part of the loss": x.l2 != 0,
         **dict.fromkeys(setting.said("weights_bound"), X is not None),
     }
-    found = three_numbers(Sequences.of_algorithm(x, steps), weights_bound=X)
+    sequences, scale = Sequences.of_algorithm(x, steps), _scale(setting)
     said = ", and ".join(phrase for phrase, is_so in provided.items() if is_so)
-    return replace(found, floor=noise_floor(x), provided=said)
+
+    def answer(*, symmetric: bool) -> HorizonAnswer:
+        found = three_numbers(sequences, weights_bound=X, symmetric=symmetric)
+        return replace(found, floor=noise_floor(x, symmetric=symmetric), provided=said, **scale)
+
+    beside = answer(symmetric=True) if setting.noise == "symmetric" and not x.running_maximum else None
+    return replace(answer(symmetric=False), symmetric=beside)
 
 
-def noise_floor(x: Algorithm) -> float | None:
+def _scale(setting: Setting) -> dict[str, Any]:
+    """The gap and the curvature of the problem in units of G_1, where the setting knows what makes them."""
+    known, found = setting.completed(), dict[str, Any]()
+    each, count = known.gradient_bound, known.dimension
+    if isinstance(each, tuple):
+        found["gradient_sum"] = math.fsum(each)
+    elif each is not None and count is not None:
+        found["gradient_sum"] = math.sqrt(count) * each
+    whole = found.get("gradient_sum")
+    if whole is None:
+        return {}
+    if known.gap is not None:
+        found["problem_gap"] = known.gap / whole
+    if count is not None:
+        found["dimension"] = count
+        if known.smoothness is not None:
+            found["problem_curvature"] = count * known.smoothness / whole
+    return found
+
+
+def noise_floor(x: Algorithm, *, symmetric: bool = False) -> float | None:
     """The number that c_noise tends to for constant beta and theta; None where one of them moves."""
     beta, theta = x.method.beta, x.method.theta
     if x.running_maximum or not (beta.is_constant and theta.is_constant and theta(1) > 0):
         return None
     if x.heavy_ball is not None:
-        return constant_floor(0.0, theta(1)).noise
+        return constant_floor(0.0, theta(1), symmetric=symmetric).noise
     above = decide.positive(theta - beta * beta)  # as numbers, not as floats: 0.49 and 0.7^2 are one
     if not above.holds:
         return math.inf if above.status is Status.FAILS else None
-    weights, q = (1.0, 0.0), (1 - theta)(1)
+    weights = (1.0, 0.0)
     if x.nesterov is not None:
         weights = (_limit(x.nesterov.momentum_weight), _limit(x.nesterov.gradient_weight))
-    share = 0.0
-    if x.eps != NOTHING:
-        if not _limit(x.eps):  # what is added vanishes or grows: its share has no such limit
-            return None
-        share = q / (1 + math.sqrt(theta(1)))
+    if x.eps != NOTHING and not _limit(x.eps):  # what is added vanishes or grows: then it may be no limit
+        return None
     a, b = weights
     if a is None or b is None or a + b <= 0:
         return None
-    floor = constant_floor(beta(1), theta(1), q=q, share=share, momentum_weight=a, gradient_weight=b)
-    return floor.noise
+    ahead = {"momentum_weight": a, "gradient_weight": b, "symmetric": symmetric}
+    return constant_floor(beta(1), theta(1), q=(1 - theta)(1), **ahead).noise
 
 
 def _limit(schedule: Schedule) -> float | None:
@@ -413,8 +511,3 @@ def _limit(schedule: Schedule) -> float | None:
     if growth is None or growth.trend > 0:
         return None
     return 0.0 if growth.trend < 0 or growth.is_zero else growth.limit
-
-
-def _share(number: float) -> str:
-    """Two digits, rounded up, or more where they would be a 1: a share of 0.997 is none."""
-    return next((told for digits in range(2, 18) if (told := rounded_up(number, digits)) != "1"), "1")

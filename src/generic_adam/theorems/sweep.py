@@ -2,19 +2,20 @@ r"""One pass over the steps for every theorem with weights: from sequences to th
 
 Each of those theorems has the same skeleton (Theorem W's proof, steps (a) to (e)). A direction :math:`u_t`
 inherits a part of the one before it, :math:`u_t \approx r_t u_{t-1} - f_t\,g_t/D_t`; unrolled, weighted and
-summed this leaves two kinds of terms, the noise :math:`B_i` and the drift :math:`A_i`, each times
-:math:`\omega_i = q_i g_i^2/D_i^2`, whose sums a logarithm bounds:
+summed this leaves the noise of the new gradient f, what momentum inherits wrongly m, and the drift A, each times the
+growth of a logarithm (`logarithms`):
 
 .. math::
 
     R_t &= r_t R_{t-1} + f_t, \qquad M_t = \rho_t^2 M_{t-1} + (1-\beta_t)^2/q_t, \qquad
     Q_i = w_i + r_{i+1} Q_{i+1} \\
-    H_i &= R_i (L\,U_i + Q_{i+1}\,y_{i+1}) + r_{i+1} H_{i+1}, \qquad A_i = (p_i H_i + L\,V_i)/q_i \\
-    B_i &= (Q_i\,c_i + c'_i)/s + Q_i\,d_i \sqrt{M_{i-1}}, \qquad
-    \Psi = \text{gap} + \sum_{k,t} (\hat A_{t,k} + G_k \hat B_t)(S_{t,k} - S_{t-1,k}).
+    H_i &= R_i U_i + r_{i+1} H_{i+1}, \qquad A_i = L (p_i H_i + V_i)/q_i \\
+    f_i &= \bar N \pi_i/\sqrt{q_i}, \qquad m_i = \tfrac12 G_k Q_i d_i \sqrt{M_{i-1}}, \\
+    \Psi &= \text{gap} + \sum_{k,t} \widehat{(A+f)}_{t,k} (S_{t,k} - S_{t-1,k})
+    + \sum_{k,t} \hat m_{t,k} (S'_{t,k} - S'_{t-1,k}).
 
-A theorem says what r, f, w, U, V, p, c, d, y are (`Terms`); this module does the rest, in blocks, so that the
-memory stays flat. `adam_terms` says it for Theorems W, E, N, H, D and M_E, by what the sequences carry.
+A theorem says what r, f, w, U, V, p, d and the weights :math:`\pi` are (`Terms`); this module does the rest, in blocks,
+so that the memory stays flat. `adam_terms` says it for Theorems W, E, N, H, D and M_E, by what the sequences carry.
 """
 
 from __future__ import annotations
@@ -76,13 +77,9 @@ class Terms:
       own_u: the rest of U.
       rest_g: the coefficient of :math:`Q - w` in V.
       own_g: the rest of V.
-      first: c, the noise of the new gradient.
-      first_own: c'.
-      second: d, the noise of the inherited direction; it multiplies :math:`\sqrt{M_{i-1}}`.
-      share_e: the part of :math:`\zeta y_t` that is free of G.
-      share_g: the part of :math:`\zeta y_t` that G multiplies.
+      second: d, the share of the inherited direction in the noise; it multiplies :math:`\sqrt{M_{i-1}}`.
       weight: what multiplies Q in the weight :math:`\pi_i`.
-      weight_own: the part of :math:`\pi_i` that zeta does not reduce.
+      weight_own: the rest of :math:`\pi_i`.
       tally: further sums over the steps, as a function of (R, Q); they are added up over the blocks.
     """
 
@@ -93,11 +90,7 @@ class Terms:
     weight: Array
     rest_g: Array | None = None
     own_g: Array | None = None
-    first: Array | None = None
-    first_own: Array | None = None
     second: Array | None = None
-    share_e: Array | None = None
-    share_g: Array | None = None
     weight_own: Array | None = None
     tally: Callable[[Array, Array], Sequence[Array]] | None = None
 
@@ -108,15 +101,13 @@ class Form:
 
     Args:
       state: what goes forwards.
-      terms: what goes backwards, given also :math:`e_{t-1}` (:math:`e_0 := e_1`) and the state.
+      terms: what goes backwards, given also the state.
       noisy: whether the new gradient has noise.
-      sharp: whether momentum is paid by the growth of the divisor.
     """
 
     state: Callable[[Sequences, Block], State]
-    terms: Callable[[Sequences, Block, Array, State], Terms]
+    terms: Callable[[Sequences, Block, State], Terms]
     noisy: bool = True
-    sharp: bool = False
 
 
 def adam_state(x: Sequences, block: Block) -> State:
@@ -127,24 +118,14 @@ def adam_state(x: Sequences, block: Block) -> State:
     return State(block.beta if x.running_maximum else rho, block.gain, (rho**2, block.gain**2 / block.q))
 
 
-def adam_terms(x: Sequences, block: Block, eps_before: Array, state: State) -> Terms:
-    """Return the sharp terms with the share of eps that the descent pays for, :math:`y_t`."""
-    terms = sharp_terms(x, block, eps_before, state)
-    if x.heavy_ball is not None or not (block.eps.any() and state.keep.any()):
-        return terms
-    share = share_of_eps(x, block, eps_before, limited=not x.under_root)
-    common = (share * state.keep) ** 2 * (0.5 / state.gain)
-    return replace(terms, share_e=common * block.eps, share_g=common * np.sqrt(block.q))
-
-
-def sharp_terms(x: Sequences, block: Block, _: Array, state: State) -> Terms:
+def adam_terms(x: Sequences, block: Block, state: State) -> Terms:
     r"""Return the terms of Theorems W, E, N, H, D and :math:`M_E`.
 
     With a running maximum :math:`\beta_t` stands for :math:`\rho_t` everywhere but in M. A step that decays
     is longer, :math:`\tfrac32\alpha(Q-\alpha) + \alpha^2` in place of :math:`\alpha(Q-\alpha/2)`; its tally
-    has the two sums over :math:`\nu_t`. Heavy-ball momentum comes after the division: :math:`\mu` is kept.
+    is what it costs at the ends of the steps. Heavy-ball momentum comes after the division: :math:`\mu` is kept.
     """
-    alpha, q, nu, keep, gain = block.alpha, block.q, block.decay, state.keep, state.gain
+    alpha, nu, keep, gain = block.alpha, block.decay, state.keep, state.gain
     if x.heavy_ball is not None:
         own, inside = np.ones(1), alpha
         if not x.heavy_ball.rate_inside:
@@ -154,16 +135,15 @@ def sharp_terms(x: Sequences, block: Block, _: Array, state: State) -> Terms:
             spread=inside**2,
             rest_u=own,
             own_u=own**2 / 2,
-            first=inside / np.sqrt(q),
             weight=inside,
         )
-    a, b, root_q = block.momentum_weight, block.gradient_weight, np.sqrt(q)
+    a, b = block.momentum_weight, block.gradient_weight
     looks, decays = x.looks_ahead, nu > 0
 
-    def tally(_: Array, Q: Array) -> tuple[Array, Array]:
+    def tally(_: Array, Q: Array) -> tuple[Array]:
         # Where nothing decays there is nothing to pay; a decay without a step is paid for with infinity.
         moved = np.where(alpha > 0, nu**2 * (0.5 + Q / (2 * alpha)), np.inf)
-        return np.where(decays, moved, 0.0), np.where(decays, nu**2 / (gain * Q), 0.0)
+        return (np.where(decays, moved, 0.0),)
 
     longer, twice = (np.where(decays, 1.5, 1.0), np.where(decays, 2.0, 1.0)) if decays.any() else (1.0, 1.0)
     return Terms(
@@ -173,8 +153,6 @@ def sharp_terms(x: Sequences, block: Block, _: Array, state: State) -> Terms:
         own_u=alpha * alpha * ((a + b) * a / 2 * twice),
         rest_g=alpha * b / 2 if looks else None,
         own_g=alpha**2 * (a + b) * b / 2 if looks else None,
-        first=gain / root_q,
-        first_own=alpha * b / root_q if looks else None,
         second=keep if keep.any() else None,
         weight=gain,
         weight_own=alpha * b if looks else None,
@@ -183,13 +161,10 @@ def sharp_terms(x: Sequences, block: Block, _: Array, state: State) -> Terms:
 
 
 ADAM = Form(adam_state, adam_terms)
-SHARP = Form(adam_state, sharp_terms, sharp=True)
 
 
-def share_of_eps(x: Sequences, block: Block, before: Array, *, limited: bool) -> Array:
+def _share_of_eps(x: Sequences, block: Block, before: Array) -> Array:
     r"""Return :math:`s_t` rounded up, checked against the hypothesis on :math:`e_t`; 0 at t = 1.
-
-    The upper side of the hypothesis is asked for where it is `limited`.
 
     Raises:
       TheoremError: the hypothesis fails, with the step at which it does.
@@ -201,29 +176,42 @@ def share_of_eps(x: Sequences, block: Block, before: Array, *, limited: bool) ->
     if block.start == 1:  # nothing is inherited by the first step
         share = np.broadcast_to(share, block.length).copy()
         share[0] = 0.0
-    inside = (share >= -ROUNDING) & (share <= (0.5 + ROUNDING if limited else np.inf))
+    inside = share >= -ROUNDING
     if not inside.all():
         root = "" if x.running_maximum else "sqrt(theta_t) "
-        bound = f" <= 2 {root}e_(t-1)" if limited else ""
         at = block.start + int(np.argmin(inside))
-        raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t{bound}, which fails at t = {at}")
+        raise TheoremError(f"eps: expected {root}e_(t-1) <= e_t, which fails at t = {at}")
     return np.maximum(share, 0.0) + ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The noise and the drift of a block, before they are majorised: unit G, unit L, unit 1/s and 1/zeta."""
+    r"""What a block says about noise and drift before they are majorised: unit G, unit L.
+
+    Args:
+      start: its first step.
+      length: the number of its steps.
+      weight: :math:`\pi_t`.
+      first: :math:`\pi_t/\sqrt{q_t}`.
+      second: twice the momentum's noise, :math:`Q_t d_t\sqrt{M_{t-1}}`; None for none.
+      drift: A.
+      growth: :math:`q_t/\theta_t`.
+      lambda_before: the logarithm of W at the step before.
+      q: :math:`1-\theta_t`.
+      eps: :math:`e_t`.
+      eps_before: :math:`e_{t-1}`, with :math:`e_0 = e_1`.
+      share: the share of :math:`e_t` that is new; None where it does not matter.
+      decay: :math:`\nu_t`, None for none.
+    """
 
     start: int
     length: int
-    first: Array | None
+    weight: Array
+    first: Array
     second: Array | None
     drift: Array
-    share_e: Array | None
-    share_g: Array | None
     growth: Array
     lambda_before: float
-    weight: Array
     q: Array
     eps: Array
     eps_before: Array
@@ -243,6 +231,7 @@ class Part:
         standard deviation.
       second_moment: the mean over the coordinates of :math:`\mathbb{E}_t g_{t,k}^2`, in the logarithm.
       scale: :math:`\kappa_k`, the factor of these coordinates' learning rate.
+      certain: what :math:`|g_{t,k}|` never exceeds, which a running maximum asks for.
     """
 
     count: float
@@ -250,10 +239,11 @@ class Part:
     noise: float
     second_moment: float
     scale: float = 1.0
+    certain: float = math.inf
 
 
 Taken = Mapping[str | float, float]
-"""Factors of a piece's arrays by their names; a number G stands for `Piece.weight`/sqrt(q) by Lemma N for that G."""
+"""Factors of a piece's arrays by their names; a number G stands for `first` as Lemma N has it for that G."""
 
 
 @dataclass(frozen=True)
@@ -267,10 +257,6 @@ class Majorised:
 
     take: Callable[[Part], Taken]
     by_divisor: bool = False
-
-    def __call__(self, part: Part) -> Taken:
-        """Return the factors of a piece's arrays."""
-        return self.take(part)
 
 
 @dataclass(frozen=True)
@@ -286,7 +272,7 @@ class Plain:
     parts: Sequence[Part] | None = None
 
 
-Series = Majorised | Plain | Callable[[Part], Taken]
+Series = Majorised | Plain
 """A sum over the steps and the coordinates."""
 
 
@@ -296,43 +282,15 @@ class Cost:
 
     Args:
       total: both, under one majorant where one logarithm pays for both.
-      noise: what the gradients' noise makes, its majorants one by one.
+      new: what the noise of the new gradient makes, alone.
+      momentum: what the noise that is inherited makes, alone.
       drift: what the length of the steps makes, alone.
     """
 
     total: float
-    noise: float
+    new: float
+    momentum: float
     drift: float
-
-
-def noise_of(s: float) -> Callable[[Part], Taken]:
-    r""":math:`G_k B_i`; in its first part the standard deviation for :math:`G_k`, if it is known."""
-    return lambda part: {"first": part.scale * part.noise / s, "second": part.scale * part.gradient}
-
-
-def drift_of(smoothness: float, zeta: float) -> Callable[[Part], Taken]:
-    """A_i for the smoothness L."""
-    return lambda part: {"drift": part.scale**2 * smoothness, **_shares(part, zeta)}
-
-
-def _shares(part: Part, zeta: float = 1.0) -> dict[str | float, float]:
-    return {"share_e": part.scale / zeta, "share_g": part.scale / zeta * part.gradient}
-
-
-SUMMANDS: tuple[Callable[[Part], Taken], ...] = (
-    lambda part: {"first": part.scale * part.noise},
-    lambda part: {"second": part.scale * part.gradient},
-    lambda part: {"drift": part.scale**2},
-    _shares,
-)
-"""Noise and drift in parts, each with its own majorant: what 1/s multiplies and what it does not, L and 1/zeta."""
-
-
-def added(factor: float, one: Array | None, weight: float = 0.0, other: Array | None = None) -> Array | None:
-    """Return factor * one + weight * other, None for 0."""
-    if one is None or other is None:
-        return (None if other is None else weight * other) if one is None else factor * one
-    return factor * one + weight * other
 
 
 _Carry = tuple[float, float, float, float]  # R, M, lambda and e of the step before a block
@@ -361,6 +319,7 @@ class Sweep:
         self._carries: list[_Carry] = []
         self.largest_eps, self.smallest_eps, self.largest_eps_ratio = 0.0, np.inf, 0.0
         self.has_momentum = False
+        self.eps_falls_at = 0  # the first step at which e_t falls, 0 for none
         eps_falls = inherits = False
         for block in self.x.blocks():
             _check_range(block, ("beta", "theta", "eps"))
@@ -371,6 +330,9 @@ class Sweep:
             self._carries.append(carry)
             before = _shifted(block.eps, last_eps, block.length)
             eps_falls |= bool((block.eps < np.sqrt(block.theta) * before * (1 - ROUNDING)).any())
+            falls = np.broadcast_to(block.eps < before * (1 - ROUNDING), block.length)
+            if not self.eps_falls_at and falls.any():
+                self.eps_falls_at = block.start + int(np.argmax(falls))
             state, R, M = self._states(block, carry)
             growth, squares = float(R[-1]), float(M[-1])
             self.has_momentum |= bool(state.keep.any())
@@ -414,65 +376,45 @@ class Sweep:
         self._kept = kept or None
 
     def _go_backwards(self) -> Iterator[Piece]:
-        # Of the step after the block: r, Q, H for each kind of term, y for each kind.
-        keep, Q_after, H_after, y_after = 0.0, 0.0, [0.0] * 3, [0.0] * 2
-        self.weight = self.weight_own = self.largest_Q = 0.0
-        self.tally = np.zeros(2)
+        keep = Q_after = H_after = 0.0  # r, Q and H of the step after the block
+        self.weight = self.largest_Q = 0.0
+        self.tally = np.zeros(1)
         for (start, stop), carry in zip(reversed(self.x.edges), reversed(self._carries), strict=True):
             block, length = self.x.block(start, stop), stop - start
             _check_range(block, ("alpha", "momentum_weight", "gradient_weight", "decay"))
             state, R, M = self._states(block, carry)
             eps_before = _shifted(block.eps, carry[3], length)
-            terms = self.form.terms(self.x, block, eps_before, state)
+            terms = self.form.terms(self.x, block, state)
             factors = _advanced(state.keep, keep, length)
             back = Recursion(factors, length, backwards=True)
             Q = back(terms.own, Q_after)
-            later_Q = _advanced(Q, Q_after, length)
-            rest = factors * later_Q  # Q - w, without the difference
-            self._add_weights(block, terms, R, Q)
-            steps = back(R * (terms.rest_u * rest + terms.own_u), H_after[0])
-            inherited: list[Array | None] = []
-            for kind, y in enumerate((terms.share_e, terms.share_g)):
-                if y is None:
-                    inherited.append(None)
-                    continue
-                summed = back(R * later_Q * _advanced(y, y_after[kind], length), H_after[kind + 1])
-                inherited.append(terms.spread * summed / block.q)
-                y_after[kind], H_after[kind + 1] = float(y[0]), float(summed[0])
+            rest = factors * _advanced(Q, Q_after, length)  # Q - w, without the difference
+            weight = terms.weight * Q if terms.weight_own is None else terms.weight * Q + terms.weight_own
+            self.weight += block.total(weight)
+            self.largest_Q = max(self.largest_Q, float(Q.max()))
+            if terms.tally is not None:
+                self.tally += [block.total(values) for values in terms.tally(R, Q)]
+            steps = back(R * (terms.rest_u * rest + terms.own_u), H_after)
             drift = terms.spread * steps
             if terms.rest_g is not None and terms.own_g is not None:
                 drift = drift + terms.rest_g * rest + terms.own_g
-            first = None if terms.first is None else Q * terms.first
             before = _shifted(M, carry[1], length)
             yield Piece(
                 start=start,
                 length=length,
-                first=added(1.0, first, 1.0, terms.first_own),
+                weight=weight,
+                first=weight / np.sqrt(block.q),
                 second=None if terms.second is None else Q * terms.second * np.sqrt(before),
                 drift=drift / block.q,
-                share_e=inherited[0],
-                share_g=inherited[1],
                 growth=block.growth,
                 lambda_before=carry[2],
-                weight=terms.weight * Q if terms.weight_own is None else terms.weight * Q + terms.weight_own,
                 q=block.q,
                 eps=block.eps,
                 eps_before=eps_before,
-                share=share_of_eps(self.x, block, eps_before, limited=False)
-                if self.form.sharp and self.has_share
-                else None,
+                share=_share_of_eps(self.x, block, eps_before) if self.has_share else None,
                 decay=block.decay if self.x.decays else None,
             )
-            keep, Q_after, H_after[0] = float(state.keep[0]), float(Q[0]), float(steps[0])
-
-    def _add_weights(self, block: Block, terms: Terms, R: Array, Q: Array) -> None:
-        self.weight += block.total(terms.weight * Q)
-        if terms.weight_own is not None:
-            self.weight_own += block.total(terms.weight_own)
-        self.largest_Q = max(self.largest_Q, float(Q.max()))
-        if terms.tally is not None:
-            for index, values in enumerate(terms.tally(R, Q)):
-                self.tally[index] += block.total(values)
+            keep, Q_after, H_after = float(state.keep[0]), float(Q[0]), float(steps[0])
 
     def ratio(self, part: Part) -> float:
         r"""Return r of :math:`S_t = \log(1 + r (W_t - 1))`: what the second moment may grow by."""
@@ -509,7 +451,9 @@ class Sweep:
 
     def divisor_increments(self, piece: Piece, part: Part) -> Array:
         r"""Return :math:`S'_t - S'_{t-1}`; nothing at t = 1 if :math:`\theta_1 = 0`."""
-        if self.largest_eps == 0:  # nothing is added: the two logarithms are one
+        if self.x.running_maximum:
+            return self._maximum_increments(piece, part)
+        if not self.has_share:  # nothing is added, so that the two logarithms are one; or nothing is inherited
             return self.increments(piece, self.ratio(part))
         eps_before, share = piece.eps_before, 0.0 if piece.share is None else piece.share
         if piece.start == 1:
@@ -519,6 +463,24 @@ class Sweep:
         before, _ = self.second_moment(piece, part)
         moments = (before, part.second_moment, eps_before, new_eps)
         return divisor_growth(piece.growth, *moments, under_root=self.x.under_root)
+
+    def _maximum_increments(self, piece: Piece, part: Part) -> Array:
+        r"""Return the same for a running maximum, which no gradient carries beyond its almost sure bound.
+
+        :math:`D_t/D_{t-1}` telescopes from :math:`\sqrt{v_0} + e_1` up to :math:`\max(G, \sqrt{v_0}) + e_t`.
+        """
+        added = np.array(np.broadcast_to(0.0 if piece.share is None else piece.eps * piece.share, piece.length))
+        before, start = piece.eps_before, self.x.initial_v
+        most = max(start, part.certain**2)
+        if self.x.under_root:
+            found = np.log1p(added * (before + piece.eps) / (most + before**2))
+            first = math.log((most + self.first_eps**2) / (start + self.first_eps**2))
+        else:
+            found = 2 * np.log1p(added / (math.sqrt(most) + before))
+            first = 2 * math.log((math.sqrt(most) + self.first_eps) / (math.sqrt(start) + self.first_eps))
+        if piece.start == 1:
+            found[0] = first
+        return found
 
     def lemma_n(self, part: Part) -> Taken:
         """Return the noise of the new gradient by Lemma N, as a factor of what stands for it."""
@@ -535,7 +497,7 @@ class Sweep:
         if piece.start == 1 and self.first_theta == 0:
             factor = np.array(np.broadcast_to(factor, piece.length))
             factor[0] = 1.0
-        return factor * piece.weight / np.sqrt(piece.q)
+        return factor * piece.first
 
     def mean_divisor(self, piece: Piece, part: Part, *, symmetric: bool = False) -> Array:
         r"""Return what :math:`\mathbb{E}\hat D_t` is at most; symmetric noise has 2 q_t second moments more in it."""
@@ -551,10 +513,10 @@ class Sweep:
     ) -> tuple[Cost, list[float]]:
         r"""Return noise and drift, and further sums of the same pass.
 
-        Momentum is paid by the growth of the divisor, S'. Or by S, and then the growth of eps is paid for step by
-        step: the part :math:`\rho_t |u_{t-1}| s_t e_t/D_t` is at most :math:`\rho_t\sqrt{M_{t-1}}\,s_t \varphi` with
+        Momentum is paid by the growth of the divisor, S'. Or by S, and then the growth of eps is paid for step by step:
+        the part :math:`\rho_t |u_{t-1}| s_t e_t/D_t` is at most :math:`\rho_t\sqrt{M_{t-1}}\,s_t \varphi` with
         :math:`\varphi = \sqrt v/(\sqrt v + e)` at t - 1, which is concave in v. That is less where eps is large
-        against the gradients.
+        against the gradients. With a running maximum it is S' alone.
 
         Args:
           parts: the coordinates.
@@ -562,7 +524,6 @@ class Sweep:
           first: the noise of the new gradient, by its factors.
           *further: other sums.
         """
-        x = self.x
 
         def momentum(part: Part) -> Taken:
             return {"second": part.scale * part.gradient / 2}
@@ -576,17 +537,21 @@ class Sweep:
         def everything(part: Part) -> Taken:
             return {**both(part), **momentum(part)}
 
-        asked: list[Series] = [Majorised(first), Majorised(lengths), Majorised(both)]
-        asked += [Majorised(momentum, by_divisor=True), Majorised(momentum), Majorised(everything), Plain(_new_eps)]
-        noise, drift, apart, grown, inherited, joint, eps, *others = self.sums(parts, *asked, *further)
-        total = min(apart + grown, joint + eps)
-        if (
-            x.under_root and self.has_share and self.first_theta > 0
-        ):  # one logarithm pays for all; if theta_1 = 0, not for the first step
-            *others, at_once = (*others, *self.sums(parts, Majorised(everything, by_divisor=True)))
-            total = min(total, at_once)
-        momentum_cost = min(grown, inherited + eps)
-        return Cost(total, noise + momentum_cost, drift), others
+        alone = Majorised(first), Majorised(lengths)
+        by_moments, by_divisor = Majorised(momentum), Majorised(momentum, by_divisor=True)
+        if self.x.running_maximum:
+            new, drift, grown, apart, *others = self.sums(parts, *alone, by_divisor, Majorised(both), *further)
+            return Cost(apart + grown, new, grown, drift), others
+        together = Majorised(everything)
+        if not self.has_share:  # the two logarithms are one
+            new, drift, inherited, total, *others = self.sums(parts, *alone, by_moments, together, *further)
+            return Cost(total, new, inherited, drift), others
+        asked = *alone, by_moments, by_divisor, Majorised(both), together, Plain(_new_eps)
+        # Under the root S' pays for everything too; if theta_1 = 0, not for the first step.
+        by_one = replace(together, by_divisor=self.x.under_root and self.first_theta > 0)
+        new, drift, inherited, grown, apart, joint, eps, at_once, *others = self.sums(parts, *asked, by_one, *further)
+        total = min(apart + grown, joint + eps, at_once if by_one.by_divisor else math.inf)
+        return Cost(total, new, min(grown, inherited + eps), drift), others
 
     @_beyond_doubles
     def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
@@ -601,7 +566,7 @@ class Sweep:
             for index, one in enumerate(series):
                 if isinstance(one, Plain):
                     continue
-                taken = {name: factor for name, factor in one(part).items() if factor}
+                taken = {name: factor for name, factor in one.take(part).items() if factor}
                 largest = max(taken.values(), default=0.0)
                 mixture = tuple((name, factor / largest) for name, factor in taken.items())
                 alike[index, mixture].append((k, part.count * largest))

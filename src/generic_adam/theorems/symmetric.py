@@ -26,31 +26,80 @@ for :math:`G_k^2`. Without momentum (RMSProp, with any heavy ball after the divi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
-from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.setting import Setting
+from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
+from generic_adam.theorems.decay import VANISHING_DECAY
+from generic_adam.theorems.decide import Decision, Status
+from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.sweep import SHARP, Sweep
-from generic_adam.theorems.weighted import WeightedBound, parts_of, sharp_bound
+from generic_adam.theorems.theorem import (
+    NOTHING,
+    STARTS_FROM_NOTHING,
+    WITHOUT_NOISE,
+    Hypothesis,
+    Offer,
+    momentum_below_one,
+)
+from generic_adam.theorems.weighted import Weighted, weighted_bound
 
 
-def symmetric_bound(
-    x: Sequences, problem: Constants, *, scales: Sequence[tuple[int, float]] | None = None
-) -> WeightedBound:
-    r"""Evaluate Theorem Y after T steps: symmetric noise with one peak, nothing clipped.
+def _inherited(x: Algorithm) -> bool:
+    """Whether a direction from before the division is inherited: Adam's momentum, not a heavy ball."""
+    return x.heavy_ball is None and x.method.beta != NOTHING
 
-    Args:
-      x: the sequences, and the form of the step: Adam's, Nesterov's, heavy-ball momentum, decoupled decay.
-      problem: L, G, d and the gap; decay asks for the box X.
-      scales: groups of coordinates with proportional learning rates.
 
-    Raises:
-      TheoremError: a hypothesis of Theorems W and E on the sequences fails, or v_t is replaced by its maximum or raised
-        to another power than 1/2.
-    """
-    if x.running_maximum or x.power != 0.5:
-        raise TheoremError("Theorem Y has no running maximum and no other power than 1/2")
-    sweep = Sweep(x, replace(SHARP, noisy=False))
-    return sharp_bound("Y", sweep, problem, parts_of(problem, scales))
+def _momentum(x: Algorithm, setting: Setting) -> Decision | None:
+    return momentum_below_one(x, setting) if _inherited(x) else None
+
+
+def _momentum_vanishes(x: Algorithm, _: Setting) -> Decision | None:
+    """beta_t -> 0, beside a theta_t that stays below 1: of a constant beta a floor is left."""
+    if not _inherited(x):
+        return None
+    found = replace(decide.vanishes(x.method.beta.growth, "beta_t", "t"), order=None)
+    q = (1 - x.method.theta).growth
+    if found.holds and not (q is not None and q.trend == 0):
+        told = (
+            "With momentum it is proved for theta_t that stay away from 1; Theorems W and E are for those that do not."
+        )
+        return Decision(Status.UNDECIDED, told)
+    return found
+
+
+def _eps(x: Algorithm, setting: Setting) -> Decision | None:
+    """Without momentum any positive e_t will do; a constant one is asked nothing more."""
+    return None if x.eps.is_constant and not _inherited(x) else eps_in_step(x, setting)
+
+
+SYMMETRIC_FOR_EVER: tuple[Hypothesis, ...] = (*WITHOUT_NOISE, _momentum, _momentum_vanishes, _eps)
+
+
+class Symmetric(Weighted):
+    """Theorem Y: symmetric noise with one peak. For ever without momentum, or with one that vanishes."""
+
+    name: ClassVar = "Y"
+    covered: ClassVar = (
+        "what Theorems E, N, H and D cover, where the noise is symmetric with one peak; RMSProp, any theta"
+    )
+    assumptions: ClassVar = (*Weighted.assumptions, "(A5)")
+    source: ClassVar = "docs/theorems/symmetric.md"
+    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
+    excludes: ClassVar = {
+        **STARTS_FROM_NOTHING,
+        "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
+        "decay beside Nesterov or heavy-ball momentum": lambda x: (
+            x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None)
+        ),
+    }
+    takes: ClassVar = ("noise",)
+    uses: ClassVar = ("weights_bound",)
+    hypotheses: ClassVar = (*SYMMETRIC_FOR_EVER, *VANISHING_DECAY)
+
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
+        """The theorem's recursion after T steps."""
+        return weighted_bound(Sequences.of_algorithm(x, steps), problem, symmetric=True).offer()

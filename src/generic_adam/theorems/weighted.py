@@ -1,7 +1,12 @@
-"""Theorem W: a bound for any finite sequences, at an iterate drawn by the steps' weights; and its kin.
+r"""Theorem W: a bound for any finite sequences, at an iterate drawn by the steps' weights; and its kin.
 
 Statement and proof are on the page docs/theorems/weighted.md. E, N, H, D and :math:`M_E` are the same recursion with
 other coefficients (`sweep.ADAM`), so `weighted_bound` evaluates all six, by what the sequences carry.
+
+Two ways lead from a divisor that contains the new gradient to a bound. Lemma N costs :math:`\bar N` of the noise and
+nothing of the descent (W, E, N, H, D). Young's inequality spends a share s of the descent, and costs
+:math:`\min(G_k, \tau_k)/(2 s)` with the standard deviation :math:`\tau_k`: the smaller one where batches are large, and
+the only one where gradients are clipped (C3) or v_t is replaced by its maximum (:math:`M_E`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.sequences import Array, Sequences
-from generic_adam.theorems.sweep import KEPT, SUMMANDS, Part, Piece, Plain, Series, Sweep, drift_of, noise_of
+from generic_adam.theorems.sweep import Part, Piece, Plain, Sweep, Taken
 from generic_adam.theorems.theorem import (
     Hypothesis,
     Offer,
@@ -30,7 +35,7 @@ from generic_adam.theorems.theorem import (
     theta_in_range,
 )
 
-_TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "zeta", "phi", "s1", "s2")
+_TOLD = ("gap", "noise", "drift", "decay", "jump", "weight", "divisor", "s", "phi", "s1", "s2")
 
 
 @dataclass(frozen=True)
@@ -41,17 +46,16 @@ class WeightedBound:
       theorem: its letter.
       steps: T.
       gap: :math:`f(x_1) - f^*`.
-      noise: the part of :math:`\Psi` that the gradients' noise makes.
+      noise: the part of :math:`\Psi` that the gradients' noise adds to the drift.
       drift: the part that the length of the steps makes.
       decay: the part that decoupled weight decay, or a bias, makes.
       jump: the part that a preconditioner makes which is compared with the one before it (M).
       weight: :math:`\Pi`, the sum of the weights :math:`\pi_t` of the drawn iterate.
-      divisor: :math:`(1-s-\zeta-\phi)\,\Pi`.
-      s: the share of the descent that is spent on the noise.
-      zeta: the share spent on the growth of :math:`e_t`.
+      divisor: :math:`(1-s-\phi)\,\Pi`.
+      s1: what the weighted mean of :math:`\mathbb{E}\sum_k \hat D_{t,k}` is at most.
+      s2: what the root of the weighted mean of :math:`\mathbb{E}\max_k \hat D_{t,k}^2` is at most.
+      s: the share of the descent that is spent on the noise; 0 by Lemma N.
       phi: the share spent on weight decay or on a bias.
-      s1: what :math:`\sup_t \mathbb{E}\sum_k \hat D_{t,k}` is at most.
-      s2: what the root of :math:`\mathbb{E}\max_k \hat D_{t,k}^2` is at most.
       rounding: how far doubles may have carried the numbers, relatively (`sequences.rounding`).
     """
 
@@ -62,12 +66,11 @@ class WeightedBound:
     drift: float
     weight: float
     divisor: float
-    s: float
-    zeta: float
     s1: float
     s2: float
     decay: float = 0.0
     jump: float = 0.0
+    s: float = 0.0
     phi: float = 0.0
     rounding: float = 0.0
 
@@ -106,51 +109,21 @@ class WeightedBound:
         return Offer(up * self.l2, up * self.l1, {**numbers, "X_w": self.value})
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of the divisor that is given up, and what of the numerator it makes smaller: paid/share.
+def best_shares(constant: float, paid: Sequence[float], keep: float = 1.0) -> list[float]:
+    r"""Return the shares that make (constant + sum of paid/share)/(keep - sum of the shares) least.
 
-    Args:
-      paid: what the reciprocal of the share multiplies in the numerator.
-      weight: what the share takes away from the divisor, per unit of it.
-      fixed: the share, where it is given; 0 where the theorem has none.
+    Each share is in proportion to the root of what it pays for. With r the sum of the roots and keep = 1, the least
+    value is :math:`(\sqrt{\text{constant} + r^2} + r)^2`.
+
+    Examples:
+      >>> best_shares(0, [1, 9])
+      [0.125, 0.375]
     """
-
-    paid: float
-    weight: float
-    fixed: float | None = None
-
-
-def least_ratio(constant: float, shares: Sequence[Share], divisor: float) -> list[float]:
-    r"""Return the shares that make (constant + sum of paid/share)/(divisor - sum of weight * share) least.
-
-    Dinkelbach's iteration: with the ratio as the price of the divisor the problem falls apart into one for
-    each share. The ratio is quasiconvex in the reciprocals of the shares, so this is its one minimum.
-
-    Args:
-      constant: the part of the numerator that depends on none of them.
-      shares: what is given up for what.
-      divisor: the divisor while nothing is given up.
-    """
-    if divisor <= 0:  # no step has a weight: no bound, whatever is given up
-        return [0.25 if share.fixed is None else share.fixed for share in shares]
-    # One that pays for nothing is too small to change a digit.
-    chosen = [1e-18 if share.fixed is None else share.fixed for share in shares]
-    free = [index for index, share in enumerate(shares) if share.fixed is None and share.paid]
-    given = sum(share.weight * share.fixed for share in shares if share.fixed)
-    for index in free:  # a start inside: half of the divisor that is left, in equal parts
-        chosen[index] = (divisor - given) / (2 * len(free) * shares[index].weight)
-    price = math.inf
-    for _ in range(100):
-        paid = sum(share.paid / size for share, size in zip(shares, chosen, strict=True) if size)
-        left = divisor - sum(share.weight * size for share, size in zip(shares, chosen, strict=True))
-        ratio = (constant + paid) / left if left > 0 else math.inf
-        if not 0 < ratio < price * (1 - 1e-14):
-            break
-        price = ratio
-        for index in free:  # paid/share + price * weight * share is least at the root
-            chosen[index] = max(math.sqrt(shares[index].paid / (price * shares[index].weight)), 1e-18)
-    return chosen
+    roots = [math.sqrt(one) for one in paid]
+    whole = sum(roots)
+    if not 0 < whole < math.inf:  # nothing to pay; or infinity, whatever is spent
+        return [keep / (2 * len(roots)) if one else 0.0 for one in roots]
+    return [keep * one / (whole + math.sqrt(whole**2 + constant * keep)) for one in roots]
 
 
 def over(paid: float, share: float) -> float:
@@ -185,20 +158,12 @@ class Norms:
     r"""What turns :math:`X_w` into norms of the gradient.
 
     Args:
-      s1: bounds :math:`\mathbb{E}\sum_k \hat D_{t,k}`.
-      s2: bounds the root of :math:`\mathbb{E}\max_k \hat D_{t,k}^2`.
+      s1: bounds the weighted mean of :math:`\mathbb{E}\sum_k \hat D_{t,k}`.
+      s2: bounds the root of the weighted mean of :math:`\mathbb{E}\max_k \hat D_{t,k}^2`.
     """
 
     s1: float
     s2: float
-
-    @classmethod
-    def of(cls, parts: Sequence[Part], initial_v: float, eps: float, *, under_root: bool = False) -> Norms:
-        r"""Return both, for :math:`\hat D = \sqrt{\hat v} + e` or :math:`\sqrt{\hat v + e^2}`."""
-        inside, outside = (initial_v + eps * eps, 0.0) if under_root else (initial_v, eps)
-        s1 = sum(p.count * (math.sqrt(p.second_moment + inside) + outside) / p.scale for p in parts)
-        total = sum(p.count * p.second_moment for p in parts)
-        return cls(s1, (math.sqrt(total + inside) + outside) / min(p.scale for p in parts))
 
     @classmethod
     def certain(cls, parts: Sequence[Part], sweep: Sweep) -> Norms:
@@ -220,8 +185,44 @@ def certain_parts(problem: Constants) -> tuple[Part, ...]:
     return problem.sup_parts
 
 
-Further = Callable[[Sweep], tuple[float, float]]
-"""Two sums over the steps of a sweep that is done: a part of the numerator, and one that 1/phi multiplies."""
+class MeanDivisors:
+    r"""The plain sums beside noise and drift: the mean divisors, and the cost of decay where the weights turn.
+
+    Args:
+      parts: the coordinates.
+      total: :math:`G_2^2`.
+      symmetric: whether the noise is symmetric, which has a larger :math:`\hat D`.
+    """
+
+    def __init__(self, parts: Sequence[Part], total: float, *, symmetric: bool) -> None:
+        self._symmetric = symmetric
+        self._least_scale = min(part.scale for part in parts)
+        self.series = (Plain(self._size), Plain(self._square, (Part(1, 1.0, 0.0, total),)), Plain(self._turned))
+
+    def _divisor(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+        return sweep.mean_divisor(piece, part, symmetric=self._symmetric) / part.scale
+
+    def _size(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+        return piece.weight * self._divisor(sweep, piece, part)
+
+    def _square(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+        return piece.weight * self._divisor(sweep, piece, part) ** 2
+
+    def _turned(self, sweep: Sweep, piece: Piece, part: Part) -> Array | float:
+        if piece.decay is None:
+            return 0.0
+        # A decay without a step is paid for with infinity.
+        return np.where(piece.decay > 0, self._divisor(sweep, piece, part) * piece.decay**2 / piece.weight, 0.0)
+
+    def norms(self, size: float, square: float, weight: float) -> Norms:
+        """Return what turns the bound into norms, from the sums."""
+        if not weight > 0:
+            return Norms(0.0, 0.0)
+        return Norms(size / weight, math.sqrt(square / weight) / self._least_scale)
+
+
+Further = Callable[[Sweep], float]
+"""A sum over the steps of a sweep that is done, which 1/phi multiplies in the numerator."""
 
 
 def concluded(
@@ -229,152 +230,69 @@ def concluded(
     sweep: Sweep,
     problem: Constants,
     parts: Sequence[Part],
-    norms: Norms,
     *,
-    s: float | None = None,
-    zeta: float | None = None,
-    phi: float | None = None,
+    by_share: bool = False,
+    symmetric: bool = False,
     keep: float = 1.0,
     jump: float = 0.0,
+    norms: Norms | None = None,
     further: Further | None = None,
 ) -> WeightedBound:
-    r"""Put a bound together, the shares chosen so as to make it least where they are not given.
+    r"""Put a bound together, the shares chosen so as to make it least.
 
     The shares are the best ones for the majorants of the summands one by one, a few percent from the best;
-    the value is the theorem's for these shares. Beyond 2^20 steps, where a second pass costs as much as the
-    first, those of the beginning are taken if they are as good.
+    the value is the theorem's for these shares.
 
     Args:
       theorem: its letter.
       sweep: the recursions of the theorem.
-      problem: the smoothness and the gap.
+      problem: the smoothness and the gap; decay asks for a bound on the weights.
       parts: the coordinates.
-      norms: s1 and s2.
-      s: a number in (0, 1), None for the best one; 0 is taken where the theorem has no such part.
-      zeta: likewise.
-      phi: likewise.
-      keep: what 1 stands for in :math:`1 - s - \zeta - \phi`; less where clipping shortens the gradient.
+      by_share: whether a share of the descent pays for the noise of the new gradient, in place of Lemma N.
+      symmetric: whether the noise is symmetric with one peak, so that the new gradient has none (Theorem Y).
+      keep: what 1 stands for in :math:`1 - s - \phi`; less where clipping shortens the gradient.
       jump: what multiplies the largest Q in the numerator.
-      further: a part of the numerator that is (fixed + paid/phi).
-
-    Raises:
-      TheoremError: a share is outside (0, 1).
+      norms: s1 and s2, where they are not the mean divisors.
+      further: the cost of a bias.
     """
-    has = {"s": sweep.form.noisy, "zeta": sweep.has_share, "phi": further is not None}
-    fixed = [given if there else 0.0 for given, there in zip((s, zeta, phi), has.values(), strict=True)]
-    for name, given in zip(has, fixed, strict=True):
-        # A share of 0 pays for nothing: it is for theorems without that part.
-        if given is not None and not (0 < given < 1 or (given == 0 and not has[name])):
-            raise TheoremError(f"{name} is {given!r}, expected a number between 0 and 1")
+    noisy, x = sweep.form.noisy and not symmetric, sweep.x
+    plain = MeanDivisors(parts, sum(part.count * part.second_moment for part in parts), symmetric=symmetric)
 
-    def best(done: Sweep, totals: Sequence[float]) -> list[float]:
-        first, second, lengths, growth = totals
-        steady, paid = further(done) if further else (0.0, 0.0)
-        weights = (done.weight + done.weight_own, done.weight, done.weight)
-        shares = [Share(*one) for one in zip((first, growth, paid), weights, fixed, strict=True)]
-        constant = problem.gap + second + problem.smoothness * lengths + steady
-        return least_ratio(constant, shares, keep * done.weight + done.weight_own)
+    def first(part: Part) -> Taken:
+        if not noisy:
+            return {}
+        return {"first": part.scale * part.noise / (2 * s)} if by_share else sweep.lemma_n(part)
 
-    def at(shares: Sequence[float]) -> tuple[Series, Series]:
-        return noise_of(shares[0] or 1.0), drift_of(problem.smoothness, shares[1] or 1.0)
-
-    def result(shares: Sequence[float], noise: float, drift: float) -> WeightedBound:
-        (s, zeta, phi), (steady, paid) = shares, further(sweep) if further else (0.0, 0.0)
-        return WeightedBound(
-            theorem=theorem,
-            steps=sweep.x.steps,
-            gap=problem.gap,
-            noise=noise,
-            drift=drift,
-            decay=steady + over(paid, phi),
-            jump=jump * sweep.largest_Q,
-            weight=sweep.weight + sweep.weight_own,
-            divisor=(keep - s - zeta - phi) * sweep.weight + (1 - s) * sweep.weight_own,
-            s=s,
-            zeta=zeta,
-            phi=phi,
-            s1=norms.s1,
-            s2=norms.s2,
-            rounding=sweep.rounding(parts),
-        )
-
-    chosen = [share for share in fixed if share is not None]
-    if len(chosen) < len(fixed):
-        early = sweep if sweep.x.steps <= KEPT else Sweep(replace(sweep.x, steps=KEPT), sweep.form)
-        chosen = best(early, early.sums(parts, *SUMMANDS))
-        if early is not sweep:
-            *totals, noise, drift = sweep.sums(parts, *SUMMANDS, *at(chosen))
-            better = best(sweep, totals)
-            # The bound is flat about its best shares: a tenth of one costs less than half a percent.
-            if all(abs(one - other) <= other / 10 for one, other in zip(chosen, better, strict=True)):
-                return result(chosen, noise, drift)
-            chosen = better
-    return result(chosen, *sweep.sums(parts, *at(chosen)))
-
-
-def sharp_bound(theorem: str, sweep: Sweep, problem: Constants, parts: Sequence[Part]) -> WeightedBound:
-    r"""Put a bound of the sharp form together: all of the descent is kept, unless decoupled decay takes a share.
-
-    Args:
-      theorem: its letter.
-      sweep: the recursions; a form that is not noisy has symmetric noise, and then no noise of the new gradient.
-      problem: the smoothness and the gap; decay asks for the box.
-      parts: the coordinates.
-    """
-    symmetric = not sweep.form.noisy
-
-    def size(done: Sweep, piece: Piece, part: Part) -> Array:
-        return piece.weight * done.mean_divisor(piece, part, symmetric=symmetric)
-
-    def square(done: Sweep, piece: Piece, part: Part) -> Array:
-        return piece.weight * done.mean_divisor(piece, part, symmetric=symmetric) ** 2
-
-    def turned(done: Sweep, piece: Piece, part: Part) -> Array | float:
-        # E Dhat nu^2/pi: a decay without a step is paid for with infinity.
-        if piece.decay is None:
-            return 0.0
-        divisor = done.mean_divisor(piece, part, symmetric=symmetric)
-        return np.where(piece.decay > 0, divisor * piece.decay**2 / piece.weight, 0.0) / part.scale
-
-    whole = Part(1, problem.total_gradient_bound, 0.0, sum(part.count * part.second_moment for part in parts))
-    by_size = Plain(lambda done, piece, part: size(done, piece, part) / part.scale)
-    first = (lambda _: {}) if symmetric else sweep.lemma_n
-    plain = (by_size, Plain(square, (whole,)), Plain(turned))
-    cost, (s1, s2, shrunk) = sweep.cost(parts, problem.smoothness, first, *plain)
-    weight, least_scale = sweep.weight + sweep.weight_own, min(part.scale for part in parts)
-    moved = share = paid = 0.0
-    if sweep.x.decays:
-        if problem.weights_bound is None:
-            raise TheoremError("decoupled weight decay: expected a bound |x|_inf <= X (`box`), or that of box_bound")
-        if sweep.x.looks_ahead or sweep.x.heavy_ball is not None:
-            raise TheoremError("Theorem D has no Nesterov step and no heavy ball")
-        moved = problem.smoothness * problem.dimension * problem.weights_bound**2 * float(sweep.tally[0])
-        paid = problem.weights_bound**2 * shrunk / 4
-        share = best_share(problem.gap + cost.total + moved, paid)
+    s, spends = 1.0, by_share and noisy
+    cost, sums = sweep.cost(parts, problem.smoothness, first, *(plain.series if norms is None else ()))
+    steady = jump * sweep.largest_Q
+    decay = paid = 0.0
+    if x.decays:
+        X = problem.weights_bound or 0.0
+        decay, paid = problem.smoothness * problem.dimension * X**2 * float(sweep.tally[0]), X**2 * sums[2] / 4
+    elif further is not None:
+        paid = further(sweep)
+    constant = problem.gap + steady + decay + (cost.momentum + cost.drift if spends else cost.total)
+    s, phi = best_shares(constant, (cost.new if spends else 0.0, paid), keep)
+    if s:
+        cost, _ = sweep.cost(parts, problem.smoothness, first)
+    norms = plain.norms(sums[0], sums[1], sweep.weight) if norms is None else norms
     return WeightedBound(
         theorem=theorem,
-        steps=sweep.x.steps,
+        steps=x.steps,
         gap=problem.gap,
-        noise=cost.total - cost.drift,
+        noise=max(cost.total - cost.drift, 0.0) if math.isfinite(cost.total) else math.inf,
         drift=cost.drift,
-        decay=moved + over(paid, share),
-        weight=weight,
-        divisor=(1 - share) * weight,
-        s=0.0,
-        zeta=0.0,
-        phi=share,
-        s1=s1 / weight if weight else 0.0,
-        s2=math.sqrt(s2 / weight) / least_scale if weight else 0.0,
+        decay=decay + over(paid, phi),
+        jump=steady,
+        weight=sweep.weight,
+        divisor=(keep - s - phi) * sweep.weight,
+        s=s,
+        phi=phi,
+        s1=norms.s1,
+        s2=norms.s2,
         rounding=sweep.rounding(parts),
     )
-
-
-def best_share(constant: float, paid: float) -> float:
-    r"""Return the share :math:`\phi` that makes (constant + paid/:math:`\phi`)/((1 - :math:`\phi`)) least.
-
-    The least value is :math:`(\sqrt{\text{constant} + \text{paid}} + \sqrt{\text{paid}})^2` over the weight.
-    """
-    return math.sqrt(paid) / (math.sqrt(paid) + math.sqrt(constant + paid)) if paid else 0.0
 
 
 def letter_of(sweep: Sweep) -> str:
@@ -385,26 +303,10 @@ def letter_of(sweep: Sweep) -> str:
     return next((letter for letter, is_so in kinds.items() if is_so), "E")
 
 
-def _costs_of_decay(sweep: Sweep, problem: Constants, norms: Norms) -> Further:
-    if problem.weights_bound is None:
-        raise TheoremError("decoupled weight decay: expected a bound on the weights (`weights_bound`)")
-    if sweep.x.looks_ahead or sweep.x.heavy_ball is not None or sweep.x.running_maximum:
-        raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
-    squared = problem.weights_bound**2
-    moved, turned = problem.smoothness * problem.dimension * squared, squared * norms.s1 / 4
-    return lambda done: (moved * float(done.tally[0]), turned * float(done.tally[1]))
-
-
 def weighted_bound(
-    x: Sequences,
-    problem: Constants,
-    *,
-    s: float | None = None,
-    zeta: float | None = None,
-    phi: float | None = None,
-    scales: Sequence[tuple[int, float]] | None = None,
+    x: Sequences, problem: Constants, *, scales: Sequence[tuple[int, float]] | None = None, symmetric: bool = False
 ) -> WeightedBound:
-    r"""Evaluate Theorem W, E, N, H, D or :math:`M_E` after T steps.
+    r"""Evaluate Theorem W, E, N, H, D or :math:`M_E` after T steps, or Theorem Y where the noise is symmetric.
 
     For :math:`M_E`, :math:`\mathbb{E}\|\nabla f(x_\tau)\|^2 \le` `l2`.
 
@@ -412,26 +314,34 @@ def weighted_bound(
       x: the sequences, and the form of the step.
       problem: L, G, d and the gap; where a variance is given, the noise of a mini-batch counts (W.3). Decay
         asks for `weights_bound`, a running maximum for `gradient_sup`.
-      s: a number in (0, 1); None takes the best one.
-      zeta: likewise, for eps.
-      phi: likewise, for the decay.
       scales: groups of coordinates with proportional learning rates (W.4).
+      symmetric: whether the noise of every coordinate is symmetric and has one peak.
 
     Raises:
-      TheoremError: eps and v_0 are both 0, the hypothesis on e_t fails, a bound of the problem is missing, or v_t is
-        raised to another power than 1/2.
+      TheoremError: eps and v_0 are both 0, the hypothesis on e_t fails, a bound of the problem is missing, v_t is
+        raised to another power than 1/2, or decay stands beside another momentum or a running maximum.
     """
     if x.power != 0.5:
         raise TheoremError(f"power is {x.power:g}: Theorem M is the one for powers below 1/2")
+    if x.decays:
+        if problem.weights_bound is None:
+            raise TheoremError("decoupled weight decay: expected a bound on the weights (`weights_bound`)")
+        if x.looks_ahead or x.heavy_ball is not None or x.running_maximum:
+            raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
     sweep, parts = Sweep(x), parts_of(problem, scales)
-    # For M_E the almost sure bounds are for the divisor alone; the rest of the proof takes second moments.
-    norms = (
-        Norms.certain(certain_parts(problem), sweep)
-        if x.running_maximum
-        else Norms.of(parts, x.initial_v, sweep.largest_eps, under_root=x.under_root)
-    )
-    further = _costs_of_decay(sweep, problem, norms) if sweep.x.decays else None
-    return concluded(letter_of(sweep), sweep, problem, parts, norms, s=s, zeta=zeta, phi=phi, further=further)
+    if x.running_maximum:
+        if symmetric:
+            raise TheoremError("Theorem Y has no running maximum")
+        # The almost sure bounds are for the divisor alone; the rest of the proof takes second moments.
+        certain = certain_parts(problem)
+        largest = math.sqrt(max(part.second_moment for part in certain))
+        parts = tuple(replace(part, certain=largest) for part in parts)
+        return concluded("M_E", sweep, problem, parts, by_share=True, norms=Norms.certain(certain, sweep))
+    letter = "Y" if symmetric else letter_of(sweep)
+    found = concluded(letter, sweep, problem, parts, symmetric=symmetric)
+    if symmetric or all(part.noise == part.gradient for part in parts):
+        return found
+    return min(found, concluded(letter, sweep, problem, parts, by_share=True), key=lambda one: one.value)
 
 
 def _momentum(x: Algorithm, setting: Setting) -> Decision | None:
