@@ -34,29 +34,49 @@ def generic_adam(
     weight_decay: Any = 0.0,
     amsgrad: bool = False,
     maximize: bool = False,
-    bias_correction: bool = True,
+    bias_correction: bool | str = True,
+    decoupled_weight_decay: bool = True,
+    momentum_weight: Any = 1.0,
+    gradient_weight: Any = 0.0,
+    heavy_ball: float = 0.0,
+    rate_inside: bool = False,
     power: float = 0.5,
     foreach: bool | None = None,
     fused: bool | None = None,
 ) -> np.ndarray:
     """x_1, ..., x_{T+1} of Generic Adam with every option; `power` is Padam's p."""
-    beta, theta = betas or (beta, theta)
+    beta, theta = betas or (0 if heavy_ball else beta, theta)
     lr, beta, theta, eps, weight_decay = map(_sequence, (lr, beta, theta, eps, weight_decay))
-    m, v, v_hat = np.zeros_like(x), np.full_like(x, initial_v), np.zeros_like(x)
+    momentum_weight, gradient_weight = map(_sequence, (momentum_weight, gradient_weight))
+    m, v, v_hat, ball = np.zeros_like(x), np.full_like(x, initial_v), np.zeros_like(x), np.zeros_like(x)
     beta_product = theta_product = 1.0
     points = [x]
     for t in range(1, steps + 1):
         g = -gradient(x, t) if maximize else gradient(x, t)
+        if not decoupled_weight_decay:
+            g = g + weight_decay(t) * x
         v = theta(t) * v + (1 - theta)(t) * g**2
         m = beta(t) * m + (1 - beta)(t) * g
         v_hat = np.maximum(v_hat, v) if amsgrad else v
         beta_product *= beta(t)
         theta_product *= theta(t)
+        if bias_correction == "torch":
+            beta_product, theta_product = beta(t) ** t, theta(t) ** t
+        ahead = momentum_weight(t) * m + gradient_weight(t) * g
         if bias_correction:
-            update = _divide(m / (1 - beta_product), np.sqrt(v_hat / (1 - theta_product)) + eps(t))
+            update = _divide(ahead / (1 - beta_product), np.sqrt(v_hat / (1 - theta_product)) + eps(t))
         else:
-            update = _divide(m, v_hat**power + eps(t))
-        x = x * (1 - lr(t) * weight_decay(t)) - lr(t) * update
+            update = _divide(ahead, v_hat**power + eps(t))
+        rate = lr(t)
+        if heavy_ball:
+            # A bias correction multiplies the rate and eps, as everywhere: alpha_t = lr_t sqrt(1 - prod theta).
+            root = np.sqrt(1 - theta_product) if bias_correction else 1.0
+            divided = _divide(g, v_hat**power + eps(t) * root)
+            ball = heavy_ball * ball + (rate * root if rate_inside else 1.0) * divided
+            update, rate = ball, 1.0 if rate_inside else rate * root
+        if decoupled_weight_decay:
+            x = x * (1 - lr(t) * weight_decay(t))
+        x = x - rate * update
         points.append(x)
     return np.array(points)
 

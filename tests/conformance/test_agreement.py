@@ -85,7 +85,7 @@ def test_a_late_theta_is_exact_where_one_minus_theta_would_cancel(path: str) -> 
     assert distance(points, expected) < 1e-10
 
 
-NOT_RUN = ("sgd", "adopt", "nadam", "adafactor")
+NOT_RUN = ("sgd", "adopt", "adafactor")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -93,7 +93,8 @@ NOT_RUN = ("sgd", "adopt", "nadam", "adafactor")
 def test_every_algorithm_of_the_catalogue(path: str, name: str) -> None:
     algorithm = as_algorithm(methods.build(name))
     x = parameter()
-    points = run(GenericAdam.from_method([x], algorithm, **PATHS[path]), x, 300)
+    on = "foreach" if name == "nadam" and path == "fused" else path  # whose look-ahead torch's kernel does not have
+    points = run(GenericAdam.from_method([x], algorithm, **PATHS[on]), x, 300)
     three = algorithm.method
     expected = REFERENCES["GenericAdam"](
         noisy_quadratic,
@@ -107,6 +108,8 @@ def test_every_algorithm_of_the_catalogue(path: str, name: str) -> None:
         amsgrad=algorithm.running_maximum,
         bias_correction=False,
         weight_decay=algorithm.decay / three.alpha,
+        momentum_weight=algorithm.nesterov.momentum_weight if algorithm.nesterov else 1,
+        gradient_weight=algorithm.nesterov.gradient_weight if algorithm.nesterov else 0,
     )
     assert distance(points, expected) < 1e-12
 

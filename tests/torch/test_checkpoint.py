@@ -132,21 +132,16 @@ def test_a_new_adam_without_steps() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.3
 
 
-def test_l2_weight_decay_is_refused() -> None:
+@pytest.mark.parametrize("mark", [None, torch.zeros(3), "yes"], ids=str)
+def test_a_decay_that_may_be_either_is_refused(mark: Any) -> None:
+    # Torch before 2.7 had AdamW as a class of its own, and did not save which of the two it was.
     params = parameters()
-    adam = torch.optim.Adam(params, weight_decay=0.1)
+    state = torch.optim.Adam(params, weight_decay=0.1).state_dict()
+    state["param_groups"][0]["decoupled_weight_decay"] = mark
     optimizer = GenericAdam(params, lr=0.5)
-    with pytest.raises(OptimizerError, match=r"the saved weight_decay 0.1 was added to the gradient \(L2\)"):
-        optimizer.load_state_dict(adam.state_dict())
+    with pytest.raises(OptimizerError, match=r"the saved weight_decay 0\.1 .* whether it is decoupled"):
+        optimizer.load_state_dict(state)
     assert optimizer.param_groups[0]["lr"] == 0.5
-
-
-def test_a_damaged_mark_of_decoupled_decay_is_refused() -> None:
-    params = parameters()
-    state = torch.optim.AdamW(params).state_dict()
-    state["param_groups"][0]["decoupled_weight_decay"] = torch.zeros(3)
-    with pytest.raises(OptimizerError, match="only decoupled weight decay can be continued"):
-        GenericAdam(params).load_state_dict(state)
 
 
 def test_one_minus_power_does_not_cancel() -> None:

@@ -17,7 +17,7 @@ from generic_adam.errors import ScheduleError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.torch import AdaShift, AMSGrad, GenericAdam, OptimizerError, Padam, WeightedAdaEMA
-from generic_adam.torch.kernels import foreach
+from generic_adam.torch.kernels import form
 from generic_adam.torch.tensors import Bucket
 from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
@@ -468,26 +468,44 @@ def test_what_the_constructor_refuses_a_group_is_refused_too() -> None:
         steps(optimizer, [x], 1, 1)
 
 
-def test_weight_decay_inside_the_gradient_does_not_come_in_later() -> None:
+def test_a_look_ahead_that_comes_in_later_is_taken() -> None:
+    x, y = parameter(4), parameter(4)
+    later, plain = GenericAdam([x], lr=0.1), GenericAdam([y], lr=0.1, foreach=True)
+    for optimizer, one in ((later, x), (plain, y)):
+        steps(optimizer, [one], 1, 3)
+        optimizer.param_groups[0].update(momentum_weight=0.9, gradient_weight=0.1)
+        steps(optimizer, [one], 4, 3)
+    torch.testing.assert_close(x.detach(), y.detach(), rtol=1e-12, atol=0)
+
+
+def test_a_heavy_ball_has_no_momentum_before_the_division() -> None:
     x = parameter(2)
-    with pytest.raises(OptimizerError, match=r"\(L2\) is not supported"):
-        GenericAdam([x], weight_decay="0 if t < 3 else 0.1", decoupled_weight_decay=False)
-    optimizer = GenericAdam(torch.optim.Adam([x]).param_groups)  # whose decay, which is 0, is not decoupled
+    assert GenericAdam([x], heavy_ball=0.9).param_groups[0]["beta"] == 0.0
+    with pytest.raises(OptimizerError, match=r"beta is 0\.5; expected 0 beside heavy_ball"):
+        GenericAdam([x], beta=0.5, heavy_ball=0.9)
+    optimizer = GenericAdam([x], heavy_ball=0.9)
     steps(optimizer, [x], 1, 1)
-    optimizer.param_groups[0]["weight_decay"] = 0.1
-    before = x.detach().clone()
-    with pytest.raises(OptimizerError, match=r"\(L2\) is not supported"):
+    assert optimizer.state[x].keys() & {"exp_avg", "momentum_buffer"} == {"momentum_buffer"}
+    optimizer.param_groups[0]["beta"] = 0.9
+    with pytest.raises(OptimizerError, match="expected 0 beside heavy_ball"):
         steps(optimizer, [x], 2, 1)
-    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("arguments", [{"heavy_ball": 0.9}, {"gradient_weight": 0.1}, {"momentum_weight": "1/t"}])
+def test_what_the_fused_kernel_does_not_have_is_refused_at_the_step(arguments: dict[str, Any]) -> None:
+    optimizer = GenericAdam([x := parameter(2)], fused=True, **arguments)
+    with pytest.raises(RuntimeError, match="no fused kernel with this momentum"):
+        steps(optimizer, [x], 1, 1)
+    assert torch.equal(x, parameter(2))
 
 
 def test_capturing_a_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    bucket = Bucket(parameter(2), aligned=True, numbers={})
+    bucket = Bucket(parameter(2), aligned=True, numbers={}, moments=())
     bucket.device_type = "cuda"
-    bucket.run_with(foreach)
+    bucket.run_with(form(0.5, 0.0, False, True))
     with pytest.raises(OptimizerError, match="capturing is not supported"):
-        bucket.kernel(bucket.lists, (0.1, 0.9, 0.9, 0.1, 0.1, 0.0, 0.0, False, None))
+        bucket.kernel(bucket.lists, (0.1, 0.9, 0.9, 0.1, 0.1, 0.0, 0.0, False, None, 0.0, 1.0, 0.0))
 
 
 def test_weighted_groups() -> None:

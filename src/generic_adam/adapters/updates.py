@@ -14,7 +14,7 @@ from typing import Any
 
 from generic_adam.errors import OptimizerError, shown
 from generic_adam.methods import Algorithm, Clipping, HeavyBall, Method, Nesterov, catalogue
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, join, minimum, sqrt, t, tree
+from generic_adam.schedules import Schedule, as_schedule, bias_correction, minimum, sqrt, t
 
 # An eps below this share of sqrt(v_0) is lost when it is added in float32.
 _ROUNDING = 2.0**-24
@@ -123,23 +123,10 @@ def _adam(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:
         plain = Method(rate, constant if beta is None else beta, theta)
         found = replace(found, method=plain, eps=as_schedule(s.number("eps", 1e-8)))
     elif beta is not None:
-        method = Method(rate * sqrt(bias_correction(theta)) / _torch_correction(beta), beta, theta)
+        method = Method(rate * sqrt(bias_correction(theta)) / catalogue.power_correction(beta), beta, theta)
         said = "beta_t moves; the bias correction is torch's, with beta_t^t in place of the product"
         found = replace(found, method=method, notes=(said,))
     return replace(found, running_maximum=True, label="AMSGrad") if s.get("amsgrad") else found
-
-
-def _torch_correction(beta: Schedule) -> Schedule:
-    """1 - beta_t^t as torch computes it, in a form whose limit can be read off."""
-    if isinstance(beta, tree.Join):
-        return join(1 - beta.before**t, beta.threshold, _torch_correction(beta.after))
-    if beta.is_constant:
-        return bias_correction(beta)
-    exact, order = 1 - beta**t, beta.order
-    if order is None or order.trend != 0 or not 0 <= order.low <= order.high < 1:
-        return exact
-    # beta_t^t <= beta_t <= sup beta, so the correction lies between 1 - sup beta and 1.
-    return tree.Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
 
 
 def _transformers_adamw(s: Settings, rate: Schedule, beta: Schedule | None) -> Algorithm:

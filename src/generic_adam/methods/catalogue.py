@@ -27,7 +27,7 @@ from typing import TypeVar
 from generic_adam.errors import MethodError, meant, shown
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.methods.method import Method, ScheduleLike, exact_number, read_schedule, read_sequence
-from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t
+from generic_adam.schedules import Schedule, as_schedule, join, maximum, minimum, sqrt, t, tree
 from generic_adam.schedules import bias_correction as correction_factor
 
 __all__ = [
@@ -125,6 +125,19 @@ def corrected(rate: Schedule, beta: Schedule, theta: Schedule) -> Schedule:
 def corrected_eps(eps: ScheduleLike, theta: ScheduleLike) -> Schedule:
     r"""e_t = eps sqrt(1 - prod_{i<=t} theta_i): what eps is once the bias correction is a part of alpha_t."""
     return read_schedule("eps", eps) * sqrt(correction_factor(theta))
+
+
+def power_correction(beta: Schedule) -> Schedule:
+    """Return 1 - beta_t^t, which torch's Adam has for 1 - prod beta_i, in a form whose limit can be read off."""
+    if isinstance(beta, tree.Join):
+        return join(1 - beta.before**t, beta.threshold, power_correction(beta.after))
+    if beta.is_constant:
+        return correction_factor(beta)
+    exact, order = 1 - beta**t, beta.order
+    if order is None or order.trend != 0 or not 0 <= order.low <= order.high < 1:
+        return exact
+    # beta_t^t <= beta_t <= sup beta, so the correction lies between 1 - sup beta and 1.
+    return tree.Bounded(exact, (1 - order.high) * (1 - 1e-12), 1.0)
 
 
 def _is_on(bias_correction: object) -> bool:

@@ -137,14 +137,15 @@ def translate_adam(state: dict[str, Any], present: list[dict[str, Any]]) -> None
         saved.update(zip(("beta", "theta"), pair, strict=False))
         numbers = {one.name: one.number(saved.get(one.name)) for one in rules.OF_ADAM}
         # Releases of torch without the key had AdamW as a class of its own; which of the two it was is not saved.
-        if numbers["weight_decay"] and saved.get("decoupled_weight_decay") is not True:
+        if numbers["weight_decay"] and not isinstance(saved.get("decoupled_weight_decay"), bool):
             raise OptimizerError(
-                f"the saved weight_decay {rules.shown(saved['weight_decay'])} was added to the gradient (L2), or "
-                "is of a torch that did not save which; only decoupled weight decay can be continued"
+                f"the saved weight_decay {rules.shown(saved['weight_decay'])} is of a torch that did not save whether "
+                "it is decoupled; expected decoupled_weight_decay to be True or False"
             )
         group.clear()
         group.update(before)
-        taken = ("params", "weight_decay", "amsgrad", "maximize", "param_names", "initial_lr")
+        taken = ["params", "weight_decay", "amsgrad", "maximize", "param_names", "initial_lr"]
+        taken += ["decoupled_weight_decay"] if numbers["weight_decay"] else []
         group.update({key: saved[key] for key in taken if key in saved})
         group.update({c.name: numbers[c.name] for c in rules.OF_ADAM if before[c.schedule_key] is None})
         group["step"], group["betas"] = t, (group["beta"], group["theta"])

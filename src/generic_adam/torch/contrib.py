@@ -11,7 +11,7 @@ from torch.optim.optimizer import ParamsT
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import checkpoint, rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions, pair
-from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, average, smallest
+from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, smallest
 from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
 from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, is_distributed, state_dtype
@@ -59,18 +59,6 @@ class Padam(GenericAdam):
         self._more_options = {"partial": partial}
         given: SequencesAndOptions = {"amsgrad": True, **PAPERS, **options}
         super().__init__(params, lr, betas, **given)
-
-    def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
-        del bucket
-        partial = float(group["partial"])
-
-        def kernel(lists: Lists, numbers: Numbers) -> None:
-            step = Step(*numbers)
-            average(lists, step)
-            for x, _, m, _, v_hat in zip(*lists, strict=True):
-                x.addcdiv_(m, v_hat.pow(partial).add_(step.eps), value=-step.alpha)
-
-        return kernel
 
 
 class AdaShift(ScheduledOptimizer):
@@ -303,7 +291,8 @@ class AdaUSM(ScheduledOptimizer):
             plan.used = (lr / root, group["momentum"], past / total)
             eps = max(group["eps"] / root, smallest(bucket.dtype))
             others = (decay, eps, group["maximize"], self.__dict__.get("grad_scale"))
-            bucket.kernel(bucket.lists, (lr / root, group["momentum"], past / total, 0.0, weight / total, *others))
+            numbers = (lr / root, group["momentum"], past / total, 0.0, weight / total, *others, 0.0, 1.0, 0.0)
+            bucket.kernel(bucket.lists, numbers)
             bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:

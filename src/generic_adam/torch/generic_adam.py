@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import sqrt as _sqrt
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -11,10 +11,11 @@ from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods import catalogue
-from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, as_algorithm
+from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, HeavyBall, Nesterov, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
-from generic_adam.schedules import Schedule, as_schedule, theta_from_weights
+from generic_adam.schedules import Schedule, as_schedule, sqrt, theta_from_weights
 from generic_adam.torch import checkpoint, kernels, rules
+from generic_adam.torch.checkpoint import one_minus_power
 from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
 from generic_adam.torch.rules import Coefficient, Rule, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
@@ -22,6 +23,7 @@ from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, 
 
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
+_ZERO = as_schedule(0)
 # What is added to this is rounded to a multiple of 2^-24, the spacing of doubles there.
 _ROUNDING = 1.5 * 2.0**52 * SPACING
 # A number that is positive in every type that a state can have.
@@ -35,8 +37,13 @@ class Options(TypedDict, total=False):
     eps: Value
     weight_decay: Value
     amsgrad: bool
+    decoupled_weight_decay: bool
+    momentum_weight: Value
+    gradient_weight: Value
+    heavy_ball: float
+    rate_inside: bool
     maximize: bool
-    bias_correction: bool
+    bias_correction: bool | Literal["torch"]
     foreach: bool | None
     fused: bool | None
 
@@ -68,10 +75,12 @@ class GenericAdam(ScheduledOptimizer):
     1 at the first step. Plain numbers are read from `param_groups` at every step, so that torch's learning-rate
     schedulers work as usual; scheduled ones show there the value of the step about to be taken.
 
-    The correction has the exact products (theta_t^t, which torch.optim.Adam would use, is wrong under a schedule), over
-    the steps that a parameter has taken part in. Without it (``bias_correction=False``) and with v_0 > 0 this is
-    Algorithm 1 of the paper, which is what `from_method` makes of a Method: there alpha_t is all that multiplies, and
-    the first hundred steps of constant (0.9, 0.999) are up to 6.57 times as long as Adam's.
+    The correction has the exact products, over the steps that a parameter has taken part in. torch.optim.Adam has
+    beta_t^t and theta_t^t there: the same for constants, and another number under a schedule of theirs or a scheduler
+    that cycles the momentum (OneCycleLR, CyclicLR); ``bias_correction="torch"`` runs it so. Without a correction
+    (``bias_correction=False``) and with v_0 > 0 this is Algorithm 1 of the paper, which is what `from_method` makes of
+    a Method: there alpha_t is all that multiplies, and the first hundred steps of constant (0.9, 0.999) are up to 6.57
+    times as long as Adam's.
 
     With eps = 0 the recursion is followed to the last bit, and 0/0 counts as 0. In float32 a small eps is
     needed where g^2 underflows (abs(g) < 1e-22): with v = 0 and a tiny m the quotient would be huge.
@@ -92,17 +101,23 @@ class GenericAdam(ScheduledOptimizer):
         betas: (beta, theta) in one, for code that knows torch's keyword.
         eps: added to the corrected root.
         weight_decay: decoupled weight decay: the weights are multiplied by `1 - lr * weight_decay` first.
+        decoupled_weight_decay: False for torch.optim.Adam's: `weight_decay * x` is added to the gradient (L2).
         amsgrad: divide by the root of the running maximum of v (uncorrected, and it starts at 0).
         beta: the momentum parameter beta_t; 0.9 if not given.
         theta: the second-moment parameter theta_t; 0.999 if not given.
         initial_v: v_0.
-        bias_correction: whether to correct for m_0 = v_0 = 0.
+        bias_correction: whether to correct for m_0 = v_0 = 0; "torch" for the powers in place of the products.
+        momentum_weight: a_t of Nesterov's look-ahead, a_t m_t + b_t g_t in the place of m_t; 1 if not given. timm's
+            NAdamW has beta_t and 1 - beta_t; torch's NAdam is ``GenericAdam.from_method(params, methods.nadam())``.
+        gradient_weight: b_t, 0 if not given.
+        heavy_ball: mu of torch.optim.RMSprop's momentum, b_t = mu b_{t-1} + g_t / (sqrt(v_t) + eps), by whose b_t the
+            step goes; with it beta is 0.
+        rate_inside: whether the learning rate is inside that average, as TensorFlow has it.
         maximize: climb instead of descend.
         foreach: True for multi-tensor operations, False for one parameter after the other.
         fused: True for torch's fused kernel; by default it is used wherever it exists.
         capturable: not supported; here so that asking for it gets a clear answer, as are the next two.
         differentiable: likewise.
-        decoupled_weight_decay: False with a weight decay is not supported.
 
     Raises:
         OptimizerError: an argument is out of range, or two of them contradict each other.
@@ -122,10 +137,12 @@ class GenericAdam(ScheduledOptimizer):
         Zou, Shen, Jie, Zhang, Liu: A Sufficient Condition for Convergences of Adam and RMSProp. CVPR 2019.
     """
 
-    coefficients: ClassVar[tuple[Coefficient, ...]] = rules.OF_ADAM
+    coefficients: ClassVar[tuple[Coefficient, ...]] = (*rules.OF_ADAM, *rules.LOOK_AHEAD)
     options: ClassVar[Mapping[str, Rule]] = {
         "initial_v": rules.NON_NEGATIVE,
-        **dict.fromkeys(("amsgrad", "maximize", "bias_correction", "decoupled_weight_decay"), rules.FLAG),
+        "heavy_ball": rules.SHARE_BELOW_ONE,
+        **dict.fromkeys(("amsgrad", "maximize", "decoupled_weight_decay", "rate_inside"), rules.FLAG),
+        "bias_correction": rules.CORRECTION,
         **dict.fromkeys(("foreach", "fused"), rules.FLAG_OR_NONE),
         **dict.fromkeys(("capturable", "differentiable"), rules.UNSUPPORTED),
     }
@@ -148,20 +165,28 @@ class GenericAdam(ScheduledOptimizer):
         beta: Value | None = None,
         theta: Value | None = None,
         initial_v: float = 0.0,
-        bias_correction: bool = True,
+        bias_correction: bool | Literal["torch"] = True,
+        decoupled_weight_decay: bool = True,
+        momentum_weight: Value = 1.0,
+        gradient_weight: Value = 0.0,
+        heavy_ball: float = 0.0,
+        rate_inside: bool = False,
         maximize: bool = False,
         foreach: bool | None = None,
         fused: bool | None = None,
         capturable: bool = False,
         differentiable: bool = False,
-        decoupled_weight_decay: bool = True,
     ) -> None:
         _refuse_as_torch(lr, betas, foreach)
         beta, theta = _separate_betas({"beta": beta, "theta": theta, "betas": betas})
-        beta, theta = 0.9 if beta is None else beta, 0.999 if theta is None else theta
+        if beta is None:
+            beta = 0.0 if heavy_ball else 0.9
+        theta = 0.999 if theta is None else theta
         numbers = {"lr": lr, "beta": beta, "theta": theta, "eps": eps, "weight_decay": weight_decay}
+        numbers |= {"momentum_weight": momentum_weight, "gradient_weight": gradient_weight}
         start = {"betas": None, "initial_v": initial_v, "theta_carry": 0.0, "bias_correction": bias_correction}
         flags = {"amsgrad": amsgrad, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}
+        flags |= {"heavy_ball": heavy_ball, "rate_inside": rate_inside}
         ways = {"foreach": foreach, "fused": fused, "capturable": capturable, "differentiable": differentiable}
         super().__init__(params, {**numbers, **start, **flags, **ways, **self._more_options})
         # torch's cyclic schedulers look here whether there is a momentum to cycle.
@@ -180,14 +205,19 @@ class GenericAdam(ScheduledOptimizer):
         """
         algorithm = as_algorithm(method)
         three, decay = algorithm.method.checked(), algorithm.decay
-        fields = ("initial_v", "eps", "decay", "running_maximum", "maximize")
+        fields = ("initial_v", "eps", "decay", "running_maximum", "maximize", "l2", "nesterov", "heavy_ball")
         reason = algorithm.beyond(*fields, "power") if "partial" in cls.options else algorithm.beyond(*fields)
+        if reason is None and algorithm.l2 and decay != _ZERO:
+            reason = "it has weight decay in two places"
+        if reason is None and algorithm.heavy_ball and (algorithm.nesterov or three.beta != _ZERO):
+            reason = "it has momentum before the division and after it"
         if reason is not None:
             raise OptimizerError(f"{cls.__name__} does not run this algorithm: {reason}")
         options: dict[str, Any] = {
             "initial_v": algorithm.initial_v,
             "eps": algorithm.eps,
-            "weight_decay": decay if decay == as_schedule(0) else decay / three.alpha,
+            "weight_decay": float(algorithm.l2) or (decay if decay == _ZERO else decay / three.alpha),
+            "decoupled_weight_decay": not algorithm.l2,
             "bias_correction": False,
             "maximize": algorithm.maximize,
         }
@@ -196,6 +226,11 @@ class GenericAdam(ScheduledOptimizer):
         else:
             options["amsgrad"] = algorithm.running_maximum
             options |= {"partial": float(algorithm.power)} if "partial" in cls.options else {}
+        ahead, ball = algorithm.nesterov, algorithm.heavy_ball
+        if ahead is not None:
+            options |= {"momentum_weight": ahead.momentum_weight, "gradient_weight": ahead.gradient_weight}
+        if ball is not None:
+            options |= {"heavy_ball": float(ball.factor), "rate_inside": ball.rate_inside}
         return cls(params, lr=three.alpha, beta=three.beta, theta=three.theta, **{**options, **others})
 
     def algorithm_of(
@@ -212,22 +247,37 @@ class GenericAdam(ScheduledOptimizer):
             found = driven.get(name)
             return as_schedule(float(group[name])) if found is None else found
 
-        rate, momentum, theta, eps, decay = map(sequence, self.coefficients)
-        alpha, notes = rate, self._rounding(group, theta)
-        if group["bias_correction"]:
+        rate, momentum, theta, eps, decay, of_momentum, of_gradient = map(sequence, self.coefficients)
+        alpha, notes, outside = rate, self._rounding(group, theta), []
+        if group["bias_correction"] == "torch":
+            of_beta, of_theta = map(catalogue.power_correction, (momentum, theta))
+            alpha, eps = rate * sqrt(of_theta) / of_beta, eps * sqrt(of_theta)
+        elif group["bias_correction"]:
             alpha, eps = catalogue.corrected(rate, momentum, theta), catalogue.corrected_eps(eps, theta)
+            if not momentum.is_constant:
+                notes.append("beta_t moves; the bias correction has the exact product, torch's Adam has beta_t^t")
         elif eps.is_constant and eps(1) <= kernels.SPACING * _sqrt(group["initial_v"]) and eps(1):
             notes.append(f"eps = {eps(1):g} is added to sqrt(v_t), at the level of rounding")
-            eps = as_schedule(0)
+            eps = _ZERO
+        coupled = not group["decoupled_weight_decay"]
+        if coupled and not decay.is_constant:
+            outside.append("the weight decay inside the gradient moves")
+        if group["maximize"]:
+            notes.append("the gradient is climbed: f is to be read as -f")
+        looks_ahead = (of_momentum, of_gradient) != (as_schedule(1), _ZERO)
         return Algorithm(
             Method(alpha, momentum, theta),
             initial_v=group["initial_v"],
             eps=eps,
-            decay=rate * decay,
+            l2=decay(1) if coupled and decay.is_constant else 0,
+            decay=_ZERO if coupled else rate * decay,
             running_maximum=bool(group["amsgrad"]),
             power=group["partial"] if "partial" in self.options else 0.5,
+            nesterov=Nesterov(of_momentum, of_gradient) if looks_ahead else None,
+            heavy_ball=HeavyBall(group["heavy_ball"], bool(group["rate_inside"])) if group["heavy_ball"] else None,
             maximize=bool(group["maximize"]),
-            notes=[*notes, "the gradient is climbed: f is to be read as -f"] if group["maximize"] else notes,
+            outside=outside,
+            notes=notes,
             label=type(self).__name__,
         )
 
@@ -259,17 +309,16 @@ class GenericAdam(ScheduledOptimizer):
         super()._check_options(group)
         if group["foreach"] and group["fused"]:
             raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
-        if not group["decoupled_weight_decay"] and (group["weight_decay"] or group.get("weight_decay_schedule")):
-            raise OptimizerError(
-                "weight decay inside the gradient (L2) is not supported; "
-                "expected decoupled_weight_decay=True, as in AdamW"
-            )
+        if group["heavy_ball"] and (group["beta"] or group.get("beta_schedule")):
+            raise OptimizerError(f"beta is {rules.shown(group['beta'])}; expected 0 beside heavy_ball")
 
     def _read(self, group: dict[str, Any], plan: Plan) -> None:
         group["betas"] = group["beta"], group["theta"] = self._betas(group, plan)
         super()._read(group, plan)
-        if not group["decoupled_weight_decay"]:
-            self._check_options(group)  # a weight decay may have been written there since
+        if group["heavy_ball"]:
+            self._check_options(group)  # a beta may have been written there since
+        if plan.values[5:7] != [1.0, 0.0] and any(bucket.is_fused for bucket in plan.kept):
+            plan.forget()  # torch's kernel does not look ahead
 
     def _betas(self, group: Mapping[str, Any], plan: Plan) -> tuple[Any, Any]:
         """Something may have written to `betas`, or to `beta` or `theta`: the written one counts."""
@@ -288,20 +337,28 @@ class GenericAdam(ScheduledOptimizer):
 
     def _state_of(self, parameter: Tensor, group: Mapping[str, Any]) -> State:
         moment = Moment(parameter.shape, state_dtype(parameter))
+        first = "momentum_buffer" if group["heavy_ball"] else "exp_avg"
         maximum = {"max_exp_avg_sq": moment._replace(late=True)} if group["amsgrad"] else {}
-        moments = {"exp_avg": moment, "exp_avg_sq": moment._replace(start=float(group["initial_v"])), **maximum}
+        moments = {first: moment, "exp_avg_sq": moment._replace(start=float(group["initial_v"])), **maximum}
         return {**moments, "step": rules.WHOLE, **dict.fromkeys(checkpoint.CORRECTIONS, rules.SHARE)}
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
-        """The fused kernel where it applies and nothing else was asked for."""
-        if group["fused"] and not kernels.has_fused(bucket.device_type):
-            raise UnsupportedError(f"fused=True: torch has no fused kernel for the device {bucket.device_type!r}")
-        if _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
+        """Return the fused kernel where torch's has the form and nothing else was asked for."""
+        power, ahead = float(group.get("partial", 0.5)), [one.schedule_key for one in rules.LOOK_AHEAD]
+        looks_ahead = any(map(group.get, ahead)) or (group["momentum_weight"], group["gradient_weight"]) != (1, 0)
+        plain = power == 0.5 and not group["heavy_ball"] and not looks_ahead
+        if group["fused"] and not (plain and kernels.has_fused(bucket.device_type)):
+            missing = f"for the device {bucket.device_type!r}" if plain else "with this momentum or power"
+            raise UnsupportedError(f"fused=True: torch has no fused kernel {missing}")
+        if plain and _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
             return fused
-        return kernels.foreach if group["foreach"] in (None, True) else kernels.single_tensor
+        at_once = group["foreach"] in (None, True)
+        return kernels.form(power, float(group["heavy_ball"]), bool(group["rate_inside"]), at_once)
 
     def _update(self, group: dict[str, Any], plan: Plan) -> None:
-        lr, beta, theta, eps, weight_decay, one_minus_beta, one_minus_theta = plan.values
+        lr, beta, theta, eps, weight_decay, of_momentum, of_gradient, one_minus_beta, one_minus_theta = plan.values
+        decay, l2 = (lr * weight_decay, 0.0) if group["decoupled_weight_decay"] else (0.0, weight_decay)
+        correction = group["bias_correction"]
         rounded, plan.used = None, (lr, beta, theta)
         for bucket in plan.buckets:
             alpha, added, held, one_minus_held, numbers = lr, eps, theta, one_minus_theta, bucket.numbers
@@ -309,7 +366,9 @@ class GenericAdam(ScheduledOptimizer):
             of_beta = numbers["beta_correction"] = beta * numbers["beta_correction"] + one_minus_beta
             of_theta = numbers["theta_correction"] = theta * numbers["theta_correction"] + one_minus_theta
             numbers["step"] += 1
-            if group["bias_correction"]:
+            if correction:
+                if correction == "torch":
+                    of_beta, of_theta = (one_minus_power(one, numbers["step"]) for one in (beta, theta))
                 root = _sqrt(of_theta)
                 alpha, added = lr * root / of_beta if of_beta else 0.0, eps * root
                 plan.used = (alpha, beta, theta)
@@ -326,7 +385,7 @@ class GenericAdam(ScheduledOptimizer):
                 added = max(added, kernels.smallest(bucket.dtype))
             if (plan.step + 1) % STEPS_BETWEEN_LOOKS == 0 and not group["amsgrad"]:
                 kernels.revive(*bucket.lists[2:4])
-            others = (lr * weight_decay, added, group["maximize"], self.__dict__.get("grad_scale"))
+            others = (decay, added, group["maximize"], self.__dict__.get("grad_scale"), l2, of_momentum, of_gradient)
             bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
             bucket.finish()
 

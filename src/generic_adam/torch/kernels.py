@@ -6,12 +6,17 @@ r"""One step of Generic Adam on lists of plain tensors, in three ways that give 
     m &\leftarrow \beta m + (1 - \beta) g \\
     x &\leftarrow (1 - \delta)\, x - \alpha\, m / (\sqrt{v} + \epsilon)
 
-With AMSGrad the root is that of the running maximum of v. Every tensor of one call has the same dtype and device, and
-the tensors of one parameter have the same strides: :mod:`generic_adam.torch.tensors` sees to that.
+With AMSGrad the root is that of the running maximum of v, with Padam it is another power. Decay inside the gradient
+(L2) adds lambda x to g first. Nesterov's look-ahead has a m + b g for m. A heavy ball averages what was divided:
+b <- mu b + g / (sqrt(v) + eps), and b in the place of the quotient.
+
+Every tensor of one call has the same dtype and device, and the tensors of one parameter have the same strides:
+:mod:`generic_adam.torch.tensors` sees to that.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -36,9 +41,10 @@ Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor], list[Tenso
 
 
 class Step(NamedTuple):
-    """The numbers of one update: alpha includes the bias correction, decay is lr times weight_decay.
+    """The numbers of one update: alpha includes the bias correction, decay is lr times weight_decay, l2 is lambda.
 
-    The complements are without cancellation; the gradients are to be divided by `grad_scale` (GradScaler).
+    The complements are without cancellation; the gradients are to be divided by `grad_scale` (GradScaler). What is
+    divided is of_momentum m + of_gradient g.
     """
 
     alpha: float
@@ -50,9 +56,12 @@ class Step(NamedTuple):
     eps: float
     maximize: bool
     grad_scale: Tensor | None
+    l2: float = 0.0
+    of_momentum: float = 1.0
+    of_gradient: float = 0.0
 
 
-Numbers = tuple[float, float, float, float, float, float, float, bool, Tensor | None]
+Numbers = tuple[float, float, float, float, float, float, float, bool, Tensor | None, float, float, float]
 """Those of a Step without their names, which a small network's step has no time for."""
 Kernel = Callable[[Lists, Numbers], None]
 
@@ -86,7 +95,7 @@ def fused(lists: Lists, numbers: Numbers) -> None:
     2^-53 (g^2 - v) at most, however close theta is to 1; theta = 1 itself would make its bias correction 0/0.
     """
     params, grads, momenta, second_moments, maxima = lists
-    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale = numbers
+    alpha, beta, theta, _, _, decay, eps, maximize, grad_scale, l2, _, _ = numbers
     if theta == 0.0:
         # 0 * inf would be nan where v has overflowed.
         torch._foreach_zero_(second_moments)
@@ -109,7 +118,7 @@ def fused(lists: Lists, numbers: Numbers) -> None:
         lr=alpha,
         beta1=beta if beta < 1.0 else BELOW_ONE,
         beta2=theta if theta < 1.0 else BELOW_ONE,
-        weight_decay=decay,
+        weight_decay=decay or l2,
         eps=eps,
         amsgrad=bool(maxima),
         maximize=bool(maximize),
@@ -117,11 +126,66 @@ def fused(lists: Lists, numbers: Numbers) -> None:
     )
 
 
-def average(lists: Lists, step: Step) -> None:
-    """Bring m, v and the running maximum of v up to date, with multi-tensor operations."""
+@dataclass(frozen=True)
+class Form:
+    """The update of a group beyond its numbers, with multi-tensor operations.
+
+    Attributes:
+        power: the power of v that divides.
+        heavy_ball: mu, or 0 for a momentum before the division.
+        rate_inside: whether the learning rate is inside the heavy ball.
+        at_once: all tensors in few launches, with one temporary of the size of the parameters; otherwise one after
+            the other, whose temporary is that of one parameter.
+    """
+
+    power: float = 0.5
+    heavy_ball: float = 0.0
+    rate_inside: bool = False
+    at_once: bool = True
+
+    def __call__(self, lists: Lists, numbers: Numbers) -> None:
+        """Carry out one update."""
+        step = Step(*numbers)
+        if self.at_once:
+            return self._update(lists, step)
+        for row in zip(*(part for part in lists if part), strict=True):
+            x, g, m, v, *rest = ([tensor] for tensor in row)
+            self._update((x, g, m, v, rest[0] if rest else []), step)
+        return None
+
+    def _update(self, lists: Lists, step: Step) -> None:
+        params, _, momenta, second_moments, maxima = lists
+        grads = average(lists, step, has_momentum=not self.heavy_ball)
+        below = maxima or second_moments
+        roots = torch._foreach_sqrt(below) if self.power == 0.5 else torch._foreach_pow(below, self.power)
+        torch._foreach_add_(roots, step.eps)
+        if self.heavy_ball:
+            inside, outside = (step.alpha, 1.0) if self.rate_inside else (1.0, step.alpha)
+            torch._foreach_mul_(momenta, self.heavy_ball)
+            torch._foreach_addcdiv_(momenta, grads, roots, value=inside)
+            torch._foreach_add_(params, momenta, alpha=-outside)
+            return
+        if step.of_gradient or step.of_momentum != 1.0:
+            momenta = torch._foreach_mul(momenta, step.of_momentum)
+            torch._foreach_add_(momenta, grads, alpha=step.of_gradient)
+        torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
+
+
+@cache
+def form(power: float, heavy_ball: float, rate_inside: bool, at_once: bool) -> Form:
+    """Return the update of this form, which is one object."""
+    return Form(power, heavy_ball, rate_inside, at_once)
+
+
+def average(lists: Lists, step: Step, has_momentum: bool) -> list[Tensor]:
+    """Bring m, v and the running maximum of v up to date; return the gradients that they follow."""
     params, grads, momenta, second_moments, maxima = lists
     if step.grad_scale is not None:
         torch._foreach_div_(grads, step.grad_scale)
+    if step.maximize:
+        grads = torch._foreach_neg(grads)
+    if step.l2:
+        grads = torch._foreach_add(grads, params, alpha=step.l2)
     if step.decay:
         torch._foreach_mul_(params, 1.0 - step.decay)
     if step.theta > CLOSE_TO_ONE and second_moments[0].dtype is torch.float32:
@@ -135,28 +199,12 @@ def average(lists: Lists, step: Step) -> None:
         else:
             torch._foreach_zero_(second_moments)
         torch._foreach_addcmul_(second_moments, grads, grads, step.one_minus_theta)
-    torch._foreach_mul_(momenta, step.beta)
-    weight = -step.one_minus_beta if step.maximize else step.one_minus_beta
-    torch._foreach_add_(momenta, grads, alpha=weight)
+    if has_momentum:
+        torch._foreach_mul_(momenta, step.beta)
+        torch._foreach_add_(momenta, grads, alpha=step.one_minus_beta)
     if maxima:
         torch._foreach_maximum_(maxima, second_moments)
-
-
-def foreach(lists: Lists, numbers: Numbers) -> None:
-    """Multi-tensor operations: few launches; one temporary of the size of the parameters."""
-    step = Step(*numbers)
-    average(lists, step)
-    params, _, momenta, second_moments, maxima = lists
-    roots = torch._foreach_sqrt(maxima or second_moments)
-    torch._foreach_add_(roots, step.eps)
-    torch._foreach_addcdiv_(params, momenta, roots, value=-step.alpha)
-
-
-def single_tensor(lists: Lists, numbers: Numbers) -> None:
-    """One parameter after the other, as `foreach` does all: the temporary is that of one parameter."""
-    for row in zip(*(part for part in lists if part), strict=True):
-        x, g, m, v, *rest = ([tensor] for tensor in row)
-        foreach((x, g, m, v, rest[0] if rest else []), numbers)
+    return grads
 
 
 def revive(momenta: Sequence[Tensor], second_moments: Sequence[Tensor]) -> None:

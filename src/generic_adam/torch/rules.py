@@ -77,6 +77,8 @@ NON_NEGATIVE = Rule("a finite number >= 0", lambda value: is_number(value) and 0
 SHARE = Rule("a number in [0, 1]", lambda value: is_number(value) and 0.0 <= value <= 1.0 + 2.0**-40)
 WHOLE = Rule("a whole number >= 0", lambda value: is_number(value) and 0.0 <= value <= 2**63 and not value % 1)
 FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {0, 1})
+SHARE_BELOW_ONE = Rule("a number in [0, 1)", lambda value: is_number(value) and 0.0 <= value < 1.0)
+CORRECTION = Rule('True, False or "torch"', lambda it: FLAG.fits(it) or (isinstance(it, str) and it == "torch"))
 FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
 UNSUPPORTED = Rule("False, as each step's numbers come from Python", lambda x: FLAG_OR_NONE.fits(x) and not x)
 
@@ -144,3 +146,4 @@ LEARNING_RATE = Coefficient("lr")
 MOMENTUM = Coefficient("beta", below_one=True)
 SECOND_MOMENT = Coefficient("theta", below_one=True)
 OF_ADAM = (LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient("eps"), Coefficient("weight_decay"))
+LOOK_AHEAD = (Coefficient("momentum_weight"), Coefficient("gradient_weight"))

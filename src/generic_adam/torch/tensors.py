@@ -115,15 +115,16 @@ class Bucket:
         in_float32: whether that is what their state is kept in.
         states: the state of each parameter.
         places: where in its group each parameter is.
+        moments: the names of the state's tensors.
         kernel: what updates them.
         is_fused: whether that is torch's fused kernel.
     """
 
-    def __init__(self, first: Tensor, aligned: bool, numbers: dict[str, Any]) -> None:
+    def __init__(self, first: Tensor, aligned: bool, numbers: dict[str, Any], moments: Sequence[str]) -> None:
         self.lists: Lists = ([], [], [], [], [])
         self.states: list[dict[str, Any]] = []
         self.places: list[int] = []
-        self.aligned, self.numbers = aligned, numbers
+        self.aligned, self.numbers, self.moments = aligned, numbers, moments
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
         self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
@@ -136,7 +137,7 @@ class Bucket:
             return False
         self._count, self._has_all, self._columns = len(params), len(x) == len(params), {}
         moments = [tensor for part in state for tensor in part]
-        self._params, self._has_maxima = x, bool(state[-1])
+        self._params = x
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
         self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
@@ -175,8 +176,8 @@ class Bucket:
         # With one group, the states are in the order of the parameters.
         alone = len(state) == len(params) and all(map(is_, state, params))
         self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
-        m, v = [moments["exp_avg"] for moments in states], [moments["exp_avg_sq"] for moments in states]
-        maxima = [moments["max_exp_avg_sq"] for moments in states] if self._has_maxima else []
+        m, v, *rest = ([moments[name] for moments in states] for name in self.moments)
+        maxima = rest[0] if rest else []
         for key, column in (self._columns or {}).items():
             if column.version != column.all._version or not all(
                 map(is_, [moments[key] for moments in states], column.cells)
@@ -284,9 +285,9 @@ def gather(
                 f"sparse ({gradient.layout}): not supported; use dense ones (sparse=False)"
             )
         moments, row, numbers = state[parameter], [], {}
-        given = {"value": parameter, "gradient": gradient}
+        declared, given = state_of(parameter), {"value": parameter, "gradient": gradient}
         asked = dict.fromkeys(given, Moment(parameter.shape, parameter.dtype))
-        for key, one in {**asked, **state_of(parameter)}.items():
+        for key, one in {**asked, **declared}.items():
             name = f"the {key} of parameter {index} of its group"
             if isinstance(one, Rule):
                 found = one.check(name, rules.number(moments.get(key, 0)))
@@ -308,7 +309,8 @@ def gather(
         row = [torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in row]
         aligned = _are_aligned(row)
         kind = (row[0].device, row[0].dtype, aligned, *numbers.values())
-        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, numbers))
+        names = [key for key in declared if key not in numbers]
+        bucket = buckets.get(kind) or buckets.setdefault(kind, Bucket(row[0], aligned, numbers, names))
         bucket.states.append(moments)
         bucket.places.append(index)
         # The running maxima are the last list, and its row is one shorter without AMSGrad.
