@@ -1,6 +1,5 @@
 """Downloads from a server on this machine, which breaks off, lies and misbehaves on request."""
 
-import contextlib
 import hashlib
 import io
 import itertools
@@ -9,7 +8,6 @@ import resource
 import ssl
 import tarfile
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -272,42 +270,6 @@ def test_a_server_that_goes_to_and_fro_is_given_up(server, tmp_path):
     with pytest.raises(DataError, match="are kept"):
         fetch_source(source(), tmp_path, mirror=server.address)
     assert len(server.ranges) <= 1 + downloads.ATTEMPTS
-
-
-def drip(handler):
-    """One byte at a time, for ever."""
-    handler.send_response(200)
-    handler.end_headers()
-    with contextlib.suppress(OSError):
-        for _ in range(200):
-            handler.wfile.write(b"x")
-            handler.wfile.flush()
-            time.sleep(0.01)
-
-
-def drip_headers(handler):
-    with contextlib.suppress(OSError):
-        handler.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
-        for _ in range(200):
-            handler.wfile.write(b"x")
-            handler.wfile.flush()
-            time.sleep(0.01)
-
-
-@pytest.mark.parametrize(
-    ("limits", "script", "message"),
-    [
-        ({"PACE_SECONDS": 0.1}, drip, "slower than 1,000 bytes a second; what came is kept"),
-        ({"TOTAL_SECONDS": 0.1}, drip, r"not done within 0\.1 s"),
-        ({"HEAD_SECONDS": 0.1, "ATTEMPTS": 1}, drip_headers, r"no answer within 0\.1 s"),
-    ],
-)
-def test_a_server_that_drips_is_given_up(server, tmp_path, monkeypatch, limits, script, message):
-    for name, value in limits.items():
-        monkeypatch.setattr(downloads, name, value)
-    server.script = script
-    with pytest.raises(DataError, match=message):
-        fetch_source(source(), tmp_path, mirror=server.address)
 
 
 def raw(answer: bytes):

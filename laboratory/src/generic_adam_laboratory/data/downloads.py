@@ -7,19 +7,14 @@ no path in an archive can lead anywhere.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tarfile
-import threading
-import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage, InvalidURL
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn, TypeVar
+from typing import IO, Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -33,11 +28,8 @@ BLOCK: Final = 1 << 16
 ATTEMPTS: Final = 5
 """Times in a row that a connection may break off before it has brought a block more than all before it."""
 
-HEAD_SECONDS, PACE_SECONDS, TOTAL_SECONDS, SLOWEST = 60.0, 30.0, 6 * 3600.0, 1000
-"""How long a server may take to begin; over how long its pace is measured; the longest download; the slowest
-pace, in bytes a second."""
-
-T = TypeVar("T")
+SILENCE: Final = 30
+"""Seconds without a byte after which a connection has broken off."""
 
 Report = Callable[[str, int, int], None]
 """Told the file's name, the bytes that are there, and the bytes there will be."""
@@ -134,10 +126,9 @@ def _download(url: str, file: RemoteFile, destination: Path, report: Report | No
     part = destination.with_name(destination.name + ".part")
     if part.is_symlink() or (part.exists() and not part.is_file()):
         raise OutputError(f"{part} is a link or no file, expected a file of ours or none; remove it")
-    limit = _Limit(url)
     was_there = part.exists()
     while True:
-        _complete(url, file, part, limit, report)
+        _complete(url, file, part, report)
         if sha256_of(part) == file.sha256:
             part.replace(destination)
             return
@@ -151,14 +142,14 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Report | None) -> None:
+def _complete(url: str, file: RemoteFile, part: Path, report: Report | None) -> None:
     """Ask until all bytes are there; what was there before is kept unless it is too long."""
     if _size(part) > file.size:
         part.unlink()
     failures, most = 0, _size(part)
     while (have := _size(part)) < file.size:
         try:
-            _receive(url, file, part, have, limit, report)
+            _receive(url, file, part, have, report)
         except HTTPError as error:
             error.close()
             raise DataError(_printable(f"{url}: {error.code} {error.reason}")) from error
@@ -175,21 +166,23 @@ def _complete(url: str, file: RemoteFile, part: Path, limit: _Limit, report: Rep
                 raise DataError(_printable(f"{url}: {reason} ({kept})")) from error
 
 
-def _receive(url: str, file: RemoteFile, part: Path, have: int, limit: _Limit, report: Report | None) -> None:
+def _receive(url: str, file: RemoteFile, part: Path, have: int, report: Report | None) -> None:
     """Append what the server sends, from byte `have` on; start over if it will not send a range."""
     request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 - scheme is checked
-    with _within(HEAD_SECONDS, lambda: _OPENER.open(request, timeout=30)) as response:
+    with _OPENER.open(request, timeout=SILENCE) as response:
         range_sent = response.headers.get("Content-Range", "")
         resumed = response.status == 206 and range_sent.startswith(f"bytes {have}-")
         have = have if resumed else 0
-        limit.begin()
-        with _writable(part, append=resumed) as write:
+        with writing(part):
+            out = part.open("ab" if resumed else "wb")
+        with out:
             while block := _read(response):
                 have += len(block)
                 if have > file.size:
                     raise DataError(f"{_printable(url)}: more than the expected {file.size:,} bytes")
-                write(block)
-                limit.check(len(block))
+                with writing(part):  # at once, so that a full disk is told apart from a bad connection
+                    out.write(block)
+                    out.flush()
                 if report is not None:
                     report(file.name, have, file.size)
     if have < file.size:
@@ -197,54 +190,11 @@ def _receive(url: str, file: RemoteFile, part: Path, have: int, limit: _Limit, r
 
 
 def _read(response: Any) -> bytes:
-    """What has come, without waiting for a whole block: a server that drips is seen to drip."""
+    """Return what has come, without waiting for a whole block."""
     try:
         return response.read1(BLOCK)
     except ValueError as error:  # a chunk of negative length, say
         raise HTTPException(f"the server's answer makes no sense ({error})") from error
-
-
-def _within(seconds: float, make: Callable[[], T]) -> T:
-    """What `make` gives, if it does so in time; a server may send its headers letter by letter."""
-    answer: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            answer.set_result(make())
-        except BaseException as error:  # noqa: BLE001 - raised in the other thread
-            answer.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    if not wait([answer], seconds).done:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    return answer.result()
-
-
-class _Limit:
-    """A download is given up if it crawls, or lasts too long; what came is kept."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._end = time.monotonic() + TOTAL_SECONDS
-
-    def begin(self) -> None:
-        """Measure the pace from here on."""
-        self._since, self._bytes = time.monotonic(), 0
-
-    def check(self, count: int) -> None:
-        """Count bytes that have come."""
-        now = time.monotonic()
-        self._bytes += count
-        passed = now - self._since
-        if now > self._end:
-            self._give_up(f"not done within {TOTAL_SECONDS:g} s")
-        if passed > PACE_SECONDS:
-            if self._bytes < SLOWEST * passed:
-                self._give_up(f"slower than {SLOWEST:,} bytes a second")
-            self.begin()
-
-    def _give_up(self, why: str) -> NoReturn:
-        raise DataError(f"{_printable(self._url)}: {why}; what came is kept, and the same command goes on from there")
 
 
 class _SafeRedirects(HTTPRedirectHandler):
@@ -276,22 +226,6 @@ _OPENER: Final = build_opener(_SafeRedirects)
 def _printable(text: str) -> str:
     """Text of a server or an address without control characters, and not too long for a line."""
     return "".join(c if c.isprintable() else "?" for c in text)[:300]
-
-
-@contextmanager
-def _writable(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]]:
-    """A function that writes to the file at once, so that a full disk is told apart from a bad connection."""
-
-    def write(block: bytes) -> None:
-        with writing(part):
-            while block:  # without a buffer a write may take only a part
-                block = block[out.write(block) :]
-
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
-    with writing(part):
-        descriptor = os.open(part, flags, 0o666)
-    with os.fdopen(descriptor, "wb", buffering=0) as out:
-        yield write
 
 
 def unpack(archive: Path, members: Mapping[str, int], folder: Path) -> None:
