@@ -51,9 +51,7 @@ def fetch(
 
 
 def report(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIRECTORY", help="What an experiment, a check or a watched run wrote.")
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="What an experiment wrote.")],
     out: Annotated[Path | None, typer.Option(help="The page (report.html in the directory).")] = None,
 ) -> None:
     """Turn an output directory into one self-contained HTML page.

@@ -1,67 +1,34 @@
-"""What an output directory holds, recognised by its files: the input of a report page.
+"""The contents of a directory that an experiment wrote: the input of a report page.
 
-Any experiment's directory will do, and so will one that a person filled: a certificate (``check --json``), a
-bound (``bound --json``) and the CSV of a watched run are known by what is in them, not by their names.
-
-A directory may come from anyone. So a file is read only if it is a plain file inside the directory (a
-symbolic link is listed and never followed) of a bounded size; what is taken from it has the shape that is
-written down here; and where the manifest holds the SHA-256 of a file, a file without it is named.
+Its manifest says what it is. A directory may come from anyone. So a file is read only if it is a plain file inside
+the directory (a symbolic link is listed and never followed) of a bounded size; what is taken from it has the shape
+that is written down here; and where the manifest holds the SHA-256 of a file, a file without it is named.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
 import stat
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any, Final
 from xml.parsers import expat
 
-from generic_adam.answers.plots import WATCH_COLUMNS
 from generic_adam.errors import DataError
-from generic_adam.methods import Algorithm, Method
-from generic_adam.methods.catalogue import adamw
-from generic_adam.methods.method import exact_number
-from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam_laboratory.runs.records import Claim, sha256_of
 
 REPORT_NAME: Final = "report.html"
 
 _TABLE_ROWS: Final = 60
-_METHODS, _SECONDS = 200, 20.0  # of a manifest, and for all their certificates: a hostile one could ask for minutes
 _LARGEST: Final = 64 * 2**20  # bytes of a file that is shown: no record of ours comes near
-_SEQUENCES: Final = ("alpha", "beta", "theta")
-_FLOAT32_EPS: Final = 1e-16  # what training adds to the root where the paper has nothing
-
-# Shapes: a type, several, one for every element of a list, or one for each key that has to be there. A key
-# with a question mark may be missing; "*" stands for every key.
+# Shapes: a type, several, or one for each key that has to be there. A key with a question mark may be missing; "*"
+# stands for every key.
 _NUMBER: Final = (int, float)
-_CERTIFICATE: Final = {
-    "verdict": str,
-    "rate?": (str, NoneType),
-    "theorem?": (str, NoneType),
-    "method": dict.fromkeys(_SEQUENCES, str),
-    "conditions": [{"number": (int, str), "status": str, "reason": str}],
-}
-_BOUND: Final = {
-    "steps": int,
-    "expectation": (int, float, NoneType),
-    "value?": (int, float, NoneType),
-    "delta?": (int, float, NoneType),
-    "statement?": str,
-    "constants": ({"*": _NUMBER}, NoneType),
-}
-_TRAINED: Final = {"epsilon?": _NUMBER, "decay?": _NUMBER, "amsgrad?": bool, "corrected?": bool}
 _MANIFEST: Final = {
     "command": str,
     "settings": dict,
@@ -93,9 +60,6 @@ class Contents:
         claims: sentences of the paper with what was measured about them.
         figures: SVG files, and PNG files that have no SVG beside them, as bytes by path.
         tables: small tables of results.
-        certificates: certificates as plain types, by label.
-        bounds: bounds as plain types, by file name.
-        watched: the CSV files of watched runs, as text by path.
         files: the size of every plain file; None for a symbolic link, which is not followed.
         changed: files that are not what the run wrote by the manifest's SHA-256, and how.
     """
@@ -105,9 +69,6 @@ class Contents:
     claims: tuple[Claim, ...]
     figures: Mapping[Path, bytes]
     tables: tuple[Table, ...]
-    certificates: Mapping[str, Mapping[str, Any]]
-    bounds: Mapping[str, Mapping[str, Any]]
-    watched: Mapping[Path, str]
     files: Mapping[Path, int | None]
     changed: Mapping[str, str]
 
@@ -116,7 +77,7 @@ def read_contents(directory: str | Path) -> Contents:
     """Find out what an output directory holds.
 
     Raises:
-        DataError: it is no directory, holds nothing to report, or a file of it cannot be read.
+        DataError: it is no directory of an experiment's, or a file of it cannot be read.
     """
     folder = Path(directory)
     if not folder.is_dir():
@@ -124,31 +85,22 @@ def read_contents(directory: str | Path) -> Contents:
         raise DataError(f"cannot report on {folder}: {reason}")
     files = _files(folder)
     plain = [path for path, size in files.items() if size is not None]
-    documents = {path: _read_json(path) for path in plain if path.suffix == ".json"}
-    manifest = _fitting_parts(documents.get(folder / "manifest.json"))
-    contents = Contents(
+    if folder / "manifest.json" not in plain:
+        raise DataError(f"nothing to report in {folder}: expected the manifest that an experiment writes")
+    manifest = _fitting_parts(_read_json(folder / "manifest.json"))
+    return Contents(
         directory=folder,
         manifest=manifest,
-        claims=_claims(folder / "claims.json", documents),
+        claims=_claims(folder / "claims.json") if folder / "claims.json" in plain else (),
         figures={
             path: _figure(path)
             for path in plain
             if path.suffix == ".svg" or (path.suffix == ".png" and path.with_suffix(".svg") not in plain)
         },
         tables=tuple(read_table(path) for path in plain if path.suffix == ".md" and path.name != "claims.md"),
-        certificates=_certificates(manifest, documents),
-        bounds={path.stem: data for path, data in documents.items() if _fits(data, _BOUND)},
-        watched={path: text for path in plain if path.suffix == ".csv" and (text := _watched(path))},
         files=files,
         changed=_changed(folder, manifest.get("files", {}), files),
     )
-    shown = ("manifest", "claims", "figures", "certificates", "bounds", "watched")
-    if not any(getattr(contents, name) for name in shown):
-        raise DataError(
-            f"nothing to report in {folder}: expected a manifest, claims, a figure, a certificate, a bound "
-            "or the record of a watched run"
-        )
-    return contents
 
 
 def _files(folder: Path) -> dict[Path, int | None]:
@@ -176,7 +128,7 @@ def _reading(path: Path, otherwise: str = "") -> Iterator[None]:
         raise
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, TypeError, LookupError, RecursionError, csv.Error, expat.ExpatError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError, expat.ExpatError) as error:
         raise DataError(f"cannot read {path}: {otherwise} ({error})") from error
 
 
@@ -208,8 +160,6 @@ def _fits(data: Any, shape: Any) -> bool:
     """Whether plain data has a shape: see the shapes above."""
     if isinstance(shape, tuple):
         return any(_fits(data, one) for one in shape)
-    if isinstance(shape, list):
-        return isinstance(data, list) and all(_fits(one, shape[0]) for one in data)
     if isinstance(shape, dict):
         return isinstance(data, dict) and all(
             all(_fits(value, part) for value in data.values())
@@ -229,9 +179,9 @@ def _fitting_parts(manifest: Any) -> dict[str, Any]:
     return {name: found[name] for name, shape in _MANIFEST.items() if name in found and _fits(found[name], shape)}
 
 
-def _claims(path: Path, documents: Mapping[Path, Any]) -> tuple[Claim, ...]:
+def _claims(path: Path) -> tuple[Claim, ...]:
     with _reading(path, "not a list of claims, each with sentence, source, evidence and a verdict"):
-        return tuple(Claim(**one) for one in documents.get(path, []))
+        return tuple(Claim(**one) for one in _read_json(path))
 
 
 def _figure(path: Path) -> bytes:
@@ -252,14 +202,6 @@ def _figure(path: Path) -> bytes:
     return content
 
 
-def _watched(path: Path) -> str | None:
-    """Return the text of a watched run's CSV, None for any other."""
-    text = _read_text(path)
-    with _reading(path, "not CSV"):
-        header = next(csv.reader(io.StringIO(text)), [])
-    return text if set(header) >= WATCH_COLUMNS else None
-
-
 def _changed(folder: Path, recorded: Mapping[str, str], files: Mapping[Path, int | None]) -> dict[str, str]:
     """Compare files with the SHA-256 that the manifest recorded when they were written."""
     changed: dict[str, str] = {}
@@ -271,61 +213,6 @@ def _changed(folder: Path, recorded: Mapping[str, str], files: Mapping[Path, int
             if sha256_of(folder / name) != expected.lower():
                 changed[name] = "its SHA-256 is not the manifest's: it was changed after the run"
     return changed
-
-
-def _certificates(manifest: Mapping[str, Any], documents: Mapping[Path, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return certificates that lie in the directory, and those of the algorithms that its manifest says were run."""
-    found: dict[str, Mapping[str, Any]] = {}
-    begun = time.monotonic()
-    for label, entry in _methods_in(manifest.get("settings", {})).items():
-        if time.monotonic() - begun > _SECONDS:
-            break
-        with suppress(ValueError):  # a method made of functions has no text to come back from
-            x = _algorithm_run(entry)
-            found |= {} if x is None else {label: certify_algorithm(x).to_dict()}
-    for path, data in documents.items():
-        if _fits(data, _CERTIFICATE):
-            found[path.stem] = data
-    return found
-
-
-def _methods_in(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return what a manifest's settings say of each method, by label and, where lines share one, by v_0 as well.
-
-    A table of methods by label, or the lines of a study, whose sequences stand under "optimizer".
-    """
-    methods = settings.get("methods", settings.get("lines"))
-    if isinstance(methods, list):
-        listed = [one for one in methods[:_METHODS] if isinstance(one, dict)]
-        entries = [(str(one.get("label")), one.get("optimizer", one)) for one in listed]
-    else:
-        entries = list(methods.items())[:_METHODS] if isinstance(methods, dict) else []
-    fitting = [(label, entry) for label, entry in entries if _fits(entry, dict.fromkeys(_SEQUENCES, str))]
-    shared = Counter(label for label, _ in fitting)
-    return {f"{label}, v_0 = {one.get('epsilon')}" if shared[label] > 1 else label: one for label, one in fitting}
-
-
-def _algorithm_run(entry: Mapping[str, Any]) -> Algorithm | None:
-    """The algorithm that `Algorithm.to_dict` wrote, or that a network was trained with; None where that is not known.
-
-    Raises:
-        GenericAdamError: it is none.
-    """
-    family = entry.get("family")
-    if family is None:
-        x = Algorithm.from_dict({name: value for name, value in entry.items() if name != "algorithm"})
-        return x if x.departures or entry.get("algorithm", "Generic Adam") == "Generic Adam" else None
-    if not _fits(entry, _TRAINED):
-        return None
-    epsilon, decay, amsgrad = entry.get("epsilon", 1e-8), entry.get("decay", 0.0), entry.get("amsgrad", False)
-    alpha, beta, theta = (entry[name] for name in _SEQUENCES)
-    if family in {"torch-adam", "torch-adamw"} or (family == "generic-adam" and entry.get("corrected")):
-        return None if amsgrad else adamw(lr=alpha, beta=beta, theta=theta, eps=epsilon, weight_decay=decay)
-    if family != "generic-adam":
-        return None
-    method = Method(alpha, beta, theta)
-    shrinks = method.alpha * exact_number("decay", decay)
-    return Algorithm(method, initial_v=epsilon, eps=_FLOAT32_EPS, running_maximum=amsgrad, decay=shrinks)
 
 
 def read_table(path: Path) -> Table:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from an output directory: figures, claims, certificates, how to run it again.
+"""One self-contained HTML page from an experiment's directory: figures, claims, tables, how to run it again.
 
 Everything is inside the file: figures as images, style as text, no script, nothing fetched, and a
 Content-Security-Policy that keeps it so. The template escapes whatever it is given. The page reads on a
@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from generic_adam import __version__
-from generic_adam.answers.figures import figure_bytes
-from generic_adam.answers.plots import draw_watch
 from generic_adam.files import atomic_write
 from generic_adam_laboratory.report.contents import REPORT_NAME, Contents, Table, read_contents
 
@@ -40,7 +38,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> tuple[
     """Write the page of an output directory.
 
     Args:
-        directory: what an experiment, a check or a watched run left behind.
+        directory: what an experiment left behind.
         out: the page's file; `report.html` in the directory if None.
 
     Returns:
@@ -70,11 +68,6 @@ def render(contents: Contents) -> str:
     ).from_string(package.joinpath("page.html").read_text(encoding="utf-8"))
     manifest = {"command": "", "settings": {}, "versions": {}, **contents.manifest}
     return template.render(
-        bounds=[_bound(name, data) for name, data in contents.bounds.items()],
-        certificates={
-            label: {"rate": None, "theorem": None, **certificate}
-            for label, certificate in contents.certificates.items()
-        },
         changed=contents.changed,
         facts=_facts(manifest),
         figures=_figures(contents),
@@ -123,8 +116,6 @@ def _facts(manifest: Mapping[str, Any]) -> str:
 def _figures(contents: Contents) -> list[tuple[str, str]]:
     """Return figures as images: an SVG that is an image runs no script and fetches nothing."""
     pictures = {path: (content, _TYPES[path.suffix]) for path, content in contents.figures.items()}
-    for path, text in contents.watched.items():
-        pictures[path] = figure_bytes(draw_watch(path, text), "svg"), _TYPES[".svg"]
     return [
         (path.relative_to(contents.directory).as_posix(), f"data:{kind};base64,{base64.b64encode(content).decode()}")
         for path, (content, kind) in pictures.items()
@@ -134,13 +125,6 @@ def _figures(contents: Contents) -> list[tuple[str, str]]:
 def _claims(contents: Contents) -> Table:
     rows = [(one.sentence, one.source, str(one.verdict), one.evidence) for one in contents.claims]
     return Table("Claims", ("claim", "source", "verdict", "evidence"), rows)
-
-
-def _bound(name: str, data: Mapping[str, Any]) -> tuple[Table, str]:
-    numbers = {"T": data["steps"], "B(T)": data["expectation"]}
-    numbers |= {"B(T)/δ": data.get("value"), "δ": data.get("delta"), **(data["constants"] or {})}
-    rows = [(key, f"{one:.6g}" if isinstance(one, float) else str(one)) for key, one in numbers.items()]
-    return Table(name, ("constant", "value"), rows, ("value",)), data.get("statement", "")
 
 
 def _files(contents: Contents) -> Table:
