@@ -12,9 +12,9 @@ import pytest
 from generic_adam.cli.app import run
 from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, Method
-from generic_adam_laboratory.backends import simulate_on_cluster
 from generic_adam_laboratory.cli import reproduce as reproduction
 from generic_adam_laboratory.counterexample import LaneRecords, Plan, simulate
+from generic_adam_laboratory.counterexample.simulation import simulate_on_cluster
 
 distributed = pytest.importorskip("distributed")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
 from types import FrameType, SimpleNamespace
@@ -27,9 +27,6 @@ from generic_adam_laboratory.extras import for_training
 
 if TYPE_CHECKING:
     import torch
-
-    from generic_adam_laboratory.counterexample import LaneRecords, Plan
-    from generic_adam_laboratory.runs.run import Progress
 
 T = TypeVar("T")
 
@@ -212,36 +209,6 @@ def _without_its_log() -> Iterator[None]:
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:120]
-
-
-def simulate_on_cluster(
-    plan: Plan,
-    address: str,
-    *,
-    chunks: int | None = None,
-    progress: Progress | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> LaneRecords:
-    """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
-
-    A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
-    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`. By default there are two
-    chunks for each thread of the cluster, so that a slow or lost worker costs a part of its share.
-    """
-    from generic_adam_laboratory.counterexample.simulation import LaneRecords, simulate, split
-
-    records: list[LaneRecords] = []
-    lanes = 0
-    with dask_pool(address, tell) as pool:
-        parts = split(plan.replicate_range, chunks or 2 * pool.width)
-        # One thread each, for Dask runs as many tasks at a time as a worker has threads.
-        tasks = [pool.submit(simulate, replace(plan, replicates=part)) for part in parts]
-        for done in pool.completed(tasks):
-            records.append(done.result())
-            lanes += len(records[-1].replicates)
-            if progress is not None:
-                progress(plan.steps * lanes // len(plan.replicate_range), plan.steps)
-    return LaneRecords.join(records)
 
 
 @dataclass(frozen=True)

@@ -265,9 +265,8 @@ def _compute(
     """What was found, and how long it took on what."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-    from generic_adam_laboratory.backends import simulate_on_cluster
     from generic_adam_laboratory.counterexample import compile_kernels
-    from generic_adam_laboratory.counterexample.simulation import Elsewhere, Simulation
+    from generic_adam_laboratory.counterexample.simulation import Elsewhere, Simulation, simulate_on_cluster
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):

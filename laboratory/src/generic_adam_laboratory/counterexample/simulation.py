@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from generic_adam.errors import RunError
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.schedules import Schedule, Subtract, as_schedule, sqrt
+from generic_adam_laboratory.backends import dask_pool
 from generic_adam_laboratory.counterexample import kernels
 from generic_adam_laboratory.counterexample.problem import Counterexample, Form, GradientStream
 from generic_adam_laboratory.runs.run import Progress, Run, Work, carry_out
@@ -413,3 +414,31 @@ def compile_kernels() -> float:
     for form in Form:
         simulate(Plan({"Generic Adam": method}, steps=1, problem=Counterexample(form=form)))
     return time.perf_counter() - start
+
+
+def simulate_on_cluster(
+    plan: Plan,
+    address: str,
+    *,
+    chunks: int | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> LaneRecords:
+    """Simulate lanes on a Dask cluster, whose workers need this package: chunks of replicates are its tasks.
+
+    A chunk's result depends on the plan and its replicates alone, so a worker may die, be replaced or be
+    given another cut of the lanes: the records are bit for bit those of `simulate(plan)`. By default there are two
+    chunks for each thread of the cluster, so that a slow or lost worker costs a part of its share.
+    """
+    records: list[LaneRecords] = []
+    lanes = 0
+    with dask_pool(address, tell) as pool:
+        parts = split(plan.replicate_range, chunks or 2 * pool.width)
+        # One thread each, for Dask runs as many tasks at a time as a worker has threads.
+        tasks = [pool.submit(simulate, replace(plan, replicates=part)) for part in parts]
+        for done in pool.completed(tasks):
+            records.append(done.result())
+            lanes += len(records[-1].replicates)
+            if progress is not None:
+                progress(plan.steps * lanes // len(plan.replicate_range), plan.steps)
+    return LaneRecords.join(records)
