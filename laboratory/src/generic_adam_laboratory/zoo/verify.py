@@ -112,11 +112,10 @@ def _one_cycle() -> Made:
 
 
 def _one_cycle_rate(t: int) -> float:
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1e-3)
-    scheduler = lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=60, cycle_momentum=False)
-    for _ in range(t - 1):
-        scheduler.step()
-    return float(optimizer.param_groups[0]["lr"])
+    """OneCycleLR's rate at step t of 60: up from 4e-5 over 18 steps, down to 4e-9, both along half a cosine."""
+    up = t <= 18
+    start, end, done = (1e-3 / 25, 1e-3, (t - 1) / 17) if up else (1e-3, 1e-3 / 25 / 1e4, (t - 18) / 42)
+    return end + (start - end) * (1 + math.cos(math.pi * done)) / 2
 
 
 def _rmsprop(*, inside: bool = False, rate_in: bool = False, warm_up: int = 0) -> Callable[[], Made]:
