@@ -203,3 +203,16 @@ def test_what_cannot_be_driven_is_one_line():
 
     with pytest.raises(ga.GenericAdamError, match="step 1 raised RuntimeError: no gradients are wanted"):
         ga.verify(Refuses(parameters(), lr=0.1))
+
+
+def test_a_scheduler_is_copied_with_its_optimizer_and_read_as_claimed():
+    optimizer = torch.optim.AdamW(parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: min(1.0, (k + 1) / 30))
+    claim = {"algorithm": "AdamW", "weight_decay": 0.01, "lr": lambda t: 1e-3 * min(1.0, t / 30)}
+    v = ga.verify(optimizer, scheduler, claim)
+    assert v.agrees, str(v)
+    assert scheduler.last_epoch == 0
+    assert any("torch.save" in one for one in v.looked_at)
+    late = ga.verify(optimizer, scheduler, claim | {"lr": lambda t: 1e-3 * min(1.0, t / 120)})
+    assert [one.category for one in late.differences] == ["schedule"]
+    assert "4 times too fast" in str(late)

@@ -28,6 +28,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "advise": ("advise", "nanogpt --keep 500000"),
     "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
     "diagnose": ("diagnose", "runs/mine"),
+    "verify": ("verify", "--from train:configure --as adamw --lr 3e-4 --betas 0.9,0.95"),
     "recipes": ("listings", "nanogpt"),
     "methods": ("listings", "--json"),
     "theorems": ("listings", "W"),

@@ -27,8 +27,8 @@ from generic_adam.verify.front import Difference, Verification, verify
 class _Verify(ModuleType):
     """The package, which can be called."""
 
-    def __call__(self, subject: Any, scheduler: Any = None, claim: Any = None) -> Verification:
-        return verify(subject, scheduler, claim)
+    def __call__(self, subject: Any, scheduler: Any = None, claim: Any = None, **options: Any) -> Verification:
+        return verify(subject, scheduler, claim, **options)
 
 
 sys.modules[__name__].__class__ = _Verify

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,34 @@ import numpy as np
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.methods import Algorithm
 from generic_adam.verify.claim import Claim, read_claim
-from generic_adam.verify.drive import Driver, Subject, copied, is_function
-from generic_adam.verify.explain import explain
+from generic_adam.verify.drive import Driver, Subject, copied, is_function, is_optimizer
+from generic_adam.verify.explain import Found, explain
 from generic_adam.verify.front import Difference, Verification
-from generic_adam.verify.reading import candidates, of_class, with_settings
+from generic_adam.verify.reading import candidates, of_class, said_by_groups, with_settings
 from generic_adam.verify.replay import Rule, Trace, replay
+from generic_adam.verify.resume import formats, of_checkpoint, resumed
+
+_LOADING = "saving and loading"
+_STEPS = 40
 
 
-def compared(given: Any, scheduler: Any, claim: Any) -> Verification:
-    """Return the verification of a subject, with a claim or without."""
+def compared(given: Any, scheduler: Any, claim: Any, checkpoint: Path | None = None) -> Verification:
+    """Return the verification of a subject, with a claim or without, and what loading a checkpoint would change."""
+    verified = _compared(given, scheduler, claim)
+    if checkpoint is None:
+        return verified
+    subject = _made(given, scheduler)
+    if subject.optimizer is None:
+        raise OptimizerError("a checkpoint is looked at with an optimizer; there is none here")
+    names = tuple(name for name, _ in subject.named)
+    told = of_checkpoint(subject, checkpoint)
+    changes = tuple(Difference(category, 1, names, 0.0, True, said) for category, said in told)
+    looked = (*verified.looked_at, f"the checkpoint {checkpoint.name}")
+    agrees = False if changes else verified.agrees
+    return replace(verified, agrees=agrees, differences=(*verified.differences, *changes), looked_at=looked)
+
+
+def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
     believed = None if claim is None else read_claim(claim)
     subject = _made(given, scheduler)
     name = type(subject.optimizer).__name__ if subject.optimizer is not None else "the transformation"
@@ -33,14 +53,43 @@ def compared(given: Any, scheduler: Any, claim: Any) -> Verification:
             believed = replace(believed, clip_norm=None)
         rule, title, known = believed.rule(trace), believed.title, ()
     elif isinstance(read, str):
-        rule, title, known = with_settings(read, trace), f"{read} with the settings of its groups", (read,)
+        rule, known = with_settings(read, trace), (read,)
+        title = f"{read} with the settings of its groups ({said_by_groups(trace)})"
     else:
         same = tuple(title for title, rule in candidates(trace) if not replay(rule, trace).differs.any())
         title = same[0] if same else "any algorithm known here, with the settings of its groups"
         return Verification(bool(same) or None, name, title, (), looked, beyond, same)
     found = min((explain(one, trace) for one in _meant(rule)), key=len)
+    if not found and subject.source is None:  # an optimizer alone, which can be made again
+        kept, seen, unseen = _loaded(lambda: _made(given, scheduler), lambda one: _rule(one, believed, read), believed)
+        found, looked = kept, (*looked, *seen)
+        beyond = (*unseen, *(one for one in beyond if one != _LOADING))
     told = tuple(Difference(one.category, one.since, one.where, one.size, one.explained, one.said) for one in found)
     return Verification(not told, name, title, told, looked, beyond, known)
+
+
+def _rule(trace: Trace, believed: Claim | None, read: str | Algorithm | None) -> Rule:
+    return believed.rule(trace) if believed is not None else with_settings(str(read), trace)
+
+
+def _loaded(
+    again: Callable[[], Subject], rule: Callable[[Trace], Rule], claim: Claim | None
+) -> tuple[tuple[Found, ...], tuple[str, ...], tuple[str, ...]]:
+    """An optimizer that agrees, saved and loaded in each format: differences, what was looked at and what was not."""
+    done, failed = [], []
+    for name, carry in formats():
+        try:
+            driver = Driver(again(), _STEPS, pauses=claim is None or claim.sequences is None)
+            driver.write_start()
+            trace = driver.run(_STEPS // 2, lambda subject, carry=carry: resumed(subject, again, carry))
+        except OptimizerError as error:
+            failed.append(f"saving and loading by {name} ({error})")
+            continue
+        found = min((explain(one, trace) for one in _meant(rule(trace))), key=len)
+        if found:
+            return tuple(replace(one, said=f"through {name}: {one.said}") for one in found), (), tuple(failed)
+        done.append(name)
+    return (), (f"saving and loading by {', '.join(done)}",) if done else (), tuple(failed)
 
 
 def _meant(rule: Rule) -> Iterator[Rule]:
@@ -57,7 +106,14 @@ def _made(given: Any, scheduler: Any) -> Subject:
     if not is_function(given):
         return copied(given, scheduler)
     with told_as(OptimizerError, "make() raised"):
-        return Subject.of(given())
+        made = given()
+    optimizer, clock = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not is_optimizer(optimizer):
+        return Subject.of(made)
+    try:
+        return copied(optimizer, clock)  # small parameters are quicker than the author's
+    except OptimizerError:
+        return Subject.of(made)
 
 
 def _driven(subject: Subject, again: Callable[[], Subject], claim: Claim) -> Trace:
@@ -94,7 +150,7 @@ def _looked(claim: Claim, trace: Trace, subject: Subject) -> tuple[tuple[str, ..
     blind = float((~np.isfinite(run.bound)).mean()) if run.bound.size else 0.0
     looked = [f"{steps} steps of {coordinates} coordinates in {len(trace.names)} parameters"]
     looked += ["the scheduler"] * (subject.scheduler is not None) + ["your own step"] * (subject.step is not None)
-    looked += ["saving and loading"] * (trace.resumed is not None)
+    looked += ["your own saving and loading"] * (trace.resumed is not None)
     beyond = []
     if blind > 0.01:
         beyond.append(f"{blind:.0%} of the steps, where the rounding of the state is as large as the state")
@@ -103,5 +159,5 @@ def _looked(claim: Claim, trace: Trace, subject: Subject) -> tuple[tuple[str, ..
     if claim.clip_norm is not None and subject.step is None:
         beyond.append("the clipping of gradients (hand over `step`)")
     if trace.resumed is None:
-        beyond.append("saving and loading")
+        beyond.append(_LOADING)
     return tuple(looked), (*beyond, "whether the gradient is right", f"anything after step {steps}")

@@ -6,8 +6,8 @@ Each is data: a category, what is said of it, and the rule that it makes of anot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import combinations
 
 import numpy as np
@@ -25,12 +25,14 @@ class Departure:
         said: the difference in words: what the step does, and what was claimed.
         rule: the rule that results.
         told: whether the parameter groups say so themselves.
+        of: the parameters whose rule is changed, where not all are.
     """
 
     category: str
     said: str
     rule: Rule
     told: bool = False
+    of: frozenset[int] | None = None
 
 
 _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
@@ -121,6 +123,24 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
 _BETAS = (0.0, 0.5, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.997, 0.999, 0.9995, 0.9999)
 _EPS = (0.0, 1e-16, 1e-15, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 _DECAYS = (1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+def together(rule: Rule, changes: Sequence[Departure]) -> Rule:
+    """Return the rule with what each of several departures from it changes."""
+    made = rule
+    for change in changes:
+        made = moved(made, rule, change.rule)
+    return made
+
+
+def moved(rule: Rule, before: Rule, after: Rule) -> Rule:
+    """Return a rule with what differs between two others."""
+    differ = {one.name: getattr(after, one.name) for one in fields(Rule)}
+    return rule.but(**{name: value for name, value in differ.items() if not _same(value, getattr(before, name))})
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other or (not isinstance(one, np.ndarray) and not isinstance(one, tuple) and one == other)
 
 
 def choices(rule: Rule) -> Iterator[Departure]:
@@ -225,11 +245,14 @@ def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
         if name == "lr":
             ratio = said[own > 0] / own[own > 0]
             kind = "learning rate" if ratio.size and np.ptp(ratio) <= 1e-6 * abs(ratio[0]) else "schedule"
+        concerned = frozenset(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=0)).tolist())
         named = _clock_said(said, own) if kind == "schedule" else None
         since = int(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=1))[0])
         at = int(np.flatnonzero(~np.isclose(said[since], own[since], rtol=1e-6, atol=0))[0])
         text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
-        yield Departure(kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}), told=True)
+        yield Departure(
+            kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}), told=True, of=concerned
+        )
     for name, label, category in _SEQUENCES:
         own = getattr(rule, name)
         for place, at in (("first", 0), ("last", -1)) if not (own == own[:, :1]).all() else ():
@@ -248,11 +271,9 @@ def clocks(rates: Floats, skipped: npt.NDArray[np.bool_] | None = None) -> Itera
             np.interp(t, np.maximum(np.cumsum(~skipped) - 1, 0), rates),
         )
     for times in (2, 3, 4, 5, 6, 7, 8, 10, 16, 32):
-        # Past what was claimed nothing is known: a fast clock is judged where it is.
-        yield (
-            f"the schedule runs {times} times too fast",
-            np.where(times * t <= last, rates[np.minimum(times * t, last)], np.nan),
-        )
+        for ahead in (0, times - 1):  # a count from 0, or from 1
+            at = times * t + ahead  # past what was claimed nothing is known: a fast clock is judged where it is
+            yield f"the schedule runs {times} times too fast", np.where(at <= last, rates[np.minimum(at, last)], np.nan)
         yield f"the schedule moves once in {times} steps", rates[t // times]
     yield "the schedule does not move", np.full_like(rates, rates[0])
 

@@ -106,8 +106,10 @@ def _copy_object(given: Any, memo: dict[int, Any]) -> Any:
     twin = object.__new__(type(given))
     memo[id(given)] = twin
     for name, value in vars(given).items():
-        if isinstance(getattr(value, "__self__", None), type(given)) and name == "step":
+        if getattr(value, "_wrapped_by_lr_sched", False):
             continue  # a scheduler's count around the step of the original
+        if name == "step" and callable(value):
+            raise OptimizerError("its step has been replaced by another function; expected a function that makes it")
         if name == "state":
             twin.__dict__[name] = type(value)(value.default_factory) if hasattr(value, "default_factory") else {}
             twin.__dict__[name].update({memo.get(id(key), key): _sliced(own, key, memo) for key, own in value.items()})
@@ -371,8 +373,11 @@ def _quiet() -> Iterator[None]:
         torch.set_rng_state(state)
 
 
+def is_optimizer(given: Any) -> bool:
+    """Return whether this has parameter groups and takes steps: torch's, or what wraps one."""
+    return hasattr(given, "param_groups") and callable(getattr(given, "step", None)) and not hasattr(given, "named")
+
+
 def is_function(given: Any) -> bool:
     """Return whether this makes an optimizer rather than is one."""
-    return isinstance(given, types.FunctionType | types.MethodType) or (
-        callable(given) and not hasattr(given, "param_groups")
-    )
+    return isinstance(given, types.FunctionType | types.MethodType) or (callable(given) and not is_optimizer(given))

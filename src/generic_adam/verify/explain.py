@@ -105,8 +105,9 @@ def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
 
 
 def _found(change: Departure, trace: Trace, run: Replay, parameters: Iterable[int], *, explained: bool = True) -> Found:
-    own = np.isin(trace.owner, list(parameters))
-    differs = run.differs & own
+    concerned = [p for p in parameters if change.of is None or p in change.of] or list(parameters)
+    differs = run.differs & np.isin(trace.owner, concerned)
+    differs = differs if differs.any() else run.differs & np.isin(trace.owner, list(parameters))
     since = int(np.flatnonzero(differs.any(axis=1))[0])
     there = differs[since]
     step = np.abs(run.predicted - trace.weights[:-1])[since, there]
@@ -187,24 +188,43 @@ class _Search:
         return _clock(self.rule, self.trace, self.first, np.isin(self.trace.owner, some))
 
     def _pair(self, some: npt.NDArray[np.int64]) -> list[Departure] | None:
+        """All that the groups say, or one change that helps, and one more."""
         own = np.isin(self.trace.owner, some)
         total = int(self.differed[some].sum())
         helps = [one for one in self.scored if one.left[some].sum() < total]
         helps.sort(key=lambda one: int(one.left[some].sum()))
-        said = [one for one in self.scored[:_PAIRED] if one.change.told]
+        told = [one.change for one in self.scored if one.change.told]
+        seeds = [told] if len(told) > 1 else []
+        seeds += [[one] for one in dict.fromkeys([*told, *(one.change for one in helps[:_PAIRED])])]
         # A pair that fails on the first steps that differ fails: most are thrown out on a short trace.
         since = int(np.flatnonzero((self.first.differs & own).any(axis=1))[0])
         short = self.trace.until(min(since + 4, self.trace.steps))
-        for one in dict.fromkeys([*said, *helps[:_PAIRED]]):
-            first = replay(one.change.rule, self.trace)
-            for other in _singles(one.change.rule, self.trace, self.first, some):
+        for seed in seeds:
+            rule = departures.together(self.rule, seed)
+            if len(seed) > 1 and not self._left(replace(seed[0], rule=rule))[some].any():
+                return self._needed(seed, some)
+            for other in _singles(rule, self.trace, self.first, some):
                 seems = not (replay(_until(other.rule, short), short).differs & own).any()
                 if seems and not self._left(other)[some].any():
-                    return [one.change, other]
-            clock = _clock(one.change.rule, self.trace, first, own)
+                    return [*self._needed(seed, some, other), other]
+            clock = _clock(rule, self.trace, replay(rule, self.trace), own)
             if clock is not None:
-                return [one.change, clock]
+                return [*seed, clock]
         return None
+
+    def _needed(
+        self, seed: list[Departure], some: npt.NDArray[np.int64], last: Departure | None = None
+    ) -> list[Departure]:
+        """Without the changes that explain nothing beside the others."""
+        whole = departures.together(self.rule, seed)
+        for one in seed if len(seed) > 1 else ():
+            rest = [other for other in seed if other is not one]
+            rule = departures.together(self.rule, rest)
+            rule = rule if last is None else departures.moved(rule, whole, last.rule)
+            if not self._left(replace(one, rule=rule))[some].any():
+                kept = None if last is None else replace(last, rule=rule)
+                return self._needed(rest, some, kept)
+        return seed
 
     def _count(self, where: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         return np.bincount(self.trace.owner, where.sum(axis=0), len(self.trace.names)).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from generic_adam.parts import Part
@@ -34,7 +35,7 @@ class Difference(Part):
     def text(self) -> str:
         """The difference in one line."""
         named = ", ".join(self.where[:3]) + (f" and {len(self.where) - 3} more" if len(self.where) > 3 else "")
-        size = f", off by {self.size:.2g} of the claimed step" if self.size < float("inf") else ""
+        size = f", off by {self.size:.2g} of the claimed step" if 0 < self.size < float("inf") else ""
         beside = "" if self.explained else " (unexplained)"
         return f"{self.category}{beside}: {self.said}; since step {self.since}{size}, in {named}"
 
@@ -76,7 +77,9 @@ class Verification(Part):
         return "\n".join(lines)
 
 
-def verify(subject: Any, scheduler: Any = None, claim: Any = None) -> Verification:
+def verify(
+    subject: Any, scheduler: Any = None, claim: Any = None, *, checkpoint: str | Path | None = None
+) -> Verification:
     """Compare what an optimizer does, step by step, with what it is believed to be.
 
     A copy is driven; the objects that are handed over are not changed.
@@ -89,13 +92,14 @@ def verify(subject: Any, scheduler: Any = None, claim: Any = None) -> Verificati
         scheduler: the learning-rate scheduler, with an optimizer.
         claim: an Algorithm, a name, or a mapping of the keys of `generic_adam.verify.claim.Claim`; None compares with
             what the class and its own parameter groups say.
+        checkpoint: a file of torch.save with the optimizer's state: what loading it would change is told too.
 
     Raises:
         GenericAdamError: the subject cannot be driven or the claim cannot be read.
     """
     from generic_adam.verify import compare
 
-    return compare.compared(subject, scheduler, claim)
+    return compare.compared(subject, scheduler, claim, None if checkpoint is None else Path(checkpoint))
 
 
 __all__ = ["Difference", "Verification", "verify"]

@@ -85,3 +85,14 @@ def _narrowest(trace: Trace) -> str | None:
     """The state's own format: without a claim it is as said."""
     seen = set().union(*trace.state_dtypes) if trace.state_dtypes else set()
     return next((one for one in ("bfloat16", "float16") if one in seen), None)
+
+
+def said_by_groups(trace: Trace) -> str:
+    """Return the settings of the groups before the first step, in words."""
+    told = []
+    for name in ("lr", "beta1", "beta2", "alpha", "momentum", "eps", "weight_decay"):
+        values = trace.settings.get(name)
+        seen = [] if values is None else sorted({float(one) for one in values[0] if not np.isnan(one)})
+        if seen and (name != "momentum" or any(seen)):
+            told.append(f"{name.replace('_', ' ')} {' or '.join(f'{one:g}' for one in seen)}")
+    return ", ".join(told)

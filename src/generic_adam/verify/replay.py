@@ -296,19 +296,25 @@ class _Run:
 
     def _resume(self) -> None:
         lost, count = self.rule.resume, self.count
-        kept_m, kept_v = (self.m, self.dm, self.ball, self.dball), (self.v, self.dv, self.top, self.dtop)
+        kept_m = (self.m, self.dm, self.ball, self.dball)
+        kept_v = (self.v, self.dv, self.top, self.dtop, self.mean, self.dmean)
         product, begun, powers, at = self.product, self.begun, self.powers, self.trace.resumed or 0
         if self.rule.exchanged is not None:
             one, other = (np.flatnonzero(self.trace.owner == p) for p in self.rule.exchanged)
             place = np.arange(self.n)
             place[one], place[other] = other, one
             kept_m, kept_v = (tuple(value[place] for value in kept) for kept in (kept_m, kept_v))
+            begun, (p, q) = begun[place], self.rule.exchanged
+            change = self.count[at - 1, q] - self.count[at - 1, p]
+            self.count = self.count.copy()
+            self.count[at:, p] += change
+            self.count[at:, q] -= change
         self.reset()
         if "m" not in lost:
             self.m, self.dm, self.ball, self.dball = kept_m
             self.begun = begun
         if "v" not in lost:
-            self.v, self.dv, self.top, self.dtop = kept_v
+            self.v, self.dv, self.top, self.dtop, self.mean, self.dmean = kept_v
         if "count" in lost:
             self.count = count.copy()
             self.count[at:] -= count[at - 1]
@@ -335,6 +341,10 @@ class _Run:
         if rule.clip_update is not None:
             direction, error = self._clip_update(direction, error)
         direction, error = self._heavy_ball(on, direction, error, lr)
+        still = ~on
+        if rule.missing in {"decay only", "decay once begun"}:
+            idle = still & (self.begun | (rule.missing == "decay only"))
+            direction, error, still = np.where(idle, 0.0, direction), np.where(idle, 0.0, error), still & ~idle
         pace, fixed = 1 / (1 + (count - 1) * rule.rate_decay), x
         slope, error = pace * direction, pace * error
         slope, fixed, beside = self._decayed(slope, x, lr, decay)
@@ -343,11 +353,6 @@ class _Run:
             slope, error = np.zeros_like(x), np.zeros_like(x)
         moved = fixed - lr * slope
         write = 3 * self.weight_unit * (np.abs(x) + np.abs(moved)) + beside + self.weight_least
-        still = ~on
-        if rule.missing in {"decay only", "decay once begun"}:
-            idle = still & (self.begun | (rule.missing == "decay only"))
-            slope, error = np.where(idle, decay * x, slope), np.where(idle, 0.0, error)
-            still = still & ~idle
         slope, error = np.where(still, 0.0, slope), np.where(still, 0.0, error)
         return np.where(still, x, fixed), slope, error, np.where(still, 0.0, write)
 
