@@ -14,10 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from generic_adam.errors import OptimizerError, told_as
+from generic_adam.extras import from_extra
 from generic_adam.verify.drive import Subject
+
+with from_extra("torch"):
+    import torch
 
 Carry = Callable[[dict[str, Any]], dict[str, Any]]
 
