@@ -10,6 +10,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,7 @@ def _through_torch(state: dict[str, Any]) -> dict[str, Any]:
 
 def _through_safetensors(state: dict[str, Any]) -> dict[str, Any]:
     """Tensors in the file, all else as text beside them."""
-    from safetensors.torch import load, save
-
+    safetensors = import_module("safetensors.torch")
     tensors: dict[str, Any] = {}
 
     def plain(value: Any) -> Any:
@@ -77,7 +77,7 @@ def _through_safetensors(state: dict[str, Any]) -> dict[str, Any]:
         return [back(one) for one in value] if isinstance(value, list) else value
 
     text = json.dumps(plain(state))
-    read = load(save(tensors)) if tensors else {}
+    read = safetensors.load(safetensors.save(tensors)) if tensors else {}
     return back(json.loads(text))
 
 
