@@ -154,7 +154,7 @@ def test_the_dictionary_comes_back(subject):
 
 def test_explain_names_every_theorem_and_never_diverges():
     text = certify_algorithm(methods.adamw(), horizon=1000).explain()
-    assert text.count("without replacement") == 1
+    assert text.count("Shuffled epochs are Theorem RR's") == 1
     for part in ("theta_t = 0.999", "not certified", "Theorem D", "not covered, and why", "1,000 steps"):
         assert part in text
     assert "diverge" not in text

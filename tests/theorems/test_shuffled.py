@@ -9,10 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from generic_adam import methods
+from generic_adam import Setting, methods
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Method
 from generic_adam.reference import generic_adam
 from generic_adam.schedules import parse
+from generic_adam.theorems import decide
+from generic_adam.theorems.bounds import bound_algorithm
+from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.shuffled import (
     counterexample,
@@ -21,6 +25,7 @@ from generic_adam.theorems.shuffled import (
     longest_epoch,
     shuffled_bound,
 )
+from generic_adam.theorems.theorem import Verdict
 from tests.theorems.problems import problem_of
 
 
@@ -347,6 +352,114 @@ def test_steps_beyond_the_last_whole_epoch_do_not_count():
 def test_what_it_does_not_cover_is_told(sequences, batches, told):
     with pytest.raises(TheoremError, match=told):
         bound_of(sequences, batches)
+
+
+def method(alpha, theta, beta="0.9"):
+    return Method(alpha=alpha, beta=beta, theta=theta)
+
+
+class TestForEver:
+    """RR-infinity: certified on the power family, open where its proof is."""
+
+    def found(self, x, **known):
+        return certify_algorithm(x, setting=Setting(batches_per_epoch=100, **known))
+
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "rate"),
+        [
+            ("0.1/sqrt(t)", "1 - 1/(t + 1)", "T^(-1/2) log T"),
+            ("0.1/t^0.25", "1 - 1/(t + 1)^0.9", "T^(-1/4)"),
+            ("0.1/t^0.1", "1 - 1/(t + 1)^0.5", "T^(-1/10)"),
+            ("0.1/t", "1 - 1/(t + 1)", "(log T)^(-1)"),
+            ("0.1/t^0.5", "1 - 1/(t + 1)^1.2", "T^(-3/10)"),
+            ("0.001*t if t < 100 else 0.1/sqrt(t - 50)", "1 - 1/(t + 1)", "T^(-1/2) log T"),
+        ],
+    )
+    def test_the_power_family(self, alpha, theta, rate):
+        one = self.found(method(alpha, theta))["RR"]
+        assert one.verdict is Verdict.CERTIFIED
+        assert str(one.rate) == rate
+
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "beta", "told"),
+        [
+            ("0.1/sqrt(t)", "0.999", "0.9", "would have to tend to 1"),
+            ("0.1/t^2", "1 - 1/(t + 1)", "0.9", "sum of alpha_t is finite"),
+        ],
+    )
+    def test_what_is_not_met(self, alpha, theta, beta, told):
+        one = self.found(method(alpha, theta, beta))["RR"]
+        assert one.verdict is Verdict.NOT_CERTIFIED
+        assert told in one.first_failing.reason
+
+    @pytest.mark.parametrize(
+        ("alpha", "theta", "beta", "told"),
+        [
+            ("0.1*(1 + 0.5*cos(t))/sqrt(t)", "1 - 1/(t + 1)", "0.9", "(V), is open"),
+            ("0.1/(t*log(t + 1))", "1 - 0.1/(t*log(t + 1))^2", "0", "no proof here"),
+            ("0.1/sqrt(t)", "1 - 1/(t + 1)", "0.9 - 0.1/t", "beta_t is not constant"),
+        ],
+    )
+    def test_what_is_open(self, alpha, theta, beta, told):
+        one = self.found(method(alpha, theta, beta))["RR"]
+        assert one.verdict is Verdict.UNDECIDED
+        assert told in one.first_failing.reason
+
+    def test_how_the_data_are_drawn_decides_who_is_asked(self):
+        x = method("0.1/sqrt(t)", "1 - 1/(t + 1)")
+        assert self.found(x, sampling="shuffled").theorem == "RR"
+        beside = self.found(x)
+        assert beside.theorem != "RR"
+        assert beside["RR"].verdict is Verdict.CERTIFIED
+        for how in ("replacement", "streaming"):
+            assert "the gradients are unbiased" in self.found(x, sampling=how)["RR"].outside[0]
+        alone = certify_algorithm(x, setting=Setting(sampling="shuffled"))
+        assert alone.verdict is Verdict.UNDECIDED
+        assert "number of batches in an epoch" in alone["RR"].outside[0]
+
+    def test_what_it_takes_for_granted_is_told(self):
+        needs = self.found(method("0.1/sqrt(t)", "1 - 1/(t + 1)"), sampling="shuffled")["RR"].needs
+        assert "every epoch uses each batch once" in needs
+        assert "an epoch has 100 batches" in needs
+
+    def test_the_bound_says_what_it_takes(self):
+        known = Setting(
+            smoothness=1,
+            gradient_bound=1,
+            gradient_sup=1,
+            dimension=1,
+            gap=1,
+            batches_per_epoch=10,
+            sampling="shuffled",
+        )
+        found = bound_algorithm(methods.adam(), known, 50_000)
+        assert found.theorem == "RR"
+        assert found.informative
+        assert {"every epoch uses each batch once", "an epoch has 10 batches"} <= set(found.needs)
+        assert "no entry of a gradient exceeds 1" in found.needs
+
+
+@pytest.mark.parametrize(
+    ("alpha", "holds"),
+    [
+        ("0.3", True),
+        ("0.3/sqrt(t)", True),
+        ("0.1*log(t + 1)/sqrt(t)", True),
+        ("0.1/(1 + 0.01*t)", True),
+        ("0.1*0.99^t", False),
+        ("0.1*t/(t + 1)", False),
+        ("0.1/sqrt(t)*(1 + 0.5*periodic(t/10, 10))", False),
+    ],
+)
+def test_a_rate_that_falls_evenly(alpha, holds):
+    """(V) by its form; where it holds, t (alpha_t - alpha_(t+1)) <= C alpha_t is looked at, far out."""
+    alpha = parse(alpha)
+    found = decide.regular(alpha)
+    assert found.holds is holds
+    assert found.status is not decide.Status.FAILS
+    if holds:
+        for t in (100, 10_000, 10**6):
+            assert 0 <= t * (alpha(t) - alpha(t + 1)) <= 2 * alpha(t)
 
 
 class TestCounterexample:

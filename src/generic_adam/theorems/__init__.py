@@ -1,10 +1,10 @@
 """The theorems, one file each (or for a few that are kin), and the list of all of them.
 
 `zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H), `decay` (D), `symmetric` (Y), `amsgrad` (M,
-O), `clipping` (C, B), `special` (G, S) and `regret` (R) are proved on this project's pages; `literature` holds what
-others published. Each is a declaration in the words of `theorem`. `decide` answers questions about sequences;
-`sequences`, `logarithms` and `sweep` run the recursions of the bounds; `certificate`, `bounds`, `horizon` and `advice`
-ask all theorems.
+O), `clipping` (C, B), `shuffled` (RR), `special` (G, S) and `regret` (R) are proved on this project's pages;
+`literature` holds what others published. Each is a declaration in the words of `theorem`. `decide` answers questions
+about sequences; `sequences`, `logarithms` and `sweep` run the recursions of the bounds; `certificate`, `bounds`,
+`horizon` and `advice` ask all theorems.
 
 `THEOREMS` is made when it is first asked for: a module of this package imports no other theorem than it builds on.
 """
@@ -33,6 +33,7 @@ _LISTED = (
     "amsgrad.Delayed",
     "clipping.Clipped",
     "clipping.FullBatch",
+    "shuffled.Shuffled",
     "special.Averaging",
     "special.Sign",
     "literature.RobbinsMonro",

@@ -23,7 +23,7 @@ from generic_adam.theorems.clipping import without_idle_clipping
 from generic_adam.theorems.constants import ALWAYS, Constants
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import NOTHING, Offer, Theorem, plain, plain_fields
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Theorem, plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `gradient_sup` is about.
@@ -185,6 +185,8 @@ def _provided(theorem: Theorem, x: Algorithm, known: Setting) -> Iterator[str]:
     """Yield the facts that a theorem's bound rests on beyond L, G, d and the gap, and of those the measured ones."""
     decays = ("weights_bound",) if x.decay != NOTHING or x.l2 else ()
     certain = ("gradient_sup",) if _ALMOST_SURE.intersection(theorem.assumptions) else ()
+    # That every gradient is bounded is said with its bound.
+    yield from (one for one in theorem.needs if one != BOUNDED_GRADIENTS)
     yield from known.said(*(one for one in (*theorem.takes, *theorem.uses) if one not in ALWAYS), *decays, *certain)
     yield from (fact.text for fact in known.needed(*ALWAYS) if fact.source is Source.MEASURED)
 

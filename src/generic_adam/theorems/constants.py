@@ -37,6 +37,7 @@ class Constants:
       weights_bound: :math:`X` with :math:`|x_t|_\infty \le X` for every t.
       gradient_sup: :math:`|g_{t,k}| \le G_k` almost surely, one number for all coordinates or one for each.
       gradient_norm: a number that :math:`\|g_t\|` never exceeds.
+      batches_per_epoch: n, the steps of one pass over the data.
 
     Examples:
       >>> known = Setting(smoothness=1, gradient_bound=[3, 4], dimension=2, gap=1)
@@ -53,6 +54,7 @@ class Constants:
     weights_bound: float | None = None
     gradient_sup: float | Sequence[float] | None = None
     gradient_norm: float | None = None
+    batches_per_epoch: int | None = None
 
     @classmethod
     def of(cls, setting: Setting, epsilon: float = 1e-8) -> Constants:
@@ -67,7 +69,7 @@ class Constants:
             why = "; ".join(kinds()[name].missing for name in missing)
             raise SettingError(f"a bound: expected {', '.join(missing)} in the setting ({why})")
         number("smoothness", known.smoothness, may_be_zero=False)
-        beside = ("variance", "weights_bound", "gradient_sup", "gradient_norm")
+        beside = ("variance", "weights_bound", "gradient_sup", "gradient_norm", "batches_per_epoch")
         values = {name: getattr(known, name) for name in (*ALWAYS, *beside)}
         return cls(**values, epsilon=number("epsilon", epsilon, may_be_zero=False))
 

@@ -8,7 +8,7 @@ What is proved about single sequences is proved in `schedules.prove` and `schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -16,14 +16,18 @@ from fractions import Fraction
 from generic_adam.errors import ScheduleError
 from generic_adam.methods import Method
 from generic_adam.schedules import Growth, Opaque, Periodic, Schedule, join, sqrt
+from generic_adam.schedules import t as time
 from generic_adam.schedules.balls import Number, Precision, ball, decided, nearest, rounded_up, sign, sign_of, value
-from generic_adam.schedules.enclosure import enclose, extremes, factors
+from generic_adam.schedules.enclosure import enclose, extremes, factors, resolved
+from generic_adam.schedules.expansion import direction
 from generic_adam.schedules.growth import CONSTANT, LINEAR
 from generic_adam.schedules.prove import Claim, Proof, every
 from generic_adam.schedules.rise import least_rise
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 
 _LOOKED_AT = 10_000
+# Steps from which on a tail is asked for its direction.
+_TAILS = (64, 4096, 1 << 20)
 _COMPARED = (2, 3, *(2**k for k in range(2, 13)))
 
 
@@ -279,6 +283,38 @@ def chi_of(method: Method) -> Schedule:
     if ("chi", method.theta) not in known:
         known["chi", method.theta] = method.alpha / sqrt(1 - method.theta)
     return known["chi", method.theta]
+
+
+def regular(alpha: Schedule, name: str = "alpha_t") -> Decision:
+    """(V): from some step on u_t > 0 never rises, and t (u_t - u_{t+1}) <= C u_t for some C.
+
+    The second holds where u_t t^C never falls, for some C: u_{t+1}/u_t >= (1 + 1/t)^-C >= 1 - C/t.
+    """
+    growth = alpha.growth
+    if growth is not None and growth.sign > 0 and growth.trend <= 0 and not growth.rho.sign_of_log:
+        power = math.ceil(-growth.power) + 1
+        for start, late in _late(alpha):
+            if direction(late, start, math.inf) in {0, -1} and direction(late * time**power, start, math.inf) in {0, 1}:
+                told = f"From t = {start:,} on {name} falls, and {name} t^{power} does not (V)."
+                return Decision(Status.HOLDS, told)
+    return Decision(Status.UNDECIDED, f"Whether {name} falls evenly, no faster than a power of t (V), is open.")
+
+
+def _late(schedule: Schedule) -> Iterator[tuple[int, Schedule]]:
+    """Yield steps behind all joins, each with the form of the schedule from there on."""
+    first = max([1, *schedule.joins])
+    for start in (first, *(one + first for one in _TAILS)):
+        yield start, resolved(schedule, start)
+
+
+def late_constant(schedule: Schedule) -> bool:
+    """Whether u_t is constant from some step on, by its form."""
+    return any(late.is_constant for _, late in _late(schedule))
+
+
+def late_falls(schedule: Schedule) -> bool:
+    """Whether u_t never rises from some step on, where a form says so."""
+    return any(direction(late, start, math.inf) in {0, -1} for start, late in _late(schedule))
 
 
 def limit_is_one(theta: Schedule) -> Decision:

@@ -29,15 +29,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
+from generic_adam.methods import Algorithm
+from generic_adam.schedules import Growth
+from generic_adam.setting import Setting
+from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
+from generic_adam.theorems.decide import Decision, Status
+from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
 from generic_adam.theorems.sweep import Part
-from generic_adam.theorems.theorem import Offer
-from generic_adam.theorems.weighted import certain_parts
+from generic_adam.theorems.theorem import STARTS_FROM_NOTHING, Hypothesis, Offer, Theorem
+from generic_adam.theorems.weighted import W_INFINITY, certain_parts
 
 LONGEST = 1 << 22
 """The most steps that the bound is evaluated for: it looks at all of them at once."""
@@ -376,3 +384,88 @@ def epoch_drift(large: float, batches: int, theta: float) -> float:
     # v just after the large gradient, less 1: v decays to 1 while the small ones last.
     above = (1 - theta) * (large**2 - 1) / -math.expm1(batches * math.log(theta))
     return float((1 / np.sqrt(1 + kept * above)).sum() - large / math.sqrt(1 + above))
+
+
+_ONE_OVER_T = Growth.of(1, power=Fraction(-1))
+_UNBIASED = {"replacement": "drawn with replacement", "streaming": "each seen once"}
+
+
+def _regular(x: Algorithm, _: Setting) -> Decision:
+    return decide.regular(x.method.alpha)
+
+
+def _momentum_stays(x: Algorithm, _: Setting) -> Decision:
+    if decide.late_constant(x.method.beta):
+        return Decision(Status.HOLDS, "beta_t is constant, from some step on.")
+    return Decision(Status.UNDECIDED, "beta_t is not constant from any known step on, which RR asks for.")
+
+
+def _theta_rises(x: Algorithm, _: Setting) -> Decision:
+    if decide.late_falls(1 - x.method.theta):
+        return Decision(Status.HOLDS, "theta_t never falls from some step on.")
+    return Decision(Status.UNDECIDED, "Whether theta_t never falls from some step on is open.")
+
+
+def _eps_bounded(x: Algorithm, _: Setting) -> Decision:
+    growth = x.eps.growth
+    if growth is not None and growth.trend <= 0:
+        return Decision(Status.HOLDS, "eps_t stays bounded.")
+    return Decision(Status.UNDECIDED, "Whether eps_t stays bounded is open.")
+
+
+def _weights_even(x: Algorithm, _: Setting) -> Decision:
+    """alpha_t/(t q_t) does not grow: what the weights differ by within an epoch then adds up to sum alpha_t/t."""
+    alpha, q = x.method.alpha.growth, (1 - x.method.theta).growth
+    inverse = None if q is None or q.sign <= 0 else q.inverse()
+    if alpha is None or inverse is None:
+        return Decision(Status.UNDECIDED, "The exact order of alpha_t or of 1 - theta_t is not known.")
+    if (alpha * _ONE_OVER_T * inverse).trend > 0:
+        return Decision(Status.UNDECIDED, "alpha_t/(t (1 - theta_t)) grows, for which RR has no proof here.")
+    order = decide.over_sums(alpha * _ONE_OVER_T, alpha)
+    return Decision(Status.HOLDS, "alpha_t/(t (1 - theta_t)) does not grow.", order=order)
+
+
+RR_INFINITY: tuple[Hypothesis, ...] = (
+    eps_in_step,
+    *W_INFINITY,
+    _regular,
+    _momentum_stays,
+    _theta_rises,
+    _eps_bounded,
+    _weights_even,
+)
+
+
+class Shuffled(Theorem):
+    """Theorem RR, and RR-infinity: epochs of n batches in any order."""
+
+    name: ClassVar = "RR"
+    statement: ClassVar = "the gradient at the starts of the epochs tends to 0, whatever the order of the batches"
+    covered: ClassVar = "Adam and RMSProp on shuffled epochs, each batch once in each, in any order"
+    assumptions: ClassVar = ("(A1)", "(A2)", "(A4s)")
+    source: ClassVar = "docs/theorems/shuffled.md"
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+    excludes: ClassVar = {
+        **STARTS_FROM_NOTHING,
+        "weight decay is added to the gradient": lambda x: x.l2 != 0,
+    }
+    takes: ClassVar = ("batches_per_epoch",)
+    shuffled: ClassVar = True
+    needs: ClassVar = (
+        "every epoch uses each batch once",
+        "the loss of every batch is smooth, and its gradient bounded at every iterate of its epoch",
+    )
+    hypotheses: ClassVar = RR_INFINITY
+
+    def outside(self, x: Algorithm, setting: Setting) -> tuple[str, ...]:
+        """Epochs alone: data that are drawn otherwise give unbiased gradients, which the other theorems are about."""
+        how = _UNBIASED.get(setting.sampling or "")
+        drawn = [f"the data are {how}: the gradients are unbiased, and other theorems say more"] if how else []
+        return (*super().outside(x, setting), *drawn)
+
+    def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
+        """The bound at the end of the last whole epoch."""
+        n = problem.batches_per_epoch
+        if n is None:
+            raise TheoremError("it asks for the number of batches in an epoch")
+        return shuffled_bound(Sequences.of_algorithm(x, steps), problem, n).offer()

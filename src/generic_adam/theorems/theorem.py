@@ -26,8 +26,8 @@ from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, ra
 
 NOTHING = as_schedule(0)
 NOT_COVERED = (
-    "No theorem here covers batches drawn without replacement (shuffled epochs), batch norm in training (its "
-    "gradients are biased), the kinks of ReLU, or a schedule that looks at the loss (ReduceLROnPlateau)."
+    "No theorem here covers batch norm in training (its gradients are biased), the kinks of ReLU, or a schedule that "
+    "looks at the loss (ReduceLROnPlateau). Shuffled epochs are Theorem RR's, which asks for the batches of an epoch."
 )
 SHUFFLED = "batches are drawn without replacement in each epoch"
 _MOVING_LOSSES = {"rl", "gan"}

@@ -38,6 +38,8 @@ with from_extra("torch"):
 
 # The loss where a window of steps begins or ends is seen on this many mini-batches, the same at all of them.
 _EVALUATIONS = 16
+# What the random numbers of a batch are for; numpy takes a seed of (a, b) for one of (a, b, 0).
+_FIRST, _SECOND, _ENDS = 1, 2, 3
 # Windows begin at the first step, and at the powers of 2 from here on.
 _FIRST_MARK = 64
 # c of D: a coordinate whose second moment is smaller than c^2 of the mean counts as that.
@@ -211,7 +213,7 @@ class BudgetMeter:
         """Return the losses of the batches with which all ends of windows are seen."""
         found: list[Tensor] = []
         for one in range(_EVALUATIONS):
-            with torch.no_grad(), _undisturbed(self._model, self._seed, one):
+            with torch.no_grad(), _undisturbed(self._model, self._seed, _ENDS, one):
                 found.append(self._probe().detach().double().reshape(()))
         return torch.stack(found)
 
@@ -223,11 +225,11 @@ class BudgetMeter:
         if t == 0 or (t >= _FIRST_MARK and t & (t - 1) == 0):
             self._marks[t] = self._losses()
         if self._repeats is None:
-            (one, _), (other, _) = self._gradients(t, 0), self._gradients(t, 0)
+            (one, _), (other, _) = self._gradients(_FIRST, t), self._gradients(_FIRST, t)
             self._repeats = bool((one - other).abs() <= _SAME * (one.abs() + other.abs()))
         chosen, _ = self._next
         if t == chosen:
-            (loss, h), (_, k), scales = self._gradients(t, 0), self._gradients(t, 1), self._scales(optimizer)
+            (loss, h), (_, k), scales = self._gradients(_FIRST, t), self._gradients(_SECOND, t), self._scales(optimizer)
             size = _dot(h, [g / scale for g, scale in zip(k, scales, strict=True)])
             self._open = _Open(loss, h, k, size, _total(scales))
         if t in (chosen - 1, chosen):
@@ -251,7 +253,7 @@ class BudgetMeter:
         moved = [_real(p.detach()) - x for p, x in zip(self._params, points, strict=True)]
         u = [one / alpha for one in moved] if alpha else moved
         if open_ is not None:
-            loss, after = self._gradients(t, 0)
+            loss, after = self._gradients(_FIRST, t)
             turned = [b - a for a, b in zip(open_.h, after, strict=True)]
             mean = [(a + b) / 2 for a, b in zip(open_.h, open_.k, strict=True)]
             inherited = torch.zeros_like(open_.size) if self._earlier is None else _dot(mean, self._earlier)
