@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods.algorithm import HeavyBall
+from generic_adam.methods import Method
+from generic_adam.methods.algorithm import Algorithm, HeavyBall
+from generic_adam.setting import Setting
+from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
@@ -273,3 +276,69 @@ def test_a_theta_that_torch_s_correction_was_refused_for():
     t = np.arange(1.0, 101)
     x = Sequences.of(1e-3, 0.5, 0.3, eps=1e-8 * np.sqrt(1 - 0.3**t))
     assert math.isfinite(symmetric_bound(x, TEN).value)
+
+
+class TestForEver:
+    """Without momentum, or with one that vanishes, a constant theta is enough; the other answer comes first."""
+
+    KNOWN = Setting(noise="symmetric")
+
+    @staticmethod
+    def rmsprop(alpha="0.1/sqrt(t)", theta=0.99, beta=0, **form):
+        return Algorithm(Method(alpha, beta, theta), **{"initial_v": 0, "eps": 1e-8, **form})
+
+    @pytest.mark.parametrize(
+        ("x", "rate"),
+        [
+            (rmsprop(), "T^(-1/2) log T"),
+            (rmsprop(alpha="0.1/t^0.3"), "T^(-3/10)"),
+            (rmsprop(theta="0.9 + 0.05/t"), "T^(-1/2) log T"),
+            (rmsprop(heavy_ball=HeavyBall(Fraction(9, 10))), "T^(-1/2) log T"),
+            (rmsprop(beta="0.9/log(t + 2)"), "T^(-1/2) log T"),
+            (rmsprop(initial_v=1, eps=0), "T^(-1/2) log T"),
+        ],
+    )
+    def test_what_it_certifies(self, x, rate):
+        found = certify_algorithm(x, setting=self.KNOWN)
+        assert (found.verdict, found.theorem, str(found.rate)) == ("certified", "Y", rate)
+        assert "the noise of each weight's gradient is symmetric and has one peak" in found.needs
+        without = certify_algorithm(x)
+        assert without.verdict != "certified"
+        assert found.plainly.verdict == without.verdict
+        lines = str(found).splitlines()
+        assert f"for ever: {without.verdict}" in lines[1]
+        assert lines[2].startswith("  with that noise: certified, provided the noise")
+
+    @pytest.mark.parametrize(
+        "x",
+        [
+            rmsprop(alpha=1e-3),  # the steps do not vanish
+            rmsprop(alpha="1/t^2"),  # their sum is finite
+            rmsprop(beta=0.9),  # a floor is left
+            rmsprop(beta="1 - 1/(t+1)"),
+            rmsprop(decay="0.01/sqrt(t)"),
+            rmsprop(theta=0),
+        ],
+    )
+    def test_what_it_does_not(self, x):
+        assert certify_algorithm(x, setting=self.KNOWN)["Y"].verdict != "certified"
+
+    def test_without_the_fact_it_is_never_asked(self):
+        found = certify_algorithm(self.rmsprop())
+        assert found["Y"].outside == ("it asks for symmetric noise",)
+        assert found.beside == ""
+
+    def test_where_the_answers_are_the_same_one_is_told(self):
+        certified = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"))
+        found = certify_algorithm(certified, setting=self.KNOWN)
+        assert found.verdict == "certified"
+        assert found.plainly is found
+
+    def test_the_bound_falls_at_its_rate(self):
+        """alpha = 0.1 t^-0.3 at theta = 0.99: the drift from 2e4 to 2e5 steps, in powers of T."""
+        problem = problem_of(1e4, [1.0], 1, 1)
+        values = []
+        for steps in (20_000, 200_000):
+            t = np.arange(1.0, steps + 1)
+            values.append(symmetric_bound(Sequences.of(0.1 * t**-0.3, 0, 0.99, initial_v=1.0), problem).value)
+        assert math.log10(values[1] / values[0]) == pytest.approx(-0.3, abs=0.03)

@@ -59,7 +59,9 @@ def check(
 
 def verdict_lines(certificate: "Certificate", *, explain: bool = False) -> dict[str, list[str | Text]]:
     """The answer for the run, where one is known, and the answer for ever; what fails is told once, here or below."""
-    reading, why, found = certificate.horizon, certificate.why, certificate.deciding
+    beside = [f"  {certificate.beside}"] if certificate.beside else []
+    reading, certificate = certificate.horizon, certificate.plainly
+    why, found = certificate.why, certificate.deciding
     run = [] if reading is None else [f"  {one}" for one in reading.lines()]
     told = None if reading is None else "; ".join(reading.outside) or reading.unknown
     failing = None if found is None else found.first_failing
@@ -68,7 +70,7 @@ def verdict_lines(certificate: "Certificate", *, explain: bool = False) -> dict[
     elif explain and found is not None and failing is not None:
         why = f"{why.partition(': ')[0]}: hypothesis {failing.number} of {found.title} below"
     for_ever = Text.assemble("  for ever: ", answer(certificate.verdict), why)
-    return {"run": [*run[:1]], "numbers": [*run[1:]], "for ever": [for_ever]}
+    return {"run": [*run[:1]], "numbers": [*run[1:]], "for ever": [for_ever, *beside]}
 
 
 def print_answer(certificate: "Certificate", subject: Subject | None = None, *, explain: bool) -> None:
@@ -85,7 +87,8 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
         "argument": _argument(certificate) if explain else [],
         "next": [f"  {one}" for one in steps],
     }
-    by = "" if certificate.deciding is None else f" ({certificate.deciding.title})"
+    plainly = certificate.plainly
+    by = "" if plainly.deciding is None else f" ({plainly.deciding.title})"
     keys = [f"  {len(used)} keys of the file were read (--explain says which)"] * bool(used)
     shorter: tuple[tuple[str, Sequence[str | Text]], ...] = (
         ("parts", [f"  {len(parts)} sets of parameter groups: --explain has each"] * bool(parts)),
@@ -93,7 +96,7 @@ def print_answer(certificate: "Certificate", subject: Subject | None = None, *, 
         ("read", [*keys, *notes]),
         ("numbers", []),
         ("read", keys if used else ["  how it was read: --explain says it"] * bool(notes)),
-        ("for ever", [Text.assemble("  for ever: ", answer(certificate.verdict), f"{by}, --explain says why")]),
+        ("for ever", [Text.assemble("  for ever: ", answer(plainly.verdict), f"{by}, --explain says why")]),
         ("read", []),
     )
     say_in_brief(lines, () if explain else shorter)

@@ -140,10 +140,27 @@ class Certificate:
         meant = ", which is not to say that it fails" if self.verdict is Verdict.NOT_CERTIFIED else self.terms
         return f"{meant}: {reason} ({found.title})"
 
+    @property
+    def plainly(self) -> Certificate:
+        """The certificate without what symmetric noise adds to it; itself, where that adds nothing."""
+        if self.setting.noise is None or self.asked is not None:
+            return self
+        asked = [tuple(one for one in part.findings if one.theorem != "Y") for part in (self, *self.parts)]
+        parts = (replace(part, findings=found) for part, found in zip(self.parts, asked[1:], strict=True))
+        found = replace(self, findings=asked[0], parts=tuple(parts))
+        return self if found.verdict is self.verdict and found.rate == self.rate else found
+
+    @property
+    def beside(self) -> str:
+        """The answer for ever that symmetric noise gives, beside the one without it; "" where it is the same."""
+        return "" if self.plainly is self else f"with that noise: {self.verdict}{self.why}"
+
     def __str__(self) -> str:
         """The answer in a few lines: for the run, where its length is known, for ever, and how it was read."""
         run = [] if self.horizon is None else self.horizon.lines()
-        lines = [*run, f"for ever: {self.verdict}{self.why}", *(f"note: {one}" for one in self.algorithm.notes)]
+        known = self.plainly
+        answers = [f"for ever: {known.verdict}{known.why}", *filter(None, [self.beside])]
+        lines = [*run, *answers, *(f"note: {one}" for one in self.algorithm.notes)]
         return "\n  ".join([self.algorithm.label or "Generic Adam", *lines])
 
     def __getitem__(self, name: str) -> Finding:

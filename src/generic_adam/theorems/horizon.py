@@ -318,8 +318,11 @@ class HorizonAnswer:
             rounded_up((number or 0.0) * (1 + self.rounding), 4) for number in (self.noise, self.gap, self.drift)
         )
         numbers = f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"
-        beside = [] if self.symmetric is None else [f"  noise symmetric with one peak: {self.symmetric._leaves}"]
-        return [self.statement, numbers, *beside, *(self.symmetric.lines()[1:2] if self.symmetric else [])]
+        if self.symmetric is None:
+            return [self.statement, numbers]
+        but = "but for that, " if self.outside else ""
+        told = f"  noise symmetric with one peak: {but}{self.symmetric._leaves}"
+        return [self.statement, numbers, told, *self.symmetric.lines()[1:]]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; a number that a double cannot hold is None."""
@@ -421,7 +424,9 @@ def read_horizon(
         return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, known))
     bounded = "" if bounding is None else bounding.bounds_by(x, known)
     try:
-        return replace(_numbers(bare, last, known), outside=outside, with_problem=bounded)
+        found = _numbers(bare, last, known)
+        beside = found.symmetric and replace(found.symmetric, outside=outside)
+        return replace(found, outside=outside, with_problem=bounded, symmetric=beside)
     except Undecided as unknown:
         if isinstance(unknown, Spent):
             note(str(unknown))
