@@ -1,0 +1,215 @@
+"""Random problems against the bounds of W, E, N, H, D, M_E and Y: exact expectations, noise that answers the past.
+
+One weight, at most five steps; after every path the noise has another law (three values down to a chance of 1e-7, or
+a uniform law for Theorem Y), so that it depends on the past as it likes. The expectation is the sum over all paths.
+Beside measured/bound stands the same without the slack of the gap: what is measured less what the loss really fell,
+over what noise and drift are allowed. Neither may exceed 1.
+
+    python -m benchmarks.random_problems 10000
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generic_adam.methods import HeavyBall
+from generic_adam.theorems.constants import Constants
+from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.weighted import WeightedBound, weighted_bound
+
+Array = NDArray[np.float64]
+KINDS = ("W", "E", "root", "E, theta_1 = 0", "N", "H", "D", "M_E", "Y", "Y, H")
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+# f, f' and L; all bounded below by 0.
+_FUNCTIONS: tuple[tuple[Callable[[Array], Array], Callable[[Array], Array], float], ...] = (
+    (lambda x: x**2 / (1 + x**2), lambda x: 2 * x / (1 + x**2) ** 2, 2.0),
+    (lambda x: 1 - np.cos(x), np.sin, 1.0),
+    (lambda x: np.logaddexp(x, -x) - math.log(2), np.tanh, 1.0),
+    (lambda x: x**2 / 2, lambda x: x, 1.0),
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random problem: its sequences, their form, a function and a start.
+
+    Attributes:
+        x: the sequences.
+        function: f, f' and L.
+        start: x_1.
+        weights: how Nesterov's step weighs momentum and gradient.
+    """
+
+    x: Sequences
+    function: tuple[Callable[[Array], Array], Callable[[Array], Array], float]
+    start: float
+    weights: tuple[float, float] = (1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A problem's two ratios.
+
+    Attributes:
+        ratio: measured over bound.
+        strict: the same without the slack of the gap; nan where the theorem has no such form.
+    """
+
+    ratio: float
+    strict: float
+
+
+def draw(kind: str, rng: np.random.Generator) -> Drawn:
+    """Return a random problem for a theorem."""
+    steps = int(rng.integers(1, 4 if kind.startswith("Y") else 6))
+    alpha = rng.random(steps) * 10.0 ** rng.integers(-3, 2) * (rng.random(steps) < 0.85)
+    alpha[rng.integers(steps)] = 10.0 ** rng.uniform(-2, 0.5)
+    beta = rng.random(steps) * rng.choice([0.0, 0.6, 0.95])
+    theta = 1 - 10.0 ** rng.uniform(-4, -0.05, steps)
+    eps, initial_v = np.zeros(steps), 10.0 ** rng.uniform(-4, 3)
+    if kind != "W":
+        eps[0] = 10.0 ** rng.uniform(-4, 2)
+        for t in range(1, steps):
+            grown = eps[t - 1] if kind == "M_E" else eps[t - 1] * math.sqrt(theta[t])
+            eps[t] = grown * (1 + rng.choice([1e-12, 0.1, 3.0]))
+        initial_v *= rng.random() < 0.3
+    form: dict[str, object] = {"under_root": kind == "root", "running_maximum": kind == "M_E"}
+    weights = (1.0, 0.0)
+    if kind == "E, theta_1 = 0":
+        theta[0] = 0.0
+    if kind == "N":
+        weights = (float(rng.random()), float(rng.random()))
+        form |= {"momentum_weight": weights[0], "gradient_weight": weights[1]}
+    if kind in ("H", "Y, H"):
+        form["heavy_ball"] = HeavyBall(Fraction(float(rng.uniform(0, 0.95))), bool(rng.random() < 0.5))
+        beta = np.zeros(steps)
+    if kind == "D":
+        form["decay"] = 10.0 ** rng.uniform(-3, -0.5) * alpha
+    function = _FUNCTIONS[rng.integers(len(_FUNCTIONS))]
+    x = Sequences.of(alpha, beta, theta, eps=eps, initial_v=initial_v, steps=steps, **form)  # type: ignore[arg-type]
+    return Drawn(x, function, float(rng.uniform(-3, 3)), weights)
+
+
+def _spikes(mu: Array, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
+    """Yield the chances and the gradients of three outcomes at every node; each node has a law of its own."""
+    count = len(mu)
+    chances = rng.dirichlet([0.3] * 3, count) + 1e-7
+    chances /= chances.sum(1, keepdims=True)
+    noise = rng.normal(size=(count, 3)) * 10.0 ** rng.uniform(-2, 2, (count, 1)) * (rng.random((count, 1)) < 0.9)
+    noise -= (chances * noise).sum(1, keepdims=True)
+    for k in range(3):
+        yield chances[:, k], mu + noise[:, k]
+
+
+def _uniform(mu: Array, width: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the nodes of a uniform law about mu, Gauss and Legendre on each side of g = 0."""
+    cut = np.clip(-mu, -width, width)
+    for low, high in ((-width, cut), (cut, width)):
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            yield (high - low) / (4 * width) * weight, mu + (low + high) / 2 + (high - low) / 2 * node
+
+
+def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
+    """Follow every path, and return what was measured over what the theorem allows."""
+    x, (value, slope, smoothness) = drawn.x, drawn.function
+    block, steps = x.block(1, x.steps + 1), x.steps
+    names = ("alpha", "beta", "theta", "eps", "decay")
+    alpha, beta, theta, eps, nu = (np.broadcast_to(getattr(block, name), steps) for name in names)
+    (a, b), ball = drawn.weights, x.heavy_ball
+    where, chance = np.array([drawn.start]), np.ones(1)
+    m = buffer = np.zeros(1)
+    v = largest = np.full(1, x.initial_v)
+    terms, moment, certain, reached = [], 0.0, 0.0, abs(drawn.start)
+
+    def divide(second: Array, t: int) -> Array:
+        return np.sqrt(second + eps[t] ** 2) if x.under_root else np.sqrt(second) + eps[t]
+
+    for t in range(steps):
+        mu = slope(where)
+        width = 10.0 ** rng.uniform(-2, 1, len(mu))
+        outcomes = list(_uniform(mu, width) if symmetric else _spikes(mu, rng))
+        square = sum((p * g**2 for p, g in outcomes), np.zeros(len(mu)))
+        moment = max(moment, float(square.max()))
+        hat = theta[t] * v + (1 - theta[t]) * (mu**2 + width**2 if symmetric else square)
+        hat = np.maximum(hat, largest) if x.running_maximum else hat
+        terms.append(float(chance @ (mu**2 / divide(hat, t))))
+        count = len(outcomes)
+        g = np.concatenate([one for _, one in outcomes])
+        chance = np.concatenate([chance * p for p, _ in outcomes])
+        where, m, v, buffer, largest = (np.tile(one, count) for one in (where, m, v, buffer, largest))
+        certain = max(certain, float(np.abs(g).max()))
+        m, v = beta[t] * m + (1 - beta[t]) * g, theta[t] * v + (1 - theta[t]) * g**2
+        largest = np.maximum(largest, v)
+        divisor = divide(largest if x.running_maximum else v, t)
+        step = alpha[t] * (a * m + b * g) / divisor
+        if ball is not None:
+            inside, outside = (alpha[t], 1.0) if ball.rate_inside else (1.0, alpha[t])
+            buffer = float(ball.factor) * buffer + inside * g / divisor
+            step = outside * buffer
+        where = (1 - nu[t]) * where - step
+        reached = max(reached, float(np.abs(where).max()))
+    start = float(value(np.array([drawn.start]))[0])
+    bounds = {"weights_bound": reached, "gradient_sup": max(certain, 1e-9)}
+    problem = Constants(smoothness, [max(math.sqrt(moment), 1e-9)], 1, start, **bounds)
+    bound = weighted_bound(x, problem, symmetric=symmetric)
+    pi = _weights(drawn, alpha, beta, theta)
+    measured = float(pi @ np.array(terms))
+    strict = math.nan
+    if not x.decays:
+        fallen = start - float(chance @ value(where))
+        strict = ((1 - bound.s) * measured - fallen) / (bound.noise + bound.drift)
+    return Outcome(measured / pi.sum() / bound.value, strict) if _agree(bound, pi) else Outcome(math.inf, math.inf)
+
+
+def _weights(drawn: Drawn, alpha: Array, beta: Array, theta: Array) -> Array:
+    """Return the weights pi_t of the theorem, by the definition."""
+    x, (a, b) = drawn.x, drawn.weights
+    keep = np.where(theta > 0, beta / np.sqrt(np.where(theta > 0, theta, 1)), 0.0)
+    own, gain, outer = a * alpha, 1 - beta, np.ones(len(alpha))
+    if x.running_maximum:
+        keep = beta
+    if x.heavy_ball is not None:
+        keep, gain = np.full(len(alpha), float(x.heavy_ball.factor)), np.ones(len(alpha))
+        own, outer = (np.ones(len(alpha)), alpha) if x.heavy_ball.rate_inside else (alpha, np.ones(len(alpha)))
+    found, Q = np.empty(len(alpha)), 0.0
+    for i in reversed(range(len(alpha))):
+        Q = own[i] + (keep[i + 1] * Q if i + 1 < len(alpha) else 0.0)
+        found[i] = gain[i] * outer[i] * Q + alpha[i] * b
+    return found
+
+
+def _agree(bound: WeightedBound, pi: Array) -> bool:
+    return math.isclose(bound.weight, pi.sum(), rel_tol=1e-9)
+
+
+def largest(kind: str, count: int, seed: int = 0) -> Outcome:
+    """Return the largest ratios of a number of random problems of a kind."""
+    ratio, strict = -math.inf, math.nan
+    for index in range(count):
+        rng = np.random.default_rng([seed, KINDS.index(kind), index])
+        found = run(draw(kind, rng), rng, symmetric=kind.startswith("Y"))
+        ratio, strict = max(ratio, found.ratio), np.fmax(strict, found.strict)
+    return Outcome(ratio, float(strict))
+
+
+def main() -> None:
+    """Print the table."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    print("| theorem | problems | measured / bound | without the slack of the gap |\n|---|---|---|---|")
+    for kind in KINDS:
+        found = largest(kind, count)
+        strict = "–" if not math.isfinite(found.strict) else f"{found.strict:.6f}"
+        print(f"| {kind} | {count:,} | {found.ratio:.4f} | {strict} |", flush=True)
+        if not max(found.ratio, 0.0 if math.isnan(found.strict) else found.strict) <= 1 + 1e-9:
+            raise SystemExit(f"{kind}: a bound was exceeded")
+
+
+if __name__ == "__main__":
+    main()
