@@ -131,6 +131,21 @@ def test_the_command_says_the_same_from_the_directory(tmp_path, capsys):
     assert main(["diagnose", str(tmp_path / "short")]) == 3
 
 
+def test_what_a_run_measured_goes_into_its_certificate(tmp_path, capsys):
+    watch = run(lambda p: torch.optim.AdamW(p, lr=1e-3, betas=(0.9, 0.95)), out=tmp_path / "run", clip=1.0)
+    facts = watch.setting().facts
+    assert watch.setting().dimension == 8 * 32 + 32 + 32 + 1
+    assert facts["gap"].steps == (1, 25)
+    assert 0 < facts["gap"].error < facts["gap"].value
+    assert facts["gradient_bound"].error < facts["gradient_bound"].value < facts["gradient_norm"].value
+    options = ["--lr", "1e-3", "--betas", "0.9,0.95", "--weight-decay", "0.01", "--steps", "1e5"]
+    main(["check", *options, "--run", str(tmp_path / "run")])
+    assert "the largest seen in steps 1 to 400" in capsys.readouterr().out
+    main(["check", *options, "--run", str(tmp_path / "run"), "--weights-bound", "7"])
+    assert "within 7" in capsys.readouterr().out
+    assert main(["check", *options, "--run", str(tmp_path / "none")]) == 2
+
+
 def test_a_killed_run_is_readable(tmp_path):
     run(adam(), out=tmp_path / "run")
     path = tmp_path / "run" / "watch.csv"

@@ -93,11 +93,12 @@ _CATALOGUE: Rows = {
 }
 _SEQUENCES: Rows = {"alpha": (str, "--alpha", 'The base learning rate of the paper: "0.5/sqrt(t)".')} | _CATALOGUE
 _FACTS: Rows = {name: (kind.of_text, kind.option, kind.help) for name, kind in kinds().items() if kind.option}
+_RUN: Rows = {"run": (Path, "--run DIR", "What `Watch(optimizer, out=DIR)` measured; options beside it win.")}
 _PANELS = {
     "What you have in hand": _IN_HAND,
     "Where it is read from": _SOURCES,
     "The sequences, and arguments of the catalogue": _SEQUENCES,
-    "What is known of the problem and the run": _FACTS,
+    "What is known of the problem and the run": _RUN | _FACTS,
 }
 _ROWS = {name: row for rows in _PANELS.values() for name, row in rows.items()}
 _NAME = typer.Argument(
@@ -174,7 +175,13 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     from generic_adam.methods.catalogue import REFUSED, names, spelled
     from generic_adam.schedules.sums import whole_steps
 
-    setting = Setting(**{name: given[name] for name in _FACTS if given[name] is not None})
+    measured = Setting()
+    if given["run"] is not None:
+        from generic_adam.watch.diagnosis import setting as measured_in
+        from generic_adam.watch.records import read_records
+
+        measured = measured_in(read_records(given["run"] / "watch.csv"))
+    setting = replace(measured, **{name: given[name] for name in _FACTS if given[name] is not None})
     steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
     name = given["name"]
     is_recipe = name is not None and spelled(name) not in (*names(), *REFUSED)

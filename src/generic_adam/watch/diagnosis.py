@@ -119,7 +119,11 @@ def _finding(cause: Cause, table: Table) -> Finding | None:
 
 
 def setting(records: Sequence[Record]) -> Setting:
-    """Return what the records of a run measured, as facts with the steps that they are from."""
+    """Return what the records of a run measured, as facts with the steps that they are from.
+
+    The largest gradient and weight are those seen; the size of the gradient is that of the records where it is
+    largest, with its standard error. The loss is taken to stay above 0 where none below was seen.
+    """
     if not records:
         return Setting()
     steps = (records[0].first, records[-1].step)
@@ -127,4 +131,12 @@ def setting(records: Sequence[Record]) -> Setting:
     for name, largest in {"weights_bound": table.weights, "gradient_norm": table.norm_high}.items():
         if not np.isnan(largest).any() and np.isfinite(largest).all():
             found[name] = Fact(float(largest.max()), Source.MEASURED, steps)
-    return Setting(**found)
+    if np.isfinite(table.gradient).all() and table.gradient.max() > 0:
+        most = records[int(np.argmax(table.gradient))]
+        found["gradient_bound"] = Fact(
+            most.gradient, Source.MEASURED, (most.first, most.step), error=most.gradient_error
+        )
+    first = records[0]
+    if first.first == 1 and table.loss_low.min() >= 0:
+        found["gap"] = Fact(first.loss, Source.MEASURED, (1, first.step), error=first.loss_error)
+    return Setting(**found, dimension=first.dimension or None)

@@ -31,7 +31,11 @@ class Record:
         loss: the mean loss.
         loss_low: the smallest.
         loss_high: the largest.
+        loss_error: the standard error of the mean.
         loss_bad: the number of losses that are no finite number.
+        gradient: the root mean square of the gradient's norm, as it stood in `.grad`; from samples of large tensors.
+        gradient_error: its standard error.
+        dimension: the number of weights in this process.
         norm: the mean norm of the gradient before clipping.
         norm_high: the largest.
         mass_before: the sum of the norms before clipping.
@@ -84,7 +88,11 @@ class Record:
     loss: float = math.nan
     loss_low: float = math.nan
     loss_high: float = math.nan
+    loss_error: float = math.nan
     loss_bad: int = 0
+    gradient: float = math.nan
+    gradient_error: float = math.nan
+    dimension: int = 0
     norm: float = math.nan
     norm_high: float = math.nan
     mass_before: float = math.nan

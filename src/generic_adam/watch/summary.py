@@ -77,7 +77,10 @@ def of_steps(s: Steps, rows: Rows) -> dict[str, Any]:
     for name in ("lr", "alpha", "beta", "theta"):
         found[name] = float(last[name][largest])
     found["decay_rate"] = float(np.max(last["decay"]))
-    return found
+    squares = s.total("square", rows)[s.known :]
+    size, error = np.sqrt(squares.mean()), squares.std() / np.sqrt(len(squares))
+    found |= {"gradient": float(size), "gradient_error": float(error / (2 * size)) if size else 0.0}
+    return found | {"dimension": int(rows.numels.sum())}
 
 
 def _worst(values: Array, s: Steps, rows: Rows) -> tuple[float, int, str]:
@@ -157,6 +160,7 @@ def of_losses(losses: Sequence[float]) -> dict[str, Any]:
         "loss": float(good.mean()),
         "loss_low": float(good.min()),
         "loss_high": float(good.max()),
+        "loss_error": float(good.std()) / math.sqrt(len(good)),
         "loss_bad": len(values) - len(good),
     }
 
