@@ -10,6 +10,7 @@ over what noise and drift are allowed. Neither may exceed 1.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -19,13 +20,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from generic_adam.methods import HeavyBall
+from generic_adam.methods import Clipping, HeavyBall
+from generic_adam.theorems.clipping import clipped_parts, symmetric_factor
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import WeightedBound, weighted_bound
 
 Array = NDArray[np.float64]
-KINDS = ("W", "E", "root", "E, theta_1 = 0", "N", "H", "D", "M_E", "Y", "Y, H")
+KINDS = ("W", "E", "root", "E, theta_1 = 0", "N", "H", "D", "M_E", "Y", "Y, H", "Y, clipped")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 # f, f' and L; all bounded below by 0.
 _FUNCTIONS: tuple[tuple[Callable[[Array], Array], Callable[[Array], Array], float], ...] = (
@@ -45,12 +47,14 @@ class Drawn:
         function: f, f' and L.
         start: x_1.
         weights: how Nesterov's step weighs momentum and gradient.
+      threshold: where gradients are clipped.
     """
 
     x: Sequences
     function: tuple[Callable[[Array], Array], Callable[[Array], Array], float]
     start: float
     weights: tuple[float, float] = (1.0, 0.0)
+    threshold: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Outcome:
 
 def draw(kind: str, rng: np.random.Generator) -> Drawn:
     """Return a random problem for a theorem."""
-    steps = int(rng.integers(1, 4 if kind.startswith("Y") else 6))
+    steps = int(rng.integers(1, 3 if kind == "Y, clipped" else 4 if kind.startswith("Y") else 6))
     alpha = rng.random(steps) * 10.0 ** rng.integers(-3, 2) * (rng.random(steps) < 0.85)
     alpha[rng.integers(steps)] = 10.0 ** rng.uniform(-2, 0.5)
     beta = rng.random(steps) * rng.choice([0.0, 0.6, 0.95])
@@ -94,7 +98,8 @@ def draw(kind: str, rng: np.random.Generator) -> Drawn:
         form["decay"] = 10.0 ** rng.uniform(-3, -0.5) * alpha
     function = _FUNCTIONS[rng.integers(len(_FUNCTIONS))]
     x = Sequences.of(alpha, beta, theta, eps=eps, initial_v=initial_v, steps=steps, **form)  # type: ignore[arg-type]
-    return Drawn(x, function, float(rng.uniform(-3, 3)), weights)
+    threshold = float(10.0 ** rng.uniform(-2, 1)) if kind == "Y, clipped" else math.inf
+    return Drawn(x, function, float(rng.uniform(-3, 3)), weights, threshold)
 
 
 def _spikes(mu: Array, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
@@ -108,10 +113,11 @@ def _spikes(mu: Array, rng: np.random.Generator) -> Iterator[tuple[Array, Array]
         yield chances[:, k], mu + noise[:, k]
 
 
-def _uniform(mu: Array, width: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the nodes of a uniform law about mu, Gauss and Legendre on each side of g = 0."""
-    cut = np.clip(-mu, -width, width)
-    for low, high in ((-width, cut), (cut, width)):
+def _uniform(mu: Array, width: Array, threshold: float) -> Iterator[tuple[Array, Array]]:
+    """Yield the nodes of a uniform law about mu, Gauss and Legendre between g = 0 and where clipping sets in."""
+    inner = (-threshold, 0.0, threshold) if threshold < math.inf else (0.0,)
+    cuts = [-width, *(np.clip(at - mu, -width, width) for at in inner), width]
+    for low, high in itertools.pairwise(cuts):
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             yield (high - low) / (4 * width) * weight, mu + (low + high) / 2 + (high - low) / 2 * node
 
@@ -126,7 +132,7 @@ def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
     where, chance = np.array([drawn.start]), np.ones(1)
     m = buffer = np.zeros(1)
     v = largest = np.full(1, x.initial_v)
-    terms, moment, certain, reached = [], 0.0, 0.0, abs(drawn.start)
+    terms, moment, certain, reached, spread = [], 0.0, 0.0, abs(drawn.start), 0.0
 
     def divide(second: Array, t: int) -> Array:
         return np.sqrt(second + eps[t] ** 2) if x.under_root else np.sqrt(second) + eps[t]
@@ -134,10 +140,13 @@ def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
     for t in range(steps):
         mu = slope(where)
         width = 10.0 ** rng.uniform(-2, 1, len(mu))
-        outcomes = list(_uniform(mu, width) if symmetric else _spikes(mu, rng))
+        outcomes = list(_uniform(mu, width, drawn.threshold) if symmetric else _spikes(mu, rng))
         square = sum((p * g**2 for p, g in outcomes), np.zeros(len(mu)))
         moment = max(moment, float(square.max()))
-        hat = theta[t] * v + (1 - theta[t]) * (mu**2 + width**2 if symmetric else square)
+        moved = mu**2 + width**2  # mu^2 + 3 s^2
+        spread = max(spread, float(width.max()) ** 2 / 3)
+        cut = 1 + moved / drawn.threshold**2
+        hat = theta[t] * v + (1 - theta[t]) * (moved / cut if symmetric else square)
         hat = np.maximum(hat, largest) if x.running_maximum else hat
         terms.append(float(chance @ (mu**2 / divide(hat, t))))
         count = len(outcomes)
@@ -145,6 +154,7 @@ def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
         chance = np.concatenate([chance * p for p, _ in outcomes])
         where, m, v, buffer, largest = (np.tile(one, count) for one in (where, m, v, buffer, largest))
         certain = max(certain, float(np.abs(g).max()))
+        g = np.clip(g, -drawn.threshold, drawn.threshold)
         m, v = beta[t] * m + (1 - beta[t]) * g, theta[t] * v + (1 - theta[t]) * g**2
         largest = np.maximum(largest, v)
         divisor = divide(largest if x.running_maximum else v, t)
@@ -156,16 +166,31 @@ def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
         where = (1 - nu[t]) * where - step
         reached = max(reached, float(np.abs(where).max()))
     start = float(value(np.array([drawn.start]))[0])
-    bounds = {"weights_bound": reached, "gradient_sup": max(certain, 1e-9)}
-    problem = Constants(smoothness, [max(math.sqrt(moment), 1e-9)], 1, start, **bounds)
-    bound = weighted_bound(x, problem, symmetric=symmetric)
+    problem = Constants(
+        smoothness,
+        [max(math.sqrt(moment), 1e-9)],
+        1,
+        start,
+        variance=spread if drawn.threshold < math.inf else None,
+        weights_bound=reached,
+        gradient_sup=max(certain, 1e-9),
+    )
+    bound = _bound(drawn, problem, symmetric=symmetric)
     pi = _weights(drawn, alpha, beta, theta)
     measured = float(pi @ np.array(terms))
     strict = math.nan
     if not x.decays:
         fallen = start - float(chance @ value(where))
-        strict = ((1 - bound.s) * measured - fallen) / (bound.noise + bound.drift)
+        strict = (bound.divisor / bound.weight * measured - fallen) / (bound.noise + bound.drift)
     return Outcome(measured / pi.sum() / bound.value, strict) if _agree(bound, pi) else Outcome(math.inf, math.inf)
+
+
+def _bound(drawn: Drawn, problem: Constants, *, symmetric: bool) -> WeightedBound:
+    if drawn.threshold == math.inf:
+        return weighted_bound(drawn.x, problem, symmetric=symmetric)
+    factor = symmetric_factor(problem, Clipping(drawn.threshold, kind="value"))
+    clipped = clipped_parts(problem, drawn.threshold), factor
+    return weighted_bound(drawn.x, problem, symmetric=True, clipped=clipped)
 
 
 def _weights(drawn: Drawn, alpha: Array, beta: Array, theta: Array) -> Array:

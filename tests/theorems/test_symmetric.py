@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -13,10 +15,12 @@ from hypothesis import strategies as st
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Method
-from generic_adam.methods.algorithm import Algorithm, HeavyBall
+from generic_adam.methods.algorithm import Algorithm, Clipping, HeavyBall
 from generic_adam.setting import Setting
 from generic_adam.theorems.certificate import certify_algorithm
+from generic_adam.theorems.clipping import clipped_parts, symmetric_factor
 from generic_adam.theorems.sequences import Sequences
+from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS, Symmetric
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
@@ -342,3 +346,150 @@ class TestForEver:
             t = np.arange(1.0, steps + 1)
             values.append(symmetric_bound(Sequences.of(0.1 * t**-0.3, 0, 0.99, initial_v=1.0), problem).value)
         assert math.log10(values[1] / values[0]) == pytest.approx(-0.3, abs=0.03)
+
+
+class TestClipping:
+    """Gradients that are clipped, however often: a factor, and no noise of its own."""
+
+    @given(st.integers(0, 2**32 - 1))
+    @settings(max_examples=150)
+    def test_values_that_are_clipped_go_with_the_mean(self, seed):
+        """E[clip(g)/D] of a mixture of uniforms in closed form: beyond c the step has one size."""
+        rng = np.random.default_rng(seed)
+        with mpmath.workdps(50):
+            a, q, e, c, mu = (mpmath.mpf(float(x)) for x in 10.0 ** rng.uniform((-6, -4, -4, -2, -2), (3, 0, 1, 1, 2)))
+            sizes = [mpmath.mpf(float(x)) for x in 10.0 ** rng.uniform(-2, 3, 3)]
+            chances = [mpmath.mpf(float(x)) for x in rng.dirichlet([0.5] * 3)]
+            chances = [one / sum(chances) for one in chances]
+
+            def primitive(g):
+                """Of the step, an odd function: 0 at 0, a line beyond c."""
+                inside = min(abs(g), c)
+                r, low = mpmath.sqrt(a + q * inside**2), mpmath.sqrt(a)
+                grown = (r - low - e * mpmath.log((r + e) / (low + e))) / q
+                return grown + (abs(g) - inside) * c / (mpmath.sqrt(a + q * c**2) + e)
+
+            means = [(primitive(mu + size) - primitive(mu - size)) / (2 * size) for size in sizes]
+            left = sum(chance * mean for chance, mean in zip(chances, means, strict=True))
+            moved = mu**2 + sum(chance * size**2 for chance, size in zip(chances, sizes, strict=True))
+            factor = mpmath.sqrt(1 + moved / c**2)
+            assert left * factor * (mpmath.sqrt(a + q * moved / factor**2) + e) >= mu * (1 - mpmath.mpf(10) ** -35)
+
+    @given(st.integers(0, 2**32 - 1))
+    @settings(max_examples=150)
+    def test_a_norm_that_is_clipped_goes_with_the_mean(self, seed):
+        """The others' gradients take any values, and the width of this weight's noise depends on them."""
+        rng = np.random.default_rng(seed)
+        nodes, weights = np.polynomial.legendre.leggauss(40)
+        a, q, e, c, mu = 10.0 ** rng.uniform((-3, -3, -3, -1, -1), (1, 0, 1, 1, 1))
+        others, sizes, chances = 10.0 ** rng.uniform(-2, 2, 4), 10.0 ** rng.uniform(-1, 2, 4), rng.dirichlet([0.5] * 4)
+        left = 0.0
+        for other, size, chance in zip(others, sizes, chances, strict=True):
+            inside = math.sqrt(max(c * c - other * other, 0.0))
+            near = math.sqrt(a / q)
+            cuts = np.unique(
+                np.clip([-size, *(s * x - mu for s in (-1, 1) for x in (0, near, inside)), size], -size, size)
+            )
+            for low, high in itertools.pairwise(cuts.tolist()):
+                g = mu + (low + high) / 2 + (high - low) / 2 * nodes
+                shorter = g * np.minimum(1, c / np.hypot(g, other))
+                step = shorter / (np.sqrt(a + q * shorter**2) + e)
+                left += chance * (high - low) / (4 * size) * float(weights @ step)
+        own = chances @ sizes**2 / 3
+        factor = math.sqrt(1 + (mu**2 + 3 * own + chances @ others**2) / c**2)
+        moved = mu**2 + 3 * own
+        assert left * factor * (math.sqrt(a + q * moved / factor**2) + e) >= mu * (1 - 1e-6)
+
+    def test_two_peaks_are_not_enough(self):
+        """mu = 1, noise +-2, c = 1: the clipped gradient is 0 in the mean."""
+        assert np.clip([1 - 2, 1 + 2], -1, 1).mean() == 0
+
+    def test_skewed_noise_turns_the_clipped_gradient_round(self):
+        g, chances = np.array([-1.0, 10.9]), np.array([0.9, 0.1])
+        assert chances @ g > 0 > chances @ np.clip(g, -1, 1)
+
+    def test_the_check_value_of_the_factor(self):
+        """F = tau = 1, c = 1/2, d = 1: lambda^2 = 1 + (2 + 2)/c^2."""
+        problem = problem_of(1, [math.sqrt(2)], 1, 1, variance=[1.0])
+        for kind in ("value", "norm"):
+            assert symmetric_factor(problem, Clipping(0.5, kind=kind)) == pytest.approx(1 / math.sqrt(17))
+        many = problem_of(1, 3.0, 9, 1)
+        assert symmetric_factor(many, Clipping(3.0)) == pytest.approx(0.5)
+
+    @pytest.mark.parametrize("kind", ["value", "norm"])
+    def test_where_it_never_acts_the_bound_is_the_other(self, kind):
+        x = Algorithm(Method(1e-3, 0.9, 0.99), initial_v=0, eps=1e-8, clipping=Clipping(1e6, kind=kind))
+        plain = Symmetric().bound(replace(x, clipping=None), TEN, 200)
+        assert Symmetric().bound(x, TEN, 200).expectation == pytest.approx(plain.expectation, rel=1e-9)
+
+    def test_the_norm_of_two_weights(self):
+        """Every path of two steps on quadratics, one weight's noise uniform, the other's gradient exact."""
+        rng = np.random.default_rng(3)
+        nodes, weights = np.polynomial.legendre.leggauss(30)
+        for _ in range(40):
+            beta, theta, c, alpha = 0.9 * rng.random(), 1 - 10.0 ** rng.uniform(-3, -0.3), rng.uniform(0.2, 2), 0.3
+            width, v_0, mix = rng.uniform(0.1, 4), 10.0 ** rng.uniform(-3, 0), rng.uniform(-0.9, 0.9)
+            curvature = np.array([[1.0, mix], [mix, 1.0]])  # f = x'Cx/2, L = 1 + |mix|
+            where, m = rng.normal(size=(1, 2)), np.zeros((1, 2))
+            start = float(where[0] @ curvature @ where[0]) / 2
+            v, chance, terms, bounds = np.full((1, 2), v_0), np.ones(1), [], np.zeros(2)
+            for _ in range(2):
+                mu = where @ curvature
+                spread = np.array([width**2, 0.0])
+                moved = mu**2 + spread
+                # lambda_k^2 = 1 + (E|g|^2 + 2 s_k^2)/c^2
+                factor = 1 + ((mu**2).sum(1, keepdims=True) + np.array([width**2, width**2 / 3])) / c**2
+                hat = np.sqrt(theta * v + (1 - theta) * moved / factor)
+                terms.append(float(chance @ (mu**2 / hat).sum(1)))
+                bounds = np.maximum(bounds, np.sqrt(mu**2 + spread / 3).max(0))
+                paths = []
+                inside = np.sqrt(np.maximum(c * c - mu[:, 1] ** 2, 0))
+                cuts = [np.full(len(mu), -width), *(np.clip(x - mu[:, 0], -width, width) for x in (-inside, 0, inside))]
+                for low, high in itertools.pairwise([*cuts, np.full(len(mu), width)]):
+                    for node, weight in zip(nodes, weights, strict=True):
+                        g = mu.copy()
+                        g[:, 0] += (low + high) / 2 + (high - low) / 2 * node
+                        paths.append((chance * (high - low) / (4 * width) * weight, g))
+                chance, g = (np.concatenate([one[k] for one in paths]) for k in (0, 1))
+                g = g * np.minimum(1, c / np.linalg.norm(g, axis=1, keepdims=True))
+                count = len(paths)
+                where, m, v = (np.tile(one, (count, 1)) for one in (where, m, v))
+                m, v = beta * m + (1 - beta) * g, theta * v + (1 - theta) * g**2
+                where = where - alpha * m / np.sqrt(v)
+            problem = problem_of(1 + abs(mix), bounds.tolist(), 2, start, variance=[width**2 / 3, 0.0])
+            x = Sequences.of(alpha, beta, theta, initial_v=v_0, steps=2)
+            clipped = clipped_parts(problem, c), symmetric_factor(problem, Clipping(c))
+            bound = weighted_bound(x, problem, symmetric=True, clipped=clipped)
+            pi = (1 - beta) * np.array(reference.backward([alpha] * 2, [beta / math.sqrt(theta)] * 2))
+            assert pi @ terms / pi.sum() <= bound.value * (1 + 1e-6)
+
+    CLIPPED = Algorithm(Method("0.1/sqrt(t)", 0, 0.99), initial_v=0, eps=1e-8, clipping=Clipping(1.0))
+
+    def test_the_certificate_asks_it_where_the_noise_is_symmetric(self):
+        found = certify_algorithm(self.CLIPPED, setting=Setting(noise="symmetric"))
+        assert (found.verdict, found.theorem, found.plainly.verdict) == ("certified", "Y", "not certified")
+        assert GIVEN_THE_OTHERS in found.needs
+        by_value = certify_algorithm(
+            replace(self.CLIPPED, clipping=Clipping(1.0, kind="value")), setting=Setting(noise="symmetric")
+        )
+        assert by_value.verdict == "certified"
+        assert GIVEN_THE_OTHERS not in by_value.needs
+        assert certify_algorithm(self.CLIPPED).verdict != "certified"
+
+    @pytest.mark.parametrize(
+        "x", [replace(CLIPPED, clipping=Clipping(1.0, kind="update")), replace(CLIPPED, l2=0.1)], ids=["update", "l2"]
+    )
+    def test_what_it_does_not_cover(self, x):
+        assert certify_algorithm(x, setting=Setting(noise="symmetric", weights_bound=1))["Y"].outside
+
+    def test_the_run_takes_a_bound_on_the_gradients(self):
+        def beside(**facts):
+            return certify_algorithm(
+                self.CLIPPED, 10_000, setting=Setting(noise="symmetric", **facts)
+            ).horizon.symmetric
+
+        assert beside().outside
+        known, small = beside(gradient_bound=1.0), beside(gradient_bound=0.01)
+        assert not known.outside
+        assert known.gap == pytest.approx(2 * small.gap, rel=1e-3)  # sqrt(1 + 3)
+        assert GIVEN_THE_OTHERS in known.provided

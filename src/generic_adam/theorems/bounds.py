@@ -186,7 +186,7 @@ def _provided(theorem: Theorem, x: Algorithm, known: Setting) -> Iterator[str]:
     decays = ("weights_bound",) if x.decay != NOTHING or x.l2 else ()
     certain = ("gradient_sup",) if _ALMOST_SURE.intersection(theorem.assumptions) else ()
     # That every gradient is bounded is said with its bound.
-    yield from (one for one in theorem.needs if one != BOUNDED_GRADIENTS)
+    yield from (one for one in theorem.granted(x) if one != BOUNDED_GRADIENTS)
     yield from known.said(*(one for one in (*theorem.takes, *theorem.uses) if one not in ALWAYS), *decays, *certain)
     yield from (fact.text for fact in known.needed(*ALWAYS) if fact.source is Source.MEASURED)
 

@@ -2,8 +2,9 @@ r"""Theorems C1 to C3 and B: clipped gradients, and full batches.
 
 Clipping replaces :math:`g_t` by :math:`\tilde g_t = g_t \min(1, c/\|g_t\|)` before m and v. C1: where it never acts,
 nothing changes. C2: with full batches it shortens the gradient and leaves no noise of the new one; without momentum and
-clipping that is B. C3: with noise its bias costs a third share phi of the descent. A fixed threshold that is often
-active is undecided. Statements and proofs are on the page docs/theorems/clipping.md.
+clipping that is B. C3: with noise its bias costs a third share phi of the descent. CS: symmetric noise with one peak
+leaves clipping no bias against the gradient, however often it acts (Theorem Y then asks for a factor). Any other fixed
+threshold that is often active is undecided. Statements and proofs are on the page docs/theorems/clipping.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Algorithm
+from generic_adam.methods import Algorithm, Clipping
 from generic_adam.setting import Setting, number
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
@@ -47,7 +48,7 @@ def without_idle_clipping(x: Algorithm, setting: Setting) -> tuple[Algorithm, tu
     return x, ()
 
 
-def clipped_parts(problem: Constants, threshold: float) -> tuple[Part, ...]:
+def clipped_parts(problem: Constants, threshold: float, *, by_value: bool = False) -> tuple[Part, ...]:
     """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound.
 
     Clipping to a norm is a projection, so that the whole gradient varies no more than before; a coordinate that stood
@@ -56,10 +57,23 @@ def clipped_parts(problem: Constants, threshold: float) -> tuple[Part, ...]:
     if threshold != math.inf:
         number("clipping threshold", threshold, may_be_zero=False)
     spread = math.sqrt(problem.total_variance)
-    second = threshold**2 / (1 if isinstance(problem.gradient_bound, Sequence) else problem.dimension)
+    second = threshold**2 / (1 if by_value or isinstance(problem.gradient_bound, Sequence) else problem.dimension)
     return tuple(
         replace(p, noise=min(p.gradient, spread), second_moment=min(p.second_moment, second)) for p in problem.parts
     )
+
+
+def symmetric_factor(problem: Constants, clip: Clipping) -> float:
+    r"""Return :math:`1/\lambda` of Theorem CS: what clipping leaves of the descent where the noise is symmetric.
+
+    .. math:: \lambda^2 = 1 + \max_k (\mathbb{E}_t g_k^2 + 2 \operatorname{Var}_t g_k)/c^2,
+
+    with :math:`\mathbb{E}_t\|g\|^2` for :math:`\mathbb{E}_t g_k^2` where the norm is clipped. No noise is left in it:
+    without momentum the bound has none.
+    """
+    whole = problem.total_gradient_bound**2
+    longest = max((p.gradient**2 if clip.kind == "value" else whole) + 2 * p.noise**2 for p in problem.parts)
+    return 1 / math.sqrt(1 + longest / clip.threshold**2)
 
 
 def full_batch_bound(x: Sequences, problem: Constants, *, threshold: float = math.inf) -> WeightedBound:

@@ -29,10 +29,13 @@ from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Spent, Undecided, note
 from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, decide
+from generic_adam.theorems.clipping import symmetric_factor
+from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import Part, Sweep, Taken
+from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
 from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, elsewhere, plain_fields
 from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over
 
@@ -320,8 +323,10 @@ class HorizonAnswer:
         numbers = f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"
         if self.symmetric is None:
             return [self.statement, numbers]
-        but = "but for that, " if self.outside else ""
-        told = f"  noise symmetric with one peak: {but}{self.symmetric._leaves}"
+        but = "but for that, " if self.symmetric.outside else ""
+        beside = self.symmetric.provided.removeprefix(self.provided).removeprefix(", and ")
+        given = f", provided {beside}" if beside else ""
+        told = f"  noise symmetric with one peak{given}: {but}{self.symmetric._leaves}"
         return [self.statement, numbers, told, *self.symmetric.lines()[1:]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -338,6 +343,7 @@ def three_numbers(
     weights_bound: float | None = None,
     *,
     symmetric: bool = False,
+    keep: float = 1.0,
 ) -> HorizonAnswer:
     """Return noise, gap and drift of Theorem W, E, N, H, D, M_E or Y.
 
@@ -348,18 +354,21 @@ def three_numbers(
       gradient: G_k in the logarithm and beside eps.
       weights_bound: X, for decoupled decay; without it the numbers are those but for the decay.
       symmetric: whether the noise of the gradients is symmetric and has one peak.
+      keep: what clipping leaves of the descent then.
 
     Raises:
       TheoremError: every learning rate is 0, or a sequence leaves its range.
     """
     sweep, sizes = Sweep(x), dict.fromkeys((gradient, max(gradient, _LARGE_GRADIENT)))
     parts = (Part(1, size, size, size**2, certain=size) for size in sizes)
-    known, *larger = (_numbers_of(sweep, part, weights_bound, symmetric=symmetric) for part in parts)
+    known, *larger = (_numbers_of(sweep, part, weights_bound, keep, symmetric=symmetric) for part in parts)
     told, there = (one.norm * ((one.noise or 0.0) + (one.decay or 0.0)) for one in (known, *larger, known)[:2])
     return replace(known, steeper=there / told if 0 < told < math.inf else 1.0)
 
 
-def _numbers_of(sweep: Sweep, part: Part, weights_bound: float | None, *, symmetric: bool) -> HorizonAnswer:
+def _numbers_of(
+    sweep: Sweep, part: Part, weights_bound: float | None, keep: float, *, symmetric: bool
+) -> HorizonAnswer:
     x, gradient, divisors = sweep.x, part.gradient, MeanDivisors((part,), part.second_moment, symmetric=symmetric)
 
     def first(_: Part) -> Taken:
@@ -377,8 +386,8 @@ def _numbers_of(sweep: Sweep, part: Part, weights_bound: float | None, *, symmet
     noise = gap = drift = decay = math.inf  # momentum outgrows theta, or a rate is too small: it says nothing
     if whole < math.inf and math.isfinite(cost.new + cost.momentum + paid):
         spent, free = (cost.new, cost.momentum) if x.running_maximum else (0.0, cost.new + cost.momentum)
-        s, phi = best_shares(free, (spent, paid))
-        divisor = (1 - s - phi) * whole
+        s, phi = best_shares(free, (spent, paid), keep)
+        divisor = (keep - s - phi) * whole
         if gradient * divisor > 0:
             noise, decay = ((free + over(spent, s)) / (gradient * divisor), over(paid, phi) / (gradient * divisor))
             gap, drift = 1 / divisor, (cost.drift + moved) / divisor
@@ -416,7 +425,8 @@ def read_horizon(
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
         return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
-    covering = [one for one in THEOREMS if outside and one.about is About.GRADIENT and not one.outside(x, known)]
+    asked = (one for one in THEOREMS if outside and one.about is About.GRADIENT and "noise" not in one.takes)
+    covering = [one for one in asked if not one.outside(x, known)]
     bounding = next((one for one in covering if one.bounds_by(x, known)), None)
     if beyond(bare, allowed):
         if not covering:
@@ -424,8 +434,10 @@ def read_horizon(
         return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, known))
     bounded = "" if bounding is None else bounding.bounds_by(x, known)
     try:
-        found = _numbers(bare, last, known)
-        beside = found.symmetric and replace(found.symmetric, outside=outside)
+        keep, granted, without = _clipped(x, known)
+        found = _numbers(bare, last, known, keep)
+        beside = found.symmetric and replace(found.symmetric, outside=(*beyond(without, allowed), *elsewhere(known)))
+        beside = beside and beside.also_provided(granted)
         return replace(found, outside=outside, with_problem=bounded, symmetric=beside)
     except Undecided as unknown:
         if isinstance(unknown, Spent):
@@ -446,7 +458,21 @@ def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting) -> str:
     return f"{theorem.title} speaks of no number of steps"
 
 
-def _numbers(x: Algorithm, steps: int, setting: Setting) -> HorizonAnswer:
+def _clipped(x: Algorithm, setting: Setting) -> tuple[float, str, Algorithm]:
+    """Return the share of the descent that clipping leaves where noise is symmetric, its proviso, and what is covered.
+
+    The share is at least 1/sqrt(1 + 3 (G/c)^2): nothing is said where no bound on the gradients is known.
+    """
+    known, clip = setting.completed(), x.clipping
+    each = known.gradient_bound
+    if clip is None or each is None or clip.kind == "update" or x.l2:
+        return 1.0, "", x
+    problem = Constants(1.0, each, len(each) if isinstance(each, tuple) else 1, 0.0, variance=known.variance)
+    granted = GIVEN_THE_OTHERS if clip.kind == "norm" else ""
+    return symmetric_factor(problem, clip), granted, replace(x, clipping=None)
+
+
+def _numbers(x: Algorithm, steps: int, setting: Setting, keep: float) -> HorizonAnswer:
     if x.initial_v == 0 and x.eps == NOTHING:
         raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
     if x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None):
@@ -461,8 +487,9 @@ def _numbers(x: Algorithm, steps: int, setting: Setting) -> HorizonAnswer:
     said = ", and ".join(phrase for phrase, is_so in provided.items() if is_so)
 
     def answer(*, symmetric: bool) -> HorizonAnswer:
-        found = three_numbers(sequences, weights_bound=X, symmetric=symmetric)
-        return replace(found, floor=noise_floor(x, symmetric=symmetric), provided=said, **scale)
+        share, floor = keep if symmetric else 1.0, noise_floor(x, symmetric=symmetric)
+        found = three_numbers(sequences, weights_bound=X, symmetric=symmetric, keep=share)
+        return replace(found, floor=floor and floor / share, provided=said, **scale)
 
     beside = answer(symmetric=True) if setting.noise == "symmetric" and not x.running_maximum else None
     return replace(answer(symmetric=False), symmetric=beside)

@@ -22,6 +22,9 @@ and decreasing, the new gradient never turns the step against the mean:
 
 for :math:`\hat D_t = \sqrt{\theta_t v_{t-1} + q_t(\mu^2 + 3 s^2)} + e_t`, whose means take :math:`(1 + 2 q_t) G_k^2`
 for :math:`G_k^2`. Without momentum (RMSProp, with any heavy ball after the division) there is no noise left.
+
+Gradients that are clipped, by value or by norm, keep the conclusion with :math:`\Pi/\lambda` for :math:`\Pi`, however
+often clipping acts (`clipping.symmetric_factor`); by norm, the noise of a weight is symmetric given that of the others.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from typing import ClassVar
 from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
+from generic_adam.theorems.clipping import clipped_parts, symmetric_factor
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decay import VANISHING_DECAY
 from generic_adam.theorems.decide import Decision, Status
@@ -46,6 +50,8 @@ from generic_adam.theorems.theorem import (
     momentum_below_one,
 )
 from generic_adam.theorems.weighted import Weighted, weighted_bound
+
+GIVEN_THE_OTHERS = "the noise of each weight is symmetric given that of the others"
 
 
 def _inherited(x: Algorithm) -> bool:
@@ -84,13 +90,16 @@ class Symmetric(Weighted):
 
     name: ClassVar = "Y"
     covered: ClassVar = (
-        "what Theorems E, N, H and D cover, where the noise is symmetric with one peak; RMSProp, any theta"
+        "what Theorems E, N, H and D cover, gradients clipped or not, where the noise is symmetric with one peak; "
+        "RMSProp, any theta"
     )
     assumptions: ClassVar = (*Weighted.assumptions, "(A5)")
     source: ClassVar = "docs/theorems/symmetric.md"
-    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
+    allows: ClassVar = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay", "clipping"})
     excludes: ClassVar = {
         **STARTS_FROM_NOTHING,
+        "updates are clipped": lambda x: x.clipping is not None and x.clipping.kind == "update",
+        "weight decay is added to the gradient after it is clipped": lambda x: x.clipping is not None and x.l2 != 0,
         "two kinds of momentum": lambda x: x.nesterov is not None and x.heavy_ball is not None,
         "decay beside Nesterov or heavy-ball momentum": lambda x: (
             x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None)
@@ -100,6 +109,14 @@ class Symmetric(Weighted):
     uses: ClassVar = ("weights_bound",)
     hypotheses: ClassVar = (*SYMMETRIC_FOR_EVER, *VANISHING_DECAY)
 
+    def granted(self, x: Algorithm) -> tuple[str, ...]:
+        """Where a norm is clipped, symmetry given the other weights' noise."""
+        return (GIVEN_THE_OTHERS,) if x.clipping is not None and x.clipping.kind == "norm" else ()
+
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The theorem's recursion after T steps."""
-        return weighted_bound(Sequences.of_algorithm(x, steps), problem, symmetric=True).offer()
+        clipped, clip = None, x.clipping
+        if clip is not None:
+            parts = clipped_parts(problem, clip.threshold, by_value=clip.kind == "value")
+            clipped = parts, symmetric_factor(problem, clip)
+        return weighted_bound(Sequences.of_algorithm(x, steps), problem, symmetric=True, clipped=clipped).offer()

@@ -274,9 +274,14 @@ class Theorem:
         conditions = tuple(map(Condition.of, itertools.count(1), self.decide(x, known)))
         rates = [one for one in (self.rate, *(condition.order for condition in conditions)) if one is not None]
         rate = max(rates, default=None) if verdict_of(conditions) is Verdict.CERTIFIED else None
-        needs = (*self.needs, *known.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
+        needs = (*self.granted(x), *known.said(*self.takes, *self.uses), *((COUPLED_DECAY,) if x.l2 else ()))
         said = (self.name, self.title, self.about, (), conditions, rate, needs, self.statement)
         return self.kind(*said)
+
+    def granted(self, x: Algorithm) -> tuple[str, ...]:
+        """What it takes for granted of an algorithm beyond the common assumptions and the setting's facts."""
+        del x
+        return self.needs
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The theorem's bound after T steps, for an algorithm that it covers.

@@ -304,7 +304,12 @@ def letter_of(sweep: Sweep) -> str:
 
 
 def weighted_bound(
-    x: Sequences, problem: Constants, *, scales: Sequence[tuple[int, float]] | None = None, symmetric: bool = False
+    x: Sequences,
+    problem: Constants,
+    *,
+    scales: Sequence[tuple[int, float]] | None = None,
+    symmetric: bool = False,
+    clipped: tuple[Sequence[Part], float] | None = None,
 ) -> WeightedBound:
     r"""Evaluate Theorem W, E, N, H, D or :math:`M_E` after T steps, or Theorem Y where the noise is symmetric.
 
@@ -316,6 +321,8 @@ def weighted_bound(
         asks for `weights_bound`, a running maximum for `gradient_sup`.
       scales: groups of coordinates with proportional learning rates (W.4).
       symmetric: whether the noise of every coordinate is symmetric and has one peak.
+      clipped: beside symmetric noise, the coordinates with their clipped second moments, and what clipping leaves of
+        the descent (CS).
 
     Raises:
       TheoremError: eps and v_0 are both 0, the hypothesis on e_t fails, a bound of the problem is missing, v_t is
@@ -328,7 +335,7 @@ def weighted_bound(
             raise TheoremError("decoupled weight decay: expected a bound on the weights (`weights_bound`)")
         if x.looks_ahead or x.heavy_ball is not None or x.running_maximum:
             raise TheoremError("Theorem D has no Nesterov step, heavy ball or running maximum")
-    sweep, parts = Sweep(x), parts_of(problem, scales)
+    sweep, (parts, keep) = Sweep(x), clipped or (parts_of(problem, scales), 1.0)
     if x.running_maximum:
         if symmetric:
             raise TheoremError("Theorem Y has no running maximum")
@@ -338,7 +345,7 @@ def weighted_bound(
         parts = tuple(replace(part, certain=largest) for part in parts)
         return concluded("M_E", sweep, problem, parts, by_share=True, norms=Norms.certain(certain, sweep))
     letter = "Y" if symmetric else letter_of(sweep)
-    found = concluded(letter, sweep, problem, parts, symmetric=symmetric)
+    found = concluded(letter, sweep, problem, parts, symmetric=symmetric, keep=keep)
     if symmetric or all(part.noise == part.gradient for part in parts):
         return found
     return min(found, concluded(letter, sweep, problem, parts, by_share=True), key=lambda one: one.value)
