@@ -390,7 +390,7 @@ def _run_study(
                 Occasion(command, {"device": place.device, **known}, seconds),
                 claims=experiment.judge(study, curves, place.data),
                 draw=plot_study,
-                notes=experiment.notes(study, known["steps"]),
+                notes=experiment.notes(study, known["steps"], curves),
             )
     except Paused as paused:
         with suppress(OSError):  # the terminal may be what went away

@@ -394,7 +394,7 @@ class Experiment:
     study: Study
     lines: Callable[[Study, Options, int], Sequence[Line]]
     claims: Callable[[Study, Sequence[Curve]], list[Claim]] = lambda _study, _curves: []
-    notes: Callable[[Study, int], dict[str, Table]] = lambda _study, _steps: {}
+    notes: Callable[[Study, int, Sequence[Curve]], dict[str, Table]] = lambda _study, _steps, _curves: {}
     facts: Callable[[Study, Dataset | Text], list[Claim]] = lambda _study, _dataset: []
 
     def judge(self, study: Study, curves: Sequence[Curve], data: Path | None) -> list[Claim]:
