@@ -48,7 +48,8 @@ def _with_earlier(setting: Setting | None, **earlier: Setting | None) -> Setting
     for name, value in {"setting": Setting() if setting is None else setting, **given}.items():
         _check(name, value, Setting)
     facts = [dict(one.facts) for one in (*given.values(), setting or Setting())]
-    return Setting(**{name: fact for one in facts for name, fact in one.items()})
+    merged: dict[str, Any] = {name: fact for one in facts for name, fact in one.items()}
+    return Setting(**merged)
 
 
 def certify(

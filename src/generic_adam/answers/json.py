@@ -30,7 +30,9 @@ def plain(value: Any, *, whole: bool = False) -> Any:
         return value
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Real) and not isinstance(value, Rational):
+    if isinstance(value, Rational):
+        return str(value)
+    if isinstance(value, Real):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, str):
         return str(value)

@@ -10,7 +10,7 @@ would take it for an answer, up to the question itself, which is then open.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from enum import Enum
@@ -174,7 +174,7 @@ def poll() -> None:
 
 
 @contextmanager
-def guarded(guard: Callable[[], None]) -> Iterator[None]:
+def guarded(guard: Callable[[], None]) -> Generator[None]:
     """Call a guard at every count of work inside; what it raises must not be an `Exception`."""
     token = _GUARD.set(guard)
     try:

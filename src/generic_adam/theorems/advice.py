@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -145,7 +145,11 @@ class Advices(Sequence[Advice]):
         """Plain types only."""
         return {"advice": [one.to_dict() for one in self.items], "complete": self.complete, "spent": list(self.spent)}
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Advice: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Advice, ...]: ...
+    def __getitem__(self, index: int | slice) -> Advice | tuple[Advice, ...]:
         return self.items[index]
 
     def __len__(self) -> int:

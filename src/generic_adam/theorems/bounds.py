@@ -63,7 +63,7 @@ class Bound:
     missing: tuple[tuple[str, str], ...] = ()
     l2: float = 0.0
     needs: tuple[str, ...] = ()
-    setting: Setting = field(default_factory=Setting, repr=False)
+    setting: Setting = field(default_factory=lambda: Setting(), repr=False)  # noqa: PLW0108 - the class has no type as a factory
 
     @property
     def value(self) -> float:

@@ -55,7 +55,7 @@ class Certificate:
     findings: tuple[Finding, ...]
     horizon: HorizonAnswer | None = None
     parts: tuple[Certificate, ...] = ()
-    setting: Setting = field(default_factory=Setting)
+    setting: Setting = field(default_factory=lambda: Setting())  # noqa: PLW0108 - the class has no type as a factory
 
     @property
     def method(self) -> Method:

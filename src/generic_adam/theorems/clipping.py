@@ -42,7 +42,7 @@ def without_idle_clipping(x: Algorithm, setting: Setting) -> tuple[Algorithm, tu
         return replace(x, clipping=None), known.said("gradient_norm")
     each = known.gradient_sup
     if clip.kind == "value" and each is not None:
-        largest = each if isinstance(each, float) else max(each)
+        largest = max(each) if isinstance(each, tuple) else each
         if largest <= clip.threshold:
             return replace(x, clipping=None), known.said("gradient_sup")
     return x, ()

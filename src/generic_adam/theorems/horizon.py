@@ -533,8 +533,8 @@ def noise_floor(x: Algorithm, *, symmetric: bool = False) -> float | None:
     a, b = weights
     if a is None or b is None or a + b <= 0:
         return None
-    ahead = {"momentum_weight": a, "gradient_weight": b, "symmetric": symmetric}
-    return constant_floor(beta(1), theta(1), q=(1 - theta)(1), **ahead).noise
+    ahead = {"momentum_weight": a, "gradient_weight": b}
+    return constant_floor(beta(1), theta(1), q=(1 - theta)(1), symmetric=symmetric, **ahead).noise
 
 
 def _limit(schedule: Schedule) -> float | None:

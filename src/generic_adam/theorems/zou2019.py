@@ -374,7 +374,7 @@ def facts_of(method: Method, last: int, C0: float | None) -> Facts:
     return Facts(_largest(method.beta, last), method.theta(1), chi, C0 or math.inf)
 
 
-def _quotient(known: Constants | None, total: float, divisor: float) -> float:
+def _quotient(known: PaperConstants | None, total: float, divisor: float) -> float:
     """(C + C' sum)/divisor; infinite where a double cannot hold it, or the divisor."""
     if known is None or not (0 < divisor < math.inf and math.isfinite(known.C_prime) and total < math.inf):
         return math.inf
@@ -514,7 +514,7 @@ def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: 
         )
 
 
-def constant_theta_estimate(method: Method, steps: int, known: Constants) -> Estimate | None:
+def constant_theta_estimate(method: Method, steps: int, known: PaperConstants) -> Estimate | None:
     """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
     share = 1 - method.theta
     complement = share.constant_value

@@ -1,3 +1,4 @@
+# pyright: reportPrivateImportUsage=false
 """Peers that Generic Adam is compared with: what each declares, and its step; all tested by tests/conformance."""
 
 import math

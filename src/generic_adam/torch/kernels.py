@@ -177,7 +177,7 @@ def form(power: float, heavy_ball: float, rate_inside: bool, at_once: bool) -> F
     return Form(power, heavy_ball, rate_inside, at_once)
 
 
-def average(lists: Lists, step: Step, has_momentum: bool) -> list[Tensor]:
+def average(lists: Lists, step: Step, has_momentum: bool) -> tuple[Tensor, ...] | list[Tensor]:
     """Bring m, v and the running maximum of v up to date; return the gradients that they follow."""
     params, grads, momenta, second_moments, maxima = lists
     if step.grad_scale is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class Claim:
             decay_form="decoupled" if decoupled else "coupled",
             maximum=self.amsgrad_max if self.amsgrad or self.algorithm.lower() == "amsgrad" else "none",
             initial_v=self.initial_v,
-            count={None: "parameter", "global": "optimizer"}.get(self.count, self.count),
+            count={"global": "optimizer"}.get(self.count or "", self.count or "parameter"),
             missing=self.missing,
             momentum=self.momentum,
             nesterov=self.nesterov,
@@ -191,7 +192,8 @@ def _at(value: Any, step: int, name: str) -> float:
     """The number that is claimed for a step."""
     try:
         value = parse(value) if isinstance(value, str) else value
-        return float(value(step) if callable(value) else value)
+        found: Any = value(step) if callable(value) else value
+        return float(found)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise OptimizerError(f"claim: {name} at step {step}: {error}; expected a number") from error
 
@@ -212,8 +214,8 @@ def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
     first, l2 = parts[0], np.array([float(part.l2) for part in parts])
     norm = first.clipping.threshold if first.clipping and first.clipping.kind != "update" else None
     nesterov = first.nesterov and (
-        table(lambda part: part.nesterov.momentum_weight),
-        table(lambda part: part.nesterov.gradient_weight),
+        table(attrgetter("nesterov.momentum_weight")),
+        table(attrgetter("nesterov.gradient_weight")),
     )
     decay = np.broadcast_to(l2, (trace.steps, len(parts))) if l2.any() else table(lambda part: part.decay)
     return Rule(

@@ -45,8 +45,10 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
         said = "it is in no parameter group" if outside.all() else "it never moves"
         found.append(_found(Departure("not updated", said, rule), trace, first, still))
         left = np.array([p for p in left if p not in still])
-    search = _Search(rule, trace, first, left) if len(left) else None
-    for parameters, changes in search.explained(left) if search else ():
+    if not len(left):
+        return tuple(_merged(found))
+    search = _Search(rule, trace, first, left)
+    for parameters, changes in search.explained(left):
         if changes is None:
             nearest = search.nearest(parameters)
             said = f"no change of the claim that is known here, and no two of them, explain it; nearest: {nearest.said}"

@@ -1,3 +1,4 @@
+# pyright: reportPrivateImportUsage=false
 """Save, load and go on, against going on without: weights, optimizer and scheduler, in each format that is installed.
 
 An author's own `resume` is driven as it is; this is for an optimizer alone, whose state goes through a file into a

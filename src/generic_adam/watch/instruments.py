@@ -1,3 +1,4 @@
+# pyright: reportPrivateImportUsage=false
 r"""Instruments that look at every step: sums over evenly spread coordinates of each tensor, kept on the device.
 
 The coordinates of all tensors are the rows of one matrix, a row a tensor, padded with zeros. So a step costs three

@@ -178,7 +178,7 @@ class GroupRecord:
 COLUMNS = tuple(field.name for field in fields(Record))
 GROUP_COLUMNS = tuple(field.name for field in fields(GroupRecord))
 _READERS: dict[str, Any] = {
-    field.name: {"int": int, "float": float, "str": str}[field.type] for field in fields(Record)
+    field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Record)
 }
 
 

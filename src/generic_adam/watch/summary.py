@@ -88,7 +88,7 @@ def _worst(values: Array, s: Steps, rows: Rows) -> tuple[float, int, str]:
     inside = np.where(np.isnan(values), -np.inf, values)[s.known :]
     if not inside.size or not inside.max() > -np.inf:
         return math.nan, 0, ""
-    step, row = np.unravel_index(int(np.argmax(inside)), inside.shape)
+    step, row = divmod(int(np.argmax(inside)), inside.shape[1])
     return float(inside[step, row]), int(s.steps[s.known + step]), rows.names[row]
 
 
@@ -120,7 +120,7 @@ def _sizes(s: Steps, rows: Rows) -> dict[str, Any]:
     judged = (rows.started > 0) & (rows.numels >= min(16, rows.numels.max()))
     started = np.where(judged, np.maximum(rows.started, 0.1 * usual), np.nan)
     reach = _moving(s.numbers["alpha"] * size / started)
-    found = {"typical": float(np.nanmedian(update[s.known :]))}
+    found: dict[str, Any] = {"typical": float(np.nanmedian(update[s.known :]))}
     for name, values in {"update": update, "excess": excess, "reach": reach}.items():
         found[name], found[f"{name}_step"], found[f"{name}_tensor"] = _worst(values, s, rows)
     return found

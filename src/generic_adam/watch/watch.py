@@ -1,3 +1,4 @@
+# pyright: reportPrivateImportUsage=false
 """Watches a run: hooks on the optimizer's step, a record for each window of steps, a diagnosis at any time."""
 
 from __future__ import annotations
@@ -546,7 +547,8 @@ class _Group:
             self._joined = 0
             found = look.coefficients(optimizer, self.options, self.steps or 1, self._masses)
         if moved:
-            self._masses = tuple(1 - b * (1 - old) for b, old in zip((beta, theta), self._masses, strict=True))
+            of_m, of_v = self._masses
+            self._masses = (1 - beta * (1 - of_m), 1 - theta * (1 - of_v))
             self._spread = (beta**2 / theta * self._spread if beta else 0.0) + added
         of_m, of_v = self._masses
         self.scale = math.sqrt(of_v) / of_m if of_m > 0 else 1.0
@@ -614,4 +616,5 @@ def _numbers(values: Sequence[float | Tensor]) -> list[float]:
 
 
 def _whole(tensor: Tensor) -> Tensor:
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    full: Callable[[], Tensor] | None = getattr(tensor, "full_tensor", None)  # of a DTensor
+    return tensor if full is None else full()

@@ -200,7 +200,7 @@ def _optax(made: Callable[[], Any], dtype: str = "float32") -> Callable[[], Made
         import optax
 
         values = {name: jnp.asarray(p.detach().numpy().astype(dtype)) for name, p in weights()}
-        transformation = made()
+        transformation: Any = made()
         made_object = Made(list(values.items()))
         made_object.memory = {"state": transformation.init(values), "values": values}
 
@@ -208,8 +208,8 @@ def _optax(made: Callable[[], Any], dtype: str = "float32") -> Callable[[], Made
             memory = made_object.memory
             given = {name: jnp.asarray(gradients[name]) for name in memory["values"]}
             updates, memory["state"] = transformation.update(given, memory["state"], memory["values"])
-            memory["values"] = optax.apply_updates(memory["values"], updates)
-            made_object.named = list(memory["values"].items())
+            moved: Any = optax.apply_updates(memory["values"], updates)
+            memory["values"], made_object.named = moved, list(moved.items())
 
         made_object.apply = apply
         return made_object
@@ -325,6 +325,7 @@ def _cosine(t: int) -> float:
 
 
 def _right() -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    options: dict[str, Any]
     for kind in ("Adam", "AdamW"):
         for options in ({"foreach": True}, {"foreach": False}, {"fused": True}, {"amsgrad": True}, {"weight_decay": 0.1},
                         {"maximize": True}, {"lr": torch.tensor(1e-3), "foreach": False}, {"betas": (0.0, 0.95)}):  # fmt: skip
