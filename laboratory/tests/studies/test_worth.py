@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from generic_adam.schedules import parse
-from generic_adam_laboratory.studies.study import Options
-from generic_adam_laboratory.studies.worth import EXPERIMENTS, SIZES
+from generic_adam_laboratory.studies.study import Curve, Options
+from generic_adam_laboratory.studies.worth import EXPERIMENTS, SIZES, worth
+from generic_adam_laboratory.training import EpochRecord
 
 STEPS = 2000
 
@@ -50,3 +51,23 @@ def test_every_batch_size_sees_as_many_windows_and_scales_its_rate():
         assert len({line.optimizer.theta for line in found}) == len(found) == 7
         peaks[size] = values(found[0].optimizer.alpha).max()
     assert peaks[128] / peaks[8] == pytest.approx(4)
+
+
+def curve(method, seed, losses):
+    return Curve(method, None, None, seed, tuple(EpochRecord(k, loss, loss, 0.5) for k, loss in enumerate(losses, 1)))
+
+
+def test_a_change_is_measured_against_its_own_seed():
+    study = EXPERIMENTS["gpt-changes"].study
+    curves = [
+        curve("first", 0, [4.0, 3.0, 2.0, 2.0]),
+        curve("first", 1, [4.0, 3.0, 2.0, 1.0]),
+        curve("lower", 0, [4.0, 1.0, 1.0, 1.0]),
+        curve("lower", 1, [4.0, 2.0, 0.5, 0.5]),
+        curve("higher", 0, [4.0, 3.0, 3.0, 3.0]),
+        curve("higher", 1, [4.0, 3.0, 1.0, 1.0]),
+    ]
+    ((_, rows),) = worth(study, 400, curves).values()
+    # lower: 4 to 1 meets 2 two thirds into the second hundred steps; 2 to 0.5 meets 1 two thirds into the third.
+    assert rows[0] == ["lower", "-50.00 (-50.00 to -50.00)", "217 (167 to 267)"]
+    assert rows[1] == ["higher", "+25.00 (+0.00 to +50.00)", "not in every seed"]

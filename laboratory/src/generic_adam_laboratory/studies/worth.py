@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from math import sqrt
+from statistics import median
 from typing import Final
 
 from generic_adam.methods import Method
 from generic_adam.methods.shapes import fall, warm_up
 from generic_adam.schedules import Schedule, parse
-from generic_adam_laboratory.studies.study import Experiment, Line, Options, Study
+from generic_adam_laboratory.runs.records import Table
+from generic_adam_laboratory.studies.study import Curve, Experiment, Line, Options, Study, by_method, spread
 from generic_adam_laboratory.training import OptimizerSettings
 
 RATE, EPS = 0.001, 1e-8
@@ -66,9 +69,44 @@ def batches(size: int, _study: Study, _options: Options, steps: int) -> Sequence
     ]
 
 
+def worth(_study: Study, steps: int, curves: Sequence[Curve]) -> dict[str, Table]:
+    """Tell each change's last test loss against the first line's own seed, and when it meets that line's last loss."""
+    (first, *others) = by_method(curves, None).items()
+    ends = {run.seed: run.records[-1].test_loss for run in first[1]}
+    rows = []
+    for label, runs in others:
+        shared = [run for run in runs if run.seed in ends]
+        shares = [100 * (run.records[-1].test_loss / ends[run.seed] - 1) for run in shared]
+        met = [_met(run, ends[run.seed], steps) for run in shared]
+        there = [step for step in met if step is not None]
+        when = (
+            f"{median(there):,.0f} ({min(there):,} to {max(there):,})"
+            if len(there) == len(met)
+            else "not in every seed"
+        )
+        rows.append([label, spread(shares, "+.2f"), when])
+    return {
+        "worth.md": (
+            ["change", f"last test loss against {first[0]}, %", f"step of {steps:,} at which it is as low"],
+            rows,
+        )
+    }
+
+
+def _met(run: Curve, loss: float, steps: int) -> int | None:
+    """Find the step at which the test loss first is as low as `loss`, on straight lines between epochs."""
+    each = steps // len(run.records)
+    losses = [record.test_loss for record in run.records]
+    for epoch, (before, after) in enumerate(pairwise([losses[0], *losses]), 1):
+        if after <= loss:
+            share = 1 if before == after else (before - loss) / (before - after)
+            return round(each * (epoch - 1 + share))
+    return None
+
+
 EXPERIMENTS: Final = {
     **{
-        study.name: Experiment(study, changes)
+        study.name: Experiment(study, changes, notes=worth)
         for study in (
             Study("lenet-changes", "lenet", 1, "mnist", 20, "costs", seeds=3),
             Study("resnet18-changes", "resnet18", 4, "cifar100", 2, "costs", seeds=3),
