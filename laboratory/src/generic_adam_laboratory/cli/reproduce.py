@@ -188,6 +188,29 @@ def haywire(
     _reproduce(command, settings, lane_steps, compute, story.write_haywire, out, 1, None, restart)
 
 
+@reproduce.command(epilog=_EXAMPLE.format("verify"))
+def verify(
+    fuzz: Annotated[int | None, typer.Option(help="Random right set-ups.", metavar="N", show_default=False)] = None,
+    out: Out = Path("runs/verify"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    restart: Restart = False,
+) -> None:
+    """Count what `generic-adam verify` finds among wrong set-ups, and how often it is wrong about right ones.
+
+    Two zoos of set-ups and 5,000 random right ones; 20 with --quick.
+    """
+    from generic_adam_laboratory.studies import verify as zoos
+
+    fuzz = (20 if quick else 5_000) if fuzz is None else fuzz
+    command = _command("verify", {"fuzz": fuzz, "seed": seed}, {"quick": quick})
+
+    def compute(progress: Callable[[int, int], None], **_: Any) -> Any:
+        return zoos.run_verify(fuzz, seed, progress)
+
+    _reproduce(command, {"fuzz": fuzz, "seed": seed}, fuzz, compute, zoos.write_verify, out, 1, None, restart)
+
+
 def _whole(steps: float | None, usual: float) -> int:
     from generic_adam.schedules.sums import whole_steps
 
