@@ -105,6 +105,20 @@ def word_for_the_run(reading: "HorizonAnswer") -> str:
     return "not covered" if reading.outside or reading.noise is None else "needs a bound on the weights"
 
 
+def _how_tight(beta: float, theta: float) -> str:
+    """Say between which numbers the true floor of constants is."""
+    from generic_adam.schedules.balls import rounded_up
+    from generic_adam.theorems.horizon import constant_floor
+    from generic_adam.theorems.tight import stall
+
+    least = rounded_up(-stall(beta, theta).size, 2).removeprefix("-")
+    most = rounded_up(constant_floor(beta, theta).noise, 2)
+    return (
+        f"How far from tight: with beta1 = {beta:g} and beta2 = {theta:g} the noise leaves at most {most} of the "
+        f"trivial bound on every problem, and on some problem at least {least}."
+    )
+
+
 def theorems(
     name: Annotated[str | None, _named("One theorem, in full.", theorem_names)] = None, as_json: AsJson = False
 ) -> None:
@@ -120,7 +134,7 @@ def theorems(
         rows = [(one.name, one.covered, one.confidence) for one in chosen]
         print_table(("theorem", "covers", "how it is known"), rows, elsewhere=_WIDEST)
         more = "What a theorem assumes, and where its proof is: generic-adam theorems NAME"
-        say(NOT_COVERED, more, elsewhere=_WIDEST)
+        say(NOT_COVERED, _how_tight(0.9, 0.95), more, elsewhere=_WIDEST)
     else:
         (one,) = chosen
         say(f"{one.title}: {one.statement}", f"  covers: {one.covered}")
