@@ -108,7 +108,7 @@ def test_maximize_is_about_the_negative_objective(momentum):
 def test_what_is_read_of_a_climber_climbs_or_is_refused():
     climber = torch.optim.AdamW(weights(), lr=0.01, weight_decay=0.0, maximize=True)
     x = torch.zeros(2, requires_grad=True)
-    again = GenericAdam.from_method([x], advise(climber, horizon=1000)[0].algorithm)
+    again = GenericAdam.from_method([x], advise(climber)[0].algorithm)
     x.grad = torch.ones(2)
     again.step()
     assert (x > 0).all()

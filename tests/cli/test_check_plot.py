@@ -60,4 +60,4 @@ def test_a_run_of_any_length_has_its_figures(tmp_path: Path, capsys: pytest.Capt
         path = tmp_path / f"{command}.svg"
         assert run([command, "adam", "--steps", "1e12", "--plot", str(path)]) in {0, 1}
         assert path.exists()
-        assert "for 1,000,000,000,000 steps" in capsys.readouterr().out
+        assert "1,000,000,000,000 steps" in capsys.readouterr().out

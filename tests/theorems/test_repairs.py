@@ -30,7 +30,6 @@ CASES = {
     "capped_chi": _candidate(alpha="1e-3", theta="1 - 1/(t+1)"),
     "raised_rate": _candidate(alpha="1e-3*0.99^t"),
     "falling_rate": Candidate(methods.amsgrad()),
-    "continued_rate": _candidate(alpha="1e-3*(1 - t/2000) if t < 2000 else 0", keep=1500),
     "fading_decay": Candidate(methods.adamw()),
 }
 
@@ -141,16 +140,16 @@ def test_time_is_replaced_where_there_is_nothing_but_time():
 
 def test_a_repair_that_makes_no_method_is_no_candidate():
     def broken(candidate):
-        yield candidate.changed("beta_t = 2", 1, beta=parse("2"))
+        yield candidate.changed("beta1", "2", 1, beta=parse("2"))
 
     assert list(applied(broken, _candidate())) == []
 
 
 def test_changes_add_up():
-    first = _candidate().changed("one", 10, 20, alpha=parse("1e-4"))
-    both = first.changed("two", 5, 7, theta=parse("0.99"))
-    assert (both.changes, both.first_step, both.last_step) == (("one", "two"), 5, 20)
-    assert first.changed("for ever", 30).last_step is None
+    first = _candidate().changed("lr", "1e-4", 10, 20, alpha=parse("1e-4"))
+    both = first.changed("beta2", "0.99", 5, 7, theta=parse("0.99"))
+    assert ([one.name for one in both.changes], both.first_step, both.last_step) == (["lr", "beta2"], 5, 20)
+    assert first.changed("lr", "for ever", 30).last_step is None
     assert both.method == Method(Fraction(1, 10_000), 0.9, 0.99)
 
 

@@ -98,7 +98,7 @@ def test_decay_inside_the_gradient_is_torch_s_fused_kernel_s() -> None:
 @pytest.mark.parametrize("name", ["Adam, L2", "NAdam", "RMSprop, heavy ball"])
 def test_what_advice_gives_is_run(name: str) -> None:
     params = parameters()
-    change = ga.advise(THEIRS[name](params), horizon=1000)[0]
+    change = ga.advise(THEIRS[name](params))[0]
     optimizer = GenericAdam.from_method(params, change.algorithm)
     walk(optimizer, params)
     found = optimizer.algorithm_of(optimizer.param_groups[0])

@@ -18,8 +18,9 @@ from importlib import import_module
 from generic_adam.answers.layout import Line
 from generic_adam.parts import Part
 
-_MODULES = {"theorems": "certificates"}
-"""The module of this package that has the words of a package's parts."""
+_ADVICE = dict.fromkeys(("theorems.advice", "theorems.repairs", "theorems.worth"), "advice")
+_MODULES = {"theorems": "certificates", **_ADVICE}
+"""The module of this package that has the words of a module's or a package's parts."""
 
 
 @singledispatch
@@ -31,7 +32,7 @@ def words_of(part: Part) -> str | Sequence[Line]:
 def lines(part: Part) -> list[Line]:
     """Return an answer line by line."""
     _, _, inside = type(part).__module__.partition("generic_adam.")
-    module = _MODULES.get(inside.partition(".")[0])
+    module = _MODULES.get(inside) or _MODULES.get(inside.partition(".")[0])
     if module is not None:
         import_module(f"generic_adam.answers.{module}")
     found = words_of(part)

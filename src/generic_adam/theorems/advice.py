@@ -1,80 +1,110 @@
-"""The certified algorithms nearest to a given one: what to change, from which step on, and its price."""
+"""The changes of an algorithm that are worth knowing: for the run first, then for the long run, each with its cost.
+
+For a run of T steps a change is offered where it gives a useful guarantee, or a clearly better one. For the long run
+it is offered where a theorem then certifies the algorithm as steps go to infinity. Never offered is a change that
+leaves the bound of the run useless, or that multiplies a learning rate.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
-from typing import overload
+from typing import ClassVar
 
 import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules import (
-    BiasCorrection,
-    Schedule,
-    ScheduleError,
-    as_schedule,
-    bias_correction,
-    sqrt,
-    substitute,
-)
+from generic_adam.parts import Part
+from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
-from generic_adam.schedules.tree import contains
 from generic_adam.schedules.work import Account, Budget, Kind, Spent, Undecided, note
 from generic_adam.setting import Fact, Setting, Source
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
 from generic_adam.theorems.decide import Rate, Status
-from generic_adam.theorems.horizon import HorizonAnswer, least_theta, noise_floor
-from generic_adam.theorems.repairs import OF_THETA, STAGES, Candidate, applied, needs_theta, with_factors
-from generic_adam.theorems.theorem import Verdict, plain, plain_fields
+from generic_adam.theorems.horizon import HorizonAnswer
+from generic_adam.theorems.repairs import (
+    OF_THETA,
+    STAGES,
+    Candidate,
+    Change,
+    applied,
+    largest_of,
+    needs_theta,
+    with_factors,
+)
+from generic_adam.theorems.theorem import NOTHING, Verdict
+from generic_adam.theorems.worth import Worth, worth_of
 from generic_adam.theorems.zou2019 import examine_method
 
 _MOST_ADVICE = 3
 # A run that is named keeps three quarters of its steps as they are, unless said otherwise.
 _KEPT_SHARE = Fraction(3, 4)
+BETA2 = (0.999, 0.995, 0.99, 0.98, 0.95)
+"""The values of beta2 that people use, the steadiest first."""
+# A bound that falls by less is no reason to change a run.
+_CLEARLY = 0.9
+# A rate is multiplied where it is above this factor of the old one, and not lost beside the largest.
+_SAME, _LOST = 1.05, 0.011
+
+
+class Purpose(StrEnum):
+    """The reason why a change is offered."""
+
+    USEFUL = "a useful guarantee for the run"
+    BETTER = "a better guarantee for the run"
+    LONG_RUN = "a guarantee as steps go to infinity"
 
 
 @dataclass(frozen=True)
-class Price:
-    """What a change costs a run of T steps.
+class Cost(Part):
+    """The cost of a change for a run of T steps.
 
     Attributes:
         steps: T.
-        rates: (share of the run, new learning rate over the old one there), at 10, 50 and 100 %; nan where not known.
-        kept: the summed step size over the old one; nan where no sum can be had.
+        rates: (share of the run, learning rate there before, after), at 10, 50 and 100 %; nan where not known.
+        kept: the total learning rate over the run, over that before; nan where no sum can be had.
+        memory: the gradients that v_t averages at the end of the run, before and after.
     """
 
     steps: int
-    rates: tuple[tuple[float, float], ...]
+    rates: tuple[tuple[float, float, float], ...]
     kept: float
+    memory: tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Part):
     """One algorithm near the given one that is guaranteed more.
 
     Attributes:
-        algorithm: what to use instead.
-        changes: what changes, in words.
+        purpose: the reason why it is offered.
+        algorithm: the algorithm to use instead.
+        changes: the things to change, in the names that a training script has.
+        certificate: what theorems say of it in the long run.
         first_step: up to the step before, every sequence is the same.
-        last_step: the last t at which one differs; None where they differ for ever.
-        certificate: what certifies it.
-        horizon: the number of steps for which it is meant; None for ever.
-        price: what it costs the run that was named; None where none was.
-        before: what is guaranteed for that run as it is.
-        after: what is guaranteed for it with the change.
+        last_step: the last t at which one differs; None where they differ from then on.
+        worth: the measured effects of the change.
+        cost: its cost for the run that was named; None where none was.
+        before: the guarantee for that run as it is.
+        after: the guarantee for it with the change.
     """
 
+    rest: ClassVar[tuple[str, ...]] = ("certificate", "before")
+    also: ClassVar[tuple[str, ...]] = ("verdict", "theorem", "rate", "needs", "text")
+
+    purpose: Purpose
     algorithm: Algorithm
-    changes: str
-    first_step: int
-    last_step: int | None
+    changes: tuple[Change, ...]
     certificate: Certificate
-    horizon: int | None = None
-    price: Price | None = None
+    first_step: int = 1
+    last_step: int | None = None
+    worth: Worth = field(default_factory=Worth)
+    cost: Cost | None = None
     before: HorizonAnswer | None = None
     after: HorizonAnswer | None = None
 
@@ -84,76 +114,71 @@ class Advice:
         return self.algorithm.method
 
     @property
+    def verdict(self) -> Verdict:
+        """The verdict on the changed algorithm in the long run."""
+        return self.certificate.verdict
+
+    @property
+    def theorem(self) -> str | None:
+        """The theorem that this verdict rests on."""
+        return self.certificate.theorem
+
+    @property
     def rate(self) -> Rate | None:
-        """The rate of the changed algorithm; None for one that is meant for a number of steps alone."""
+        """The rate of the changed algorithm in the long run, where it is certified."""
         return self.certificate.rate
 
     @property
-    def differs(self) -> str:
-        """Where it differs from the given algorithm, in words."""
-        if self.last_step is None:
-            return "from the first step" if self.first_step == 1 else f"from t = {self.first_step:,} on"
-        if self.first_step == self.last_step:
-            return f"at t = {self.first_step:,} only"
-        return f"for t = {self.first_step:,} to {self.last_step:,} only"
-
-    def __str__(self) -> str:
-        """What to change, where it differs, what that guarantees, and its price where a run was named."""
-        known = self.certificate
-        lines = [f"{self.changes} ({self.differs})", f"  for ever: {known.verdict}{known.terms}"]
-        if self.after is not None:
-            lines.append(f"  {self.after.statement}")
-        if self.price is not None:
-            kept = "an unknown share" if math.isnan(self.price.kept) else f"{self.price.kept:.0%}"
-            lines.append(f"  price: {kept} of the summed step size is left")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain types only."""
-        told = ("changes", "differs", "first_step", "last_step", "horizon", "rate", "before", "after", "algorithm")
-        return {
-            **plain_fields(self, *told),
-            **plain_fields(self.certificate, "verdict", "theorem", "needs"),
-            "price": None if self.price is None else plain(vars(self.price)),
-            "method": plain_fields(self.method, "alpha", "beta", "theta"),
-        }
+    def needs(self) -> tuple[str, ...]:
+        """The facts that this verdict takes for granted, one phrase each."""
+        return self.certificate.needs
 
 
 @dataclass(frozen=True)
-class Advices(Sequence[Advice]):
-    """What was found to help, nearest first.
+class Advices(Part):
+    """All changes that were found to help, the most useful first; empty where there is nothing to change.
 
     Attributes:
-        items: the proposals.
-        spent: what kept the search from its end; empty where it came to it.
+        advice: the changes.
+        steps: the number of steps of the run; None where none was named, and the long run alone is meant.
+        before: the guarantee for the run as it is.
+        long_run: the verdict on the algorithm as it is, as steps go to infinity.
+        assumed: the facts that the guarantees of the run take for granted, one phrase each.
+        spent: the reasons why the search stopped early; empty where it came to its end.
     """
 
-    items: tuple[Advice, ...] = ()
+    rest: ClassVar[tuple[str, ...]] = ("before",)
+    also: ClassVar[tuple[str, ...]] = ("complete",)
+
+    advice: tuple[Advice, ...] = ()
+    steps: int | None = None
+    before: HorizonAnswer | None = None
+    long_run: Verdict = Verdict.UNDECIDED
+    assumed: tuple[str, ...] = ()
     spent: tuple[str, ...] = ()
 
     @property
     def best(self) -> Advice | None:
-        """The first of them, where there is one."""
-        return self.items[0] if self.items else None
+        """The most useful change; None where there is nothing to change."""
+        return self.advice[0] if self.advice else None
 
     @property
     def complete(self) -> bool:
-        """Whether the search came to its end, so that what is not here was not found to help."""
+        """Whether the search came to its end, so that nothing else was found to help."""
         return not self.spent
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain types only."""
-        return {"advice": [one.to_dict() for one in self.items], "complete": self.complete, "spent": list(self.spent)}
-
-    @overload
-    def __getitem__(self, index: int) -> Advice: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Advice, ...]: ...
-    def __getitem__(self, index: int | slice) -> Advice | tuple[Advice, ...]:
-        return self.items[index]
+    def __iter__(self) -> Iterator[Advice]:
+        return iter(self.advice)
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.advice)
+
+    def __getitem__(self, index: int) -> Advice:
+        try:
+            return self.advice[index]
+        except IndexError:
+            said = f"there are {len(self)} changes" if self else "there is nothing to change"
+            raise TheoremError(f"advice {index}: {said}; `.best` is None then, and a loop ends") from None
 
 
 def advise_algorithm(
@@ -163,23 +188,20 @@ def advise_algorithm(
     budget: float | None = None,
     setting: Setting | None = None,
 ) -> Advices:
-    """Find algorithms near the given one that are certified for ever, or better bounded on its run.
-
-    Nearest is: differs on the fewest steps, else from the latest step on, else changes the fewest sequences,
-    else has the fastest rate. Every one that is called certified is so by `certify_algorithm`.
+    """Find changes that give the run a better guarantee, or that certify the algorithm in the long run.
 
     Args:
-        subject: what to change; a Method alone means the paper's algorithm.
-        horizon: a number of steps T: adds the price on T steps, and constants meant for T steps alone.
-        keep: K, up to which step it stays as it is, but for what has to be mended at its first steps (theta_1 = 0, an
-            eps); None takes three quarters of the run, or 1/(1 - theta).
+        subject: the algorithm to change; a Method alone means the paper's algorithm.
+        horizon: the number of steps T of the run; without one only the long run is looked at.
+        keep: K, up to which step a change for the long run leaves it as it is, but for what has to be mended at the
+            first steps (theta_1 = 0, an eps); None takes three quarters of the run, or 1/(1 - theta).
         budget: a factor on the changes that are tried, and on the work that each question may take; None takes that of
             an enclosing `Budget`, or 1.
         setting: what is known of the problem and the run; beyond it weights that stay within 1, and clipping that
             never acts, are assumed, which the answers name.
 
     Returns:
-        The advice; empty if it is certified already (and no horizon is given), or if nothing was found to help.
+        The advice; empty if nothing was found to help.
 
     Raises:
         SumError: the horizon or K is no whole number of steps.
@@ -195,57 +217,141 @@ def advise_algorithm(
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
     granted = setting or Setting()
-    setting = _beyond(granted, x)
+    taken = beyond(granted, x)
+    facts = {"weights_bound": x.decay != NOTHING, "gradient_norm": x.clipping is not None}
+    assumed = taken.said(*(name for name, is_taken in facts.items() if is_taken))
     with Budget(budget) as work:
-        chosen = _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
-        if x.preconditioned:  # plain SGD has no theta to change
-            chosen += _louder(x, steps, setting)
-            if steps is not None:
-                chosen += _tuned(x, steps, setting)
-        if steps is None:
-            return Advices(tuple(chosen), tuple(work.spent))
-        prices = [price(x, one.algorithm, steps) for one in chosen]
-        before, *after = (reading(one, steps, setting) for one in (x, *(one.algorithm for one in chosen)))
-        priced = (
-            replace(one, price=cost, before=before, after=run)
-            for one, cost, run in zip(chosen, prices, after, strict=True)
+        before = None if steps is None else reading(x, steps, taken)
+        change = None if before is None else change_for_run(x, before, granted)
+        verdict = _long_run(x, granted).verdict
+        later = (
+            [] if verdict is Verdict.CERTIFIED else _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
         )
-        return Advices(tuple(one for one in priced if one.horizon is None or _gains(one)), tuple(work.spent))
+        offered = [one for each in later if (one := _offered(each, x, before, granted, kept)) is not None]
+        found = (*([change] if change is not None else []), *offered[:_MOST_ADVICE])
+        return Advices(found, steps, before, verdict, tuple(assumed), tuple(work.spent))
+
+
+def change_for_run(x: Algorithm, before: HorizonAnswer, setting: Setting) -> Advice | None:
+    """Find the beta2 of those that people use that helps a run most: nothing else changes, the learning rate neither.
+
+    Where the run has no useful guarantee that is the smallest beta2 with one, else the one with the least bound, if
+    that is clearly below the bound as it is.
+
+    Args:
+        x: the algorithm.
+        before: the guarantee for its run.
+        setting: what is known of the problem and the run.
+    """
+    theta, beta = x.method.theta.constant_value, x.method.beta
+    if theta is None or not (x.preconditioned and beta.is_constant) or before.relative is None:
+        return None
+    best, granted = None, beyond(setting, x)
+    for beta2 in (one for one in (BETA2 if before.useful else BETA2[::-1]) if one > theta):
+        changed = with_factors(x, theta=as_schedule(beta2))
+        after = reading(changed, before.steps, granted)
+        if best is not None and (after.relative or math.inf) >= (best[1].relative or math.inf):
+            break  # the bound falls with beta2, and rises where its memory is too long for the run
+        if after.useful and (not before.useful or (after.relative or math.inf) < _CLEARLY * before.relative):
+            best = changed, after
+            if not before.useful:
+                break
+    if best is None:
+        return None
+    changed, after = best
+    to = changed.method.theta(1)
+    return Advice(
+        Purpose.BETTER if before.useful else Purpose.USEFUL,
+        changed,
+        (Change("beta2", f"{float(theta):g} -> {to:g}"),),
+        _long_run(changed, granted),
+        worth=worth_of(float(theta), to=to),
+        cost=cost_of(x, changed, before.steps),
+        before=before,
+        after=after,
+    )
+
+
+def _offered(
+    one: Advice, x: Algorithm, before: HorizonAnswer | None, setting: Setting, kept: int | None
+) -> Advice | None:
+    """Return a change for the long run with its cost; None where it would harm the run."""
+    if _multiplies(x.method.alpha, one.method.alpha, max(kept or 1, before.steps if before else 1)):
+        return None
+    theta = x.method.theta.constant_value
+    share = 0.0 if kept is None else None if before is None else (one.first_step - 1) / before.steps
+    one = replace(one, worth=Worth() if theta is None else worth_of(float(theta), kept=share))
+    if before is None:
+        return one
+    after = reading(one.algorithm, before.steps, beyond(setting, x))
+    if not after.useful and (after.relative is not None or before.useful):
+        return None
+    return replace(one, cost=cost_of(x, one.algorithm, before.steps), before=before, after=after)
+
+
+def _multiplies(old: Schedule, new: Schedule, steps: int) -> bool:
+    """Return whether a rate is raised at some step of the run by more than what is lost beside the largest."""
+    lost = _LOST * largest_of(old, steps)
+    for step in {*np.geomspace(1, steps, 50).astype(int), *np.linspace(1, steps, 50).astype(int)}:
+        with suppress(ScheduleError, Undecided):  # a step too far to walk to tells nothing
+            if late_value(new, int(step)) > max(_SAME * late_value(old, int(step)), lost):
+                return True
+    return False
+
+
+def cost_of(before: Algorithm, after: Algorithm, steps: int) -> Cost:
+    """Return the learning rate before and after along the run, the share of its sum that is left, and v_t's memory."""
+
+    def known(of: Callable[[Algorithm], float], x: Algorithm) -> float:
+        try:
+            return of(x)
+        except (ScheduleError, Undecided, ZeroDivisionError):  # a form that tells nothing, on a run too long to walk
+            return math.nan
+
+    def both(of: Callable[[Algorithm], float]) -> tuple[float, float]:
+        return known(of, before), known(of, after)
+
+    places = ((share, max(1, round(share * steps))) for share in (0.1, 0.5, 1.0))
+    rates = tuple((share, *both(lambda x, at=at: x.method.alpha(at))) for share, at in places)
+    old, new = both(lambda x: partial_sum(x.method.alpha, steps))
+    kept = new / old if old > 0 else math.nan
+    return Cost(steps, rates, kept, both(lambda x: 1 / (1 - x.method.theta)(steps)))
 
 
 def _certified(given: Candidate, granted: Setting) -> list[Advice]:
-    """What is certified for ever, nearest first, none that is another one and more; nothing where it is so as it is."""
-    x = given.algorithm
-    if _for_ever(x, granted).verdict is Verdict.CERTIFIED:
-        return []
+    """Return certified changes, nearest first, without those that are another one and more.
+
+    Nearest is: differs on the fewest steps, else from the latest step on, else changes the fewest sequences, else has
+    the fastest rate.
+    """
     every: list[_Mended] = []
     found: list[_Mended] = []
     try:
         with Account() as tried:
-            every.extend(_mended(_covered(given), 0, _beyond(granted, x), tried))
+            every.extend(_mended(_covered(given), 0, beyond(granted, given.algorithm), tried))
     except Spent as spent:
         note(str(spent))
     for candidate, advice in sorted(every, key=_distance):
         changes = {*candidate.changes}
         if not any(changes.issuperset(one.changes) or one.algorithm == advice.algorithm for one, _ in found):
             found.append((candidate, advice))
-    return [advice for _, advice in found[:_MOST_ADVICE]]
+    return [advice for _, advice in found]
 
 
-def _for_ever(x: Algorithm, setting: Setting) -> Certificate:
-    """The certificate without what it says about a run."""
+def _long_run(x: Algorithm, setting: Setting) -> Certificate:
+    """Return the certificate without what it says about a run."""
     return certify_algorithm(replace(x, horizon=None), setting=setting)
 
 
 def _covered(given: Candidate) -> Candidate:
-    """The algorithm without what no theorem covers, whatever its sequences are; that is the first change."""
+    """Take away what no theorem covers, whatever the sequences are; that is the first change."""
     x = given.algorithm
     updates_clipped = x.clipping is not None and x.clipping.kind == "update"
     said = (
-        *(["second moments kept whole, not factored"] if x.factored else []),
-        *(["the squared mean gradient left in v_t"] if x.centered else []),
-        *(["updates not clipped"] if updates_clipped else []),
-        *(f"not any more: {phrase} (the learning rate may have to be chosen anew)" for phrase in x.outside),
+        *([Change("second moments", "whole, not factored")] if x.factored else []),
+        *([Change("second moments", "without taking off the squared mean gradient")] if x.centered else []),
+        *([Change("clipping of updates", "none")] if updates_clipped else []),
+        *(Change("step", f"not any more: {one} (the lr may have to be chosen anew)") for one in x.outside),
     )
     if not said:
         return given
@@ -254,56 +360,26 @@ def _covered(given: Candidate) -> Candidate:
     return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
 
 
-def _beyond(granted: Setting, x: Algorithm) -> Setting:
-    """What advice takes for granted, and says so: weights that stay bounded, and clipping that never acts."""
+def beyond(granted: Setting, x: Algorithm) -> Setting:
+    """Return the setting with what advice assumes, and says so: weights that stay bounded, clipping that never acts."""
     clips = [x.clipping.threshold] if x.clipping is not None and x.clipping.kind != "update" else []
     acts = bool(clips) and (granted.gradient_norm is None or granted.gradient_norm > clips[0])
     idle = {"gradient_norm": Fact(clips[0], Source.ASSUMED)} if acts else {}
     return replace(granted, **idle).with_assumed(weights_bound=1.0)
 
 
-def _gains(one: Advice) -> bool:
-    """Whether what is meant for the run alone makes one of the numbers smaller, and with decay their first."""
-    before, after = one.before, one.after
-    if before is None or after is None or after.relative is None or after.outside:
-        return False
-    if before.relative is None:
-        return True
-    pairs = [(after.relative, before.relative), (after.gap, before.gap), (after.drift, before.drift)]
-    smaller = [new is not None and old is not None and new < old for new, old in pairs]
-    return smaller[0] if after.decay else any(smaller)
-
-
-def price(before: Algorithm, after: Algorithm, steps: int) -> Price:
-    """The learning rate against the old one along the run, and the share of the summed step size."""
-    old, new = before.method.alpha, after.method.alpha
-
-    def over(part: float, whole: float) -> float:
-        return part / whole if whole > 0 else math.inf if part > 0 else 1.0
-
-    def ratio(of: Callable[[Schedule], float]) -> float:
-        try:
-            return over(of(new), of(old))
-        except (ScheduleError, Undecided):  # a form that tells nothing, on a run too long to walk
-            return math.nan
-
-    places = ((share, max(1, round(share * steps))) for share in (0.1, 0.5, 1.0))
-    rates = tuple((share, ratio(lambda u, at=at: u(at))) for share, at in places)
-    return Price(steps, rates, ratio(lambda u: partial_sum(u, steps)))
-
-
 _Mended = tuple[Candidate, Advice]
 
 
 def _mended(candidate: Candidate, stage: int, setting: Setting, tried: Account) -> Iterator[_Mended]:
-    """Certified candidates; what is certified is changed no further."""
+    """Yield certified candidates; what is certified is changed no further."""
     tried.add(Kind.TRIED, 1, 0)
-    x, changes = candidate.algorithm, candidate.changes
-    certificate = _for_ever(x, setting)
+    x = candidate.algorithm
+    certificate = _long_run(x, setting)
     if certificate.verdict is Verdict.CERTIFIED:
-        if changes:
-            said = "; ".join(changes)
-            yield candidate, Advice(x, said, candidate.first_step, candidate.last_step, certificate)
+        if candidate.changes:
+            steps = candidate.first_step, candidate.last_step
+            yield candidate, Advice(Purpose.LONG_RUN, x, candidate.changes, certificate, *steps)
         return
     open_conditions = {5}
     if x.preconditioned:  # the paper's conditions are about what divides the step
@@ -325,53 +401,3 @@ def _distance(mended: _Mended) -> tuple[object, ...]:
     candidate, advice = mended
     length = math.inf if advice.last_step is None else advice.last_step
     return length, -advice.first_step, len(candidate.changes), advice.rate is None, advice.rate
-
-
-def _louder(x: Algorithm, steps: int | None, setting: Setting) -> Iterator[Advice]:
-    """A constant theta just large enough for the theory to speak, where its noise floor is 1 or more."""
-    floor, beta = noise_floor(x), x.method.beta
-    if floor is None or floor < 1 or not beta.is_constant:
-        return
-    # Three digits are what people write. With eps the floor lies above that of beta and theta alone, and a run's own
-    # numbers lie above the floor.
-    for theta in (thousandths / 1000 for thousandths in range(math.ceil(least_theta(beta(1)) * 1000), 1000)):
-        louder = with_factors(x, theta=as_schedule(theta))
-        left = noise_floor(louder)
-        if left is None or left >= 1:
-            continue
-        relative = left if steps is None else reading(louder, steps, setting).relative
-        if relative is not None and relative < 1:
-            changes = f"theta from {x.method.theta} to {theta:g}, and the theory speaks: noise floor {left:.3g}"
-            yield Advice(louder, changes, 1, None, _for_ever(louder, setting), steps)
-            return
-
-
-def _tuned(x: Algorithm, steps: int, setting: Setting) -> Iterator[Advice]:
-    r"""Constants for T steps: theta = 1 - 1/T and alpha = chi/sqrt T, with chi the largest chi_t up to T.
-
-    For constants that is the chi they had, so that the two are the same method at T = 1/(1 - theta). The
-    bound at T is then O(1/sqrt T). There are none where theta = 1 - 1/T is not above beta^2, as (R2) asks.
-    """
-    method = x.method
-    beta, theta = method.beta.constant_value, 1 - Fraction(1, steps)
-    if beta is None or theta <= beta**2:
-        return
-    largest = _largest(method.alpha / sqrt(1 - method.theta), steps)
-    if not 0 < largest < math.inf:
-        return
-    scale = float(f"{largest / math.sqrt(steps):.12g}")
-    eps = substitute(x.eps, {bias_correction(method.theta): as_schedule(1)})
-    tuned = replace(x, method=Method(scale, method.beta, as_schedule(theta)), eps=eps)
-    if tuned != x:
-        changes = f"constants for {steps:,} steps: alpha = {scale:.6g}, theta = 1 - 1/{steps}"
-        if contains(method.alpha, BiasCorrection):
-            changes += ", no bias correction"
-        yield Advice(tuned, changes, 1, None, _for_ever(tuned, setting), steps)
-
-
-def _largest(schedule: Schedule, steps: int) -> float:
-    """The largest u_t with t <= steps of some on a logarithmic scale; infinite where one has no value as a float."""
-    try:
-        return max(late_value(schedule, int(step)) for step in np.geomspace(1, steps, 200))
-    except (ScheduleError, Undecided):
-        return math.inf

@@ -1,4 +1,4 @@
-r"""Changes to one sequence of a method, each of which mends one way to miss the sufficient condition.
+"""Changes to one sequence of a method, each of which mends one way to miss the sufficient condition.
 
 None of them is trusted: `advise` certifies every method built from them and drops those that are not.
 """
@@ -6,14 +6,18 @@ None of them is trusted: `advise` certifies every method built from them and dro
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
 from flint import fmpq
 
 from generic_adam.errors import MethodError, ScheduleError
 from generic_adam.methods import Algorithm, Method, Nesterov
+from generic_adam.parts import Part
 from generic_adam.schedules import (
     Schedule,
     as_power_of_t,
@@ -30,6 +34,7 @@ from generic_adam.schedules import (
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
 from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.sums import late_value
 from generic_adam.schedules.work import Undecided
 from generic_adam.setting import Setting
 from generic_adam.theorems.epsilon import eps_in_step
@@ -38,12 +43,26 @@ from generic_adam.theorems.theorem import NOTHING
 _NEVER = 10**18
 _COMPARED = 1 << 16
 _MOMENTUM_CAP = Fraction(999, 1000)
-_RATE_FLOOR = Fraction(1, 100)
+_RATE_FLOOR = 0.01
 _HOLDS = (2, 3, 5, 10, 100)
 _LATEST_START = 8
 # Where neither K nor theta's memory says from when on something fades.
 _FADES_FROM = 1000
 _ADDED_EPS = 1e-8
+_NAMES = {"alpha": "lr", "beta": "beta1", "theta": "beta2"}
+
+
+@dataclass(frozen=True)
+class Change(Part):
+    """One thing to change, in the names that a training script has.
+
+    Attributes:
+        name: "lr", "beta1", "beta2", "eps", "lr x weight decay", or a part of the step.
+        how: the phrase that says what becomes of it.
+    """
+
+    name: str
+    how: str
 
 
 @dataclass(frozen=True)
@@ -52,7 +71,7 @@ class Candidate:
 
     Attributes:
         algorithm: the algorithm after the change.
-        changes: what was changed, one phrase a sequence.
+        changes: the changes, one for each sequence.
         first_step: up to the step before, it is the original.
         last_step: the last t at which it differs from the original, where the change ends; None if it may not.
         keep: K, up to which step it should stay as it is; None where nothing was asked.
@@ -60,7 +79,7 @@ class Candidate:
     """
 
     algorithm: Algorithm
-    changes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
     first_step: int = _NEVER
     last_step: int | None = 0
     keep: int | None = None
@@ -68,11 +87,13 @@ class Candidate:
 
     @property
     def method(self) -> Method:
-        """The three sequences."""
+        """Return the three sequences."""
         return self.algorithm.method
 
-    def changed(self, phrase: str, first_step: int, last_step: int | None = None, **sequences: Schedule) -> Candidate:
-        """The candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
+    def changed(
+        self, name: str, how: str, first_step: int, last_step: int | None = None, **sequences: Schedule
+    ) -> Candidate:
+        """Return the candidate with some sequences replaced from a step on: alpha, beta, theta, eps or decay."""
         before, factors = self.algorithm, {name: sequences.pop(name) for name in ("beta", "theta") if name in sequences}
         x = with_factors(before, **factors)
         if (x.method.alpha, x.eps) != (before.method.alpha, before.eps):
@@ -82,32 +103,32 @@ class Candidate:
         return replace(
             self,
             algorithm=replace(x, method=method, **sequences),
-            changes=(*self.changes, phrase),
+            changes=(*self.changes, Change(name, how)),
             first_step=min(first_step, self.first_step),
             last_step=max(last_step or 0, self.last_step or 0) if both_end else None,
         )
 
     @property
     def begins(self) -> int:
-        """The first step at which a change that lasts may begin."""
+        """Return the first step at which a change that lasts may begin."""
         return self.keep + 1 if self.asked and self.keep is not None else 1
 
-    def bounded(self, phrase: str, sequence: str, new: Schedule, first_step: int) -> Candidate:
-        """The candidate with alpha, beta or theta replaced by a bounded one, which differs from a step on."""
+    def bounded(self, how: str, sequence: str, new: Schedule, first_step: int) -> Candidate:
+        """Return the candidate with alpha, beta or theta replaced by a bounded one, which differs from a step on."""
         if first_step < self.begins:
             new, first_step = join(getattr(self.method, sequence), self.begins, new), self.begins
-            phrase = f"from t = {first_step:,} on {phrase}"
-        return self.changed(phrase, first_step, None, **{sequence: new})
+            how = f"from step {first_step:,} on {how}"
+        return self.changed(_NAMES[sequence], how, first_step, None, **{sequence: new})
 
     def fades_from(self) -> Fraction:
-        """From when on a sequence may fall: K, but not before theta's memory is full."""
+        """Return the step after which a sequence may fall: K, but not before theta's memory is full."""
         memory = _memory(self.method.theta) if self.algorithm.preconditioned else None
         known = [one for one in (self.keep, memory) if one is not None]
         return Fraction(max(known, default=_FADES_FROM))
 
 
 def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule | None = None) -> Algorithm:
-    """The algorithm with another beta or theta, and what alpha, eps and Nesterov's weights have of the old ones."""
+    """Return the algorithm with another beta or theta, also in the corrections and in Nesterov's weights."""
     old = x.method
     method = Method(old.alpha, old.beta if beta is None else beta, old.theta if theta is None else theta)
     corrections: dict[Schedule, Schedule] = {tree.BiasCorrection(old.beta): bias_correction(method.beta)}
@@ -125,7 +146,7 @@ def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule 
 
 
 def first_below(one: Schedule, other: Schedule) -> int:
-    """The first t with u_t < w_t as numbers, the step after those compared, or 1 where that is open."""
+    """Return the first t with u_t < w_t, the step after those that were compared, or 1 where that is open."""
     found = every(one - other, Claim.NOT_NEGATIVE, _COMPARED)
     return 1 if found.holds is None else found.t or _COMPARED + 1
 
@@ -137,10 +158,10 @@ def steady_eps(candidate: Candidate) -> Iterator[Candidate]:
     """Hold eps_t at eps_1, where it does not keep step with theta_t; add 1e-8, where v_0 = 0 and nothing is added."""
     x, found = candidate.algorithm, eps_in_step(candidate.algorithm, Setting())
     if x.preconditioned and x.eps == NOTHING and x.initial_v == 0:
-        yield candidate.changed(f"eps = {_ADDED_EPS:g} added to the root", 1, eps=as_schedule(_ADDED_EPS))
+        yield candidate.changed("eps", f"add {_ADDED_EPS:g} to the root", 1, eps=as_schedule(_ADDED_EPS))
     elif found is not None and not found.holds and not x.eps.is_constant:
         first = float(f"{x.eps(1):.9g}")
-        yield candidate.changed(f"eps_t = {first:g} throughout", 1, eps=as_schedule(first))
+        yield candidate.changed("eps", f"{first:g} throughout", 1, eps=as_schedule(first))
 
 
 def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
@@ -148,11 +169,11 @@ def capped_momentum(candidate: Candidate) -> Iterator[Candidate]:
     if not candidate.method.beta.is_constant:
         cap = as_schedule(_MOMENTUM_CAP)
         beta, first = minimum(candidate.method.beta, cap), first_below(cap, candidate.method.beta)
-        yield candidate.bounded(f"beta_t capped at {float(_MOMENTUM_CAP):g}", "beta", beta, first)
+        yield candidate.bounded(f"at most {float(_MOMENTUM_CAP):g}", "beta", beta, first)
 
 
 def _held(theta: Schedule, hold: int) -> Schedule | float:
-    """theta_hold as a number: exact where it is a fraction, else rounded down, so that theta_t rises."""
+    """Return theta_hold: exact where it is a fraction, else rounded down, so that theta_t rises."""
     with Precision():
         found = value(theta, hold)
     return as_schedule(as_fraction(found)) if isinstance(found, fmpq) else below(found)
@@ -167,9 +188,8 @@ def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
         held = at_time(theta, maximum(t, hold))
         if held is None:
             held = join(_held(theta, hold), hold, theta)
-        yield candidate.changed(
-            f"theta_t held at theta_{hold} = {theta(hold):.6g} for t < {hold}", 1, hold - 1, theta=held
-        )
+        how = f"{theta(hold):.6g}, its value at step {hold}, before that step too"
+        yield candidate.changed("beta2", how, 1, hold - 1, theta=held)
 
 
 def shifted_time(candidate: Candidate) -> Iterator[Candidate]:
@@ -177,7 +197,7 @@ def shifted_time(candidate: Candidate) -> Iterator[Candidate]:
     theta = candidate.method.theta
     shifted = None if theta.is_constant else at_time(theta, t + 1)
     if shifted is not None:
-        yield candidate.changed(f"theta_t = {shifted}, one step ahead", 1, theta=shifted)
+        yield candidate.changed("beta2", f"{in_steps(shifted)}, one step ahead", 1, theta=shifted)
 
 
 def later_weights(candidate: Candidate) -> Iterator[Candidate]:
@@ -192,8 +212,8 @@ def later_weights(candidate: Candidate) -> Iterator[Candidate]:
             return
         total += Fraction(theta.weights(start)).limit_denominator(10**12)
         later = tree.WeightedTheta(shifted, total)
-        phrase = f"the weights start at w_{start + 1}, with W_0 = {float(total):g} the sum so far"
-        yield candidate.changed(phrase, 1, theta=later)
+        how = f"start at the weight of step {start + 1}, with the sum so far ({float(total):g}) before it"
+        yield candidate.changed("weights", how, 1, theta=later)
 
 
 def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
@@ -212,7 +232,8 @@ def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
     share = as_schedule(scale) / t
     rising = maximum(theta, 1 - share)
     first = first_below(share, 1 - theta) if memory is None else math.floor(scale * memory) + 1
-    yield candidate.changed(f"theta_t = {rising}", first, theta=rising)
+    how = f"{in_steps(1 - share)} after step {first - 1:,}" if memory is not None else f"at least {in_steps(1 - share)}"
+    yield candidate.changed("beta2", how, first, theta=rising)
 
 
 def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
@@ -229,22 +250,21 @@ def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
         largest = -2 * steps[1]
         if 0 < largest < exponent:
             share = as_schedule(scale) / time ** as_schedule(largest)
-            phrase = f"r = {_number(largest)} in place of {_number(exponent)}: theta_t = {1 - share}"
-            yield candidate.bounded(phrase, "theta", 1 - share, first_below(1 - theta, share))
+            yield candidate.bounded(in_steps(1 - share), "theta", 1 - share, first_below(1 - theta, share))
         return
     # Rounded down, so that where it begins theta_t itself is not touched.
     reference = (1 - theta)(candidate.begins) / alpha(candidate.begins) ** 2
     share = as_schedule(float(f"{reference * (1 - 1e-8):.9g}")) * alpha**2
-    phrase = f"1 - theta_t no smaller than {reference:.6g} alpha_t^2"
-    yield candidate.bounded(phrase, "theta", minimum(theta, 1 - share), first_below(1 - theta, share))
+    how = f"at most 1 - {reference:.6g} lr^2"
+    yield candidate.bounded(how, "theta", minimum(theta, 1 - share), first_below(1 - theta, share))
 
 
 def _fading(hold: Fraction, power: float) -> tuple[Schedule, str]:
-    """min(1, (K/t)^power), as a schedule and in words."""
-    share, words = as_schedule(hold) / t, f"{_number(hold)}/t"
-    if power == 0.5:
-        return minimum(1, sqrt(share)), f"min(1, sqrt({words}))"
-    return minimum(1, share**power), f"min(1, {words if power == 1 else f'({words})^{power}'})"
+    """Return min(1, (K/t)^power), as a schedule and in words."""
+    share, words = as_schedule(hold) / t, f"{_number(hold)}/step"
+    shape = sqrt(share) if power == 0.5 else share**power
+    said = f"sqrt({words})" if power == 0.5 else words if power == 1 else f"({words})^{power}"
+    return minimum(1, shape), f"multiply by {said} after step {math.floor(hold):,}"
 
 
 def root_decay(candidate: Candidate) -> Iterator[Candidate]:
@@ -271,22 +291,7 @@ def _falling(candidate: Candidate, power: float) -> Iterator[Candidate]:
     hold = candidate.fades_from()
     factor, words = _fading(hold, power)
     alpha = candidate.method.alpha * factor
-    yield candidate.changed(f"alpha_t times {words}", math.floor(hold) + 1, alpha=alpha)
-
-
-def continued_rate(candidate: Candidate) -> Iterator[Candidate]:
-    """Leave a learning rate that ends as it is up to t = K, and go on as alpha_K sqrt(K/t), its decay with it."""
-    keep, x, growth = candidate.keep, candidate.algorithm, candidate.method.alpha.growth
-    if keep is None or (growth is not None and not growth.is_zero) or x.method.alpha(keep) <= 0:
-        return
-
-    def tail(schedule: Schedule) -> Schedule:
-        return as_schedule(float(f"{schedule(keep) * math.sqrt(keep):.9g}")) / sqrt(t)
-
-    changed = {"alpha": x.method.alpha} | ({} if x.decay == NOTHING else {"decay": x.decay})
-    longer = {name: join(one, keep + 1, tail(one)) for name, one in changed.items()}
-    phrase = f"alpha_t as it is up to t = {keep:,}, then {tail(x.method.alpha)}"
-    yield candidate.changed(phrase, keep + 1, None, **longer)
+    yield candidate.changed("lr", words, math.floor(hold) + 1, alpha=alpha)
 
 
 def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
@@ -295,8 +300,7 @@ def fading_decay(candidate: Candidate) -> Iterator[Candidate]:
     # Decay is lr_t lambda: one root for lambda alone, and one more where alpha_t was given its own.
     for power in (0.5, 1) if decay != NOTHING else ():
         factor, words = _fading(hold, power)
-        phrase = f"lr times weight decay times {words}"
-        yield candidate.changed(phrase, math.floor(hold) + 1, decay=decay * factor)
+        yield candidate.changed("lr x weight decay", words, math.floor(hold) + 1, decay=decay * factor)
 
 
 def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
@@ -308,19 +312,36 @@ def capped_chi(candidate: Candidate) -> Iterator[Candidate]:
     # Rounded up, so that where it begins alpha_t itself is not touched.
     reference = method.alpha(candidate.begins) / math.sqrt(complement(candidate.begins))
     cap = as_schedule(float(f"{reference * (1 + 1e-8):.9g}")) * sqrt(complement)
-    phrase = f"alpha_t no larger than {reference:.6g} sqrt(1 - theta_t)"
-    yield candidate.bounded(phrase, "alpha", minimum(method.alpha, cap), first_below(cap, method.alpha))
+    how = f"at most {reference:.6g} sqrt(1 - beta2)"
+    yield candidate.bounded(how, "alpha", minimum(method.alpha, cap), first_below(cap, method.alpha))
 
 
 def raised_rate(candidate: Candidate) -> Iterator[Candidate]:
-    """Let alpha_t be no smaller than alpha_1/(100 sqrt(t)): mends a T alpha_T that stays bounded."""
-    alpha = candidate.method.alpha
-    first, growth = alpha(1), alpha.growth
-    slow = growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1 and not growth.is_zero
-    if first > 0 and not slow:
-        floor = as_schedule(float(f"{first * float(_RATE_FLOOR):.12g}")) / sqrt(t)
-        phrase = f"alpha_t no smaller than {floor}"
-        yield candidate.bounded(phrase, "alpha", maximum(alpha, floor), first_below(alpha, floor))
+    """Let alpha_t stay above c/sqrt(t): mends a sum of rates that stays finite, as of a schedule that ends at 0.
+
+    Up to K nothing changes, and then c/sqrt(t) begins at a hundredth of the largest rate.
+    """
+    alpha, keep = candidate.method.alpha, candidate.keep
+    growth = alpha.growth
+    if growth is not None and growth.rho.sign_of_log == 0 and growth.power > -1 and not growth.is_zero:
+        return
+    largest = alpha(1) if keep is None else largest_of(alpha, keep)
+    scale = as_schedule(float(f"{largest * math.sqrt(keep or 1) * _RATE_FLOOR:.9g}"))
+    if 0 < largest < math.inf:
+        floor = scale / sqrt(t)
+        new, first = maximum(alpha, floor), first_below(alpha, floor)
+        if keep is not None and first <= keep:
+            new, first = join(alpha, keep + 1, new), keep + 1
+        yield candidate.changed("lr", f"at least {in_steps(floor)} from step {first:,} on", first, alpha=new)
+
+
+def largest_of(schedule: Schedule, steps: int) -> float:
+    """Return the largest u_t with t <= steps, of some on two scales; of those that are known."""
+    largest = -math.inf
+    for step in {*np.geomspace(1, steps, 50).astype(int), *np.linspace(1, steps, 50).astype(int)}:
+        with suppress(ScheduleError, Undecided):  # a step too far to walk to tells nothing
+            largest = max(largest, late_value(schedule, int(step)))
+    return largest
 
 
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
@@ -328,7 +349,7 @@ STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((1, capped_momentum),),
     ((2, held_beginning), (2, shifted_time), (2, later_weights)),
     ((4, rising_theta), (3, slower_theta)),
-    ((3, root_decay), (3, capped_chi), (4, continued_rate), (4, raised_rate), (5, falling_rate)),
+    ((3, root_decay), (3, capped_chi), (4, raised_rate), (5, falling_rate)),
     ((5, fading_decay),),
 )
 """The repairs with the condition each is for, in the order in which they are tried: eps, beta, theta, alpha, decay
@@ -340,7 +361,7 @@ OF_THETA: frozenset[Repair] = frozenset({rising_theta, slower_theta, root_decay,
 
 
 def needs_theta(x: Algorithm) -> bool:
-    """Whether theta_t has to tend to 1: the divisor has the present gradient in it, and not by a maximum."""
+    """Return whether theta_t has to tend to 1: the divisor has the present gradient in it, and not by a maximum."""
     return x.preconditioned and not (x.running_maximum or x.delayed)
 
 
@@ -381,6 +402,11 @@ def _memory(theta: Schedule) -> Fraction | None:
     if not isinstance(constant, tree.Constant) or not 0 < constant.value < 1:
         return None
     return 1 / (1 - constant.value)
+
+
+def in_steps(schedule: Schedule) -> str:
+    """Return a formula with the word `step` for t."""
+    return re.sub(r"\bt\b", "step", str(schedule))
 
 
 def _number(value: Fraction) -> str:
