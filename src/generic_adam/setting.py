@@ -434,6 +434,13 @@ class Setting:
         }
         return (replace(self, **derived) if derived else self).with_assumed(**otherwise)
 
+    def for_run(self, steps: int) -> Setting:
+        """Return what is known of a run of so many steps: in one epoch, shuffled or not, each example is seen once."""
+        batches = self.batches_per_epoch
+        if self.sampling != "shuffled" or batches is None or steps > batches:
+            return self
+        return replace(self, sampling=Fact("streaming", Source.DERIVED, of=("batches_per_epoch",)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the known facts in plain types: a given value itself, any other with its provenance."""
         return {name: fact.to_dict() for name, fact in self.facts.items()}

@@ -25,7 +25,7 @@ from generic_adam.theorems.shuffled import (
     longest_epoch,
     shuffled_bound,
 )
-from generic_adam.theorems.theorem import Verdict
+from generic_adam.theorems.theorem import SEEN_ONCE, WITH_REPLACEMENT, Verdict
 from tests.theorems.problems import problem_of
 
 
@@ -416,6 +416,28 @@ class TestForEver:
         alone = certify_algorithm(x, setting=Setting(sampling="shuffled"))
         assert alone.verdict is Verdict.UNDECIDED
         assert "number of batches in an epoch" in alone["RR"].outside[0]
+
+    @pytest.mark.parametrize(
+        ("facts", "told", "covered"),
+        [
+            ({"sampling": "replacement"}, "", True),
+            ({"sampling": "streaming", "batches_per_epoch": 10}, "", True),
+            ({"sampling": "shuffled", "batches_per_epoch": 1000}, SEEN_ONCE, True),
+            ({"sampling": "shuffled", "batches_per_epoch": 999}, "", False),
+            ({"batches_per_epoch": 999}, WITH_REPLACEMENT, True),
+            ({"batches_per_epoch": 1000}, "", True),
+            ({"sampling": "shuffled"}, "", False),
+        ],
+    )
+    def test_which_case_a_run_is(self, facts, told, covered):
+        """One pass, several, with replacement, streaming: of the run and of its bound."""
+        run = certify_algorithm(methods.adam(), 1000, setting=Setting(**facts)).horizon
+        assert (run.provided, not run.outside) == (told, covered)
+        four = {"smoothness": 1, "gradient_bound": 1, "dimension": 1, "gap": 1, "gradient_sup": 1}
+        x = method("0.1/sqrt(t)", "1 - 1/(t + 1)")
+        found = bound_algorithm(x, Setting(**facts, **four), 1000, theorem="W" if covered else None)
+        assert (found.theorem == "W") is covered
+        assert {SEEN_ONCE, WITH_REPLACEMENT}.intersection(found.needs) == ({told} if told else set())
 
     def test_what_it_takes_for_granted_is_told(self):
         needs = self.found(method("0.1/sqrt(t)", "1 - 1/(t + 1)"), sampling="shuffled")["RR"].needs

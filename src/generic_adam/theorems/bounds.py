@@ -23,7 +23,7 @@ from generic_adam.theorems.clipping import without_idle_clipping
 from generic_adam.theorems.constants import ALWAYS, Constants
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Theorem, plain, plain_fields
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Theorem, drawn_as, plain, plain_fields
 
 _LONGEST_SEARCHED = 1_000_000
 # How theorems name the assumption that `gradient_sup` is about.
@@ -145,7 +145,7 @@ def bound_algorithm(
     x = as_algorithm(subject)
     if x.others:
         raise TheoremError("parameter groups with different sequences: expected one group, each has its own bound")
-    known = setting.completed()
+    known = setting.completed().for_run(last)
     x, idle = without_idle_clipping(x, known)
     problem = coupled(Constants.of(known), float(x.l2))
     found: list[tuple[Theorem, Offer]] = []
@@ -176,18 +176,19 @@ def bound_algorithm(
         others=tuple((one.name, other.expectation) for one, other in found[1:]),
         missing=tuple(missing),
         l2=float(x.l2),
-        needs=() if best is None else tuple(dict.fromkeys((*idle, *_provided(best, x, known)))),
+        needs=() if best is None else tuple(dict.fromkeys((*idle, *_provided(best, x, known, last)))),
         setting=known,
     )
 
 
-def _provided(theorem: Theorem, x: Algorithm, known: Setting) -> Iterator[str]:
+def _provided(theorem: Theorem, x: Algorithm, known: Setting, steps: int) -> Iterator[str]:
     """Yield the facts that a theorem's bound rests on beyond L, G, d and the gap, and of those the measured ones."""
     decays = ("weights_bound",) if x.decay != NOTHING or x.l2 else ()
     certain = ("gradient_sup",) if _ALMOST_SURE.intersection(theorem.assumptions) else ()
     # That every gradient is bounded is said with its bound.
     yield from (one for one in theorem.granted(x) if one != BOUNDED_GRADIENTS)
     yield from known.said(*(one for one in (*theorem.takes, *theorem.uses) if one not in ALWAYS), *decays, *certain)
+    yield from () if theorem.shuffled else drawn_as(known, steps)
     yield from (fact.text for fact in known.needed(*ALWAYS) if fact.source is Source.MEASURED)
 
 

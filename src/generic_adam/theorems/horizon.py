@@ -36,7 +36,7 @@ from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.sweep import Part, Sweep, Taken
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
-from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, elsewhere, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, drawn_as, elsewhere, plain_fields
 from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -417,7 +417,8 @@ def read_horizon(
     Raises:
         SumError: the number of steps is no whole number from 1 to 10^15.
     """
-    last, known = whole_steps(steps), setting or Setting()
+    last = whole_steps(steps)
+    known = (setting or Setting()).for_run(last)
     if theorem is not None and (theorem.outside(x, known) or theorem.name not in _OF_THREE_NUMBERS):
         return HorizonAnswer(last, unknown=_without_numbers(theorem, x, known))
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
@@ -481,6 +482,7 @@ def _numbers(x: Algorithm, steps: int, setting: Setting, keep: float) -> Horizon
     provided = {
         "every gradient is bounded": x.running_maximum,
         "the decay counts as a part of the loss": x.l2 != 0,
+        **dict.fromkeys(drawn_as(setting, steps), True),
         **dict.fromkeys(setting.said("weights_bound"), X is not None),
     }
     sequences, scale = Sequences.of_algorithm(x, steps), _scale(setting)

@@ -19,7 +19,7 @@ from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.work import Undecided
-from generic_adam.setting import Setting, kinds
+from generic_adam.setting import Setting, Source, kinds
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, rate_of, two_sided
@@ -30,6 +30,8 @@ NOT_COVERED = (
     "looks at the loss (ReduceLROnPlateau). Shuffled epochs are Theorem RR's, which asks for the batches of an epoch."
 )
 SHUFFLED = "batches are drawn without replacement in each epoch"
+SEEN_ONCE = "each example is seen once, the loss being that of new ones"
+WITH_REPLACEMENT = "batches are drawn with replacement, not in shuffled epochs"
 _MOVING_LOSSES = {"rl", "gan"}
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
 # The phrases of divisors that theorems of their own are about.
@@ -333,6 +335,14 @@ def elsewhere(setting: Setting, *, shuffled: bool = False) -> tuple[str, ...]:
     moves = setting.loss in _MOVING_LOSSES
     drawn = setting.sampling == "shuffled" and not (shuffled or setting.full_batch)
     return (*([f"the loss changes during the run ({setting.loss})"] * moves), *([SHUFFLED] * drawn))
+
+
+def drawn_as(setting: Setting, steps: int) -> tuple[str, ...]:
+    """Return what a theorem about unbiased gradients takes for granted of how a run's data are drawn."""
+    fact, batches = setting.facts.get("sampling"), setting.batches_per_epoch
+    if fact is not None:
+        return (SEEN_ONCE,) if fact.source is Source.DERIVED else ()
+    return () if batches is None or steps <= batches or setting.full_batch else (WITH_REPLACEMENT,)
 
 
 STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initial_v == 0 and sign(x.eps, 1) != 1}
