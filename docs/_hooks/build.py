@@ -28,7 +28,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 # Modules of the theorems by their API page; one that is in neither list is on the page of theorems.
-CERTIFICATES = ("certificate", "bounds", "advice", "worth", "constants", "horizon", "theorem", "decide")
+CERTIFICATES = ("certificate", "bounds", "advice", "worth", "plan", "constants", "horizon", "theorem", "decide")
 SHARED = ("repairs", "sequences", "sweep")  # last on the page of theorems; the paper's is the first
 
 

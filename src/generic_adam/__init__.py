@@ -13,7 +13,7 @@ Examples:
 TYPE_CHECKING = False  # type checkers know the name; `typing` would be the dearest part of this import
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
-    from generic_adam.certification import advise, bound, certify
+    from generic_adam.certification import advise, best_rate, bound, certify, steps_needed
     from generic_adam.errors import GenericAdamError, MethodError
     from generic_adam.methods.algorithm import Algorithm
     from generic_adam.methods.method import Method
@@ -37,9 +37,11 @@ _HOME_OF_NAME = {
     "ScheduleError": "schedules",
     "Setting": "setting",
     "advise": "certification",
+    "best_rate": "certification",
     "bound": "certification",
     "certify": "certification",
     "parse": "schedules",
+    "steps_needed": "certification",
 }
 _SUB_PACKAGES = ("adapters", "methods", "optax", "reference", "schedules", "theorems", "torch", "verify")
 
@@ -57,12 +59,14 @@ __all__ = [
     "Setting",
     "adapters",
     "advise",
+    "best_rate",
     "bound",
     "certify",
     "methods",
     "parse",
     "reference",
     "schedules",
+    "steps_needed",
     "theorems",
     "verify",
 ]

@@ -13,10 +13,12 @@ from generic_adam.methods import Algorithm
 from generic_adam.methods.recipes import named
 from generic_adam.schedules.work import Budget
 from generic_adam.setting import Setting
+from generic_adam.theorems import plan
 from generic_adam.theorems.advice import Advices, advise_algorithm
 from generic_adam.theorems.bounds import Bound, bound_algorithm
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.constants import ALWAYS
+from generic_adam.theorems.plan import BestRate
 
 
 def read(subject: Any, scheduler: Any = None, **options: Any) -> Algorithm:
@@ -155,4 +157,27 @@ def advise(
         return advise_algorithm(read(subject, scheduler, steps=horizon), horizon, keep, setting=setting)
 
 
-__all__ = ["Setting", "advise", "bound", "certify", "read"]
+def best_rate(subject: Any, steps: int, setting: Setting | None = None, scheduler: Any = None) -> BestRate | None:
+    """Return the learning rate with the least bound after a number of steps; for the loss it is chosen by validation.
+
+    Args:
+        subject: what `read` takes.
+        steps: T.
+        setting: what is known of the problem and the run: the gap and the smoothness, else 1 in units of the gradients.
+        scheduler: the learning-rate scheduler of a torch optimizer.
+    """
+    return plan.best_rate(read(subject, scheduler, steps=steps), steps, setting)
+
+
+def steps_needed(subject: Any, setting: Setting | None = None, scheduler: Any = None) -> int | None:
+    """Return the number of steps from which on the guarantee is useful; None where no number of them is enough.
+
+    Args:
+        subject: what `read` takes.
+        setting: what is known of the problem and the run: the gap and the smoothness, else 1 in units of the gradients.
+        scheduler: the learning-rate scheduler of a torch optimizer.
+    """
+    return plan.steps_needed(read(subject, scheduler), setting)
+
+
+__all__ = ["Setting", "advise", "best_rate", "bound", "certify", "read", "steps_needed"]

@@ -123,7 +123,7 @@ def _cause(answer: HorizonAnswer) -> str:
     enough = f"; about {needed:,} such steps would do" if needed else ""
     told = {
         "start": f"starting-point part: few, small steps{enough}",
-        "curvature": "curvature part: lr is too large for this guarantee",
+        "curvature": f"curvature part: lr is too large for this guarantee (best at {answer.best_rate or 0:.2g} x lr)",
         "decay": "weight decay is too strong for weights of that size",
         "noise": "noise part: beta2 averages too few gradients, or too many for so few steps",
     }
