@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 from tests.soundness.same import SUBJECTS, answers
 
-SAMPLE = ["method adam", "method nosadam", "recipe vit", "scheduler PolynomialLR", "scheduler LambdaLR"]
+SAMPLE = ["method nosadam", "recipe vit", "scheduler PolynomialLR"]
 
 
 @contextlib.contextmanager
@@ -32,8 +32,12 @@ def test_the_sample_is_of_what_there_is():
     assert set(SAMPLE) <= set(SUBJECTS)
 
 
-def test_answers_depend_on_the_text_alone(tmp_path):
-    alone = {question: told for question, told, _ in answers(SAMPLE)}
+@pytest.fixture(scope="module")
+def alone():
+    return {question: told for question, told, _ in answers(SAMPLE)}
+
+
+def test_answers_depend_on_the_text_alone(tmp_path, alone):
     warm = {question: told for question, told, _ in answers(SAMPLE[::-1], warm=True)}
     assert warm == alone
     with busy_machine():
@@ -44,5 +48,5 @@ def test_answers_depend_on_the_text_alone(tmp_path):
     assert dict(line.split("\t", 1) for line in lines) == alone
 
 
-def test_every_search_of_the_sample_comes_to_its_end():
-    assert all('"complete": true' in told for question, told, _ in answers(SAMPLE) if question.endswith("advise"))
+def test_every_search_of_the_sample_comes_to_its_end(alone):
+    assert all('"complete": true' in told for question, told in alone.items() if question.endswith("advise"))
