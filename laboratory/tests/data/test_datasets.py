@@ -1,7 +1,6 @@
 """The file formats, against files written byte by byte here."""
 
 import gzip
-import os
 import struct
 
 import numpy as np
@@ -12,14 +11,11 @@ from generic_adam_laboratory.data.datasets import (
     CHARACTERS,
     Dataset,
     cache_directory,
-    changed_files,
     load,
     read_cifar100,
     read_idx,
-    remember,
     standard_library,
 )
-from laboratory.tests.small_mnist import write_small_mnist
 
 
 def idx(array: np.ndarray, type_code: int = 8) -> bytes:
@@ -181,48 +177,3 @@ def test_the_real_standard_library_is_large_and_known_by_its_characters():
 def test_a_python_without_its_source_is_one_line(tmp_path):
     with pytest.raises(DataError, match="0 Python files, expected the standard library"):
         standard_library(tmp_path)
-
-
-def test_a_file_that_changed_since_it_was_fetched_is_refused(tmp_path):
-    folder = write_small_mnist(tmp_path / "mnist")
-    names = sorted(path.name for path in folder.iterdir())
-    assert changed_files(folder) == [], "what we did not fetch is the user's own"
-    remember(folder, names)
-    before = load("mnist", tmp_path).sha256
-    labels = folder / "train-labels-idx1-ubyte.gz"
-    os.utime(labels, ns=(1, 1))  # another time alone is looked into, and forgiven
-    assert load("mnist", tmp_path).sha256 == before
-    changed = bytearray(labels.read_bytes())
-    changed[-1] ^= 1
-    labels.write_bytes(bytes(changed))
-    with pytest.raises(DataError, match=r"not as it was fetched .* `generic-adam data fetch mnist`"):
-        load("mnist", tmp_path)
-    (folder / "checksums.json").write_text("[]")
-    with pytest.raises(DataError, match=r"checksums\.json: not as it was fetched"):
-        load("mnist", tmp_path)
-
-
-@pytest.mark.parametrize("writable", [True, False])
-def test_a_folder_from_elsewhere_is_known_as_it_was_when_first_used(tmp_path, monkeypatch, writable):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "cifar-100-binary"
-    folder.mkdir()
-    for name in ("train.bin", "test.bin"):
-        (folder / name).write_bytes(cifar_record(0, 7, np.zeros((3, 32, 32), np.uint8)) * 3)
-    if not writable:
-        (folder / "first-seen.json").mkdir()  # stands for a folder that cannot be written
-    load("cifar100", tmp_path)
-    assert bool(list(tmp_path.glob("cache/generic-adam/*-first-seen.json"))) is not writable
-    load("cifar100", tmp_path)
-    labels = bytearray((folder / "train.bin").read_bytes())
-    labels[1] = 8  # as large as it was, and a label that could be
-    (folder / "train.bin").write_bytes(bytes(labels))
-    with pytest.raises(DataError, match=r"train\.bin: not as it was when first used .* remove .*first-seen\.json"):
-        load("cifar100", tmp_path)
-
-
-def test_a_file_as_large_and_as_old_is_not_read_again(tmp_path, monkeypatch):
-    folder = write_small_mnist(tmp_path / "mnist")
-    remember(folder, ["train-images-idx3-ubyte.gz"])
-    monkeypatch.setattr("generic_adam_laboratory.data.datasets.sha256_of", lambda _path: pytest.fail("read"))
-    assert changed_files(folder) == []

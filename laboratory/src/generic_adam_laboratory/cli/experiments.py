@@ -62,8 +62,8 @@ def report(
 
     path, contents = write_report(directory, out)
     typer.echo(f"wrote {path}")
-    for name, reason in contents.changed.items():
-        tell(f"{name}: {reason}")
+    for name in contents.changed:
+        tell(f"{name}: missing, or its SHA-256 is not the manifest's: changed after the run")
     if contents.changed:
         raise typer.Exit(1)
 

@@ -272,7 +272,7 @@ def _reproduce(
 
 def _print_results(command: str, written: Sequence[Path]) -> None:
     """The table of outcomes, or of claims where there is none, and what has been written."""
-    from generic_adam_laboratory.report.contents import read_table
+    from generic_adam_laboratory.report.page import read_table
 
     tables = [path for path in written if path.name in {"outcomes.md", "turning.md"}]
     for path in tables or [path for path in written if path.name == "claims.md"]:

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import math
 import os
 import sysconfig
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,22 +27,12 @@ from typing import Any, Final
 import numpy as np
 
 from generic_adam.errors import DataError
-from generic_adam.files import OutputError, write_json
 from generic_adam_laboratory.extras import for_training
-from generic_adam_laboratory.runs.records import sha256_of
 
 ENVIRONMENT_VARIABLE: Final = "GENERIC_ADAM_DATA"
 
 CHARACTERS: Final = "\n" + "".join(map(chr, range(32, 127)))
 """What a text is made of; everything else is one further character."""
-
-CHECKSUMS: Final = "checksums.json"
-"""Beside fetched files: their SHA-256, size and time of change."""
-
-FIRST_SEEN: Final = "first-seen.json"
-"""The same of files that came from elsewhere, as they were when first used: no checksums of CIFAR-100's unpacked
-files are published, and a user's files are the user's own; what has to be noticed is a change. It lies beside the
-files, or in the cache where that folder cannot be written."""
 
 STEPS_OF_A_TEXT: Final = 250
 
@@ -159,8 +147,7 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
     """Load "mnist" or "cifar100" from files, "digits" (scikit-learn's) or "stdlib", which are always there.
 
     They are looked for in `directory`, by default ``$GENERIC_ADAM_DATA``, then the cache that ``data fetch`` fills.
-    DataError if there is no such name, or its files are missing (the message says which command gets them), damaged,
-    or not as they were when they were fetched or first used.
+    DataError if there is no such name, or its files are missing (the message says which command gets them) or damaged.
     """
     if name == "digits":
         return _digits()
@@ -168,63 +155,8 @@ def load(name: str, directory: str | os.PathLike[str] | None = None) -> Dataset 
         return standard_library()
     if name not in LOADERS:
         raise DataError(f"no data set {name!r}: expected one of {', '.join(sorted(LOADERS))}, digits, stdlib")
-    folder, files, loader = LOADERS[name]
-    found = find_folder(name, folder, files[0], directory)
-    _refuse_changed(name, found, files)
-    return loader(found)
-
-
-def _refuse_changed(name: str, folder: Path, files: Sequence[str]) -> None:
-    """Compare the files with what they were when they were fetched, or first used, which is then written down."""
-    key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    first_use = (folder / FIRST_SEEN, cache_directory() / f"{key}-{FIRST_SEEN}")
-    for seen in (folder / CHECKSUMS, *first_use):
-        if seen.is_file():
-            if changed := changed_files(folder, seen):
-                when, cure = "when first used", f"if that is meant, remove {seen}"
-                if seen not in first_use:
-                    when, cure = "fetched", f"`generic-adam data fetch {name}` gets it again"
-                raise DataError(f"{folder / changed[0]}: not as it was {when} (its SHA-256 is another); {cure}")
-            return
-    for place in first_use:
-        with suppress(OSError, OutputError):  # a folder that cannot be written
-            place.parent.mkdir(parents=True, exist_ok=True)
-            remember(folder, [one for one in files if (folder / one).is_file()], place)
-            return
-
-
-def remember(folder: Path, names: Sequence[str], manifest: Path | None = None) -> None:
-    """Write down what the files of a data set are like: once they are known to be right, or at first use."""
-    seen = {}
-    for name in names:
-        found = (folder / name).stat()
-        digest = sha256_of(folder / name)
-        seen[name] = {"sha256": digest, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
-    write_json(manifest or folder / CHECKSUMS, seen)
-
-
-def changed_files(folder: Path, manifest: Path | None = None) -> list[str]:
-    """Files that are no longer what `remember` saw; a file as large and as old as it was is not read again."""
-    manifest = manifest or folder / CHECKSUMS
-    try:
-        seen = json.loads(manifest.read_text(encoding="utf-8"))
-        return [name for name, was in seen.items() if not _is_same(folder / Path(name).name, was)]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return [manifest.name]
-
-
-def _is_same(path: Path, was: Mapping[str, Any]) -> bool:
-    if not path.is_file() or (now := path.stat()).st_size != was["bytes"]:
-        return False
-    return now.st_mtime_ns == was["mtime_ns"] or sha256_of(path) == was["sha256"]
-
-
-def is_as_fetched(folder: Path, names: Sequence[str]) -> bool:
-    """Whether all these files are there as `remember` saw them when they were fetched."""
-    is_known = (folder / CHECKSUMS).is_file() and not changed_files(folder)
-    return is_known and all((folder / name).is_file() for name in names)
+    folder, marker, loader = LOADERS[name]
+    return loader(find_folder(name, folder, marker, directory))
 
 
 def find_folder(name: str, folder: str, marker: str, directory: str | os.PathLike[str] | None = None) -> Path:
@@ -267,15 +199,11 @@ def _cifar100(folder: Path) -> Dataset:
     return Dataset("cifar100", *train, *test, classes=100)
 
 
-LOADERS: Final[dict[str, tuple[str, tuple[str, ...], Callable[[Path], Dataset]]]] = {
-    "mnist": (
-        "mnist",
-        tuple(f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")),
-        _mnist,
-    ),
-    "cifar100": ("cifar-100-binary", ("train.bin", "test.bin"), _cifar100),
+LOADERS: Final[dict[str, tuple[str, str, Callable[[Path], Dataset]]]] = {
+    "mnist": ("mnist", "train-images-idx3-ubyte.gz", _mnist),
+    "cifar100": ("cifar-100-binary", "train.bin", _cifar100),
 }
-"""For each data set its folder, its files, whose first says that a folder is the data set's, and its reader."""
+"""For each data set its folder, a file that says that a folder is the data set's, and its reader."""
 
 
 def _digits() -> Dataset:

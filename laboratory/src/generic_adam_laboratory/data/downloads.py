@@ -12,16 +12,16 @@ import tarfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPMessage, InvalidURL
+from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request, urlopen
 
 from generic_adam.errors import DataError, GenericAdamError
 from generic_adam.files import OutputError, atomic_write, ensure_output_directory, writing
-from generic_adam_laboratory.data.datasets import cache_directory, is_as_fetched, remember
+from generic_adam_laboratory.data.datasets import cache_directory
 from generic_adam_laboratory.runs.records import sha256_of
 
 BLOCK: Final = 1 << 16
@@ -55,11 +55,6 @@ class Source:
     address: str
     files: tuple[RemoteFile, ...]
     members: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """The files that are there in the end."""
-        return [Path(path).name for path in self.members] or [one.name for one in self.files]
 
 
 _MNIST: Final = """
@@ -108,7 +103,8 @@ def fetch_source(source: Source, directory: Path, *, mirror: str | None = None, 
     if not _is_web(address):
         raise DataError(f"{_printable(address)}: expected an address that begins with http:// or https://")
     folder = ensure_output_directory(directory / source.folder)
-    if source.members and is_as_fetched(folder, source.names):
+    unpacked = {folder / Path(path).name: size for path, size in source.members.items()}
+    if unpacked and all(path.is_file() and path.stat().st_size == size for path, size in unpacked.items()):
         return folder
     for file in source.files:
         destination = folder / file.name
@@ -118,7 +114,6 @@ def fetch_source(source: Source, directory: Path, *, mirror: str | None = None, 
         archive = folder / source.files[0].name
         unpack(archive, source.members, folder)
         archive.unlink()
-    remember(folder, source.names)
     return folder
 
 
@@ -155,9 +150,7 @@ def _complete(url: str, file: RemoteFile, part: Path, report: Report | None) -> 
             raise DataError(_printable(f"{url}: {error.code} {error.reason}")) from error
         except GenericAdamError:
             raise
-        except (ValueError, InvalidURL) as error:  # letters that no address has, or a port that is no number
-            raise DataError(_printable(f"{url}: not an address that can be asked ({error})")) from error
-        except (OSError, HTTPException) as error:  # URLError, timeouts, a corrupt TLS record
+        except (OSError, ValueError, HTTPException) as error:  # a timeout, a corrupt record, an address that is none
             came = _size(part)
             failures, most = (0, came) if came >= most + BLOCK else (failures + 1, most)
             if failures >= ATTEMPTS:
@@ -169,14 +162,14 @@ def _complete(url: str, file: RemoteFile, part: Path, report: Report | None) -> 
 def _receive(url: str, file: RemoteFile, part: Path, have: int, report: Report | None) -> None:
     """Append what the server sends, from byte `have` on; start over if it will not send a range."""
     request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 - scheme is checked
-    with _OPENER.open(request, timeout=SILENCE) as response:
+    with urlopen(request, timeout=SILENCE) as response:  # noqa: S310 - as above
         range_sent = response.headers.get("Content-Range", "")
         resumed = response.status == 206 and range_sent.startswith(f"bytes {have}-")
         have = have if resumed else 0
         with writing(part):
             out = part.open("ab" if resumed else "wb")
         with out:
-            while block := _read(response):
+            while block := response.read1(BLOCK):  # what has come, without waiting for a whole block
                 have += len(block)
                 if have > file.size:
                     raise DataError(f"{_printable(url)}: more than the expected {file.size:,} bytes")
@@ -187,40 +180,6 @@ def _receive(url: str, file: RemoteFile, part: Path, have: int, report: Report |
                     report(file.name, have, file.size)
     if have < file.size:
         raise ConnectionError(f"the connection broke off after {have:,} of {file.size:,} bytes")
-
-
-def _read(response: Any) -> bytes:
-    """Return what has come, without waiting for a whole block."""
-    try:
-        return response.read1(BLOCK)
-    except ValueError as error:  # a chunk of negative length, say
-        raise HTTPException(f"the server's answer makes no sense ({error})") from error
-
-
-class _SafeRedirects(HTTPRedirectHandler):
-    """Redirects that stay on the web and do not go from https down to http."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> Request | None:
-        """The request for the new address; DataError if that is no web address, or less secure."""
-        old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
-        if new not in {"http", "https"} or (old == "https" and new == "http"):
-            raise DataError(_printable(f"{req.full_url}: redirected to {newurl}, which is not {old}"))
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
-        """Follow a redirect, or close the answer that asks for one."""
-        try:
-            return super().http_error_302(req, fp, code, msg, headers)
-        except ValueError:  # refused, or no address at all
-            fp.close()
-            raise
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
-
-
-_OPENER: Final = build_opener(_SafeRedirects)
 
 
 def _printable(text: str) -> str:
