@@ -161,6 +161,13 @@ def test_an_unknown_class_is_identified_by_its_steps():
     assert v.identified[0] == "AdamW"
     unknown = ga.verify(torch.optim.Rprop(parameters()))
     assert unknown.agrees is None
+    assert not unknown.identified
+
+
+def test_an_unknown_class_that_is_nearly_known_is_said_to_be_so():
+    v = ga.verify(Written(parameters(), wrong="root"))
+    assert v.agrees is None
+    assert v.identified == ("AdamW, except: eps is added under the root",)
 
 
 def test_nothing_that_was_handed_over_is_moved():

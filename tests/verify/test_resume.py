@@ -94,3 +94,25 @@ def test_a_file_that_is_none_is_one_line(tmp_path, content):
         ga.verify(torch.optim.AdamW(parameters()), checkpoint=path)
     assert "c.pt" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("counted", "said"), [(1, None), (0, "counted 0 steps"), (16, "counted 16 steps")])
+def test_a_schedulers_count_in_a_checkpoint_is_compared_with_the_optimizers(tmp_path, counted, said):
+    clock = {"last_epoch": counted, "base_lrs": [1e-3]}
+    torch.save({"optimizer": stepped().state_dict(), "lr_scheduler": clock}, tmp_path / "c.pt")
+    v = ga.verify(torch.optim.AdamW(parameters(), lr=1e-3), checkpoint=tmp_path / "c.pt")
+    assert [one.category for one in v.differences] == (["schedule"] if said else [])
+    assert said is None or said in str(v)
+
+
+def test_parameters_that_come_in_another_order_each_time_are_told():
+    calls = []
+
+    def make():
+        calls.append(1)
+        weights = parameters()
+        return torch.optim.AdamW(weights if len(calls) % 2 else weights[::-1], lr=1e-3)
+
+    v = ga.verify(make)
+    assert v.agrees is False
+    assert "another order" in v.differences[-1].text

@@ -98,7 +98,8 @@ class Claim:
         if self.sequences is not None:
             return repr(self.sequences)
         told = [(name, getattr(self, name)) for name in _KEYS if name not in {"algorithm", "horizon"}]
-        given = [f"{name}={value}" for name, value in told if value != getattr(Claim, name, value) or name == "lr"]
+        given = [f"{name}={'by step' if callable(value) else value}" for name, value in told
+                 if value != getattr(Claim, name, value) or name == "lr"]  # fmt: skip
         return f"{_SHOWN[self.algorithm.lower()]}({', '.join(given)})"
 
     def rule(self, trace: Trace) -> Rule:

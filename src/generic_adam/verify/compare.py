@@ -15,7 +15,7 @@ from generic_adam.verify.claim import Claim, read_claim
 from generic_adam.verify.drive import Driver, Subject, copied, is_function, is_optimizer
 from generic_adam.verify.explain import Found, explain
 from generic_adam.verify.front import Difference, Verification
-from generic_adam.verify.reading import candidates, of_class, said_by_groups, with_settings
+from generic_adam.verify.reading import KNOWN, candidates, of_class, said_by_groups, with_settings
 from generic_adam.verify.replay import Rule, Trace, replay
 from generic_adam.verify.resume import formats, of_checkpoint, resumed
 
@@ -26,6 +26,11 @@ _STEPS = 40
 def compared(given: Any, scheduler: Any, claim: Any, checkpoint: Path | None = None) -> Verification:
     """Return the verification of a subject, with a claim or without, and what loading a checkpoint would change."""
     verified = _compared(given, scheduler, claim)
+    if is_function(given) and (one := _order(_made(given, None))) != (other := _order(_made(given, None))):
+        said = "called twice, the function puts the parameters in another order: loading gives them each other's state"
+        moved = tuple(name for name, now in zip(one, other, strict=False) if name != now)
+        place = Difference("resume", 1, tuple(name for name, *_ in moved), 0.0, True, said)
+        verified = replace(verified, agrees=False, differences=(*verified.differences, place))
     if checkpoint is None:
         return verified
     subject = _made(given, scheduler)
@@ -37,6 +42,17 @@ def compared(given: Any, scheduler: Any, claim: Any, checkpoint: Path | None = N
     looked = (*verified.looked_at, f"the checkpoint {checkpoint.name}")
     agrees = False if changes else verified.agrees
     return replace(verified, agrees=agrees, differences=(*verified.differences, *changes), looked_at=looked)
+
+
+def _order(subject: Subject) -> list[tuple[str, tuple[int, ...], int]]:
+    """Names, shapes and groups in the order in which the optimizer holds them, which a checkpoint goes by."""
+    names = {id(one): name for name, one in subject.named}
+    groups = getattr(subject.optimizer, "param_groups", None) or []
+    return [
+        (names.get(id(one), ""), tuple(one.shape), number)
+        for number, group in enumerate(groups)
+        for one in group["params"]
+    ]
 
 
 def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
@@ -56,9 +72,10 @@ def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
         rule, known = with_settings(read, trace), (read,)
         title = f"{read} with the settings of its groups ({said_by_groups(trace)})"
     else:
-        same = tuple(title for title, rule in candidates(trace) if not replay(rule, trace).differs.any())
+        same = _identified(trace)
         title = same[0] if same else "any algorithm known here, with the settings of its groups"
-        return Verification(bool(same) or None, name, title, (), looked, beyond, same)
+        exact = bool(same) and "except" not in same[0]
+        return Verification(exact or None, name, title, (), looked, beyond, same)
     found = min((explain(one, trace) for one in _meant(rule)), key=len)
     if not found and subject.source is None:  # an optimizer alone, which can be made again
         kept, seen, unseen = _loaded(lambda: _made(given, scheduler), lambda one: _rule(one, believed, read), believed)
@@ -66,6 +83,20 @@ def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
         beyond = (*unseen, *(one for one in beyond if one != _LOADING))
     told = tuple(Difference(one.category, one.since, one.where, one.size, one.explained, one.said) for one in found)
     return Verification(not told, name, title, told, looked, beyond, known)
+
+
+def _identified(trace: Trace) -> tuple[str, ...]:
+    """The known algorithms that every step agrees with; else the nearest one with what it does otherwise, if known."""
+    scored = [(title, rule, int(replay(rule, trace).differs.sum())) for title, rule in candidates(trace)]
+    same = tuple(title for title, _, left in scored if not left)
+    if same or not scored:
+        return same
+    plain = [one for one in scored if one[0] in KNOWN]
+    for title, rule, _ in sorted(plain, key=lambda one: one[2])[:3]:
+        found = explain(rule, trace)
+        if all(one.explained and one.category != "not updated" for one in found):
+            return (f"{title}, except: {'; '.join(one.said for one in found)}",)
+    return ()
 
 
 def _rule(trace: Trace, believed: Claim | None, read: str | Algorithm | None) -> Rule:

@@ -77,6 +77,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("second moment", "the second moment averages |g|, not its square", {"second_moment": "absolute"}),
     ("second moment", "the step is divided by an average of |g|", {"second_moment": "absolute, no root"}),
     ("second moment", "the second moment averages squares of the momentum, not of the gradient", {"second_moment": "of momentum"}),
+    ("second moment", "one second moment for each tensor: the mean square of its gradient", {"second_moment": "of the tensor"}),
     ("second moment", "the step is divided by the second moment itself, not by its root", {"second_moment": "no root"}),
     ("second moment", "the second moment is an average that forgets", {"second_moment": "average"}),
     ("second moment", "the squared mean gradient is taken off the second moment", {"centered": True}),
@@ -101,6 +102,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("missing gradients", "a parameter that once had a gradient is decayed also without", {"missing": "decay once begun"}),
     ("missing gradients", "the moments of a parameter without a gradient decay", {"missing": "moments only"}),
     ("missing gradients", "a parameter without a gradient stands still", {"missing": "stand still"}),
+    ("missing gradients", "a weight whose gradient is exactly 0 stands still, and its moments with it", {"missing": "zeros wait"}),
     ("missing gradients", "a missing gradient is replaced by the one before: gradients are not cleared", {"missing": "stale"}),
     ("gradient scale", "gradients of micro-batches are added up, not averaged", {"accumulate": "sum"}),
     ("gradient scale", "only the last micro-batch is used", {"accumulate": "last"}),
@@ -197,6 +199,9 @@ def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
                 changed = rule.but(**{name: np.full_like(own, value)})
                 yield Departure(category, f"{label} is {value:g}, not {claimed(own)}", changed)
     yield Departure("betas", "beta1 and beta2 are swapped", rule.but(beta1=rule.beta2, beta2=rule.beta1))
+    if rule.family == "sgd" and rule.momentum and not rule.dampening:
+        said = "gradients enter the momentum with the factor 1 - momentum (dampening)"
+        yield Departure("momentum", said, rule.but(dampening=rule.momentum))
     yield from _sizes(rule, len(trace.gradients))
     for value in (0.5, 0.8, 0.9, 0.95, 0.99):
         if rule.family in {"sgd", "rmsprop"} and value != rule.momentum:

@@ -321,7 +321,7 @@ class Driver:
             tensors = (
                 [value for value in own.values() if isinstance(value, torch.Tensor)] if isinstance(own, Mapping) else []
             )
-            found.append(frozenset(_dtype(value) for value in tensors if value.numel() == one.numel() > 1))
+            found.append(frozenset(_resolved(value) for value in tensors if value.numel() == one.numel() > 1))
         return tuple(found)
 
 
@@ -350,6 +350,15 @@ def _number(value: Any) -> float:
 
 def _dtype(value: Any) -> str:
     return str(value.dtype).removeprefix("torch.")
+
+
+def _resolved(value: Any) -> str:
+    """The format of a tensor; of many float32 numbers that a shorter format has exactly, the shorter one."""
+    if value.dtype is torch.float32 and int(value.count_nonzero()) >= 8:
+        for half in (torch.bfloat16, torch.float16):
+            if torch.equal(value.to(half).float(), value) and value.unique().numel() >= 8:
+                return str(half).removeprefix("torch.")
+    return _dtype(value)
 
 
 def _array(value: Any) -> npt.NDArray[Any]:

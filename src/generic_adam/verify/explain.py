@@ -50,9 +50,7 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
     search = _Search(rule, trace, first, left)
     for parameters, changes in search.explained(left):
         if changes is None:
-            nearest = search.nearest(parameters)
-            said = f"no change of the claim that is known here, and no two of them, explain it; nearest: {nearest.said}"
-            found.append(_found(replace(nearest, said=said), trace, first, parameters, explained=False))
+            found.append(_found(search.nearest(parameters), trace, first, parameters, explained=False))
         else:
             found += [_found(one, trace, first, parameters) for one in changes]
     return tuple(_merged(found))
@@ -92,13 +90,11 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Found]:
     small = (np.abs(steps) < 0.5 * resolved).all(axis=0) & (unit > 1e-5)
     due = small & (np.abs(steps.sum(axis=0)) > 3 * resolved.max(axis=0))
     still = due & (trace.weights == trace.weights[0]).all(axis=0)
-    if rule.state_dtype in HALF or due.sum() < 3 or still.sum() < 0.6 * due.sum():
-        return
-    names = tuple(trace.names[p] for p in np.unique(trace.owner[still]))
-    said = (
-        f"steps below half the resolution of {trace.dtypes[trace.owner[still][0]]} weights are lost, and do not add up"
-    )
-    yield Found("lost updates", said, 1, names, 1.0, True)
+    asked, stood = (np.bincount(trace.owner[one], minlength=len(trace.names)) for one in (due, still))
+    lost = np.flatnonzero((asked >= 2) & (stood >= 0.6 * asked))
+    if lost.size and rule.state_dtype not in HALF:
+        said = f"steps below half the resolution of {trace.dtypes[lost[0]]} weights are lost, and do not add up"
+        yield Found("lost updates", said, 1, tuple(trace.names[p] for p in lost), 1.0, True)
 
 
 def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
@@ -137,10 +133,17 @@ def _merged(found: list[Found]) -> Iterator[Found]:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """A change with the steps of a coordinate that still differ under it, or may then be anything, per parameter."""
+    """A change with what it leaves of each parameter.
+
+    Attributes:
+        change: the change.
+        left: the steps of a coordinate that still differ under it, or may then be anything.
+        off: by which shares of themselves all steps together are off.
+    """
 
     change: Departure
     left: npt.NDArray[np.int64]
+    off: Floats
 
 
 class _Search:
@@ -151,7 +154,8 @@ class _Search:
         self.differed = self._count(first.differs)
         self.scored: list[_Scored] = []
         for change in _singles(rule, trace, first, left):
-            self.scored.append(_Scored(change, self._left(change)))
+            run = replay(change.rule, trace)
+            self.scored.append(_Scored(change, self._left(change, run), self._off(run)))
             if not self.scored[-1].left[left].any():
                 break  # cheapest first: it explains all
 
@@ -180,8 +184,18 @@ class _Search:
             yield unexplained, self._pair(some) if len(some) < len(left) else None
 
     def nearest(self, parameters: list[int]) -> Departure:
-        """Return the single change that leaves least."""
-        return min(self.scored, key=lambda one: int(one.left[parameters].sum())).change
+        """Return the single change that leaves least; where none helps much, which part of the step is off."""
+        said = "no change of the claim that is known here, and no two of them, explain it"
+        best = min(self.scored, key=lambda one: float(one.off[parameters].sum()))
+        if best.off[parameters].sum() < 0.9 * self._off(self.first)[parameters].sum():
+            return replace(best.change, said=f"{said}; nearest: {best.change.said}")
+        own = self.first.differs & np.isin(self.trace.owner, parameters)
+        seen, due = ((one - self.trace.weights[:-1])[own] for one in (self.first.seen, self.first.predicted))
+        way = "second moment" if np.mean(seen * due >= 0) > 0.9 else "momentum"
+        part = (
+            "the steps have the claimed sign, not the size" if way == "second moment" else "the steps have other signs"
+        )
+        return Departure(way, f"{said}; {part}", self.rule)
 
     def _one(self, some: npt.NDArray[np.int64]) -> Departure | None:
         for one in self.scored:
@@ -231,8 +245,14 @@ class _Search:
     def _count(self, where: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         return np.bincount(self.trace.owner, where.sum(axis=0), len(self.trace.names)).astype(np.int64)
 
-    def _left(self, change: Departure) -> npt.NDArray[np.int64]:
-        run = replay(change.rule, self.trace)
+    def _off(self, run: Replay) -> Floats:
+        with np.errstate(all="ignore"):
+            share = np.abs(run.seen - run.predicted) / np.abs(run.seen - self.trace.weights[:-1])
+        share = np.where(run.differs, np.nan_to_num(np.minimum(share, 1), nan=1), 0)
+        return np.bincount(self.trace.owner, share.sum(axis=0), len(self.trace.names)).astype(np.float64)
+
+    def _left(self, change: Departure, run: Replay | None = None) -> npt.NDArray[np.int64]:
+        run = run or replay(change.rule, self.trace)
         bad = self._count(run.differs)
         if change.category != "state precision":  # an explanation is sharper than the difference is large
             with np.errstate(invalid="ignore"):

@@ -51,7 +51,7 @@ class Verification(Part):
         differences: what differs.
         looked_at: what was compared, one phrase each.
         not_looked_at: what was not, one phrase each.
-        identified: without a claim, the known algorithms that it agrees with.
+        identified: without a claim, the known algorithms that it agrees with, or the nearest and what is other.
     """
 
     agrees: bool | None
@@ -65,10 +65,11 @@ class Verification(Part):
     @property
     def text(self) -> str:
         """The answer, what differs, what was looked at and what was not."""
+        known = "those" if self.identified else "not known to be those"
         first = {
             True: f"AGREES: the steps of {self.subject} are those of {self.claimed}.",
             False: f"DIFFERS: the steps of {self.subject} are not those of {self.claimed}.",
-            None: f"CANNOT TELL: the steps of {self.subject} are not known to be those of {self.claimed}.",
+            None: f"CANNOT TELL: the steps of {self.subject} are {known} of {self.claimed}.",
         }[self.agrees]
         lines = [first, *(f"  {one.text}" for one in self.differences)]
         for title, phrases in (("Looked at", self.looked_at), ("Not looked at", self.not_looked_at)):

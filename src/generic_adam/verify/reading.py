@@ -18,7 +18,7 @@ _BY_CLASS = {
     "torch.Adam": "Adam", "torch.AdamW": "AdamW", "torch.NAdam": "NAdam", "torch.RMSprop": "RMSprop",
     "torch.Adagrad": "Adagrad", "torch.SGD": "SGD",
 }  # fmt: skip
-_KNOWN = ("AdamW", "Adam", "NAdam", "NAdamW", "RMSprop", "Adagrad", "SGD")
+KNOWN = ("AdamW", "Adam", "NAdam", "NAdamW", "RMSprop", "Adagrad", "SGD")
 
 
 def of_class(optimizer: Any) -> str | Algorithm | None:
@@ -35,7 +35,7 @@ def of_class(optimizer: Any) -> str | Algorithm | None:
 
 def candidates(trace: Trace) -> Iterator[tuple[str, Rule]]:
     """Yield the known algorithms with the settings of the groups, commonest first."""
-    for name in _KNOWN:
+    for name in KNOWN:
         rule = with_settings(name, trace)
         yield name, rule
         if rule.family == "adam":

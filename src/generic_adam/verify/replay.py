@@ -109,7 +109,7 @@ class Rule:
     momentum_decay: float = 4e-3
     rate_decay: float = 0.0
     first_moment: str = "average"  # sum, heavy (no 1 - beta), none
-    second_moment: str = "average"  # sum, plain (no 1 - beta), delayed, absolute, of momentum, no root, first
+    second_moment: str = "average"  # sum, plain, delayed, absolute, of momentum, of the tensor, no root, first
     sign: float = 1.0
     scale: float = 1.0
     accumulate: str = "mean"  # sum, last, first, never cleared
@@ -327,6 +327,7 @@ class _Run:
         x = self.trace.loaded if t == self.trace.resumed and self.trace.loaded is not None else x
         lr, b1, b2, eps, decay = (self.sequences[name][t] for name in ("lr", "beta1", "beta2", "eps", "decay"))
         g, dg = self.g[t], self.g_error[t]
+        on = on & (g != 0) if rule.missing == "zeros wait" else on
         g, dg = np.where(on, g, 0.0), np.where(on, dg, 0.0)
         if rule.decay_form in {"coupled", "both"}:
             g, dg = (
@@ -373,6 +374,8 @@ class _Run:
         square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
         if rule.second_moment in {"absolute", "absolute, no root"}:
             square, dsquare = np.abs(base), dbase
+        if rule.second_moment == "of the tensor":
+            square, dsquare = (self._mean(one) for one in (square, dsquare))
         if rule.second_moment == "first":
             second, keep2 = np.where(self.begun, second, 1.0), np.where(self.begun, keep2, 0.0)
         v = keep2 * self.v + second * square
@@ -485,9 +488,13 @@ class _Run:
         # the products of NAdam are float32 in some implementations
         return numerator, error + (16 * _SCALAR / (1 - b1)) * np.abs(numerator) * (rule.family == "nadam")
 
+    def _mean(self, values: Floats) -> Floats:
+        """The mean over each tensor: what is not watched is 0."""
+        total = np.bincount(self.trace.owner, values, len(self.trace.names))
+        return (total / np.maximum(self.trace.numel, 1))[self.trace.owner]
+
     def _clip_update(self, d: Floats, error: Floats) -> tuple[Floats, Floats]:
-        total = np.bincount(self.trace.owner, d * d, len(self.trace.names))
-        size = np.sqrt(total / np.maximum(self.trace.numel, 1))[self.trace.owner]
+        size = np.sqrt(self._mean(d * d))
         slack = np.sqrt(np.bincount(self.trace.owner, error * error, len(self.trace.names)))[self.trace.owner]
         ratio = np.maximum(size / float(self.rule.clip_update or 1), 1e-300)
         how = {"upside down": 1 / np.minimum(1.0, ratio), "inverse": np.maximum(1.0, ratio)}

@@ -119,7 +119,7 @@ def of_checkpoint(subject: Subject, path: Path) -> Iterator[tuple[str, str]]:
     """
     with told_as(OptimizerError, f"{path} cannot be read:"):
         found = torch.load(path, map_location="cpu", weights_only=True)
-    state = _optimizer_state(found)
+    state = _inside(found, "param_groups", "state")
     if state is None:
         raise OptimizerError(f"{path} holds no optimizer's state; expected a mapping with param_groups and state")
     before = [dict(group) for group in subject.optimizer.param_groups]
@@ -133,11 +133,13 @@ def of_checkpoint(subject: Subject, path: Path) -> Iterator[tuple[str, str]]:
             if _is_plain(mine[name]) and repr(_number(mine[name])) != repr(_number(theirs[name])):
                 said = f"loading sets {name} of group {number} to {_number(theirs[name])}, where your code has "
                 yield "resume", f"{said}{_number(mine[name])}"
-    yield from _of_steps(state)
+    yield from _of_steps(state, _inside(found, "last_epoch", "base_lrs"))
 
 
-def _of_steps(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_steps(state: Mapping[str, Any], clock: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     taken = {int(own["step"]) for own in state["state"].values() if "step" in own}
+    if clock is not None and taken and not 0 < clock["last_epoch"] <= max(taken) + 1:
+        yield "schedule", f"the scheduler has counted {clock['last_epoch']} steps, the optimizer {max(taken)}"
     if len(taken) > 1:
         yield "step counter", f"parameters have taken between {min(taken)} and {max(taken)} steps"
     total, kept = sum(len(group["params"]) for group in state["param_groups"]), len(state["state"])
@@ -149,12 +151,13 @@ def _of_steps(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "resume", f"{bad[0]} of parameter {number} is not finite"
 
 
-def _optimizer_state(found: Any) -> Mapping[str, Any] | None:
+def _inside(found: Any, *keys: str) -> Mapping[str, Any] | None:
+    """The first mapping with these keys, at any depth."""
     if not isinstance(found, Mapping):
         return None
-    if "param_groups" in found and "state" in found:
+    if all(key in found for key in keys):
         return found
-    inside = (_optimizer_state(value[0] if isinstance(value, list) and value else value) for value in found.values())
+    inside = (_inside(value[0] if isinstance(value, list) and value else value, *keys) for value in found.values())
     return next((one for one in inside if one is not None), None)
 
 
