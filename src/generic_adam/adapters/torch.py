@@ -17,9 +17,9 @@ from generic_adam.schedules import as_schedule
 
 with from_extra("torch"):
     import torch
-    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
     from generic_adam.adapters.rates import Rates, scheduled_rates, steps_taken
+    from generic_adam.torch.compat import hooks_after, hooks_before
     from generic_adam.torch.scheduled import ScheduledOptimizer
 
 _ZERO = as_schedule(0)
@@ -128,7 +128,7 @@ def _beside(optimizer: torch.optim.Optimizer, known: type[torch.optim.Optimizer]
         outside.append("bitsandbytes' GlobalOptimManager has other settings for some parameters")
     # A hook is the user's own code, free to move the weights or their gradients.
     own = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
-    if own or _global_optimizer_pre_hooks or _global_optimizer_post_hooks:
+    if own or hooks_before or hooks_after:
         outside.append("hooks run at every step")
     return tuple(outside)
 

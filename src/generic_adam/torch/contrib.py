@@ -132,10 +132,10 @@ class AdaShift(ScheduledOptimizer):
             "correction": rules.SHARE,
         }
 
-    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+    def _update(self, group: dict[str, Any], plan: Plan, buckets: Sequence[Bucket]) -> None:
         lr, beta, theta, _, one_minus_theta = plan.values
         plan.used = (lr, beta, theta)
-        for bucket in plan.buckets:
+        for bucket in buckets:
             count, correction = bucket.numbers["count"], bucket.numbers["correction"]
             if count >= group["keep"]:
                 correction = theta * correction + one_minus_theta
@@ -143,7 +143,6 @@ class AdaShift(ScheduledOptimizer):
             rows = list(zip(*bucket.lists[:4], strict=True))
             for chosen in [rows] if group["foreach"] else [[row] for row in rows]:
                 self._shift(list(map(list, zip(*chosen, strict=True))), group, plan.values, count, correction)
-            bucket.finish()
 
     def _shift(
         self, lists: list[list[Tensor]], group: dict[str, Any], values: Sequence[float], count: int, correction: float
@@ -281,11 +280,11 @@ class AdaUSM(ScheduledOptimizer):
 
         return kernel
 
-    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+    def _update(self, group: dict[str, Any], plan: Plan, buckets: Sequence[Bucket]) -> None:
         lr, weight = plan.values
         # v_t / (A_t / t) is t times the mean that is kept.
         root, decay = math.sqrt(plan.step + 1), lr * group["weight_decay"]
-        for bucket in plan.buckets:
+        for bucket in buckets:
             past = bucket.numbers["weight_sum"]
             total = bucket.numbers["weight_sum"] = past + weight
             bucket.numbers["step"] += 1
@@ -294,7 +293,6 @@ class AdaUSM(ScheduledOptimizer):
             others = (decay, eps, group["maximize"], self.__dict__.get("grad_scale"))
             numbers = (lr / root, group["momentum"], past / total, 0.0, weight / total, *others, 0.0, 1.0, 0.0)
             bucket.kernel(bucket.lists, numbers)
-            bucket.finish()
 
     def _check_loaded(self, state: dict[str, Any], present: list[dict[str, Any]]) -> None:
         checkpoint.hand_down(state, "weight_sum", ("weight_sum",))

@@ -1,6 +1,6 @@
 """Generic Adam (Algorithm 1) as a torch optimizer, and two forms of it that have names of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt as _sqrt
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
@@ -14,7 +14,7 @@ from generic_adam.methods import catalogue
 from generic_adam.methods.algorithm import PAPERS_INITIAL_V, Algorithm, HeavyBall, Nesterov, as_algorithm
 from generic_adam.methods.method import Method, ScheduleLike
 from generic_adam.schedules import Schedule, as_schedule, sqrt, theta_from_weights
-from generic_adam.torch import checkpoint, kernels, rules
+from generic_adam.torch import checkpoint, compat, kernels, rules
 from generic_adam.torch.checkpoint import one_minus_power
 from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
 from generic_adam.torch.rules import Coefficient, Rule, Value
@@ -347,20 +347,20 @@ class GenericAdam(ScheduledOptimizer):
         power, ahead = float(group.get("partial", 0.5)), [one.schedule_key for one in rules.LOOK_AHEAD]
         looks_ahead = any(map(group.get, ahead)) or (group["momentum_weight"], group["gradient_weight"]) != (1, 0)
         plain = power == 0.5 and not group["heavy_ball"] and not looks_ahead
-        if group["fused"] and not (plain and kernels.has_fused(bucket.device_type)):
+        if group["fused"] and not (plain and compat.has_fused(bucket.device_type)):
             missing = f"for the device {bucket.device_type!r}" if plain else "with this momentum or power"
             raise UnsupportedError(f"fused=True: torch has no fused kernel {missing}")
-        if plain and _wants_fused(group) and bucket.aligned and kernels.has_fused(bucket.device_type):
+        if plain and _wants_fused(group) and bucket.aligned and compat.has_fused(bucket.device_type):
             return fused
         at_once = group["foreach"] in (None, True)
         return kernels.form(power, float(group["heavy_ball"]), bool(group["rate_inside"]), at_once)
 
-    def _update(self, group: dict[str, Any], plan: Plan) -> None:
+    def _update(self, group: dict[str, Any], plan: Plan, buckets: Sequence[Bucket]) -> None:
         lr, beta, theta, eps, weight_decay, of_momentum, of_gradient, one_minus_beta, one_minus_theta = plan.values
         decay, l2 = (lr * weight_decay, 0.0) if group["decoupled_weight_decay"] else (0.0, weight_decay)
         correction = group["bias_correction"]
         rounded, plan.used = None, (lr, beta, theta)
-        for bucket in plan.buckets:
+        for bucket in buckets:
             alpha, added, held, one_minus_held, numbers = lr, eps, theta, one_minus_theta, bucket.numbers
             # 1 - prod beta_i and 1 - prod theta_i, by a recursion in which nothing cancels.
             of_beta = numbers["beta_correction"] = beta * numbers["beta_correction"] + one_minus_beta
@@ -387,7 +387,6 @@ class GenericAdam(ScheduledOptimizer):
                 kernels.revive(*bucket.lists[2:4])
             others = (decay, added, group["maximize"], self.__dict__.get("grad_scale"), l2, of_momentum, of_gradient)
             bucket.kernel(bucket.lists, (alpha, beta, held, one_minus_beta, one_minus_held, *others))
-            bucket.finish()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state in plain types, which ``torch.load(weights_only=True)`` and torch.optim.AdamW read."""

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
+
+from generic_adam.torch import compat
 
 # With this many steps behind it, beta^step is 0 for every beta < 1, so torch's bias correction is exactly 1.
 FOREVER = 1e30
@@ -73,13 +74,7 @@ def forever_on(device: torch.device) -> Tensor:
 
 
 _FOREVER_ON_CPU = forever_on(torch.device("cpu"))
-_fused_adam = torch._fused_adam_
-
-
-@cache
-def has_fused(device_type: str) -> bool:
-    """Whether torch has a fused Adam for a type of device."""
-    return device_type in _get_fused_kernels_supported_devices()
+_fused_adam, _fused_adamw = compat.fused_adam, compat.fused_adamw
 
 
 @cache
@@ -102,7 +97,7 @@ def fused(lists: Lists, numbers: Numbers) -> None:
     update = _fused_adam
     if decay:
         # The kernel multiplies the weights by 1 - lr * weight_decay, and its lr is alpha.
-        update = torch._fused_adamw_
+        update = _fused_adamw
         if alpha:
             decay /= alpha
         else:

@@ -11,16 +11,14 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch._compile import _disable_dynamo  # as torch.compiler.disable, which imports the compiler at once
-from torch.autograd import profiler
 from torch.optim import Optimizer
-from torch.optim.optimizer import ParamsT, _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from torch.optim.optimizer import ParamsT
 
 from generic_adam.errors import OptimizerError, ScheduleError
 from generic_adam.methods.algorithm import Algorithm
 from generic_adam.schedules import Schedule, has_callable, parse
 from generic_adam.schedules.tree import ScalarFunction
-from generic_adam.torch import checkpoint, kernels, rules, tensors
+from generic_adam.torch import checkpoint, compat, kernels, rules, tensors
 from generic_adam.torch.kernels import Kernel
 from generic_adam.torch.rules import Coefficient, Rule
 from generic_adam.torch.tensors import Bucket, State
@@ -30,8 +28,8 @@ _KEYS_OF_TORCH = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "ma
 _CALLABLE = "callable: "
 # A learning rate this far below 0, in units of the one it started from, is what rounding left of 0.
 _ROUNDING = 1e-12
-# What torch.no_grad uses, without the object around it.
-_is_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
+_is_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, compat.set_grad_enabled
+_HOOKS_BEFORE, _HOOKS_AFTER, _is_profiled = compat.hooks_before, compat.hooks_after, compat.is_profiled
 _is_compiling = torch.compiler.is_dynamo_compiling
 
 
@@ -55,8 +53,7 @@ class Plan:
         in_place: whether a coefficient is a tensor, which is filled in place, without another object.
         frozen: the learning rate that its schedule showed when something else set it to 0.
         used: what the last step used: alpha_t with its bias correction, and the other coefficients.
-        buckets: the tensors of the step.
-        kept: the same where the next step may fill them anew; none where there is more to do.
+        kept: the tensors that the next step may take again; none where there is more to do.
     """
 
     step: int = 0
@@ -69,14 +66,13 @@ class Plan:
     in_place: bool = False
     frozen: float | None = None
     used: tuple[float, ...] = ()
-    buckets: Sequence[Bucket] = ()
     kept: Sequence[Bucket] = ()
 
     def forget(self) -> None:
-        """Hold no tensors any more; the next step gathers them anew."""
+        """Hold no tensors any more: the state is brought up to date, and the next step gathers them anew."""
         for bucket in self.kept:
-            bucket.release()
-        self.buckets = self.kept = ()
+            bucket.write()
+        self.kept = ()
 
 
 class ScheduledOptimizer(Optimizer):
@@ -133,7 +129,8 @@ class ScheduledOptimizer(Optimizer):
     def state(self) -> defaultdict[Tensor, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The state by parameter, as in every torch optimizer; from now on somebody else may change it."""
         self._state_is_private = False
-        self._settle(Bucket.release)
+        for plan in self._present_plans():
+            plan.forget()
         if "state" not in self.__dict__:
             raise AttributeError("state")  # a wrapper then asks what it wraps
         return self.__dict__["state"]
@@ -145,14 +142,12 @@ class ScheduledOptimizer(Optimizer):
         self._state_is_private = "state" not in self.__dict__  # the first is torch's constructor's own
         self.__dict__["state"] = state
 
-    def _settle(self, how: Callable[[Bucket], None]) -> None:
-        """Bring the numbers of every state up to date, and forget groups that are gone."""
+    def _present_plans(self) -> list[Plan]:
+        """Return the plans of all groups; those of groups that are gone are forgotten."""
         groups = {id(group) for group in self.param_groups}
-        for key, plan in list(self._plans.items()):
-            if key not in groups:
-                self._plans.pop(key).forget()
-            for bucket in plan.kept:
-                how(bucket)
+        for key in self._plans.keys() - groups:
+            self._plans.pop(key).forget()
+        return list(self._plans.values())
 
     def _take(self, coefficient: Coefficient, value: Any, group: dict[str, Any]) -> None:
         """Put a coefficient into a group: its value, and its schedule as text, or itself if it has none."""
@@ -314,19 +309,20 @@ class ScheduledOptimizer(Optimizer):
         plan = self._plans.get(id(group))
         return () if plan is None else plan.used
 
-    def _gather(self, group: dict[str, Any], plan: Plan) -> None:
+    def _gather(self, group: dict[str, Any], plan: Plan) -> Sequence[Bucket]:
         """Find the tensors of a group's update, with state made where there is none; changes no parameter."""
         plan.forget()
-        self._settle(Bucket.write)  # its parameters may have come from another group
+        for other in self._present_plans():
+            for bucket in other.kept:
+                bucket.write()  # its parameters may have come from there
         params, state = group["params"], self.__dict__["state"]
-        plan.buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
-        for bucket in plan.buckets:
+        buckets = tensors.gather(params, state, lambda parameter: self._state_of(parameter, group))
+        for bucket in buckets:
             bucket.run_with(self._kernel_for(group, bucket))
-        complete = sum(len(bucket.places) for bucket in plan.buckets) == len(params)
-        if complete and all(bucket.remember(params) for bucket in plan.buckets):
-            plan.kept = plan.buckets
-            for bucket in plan.kept if self._state_is_private else ():
-                bucket.hold()
+        complete = sum(len(bucket.places) for bucket in buckets) == len(params)
+        if complete and all(bucket.hold(params) for bucket in buckets):
+            plan.kept = buckets
+        return buckets
 
     def _kernel_for(self, group: Mapping[str, Any], bucket: Bucket) -> Kernel:
         """What updates the tensors of a bucket, as long as the group's options stay as they are."""
@@ -338,8 +334,8 @@ class ScheduledOptimizer(Optimizer):
         """What a parameter's state consists of: tensors, which a step updates in place, and numbers."""
 
     @abstractmethod
-    def _update(self, group: dict[str, Any], plan: Plan) -> None:
-        """Carry out the step after `group["step"]` with the plan's values, on its buckets."""
+    def _update(self, group: dict[str, Any], plan: Plan, buckets: Sequence[Bucket]) -> None:
+        """Carry out the step after `group["step"]` with the plan's values."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Carry out one iteration.
@@ -356,13 +352,8 @@ class ScheduledOptimizer(Optimizer):
         """
         if _is_compiling():
             return self._step_outside(closure)
-        if (
-            self._optimizer_step_pre_hooks
-            or self._optimizer_step_post_hooks
-            or _global_optimizer_pre_hooks
-            or _global_optimizer_post_hooks
-            or profiler._is_profiler_enabled
-        ):
+        own = self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+        if own or _HOOKS_BEFORE or _HOOKS_AFTER or _is_profiled():
             return self._step_with_hooks() if closure is None else self._step_with_hooks(closure)
         return self._step(closure)
 
@@ -381,35 +372,34 @@ class ScheduledOptimizer(Optimizer):
         grad_was_enabled = _is_grad_enabled()
         _set_grad_enabled(False)
         try:
-            prepared = []
+            prepared, seen = [], None if self._state_is_private else self.__dict__["state"]
             for group in self.param_groups:
                 # A group without a plan was loaded as a whole, as ZeroRedundancyOptimizer does.
                 plan = self._plans.get(id(group)) or self._make_plan(group)
                 # The same objects: a tensor that equals a number today may be filled with another tomorrow.
                 if not (plan.ready and all(map(is_, group.values(), plan.shown))):
                     self._read(group, plan)
-                kept = plan.kept
-                for bucket in kept:
-                    if not bucket.refill(group["params"], self.__dict__["state"]):
-                        kept = ()
-                if not kept:
-                    self._gather(group, plan)
-                prepared.append((group, plan))
-            for group, plan in prepared:
-                self._update(group, plan)
+                buckets = plan.kept
+                for bucket in buckets:
+                    if not bucket.take(group["params"], seen):
+                        buckets = ()
+                        break
+                prepared.append((group, plan, buckets or self._gather(group, plan)))
+            for group, plan, buckets in prepared:
+                self._update(group, plan, buckets)
+                for bucket in buckets:
+                    bucket.finish(is_seen=not self._state_is_private)
                 self._steps = plan.step = group["step"] = group["steps_done"] = plan.step + 1
                 plan.ready = not plan.in_place
                 if plan.followed:
                     self._show(group, plan)
                 plan.shown = tuple(group.values())
-                if not plan.kept:
-                    plan.buckets = ()
         finally:
             _set_grad_enabled(grad_was_enabled)
         return loss
 
     _step_with_hooks = Optimizer.profile_hook_step(_step)
-    _step_outside = _disable_dynamo(_step_with_hooks)
+    _step_outside = compat.outside_graphs(_step_with_hooks)
 
     def state_dict(self) -> dict[str, Any]:
         """The state in plain types, which ``torch.load(weights_only=True)`` reads."""

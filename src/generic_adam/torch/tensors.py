@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C._dynamo.guards import TensorGuards
 
 from generic_adam.errors import OptimizerError
-from generic_adam.torch import rules
+from generic_adam.torch import compat, rules
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, flat, fused
 from generic_adam.torch.rules import Rule
 
@@ -100,11 +99,11 @@ State = Mapping[str, Moment | Rule]
 
 
 class Bucket:
-    """Tensors of one dtype and device, for one step; of a group that stays as it is, filled anew for the next.
+    """Tensors of one dtype and device, for one step; of a group that stays as it is, taken again at the next.
 
-    As long as nobody else has seen the state of the optimizer, nobody can have changed it: its tensors are held
-    from step to step, and its numbers are kept here. After that they are asked for, compared and let go of at every
-    step, so that one who drops or moves the state frees its memory.
+    As long as nobody has asked for the optimizer's state, nobody can have changed it: its tensors are held from step to
+    step, and its numbers are kept here. Who asks finds it up to date; from then on each step brings it up to date, and
+    looks before whether it is still what is held.
 
     Attributes:
         lists: the tensors.
@@ -127,65 +126,57 @@ class Bucket:
         self.aligned, self.numbers, self.moments = aligned, numbers, moments
         self.device_type, self.dtype = first.device.type, first.dtype
         self.in_float32 = state_dtype(first) is torch.float32
-        self._held: tuple[list[Tensor], list[Tensor], list[Tensor]] | None = None
-        self._columns: dict[str, _Column] | None = None
+        self._columns: Sequence[_Column] = ()
+        self._is_held = self._is_behind = False
 
-    def remember(self, params: Sequence[Tensor]) -> bool:
-        """Whether it can be filled anew at later steps: with parameters of its group as they are."""
+    def hold(self, params: Sequence[Tensor]) -> bool:
+        """Hold the tensors for later steps; False where they are not its group's parameters and state as they are."""
         x, g, *state = self.lists
         if not self.aligned or not all(params[place] is own for place, own in zip(self.places, x, strict=True)):
             return False
-        self._count, self._has_all, self._columns = len(params), len(x) == len(params), {}
-        moments = [tensor for part in state for tensor in part]
-        self._params = x
+        self._is_held, self._count, self._held = True, len(params), (x, *state)
+        self._moments = [tensor for part in state for tensor in part]
         # Lists of tensors are equal where these are the same objects; others of one element are equal by value.
         self._are_large = all(tensor.numel() != 1 for tensor in x)
-        self._same_params, self._same_moments = _comparison(x + g), _comparison(moments)
+        self._same_params, self._same_moments = compat.same_kind_as(x + g), compat.same_kind_as(self._moments)
         return True
 
-    def hold(self) -> None:
-        """Keep the tensors of a state that nobody else has seen."""
-        self._held = self.lists[2:]
-
-    def refill(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
+    def take(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]] | None) -> bool:
         """Take the tensors of the next step of a group that has not changed in kind; False if it has.
 
-        It asks only what it must: whether the parameters are the same objects, and whether they, their gradients,
-        and a state that others may have changed, have their type and size and lie in memory as they did.
+        It asks only what it must: whether the parameters are the same objects, whether they and their gradients have
+        their type and size and lie in memory as they did, and the same of a state that others may have changed.
         """
         if len(params) != self._count:
             return False
-        if not self._has_all:
+        x, m, v, maxima = self._held
+        if len(x) != len(params):
             params = [params[place] for place in self.places]
         grads: list[Any] = [parameter.grad for parameter in params]
         try:
             if not self._same_params(*params, *grads):
                 return False
-            if not (params == self._params if self._are_large else all(map(is_, params, self._params))):
+            if not (params == x if self._are_large else all(map(is_, params, x))):
                 return False
-            m, v, maxima = self._held or self._find(params, state)
-        except (TypeError, KeyError, RuntimeError):
-            # There are other parameters, or no state any more, or another one.
+            if state is not None and not self._is_unchanged(params, state):
+                return False
+        except (TypeError, KeyError, RuntimeError):  # other parameters, or no gradient or state any more
             return False
-        self.lists = (params, grads, m, v, maxima)
+        self.lists = (x, grads, m, v, maxima)
         return True
 
-    def _find(
-        self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]
-    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    def _is_unchanged(self, params: list[Tensor], state: Mapping[Tensor, dict[str, Any]]) -> bool:
+        """Return whether the state has the very tensors that are held, and nobody has written to its numbers."""
         # With one group, the states are in the order of the parameters.
         alone = len(state) == len(params) and all(map(is_, state, params))
-        self.states = states = list(state.values()) if alone else [state[parameter] for parameter in params]
-        m, v, *rest = ([moments[name] for moments in states] for name in self.moments)
-        maxima = rest[0] if rest else []
-        for key, column in (self._columns or {}).items():
-            if column.version != column.all._version or not all(
-                map(is_, [moments[key] for moments in states], column.cells)
-            ):
-                raise KeyError(key)
-        if not self._same_moments(*m, *v, *maxima):
-            raise TypeError
-        return m, v, maxima
+        states = list(state.values()) if alone else [state[parameter] for parameter in params]
+        found = [moments[name] for name in self.moments for moments in states]
+        return (
+            all(map(is_, states, self.states))
+            and all(map(is_, found, self._moments))
+            and all(column.is_unchanged(states) for column in self._columns)
+            and self._same_moments(*found)
+        )
 
     def run_with(self, kernel: Kernel) -> None:
         """Take a kernel, which is run in float32 where the parameters are of half precision."""
@@ -195,52 +186,52 @@ class Bucket:
         if self.device_type == "cuda":
             self.kernel = _outside_graphs(self.kernel)
 
-    def finish(self) -> None:
-        """End a step: the state has its numbers, and tensors that are not held are let go of."""
-        self.lists = _NOTHING
-        if self._held is None:
+    def finish(self, is_seen: bool) -> None:
+        """End a step: gradients are let go of, and a state that others may look at has its numbers."""
+        self.lists, self._is_behind = _NOTHING, True
+        if is_seen or not self._is_held:
             self.write()
-            self.states = []
-
-    def release(self) -> None:
-        """Hold nothing of the state beyond the present step; its numbers are then up to date."""
-        if self._held is not None:
-            self._held = None
-            self.write()
-            if self.lists is _NOTHING:
-                self.states = []
 
     def write(self) -> None:
         """Bring the numbers of the states up to date: where the bucket is kept, all of one name at once."""
-        for key, number in self.numbers.items():
-            if self._columns is None:
+        if not self._is_behind:
+            return
+        self._is_behind = False
+        if not self._is_held:
+            for key, number in self.numbers.items():
                 for moments in self.states:
                     _put(moments, key, number)
-                continue
-            column = self._columns.get(key)
-            if column is None:
-                column = self._columns[key] = _Column(key, self.states)
-            column.all.fill_(number)
-            column.version = column.all._version
+            return
+        self._columns = self._columns or [_Column(key, self.states) for key in self.numbers]
+        for column in self._columns:
+            column.fill(self.numbers[column.key])
 
 
 class _Column:
     """A number of several states: one tensor, of which each state has an element as a tensor of its own.
 
     Attributes:
-        all: the tensor; its version counts whoever writes to it, or to one of the elements.
-        cells: the elements.
-        version: what that was after the last step.
+        key: its name.
     """
 
-    __slots__ = ("all", "cells", "version")
+    __slots__ = ("_all", "_cells", "_version", "key")
 
     def __init__(self, key: str, states: Sequence[dict[str, Any]]) -> None:
-        self.all = torch.zeros(len(states), dtype=rules.cell_dtype(key), device="cpu")
-        self.cells = [self.all[place] for place in range(len(states))]
-        self.version = -1
-        for moments, cell in zip(states, self.cells, strict=True):
+        self.key, self._all = key, torch.zeros(len(states), dtype=rules.cell_dtype(key), device="cpu")
+        self._cells = [self._all[place] for place in range(len(states))]
+        self._version = self._all._version
+        for moments, cell in zip(states, self._cells, strict=True):
             moments[key] = cell
+
+    def fill(self, number: float) -> None:
+        """Give the number to every state."""
+        self._all.fill_(number)
+        self._version = self._all._version  # which counts whoever writes to it, or to an element
+
+    def is_unchanged(self, states: Sequence[dict[str, Any]]) -> bool:
+        """Return whether the states have it as the last step left it."""
+        key = self.key
+        return self._version == self._all._version and all(map(is_, [moments[key] for moments in states], self._cells))
 
 
 def _put(moments: dict[str, Any], key: str, number: float) -> None:
@@ -250,11 +241,6 @@ def _put(moments: dict[str, Any], key: str, number: float) -> None:
         there.fill_(number)
     else:
         moments[key] = rules.cell(key, number)
-
-
-def _comparison(tensors: Sequence[Tensor]) -> Callable[..., bool]:
-    """Whether tensors have the type, size, strides, dtype and device of these: what compiled code asks first."""
-    return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
 
 
 def state_dtype(parameter: Tensor) -> torch.dtype:
