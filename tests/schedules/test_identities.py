@@ -15,26 +15,15 @@ from generic_adam.schedules.identities import exact_form
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("sin(3)^2 + cos(3)^2", "1"),
-        ("sin(sqrt(2))^2 + cos(sqrt(2))^2", "1"),
         ("sqrt(2)/2 - sqrt(0.5)", "0"),
         ("sqrt(8)*sqrt(2)", "4"),
         ("2^(1/3)*4^(1/3)", "2"),
         ("(1 + sqrt(2))^2 - 3 - 2*sqrt(2)", "0"),
         ("exp(0.5)^2/exp(1)", "1"),
+        ("exp(sqrt(2))/exp(sqrt(2)) - 1", "0"),
+        ("sqrt(exp(2)) - exp(1)", "0"),
         ("expm1(2) - exp(2)", "-1"),
-        ("cos(2) - 2*cos(1)^2", "-1"),
-        ("sin(6) - 2*sin(3)*cos(3)", "0"),
         ("abs(sqrt(2)*sqrt(2) - 3)", "1"),
-        ("log(8) - 3*log(2)", "0"),
-        ("log(8)/log(2)", "3"),
-        ("log(0.1) + log(2) + log(5)", "0"),
-        ("log(sqrt(12)) - log(2) - log(3)/2", "0"),
-        ("log(2*exp(sqrt(2))) - log(2) - sqrt(2)", "0"),
-        ("log1p(0.5) + log(2) - log(3)", "0"),
-        ("exp(log(2)/2 + 1)^2/exp(2)", "2"),
-        ("exp(-3*log(2))", "1/8"),
-        ("sqrt(log(2))*sqrt(log(4))/sqrt(2)/log(2)", "1"),
     ],
 )
 def test_what_is_a_fraction_is_folded(text, number):
@@ -42,7 +31,16 @@ def test_what_is_a_fraction_is_folded(text, number):
 
 
 @pytest.mark.parametrize(
-    "text", ["sqrt(12)", "exp(1)^2", "sqrt(2)*sqrt(3)", "sin(3)", "sqrt(abs(log(2)))^2", "log(2)*log(3) - log(6)"]
+    "text",
+    [
+        "sqrt(12)",
+        "exp(1)^2",
+        "sqrt(2)*sqrt(3)",
+        "sin(3)",
+        "sqrt(abs(log(2)))^2",
+        "log(8) - 3*log(2)",
+        "sin(3)^2 + cos(3)^2",
+    ],
 )
 def test_what_is_not_known_to_be_one_stays(text):
     assert not isinstance(parse(text), Constant)
@@ -105,23 +103,16 @@ def test_equal_forms_are_equal_numbers(one, other):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("log(t^3) - 3*log(t)", 0),
-        ("log(8) - 3*log(2) + 1e-300", 1),
-        ("log(2^61 - 1) - 61*log(2)", -1),
-        ("log(2^89 - t) - 89*log(2)", -1),
-        ("exp(log(t)/3)^3 - t", 0),
-        ("log(exp(t)/2) + log(2) - t", 0),
-    ],
+    [("log(8) - 3*log(2) + 1e-300", 1), ("log(2^61 - 1) - 61*log(2)", -1), ("log(8) - 3*log(2)", None)],
 )
-def test_logarithms_of_products_are_sums(text, expected):
+def test_where_no_form_tells_the_digits_do_or_it_is_open(text, expected):
     assert sign(parse(text), 7) == expected
 
 
 def test_identities_count_at_a_step():
-    assert sign(parse("sin(t)^2 + cos(t)^2 - 1"), 17) == 0
+    assert sign(parse("sqrt(8*t) - 2*sqrt(2*t)"), 17) == 0
     assert sign(parse("max(sqrt(2*t), 1) - sqrt(2)*sqrt(t)"), 5) == 0
-    assert sign_of_step(parse("(sin(t)^2 + cos(t)^2)/3"), 9) == 0
+    assert sign_of_step(parse("sqrt(2*t)/sqrt(t)"), 9) == 0
     # No number at either step: they are not equal.
     assert sign_of_step(parse("sin(log(min(t, 3) - 5))"), 5) is None
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from generic_adam.schedules import as_schedule, parse
-from generic_adam.schedules.enclosure import pieces_between_kinks
 from generic_adam.schedules.rise import least_rise
 from tests.schedules.expressions import positive_schedules
 
@@ -65,10 +64,6 @@ def test_a_callable_has_one_on_a_horizon_only():
     alpha = as_schedule(lambda t: 1 + (t % 7) / 7)
     assert least_rise(alpha, 100).constant == pytest.approx(13 / 7, rel=1e-9)
     assert least_rise(alpha).constant == math.inf
-
-
-def test_kinks_are_where_sides_change():
-    assert any(abs(first - 1000) <= 1 for first, _ in pieces_between_kinks(parse("min(1e-3, 1/t)"), 1, 10**9))
 
 
 def test_a_constant_that_no_double_holds_says_so():

@@ -77,7 +77,7 @@ def test_a_sample_of_optimizers_is_decided_truly():
     counts, shown, easy, undecided = _run(shipped, range(2 * SAMPLE))
     assert not counts, shown[:5]
     assert easy > SAMPLE
-    assert undecided <= 0.05 * easy
+    assert undecided <= 0.05 * easy + 1
 
 
 def test_a_sample_of_short_horizons_is_read_truly():

@@ -211,15 +211,6 @@ def smaller(a: Number, b: Number) -> Number:
     return a if a <= b else b if b <= a else ball(a).min(ball(b))
 
 
-def _function(node: tree.Function, t: int) -> Number:
-    match node:
-        # e^(p log1p(x)) is (1 + x)^p, which a complement writes so: 0 where x is -1 and p > 0.
-        case tree.Function("exp" | "expm1", tree.Multiply(p, tree.Function("log1p", x))) if value(x, t) == -1:
-            return NAN if not value(p, t) > 0 else fmpq(0) if node.name == "exp" else fmpq(-1)
-        case _:
-            return apply(node.name, value(node.argument, t))
-
-
 def _opaque(node: tree.Opaque, t: int) -> Number:
     # What a callable returns is the number itself.
     result = node.scalar(t)
@@ -322,7 +313,7 @@ value_of.update(
         tree.Maximum: _of_two(larger),
         tree.Minimum: _of_two(smaller),
         tree.Negate: lambda node, t: -value(node.operand, t),
-        tree.Function: _function,
+        tree.Function: lambda node, t: apply(node.name, value(node.argument, t)),
         tree.Join: lambda node, t: value(node.before if t < node.threshold else node.after, t),
         tree.Periodic: lambda node, t: value(node.body, (t - 1) % node.period + 1),
         tree.Bounded: lambda node, t: value(node.operand, t),

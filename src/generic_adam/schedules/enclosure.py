@@ -7,7 +7,6 @@ elasticity exactly 0. Everything here is one-sided: an answer is a proof, and "u
 
 from __future__ import annotations
 
-import bisect
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -51,8 +50,6 @@ FLAT = Range(fmpq(0), fmpq(0))
 """The elasticity of a constant."""
 _SHARE = Range(fmpq(0), fmpq(1), True)
 _ZERO = tree.operand(0)
-# Kinks are looked for up to here.
-_LATEST_KINK = 2**60
 
 
 @dataclass(frozen=True)
@@ -503,38 +500,6 @@ def _sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
 def has_kinks(schedule: Schedule) -> bool:
     """Whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
     return any(isinstance(node, tree.Join) or _sides(node) is not None for node in walk(schedule))
-
-
-def pieces_between_kinks(schedule: Schedule, first: int, last: Last) -> list[tuple[int, int | Last]]:
-    """The steps first..last parted at joins, and where a maximum or minimum changes sides as far as floats tell."""
-    found: list[tuple[int, int | Last]] = []
-    for start, stop in stretches(first, last, schedule.joins):
-        found += stretches(start, stop, _kinks(resolved(schedule, start, stop), start, stop))
-    return found
-
-
-def _kinks(schedule: Schedule, start: int, stop: float) -> set[int]:
-    """Steps at which a maximum or minimum seems to change sides: good places to cut, and no more."""
-    found: set[int] = set()
-    limit = min(stop, _LATEST_KINK)
-    for node in walk(schedule):
-        sides = _sides(node)
-        if sides is None or not node.accepts_real_times:
-            continue
-
-        def ahead(times: list[int], sides: tuple[Schedule, Schedule] = sides) -> Any:
-            return sides[0].at(times) > sides[1].at(times)
-
-        times = [start]
-        while times[-1] < limit:
-            times.append(int(min(2 * times[-1], limit)))
-        before = ahead(times)
-        for index in np.flatnonzero(before[1:] != before[:-1]).tolist():
-            steps, after = range(times[index], times[index + 1] + 1), before[index + 1]
-            at = steps[bisect.bisect_left(steps, True, key=lambda t: ahead([t])[0] == after)]
-            # At the kink itself the two sides may be equal; a step later one is clearly ahead.
-            found.update({at, at + 1})
-    return found
 
 
 def share_times_t(node: tree.WeightShare, start: int) -> Range | None:

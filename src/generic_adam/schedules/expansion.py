@@ -33,7 +33,7 @@ from flint import arb, fmpq
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import BITS, INFINITY, Number, Precision, ball, number, power, sign_of, value
+from generic_adam.schedules.balls import BITS, INFINITY, Number, Precision, ball, number, power, value
 from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined, resolved, share_times_t
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
@@ -577,33 +577,11 @@ def tail_direction(schedule: Schedule, start: int) -> int | None:
         smooth = resolved(schedule, start, ahead=lambda left, right: tail_sign(left - right, start))
         every = factors(smooth, start)
         parts = {base: exponent for base, exponent in every.items() if not base.is_constant}
-        if len(parts) < 2 or not all(enclose(base, start).positive for base in every):
+        if len(parts) < 2 or not all(enclose(base, start).positive or tail_sign(base, start) == 1 for base in every):
             found = tail_sign(derivative(smooth), start)
         else:
-            found = _direction_of_corrections(parts, start)
-            if found is None:
-                # u' has the sign of u'/u, which is a sum over the factors of u > 0.
-                slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
-                found = tail_sign(sum(slopes, start=tree.operand(0)), start)
+            # u' has the sign of u'/u, which is a sum over the factors of u > 0.
+            slopes = (tree.Constant(exponent) * derivative(base) / base for base, exponent in parts.items())
+            found = tail_sign(sum(slopes, start=tree.operand(0)), start)
         return found if found is None or is_finite(value(schedule, start)) else None
     return None
-
-
-def _direction_of_corrections(parts: dict[Schedule, Fraction], start: int) -> int | None:
-    r"""The direction of (1 - a^t)^p (1 - b^t)^q, a > b, with p and q of different sign (Adam's correction).
-
-    With h(c) = -log(c) / (c^{-t} - 1), u'/u = p h(a) + q h(b) has the sign of p h(a)/h(b) + q, and h(a)/h(b)
-    increases with t: once u' has the sign of p, it has it for ever.
-    """
-    slopes: list[tuple[fmpq, Fraction]] = []
-    for base, exponent in parts.items():
-        if isinstance(base, tree.BiasCorrection) and isinstance(base.factor, tree.Constant):
-            slopes.append((number(base.factor.value), exponent))
-    if len(slopes) != 2 or len(parts) != 2:
-        return None
-    (_, q), (_, p) = sorted(slopes)
-    total = arb(0)
-    for factor, exponent in slopes:
-        total -= number(exponent) * arb(factor).log() / (arb(factor) ** -start - 1)
-    found = sign_of(total)
-    return found if found and p * q < 0 and found == sign_of(number(p)) else None

@@ -1,9 +1,8 @@
-r"""Exact forms of numbers: when sin(3)^2 + cos(3)^2 is 1 and sqrt(2)/2 is sqrt(0.5), whatever their digits say.
+r"""Exact forms of numbers: when sqrt(8) sqrt(2) is 4 and sqrt(2)/2 is sqrt(0.5), whatever their digits say.
 
 A number is written as a sum of products :math:`\sum_k c_k \prod_j a_j^{p_{jk}}`, with fractions :math:`c_k, p_{jk}`,
-over atoms :math:`a_j`: primes, their logarithms, i, :math:`e^x`, :math:`e^{ix}`, and every part that no rule knows.
-The rules are identities (:math:`\cos x = (e^{ix} + e^{-ix})/2`), so that equal forms are equal numbers. A form does
-not tell that a number exists (0 log(-1) has the form 0): whoever asks knows that it does.
+over atoms :math:`a_j`: primes, :math:`e^x`, and every part that no rule knows, so that equal forms are equal numbers. A
+form does not tell that a number exists (0 log(-1) has the form 0): whoever asks knows that it does.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ Order = Callable[[Schedule, Schedule], int | None]
 Parts = Callable[..., Form]
 
 _UNIT, _ONE = Product(), Fraction(1)
-_I = Product({("i", _ONE)})
 # What would be longer is left as it is: the terms of a form, the bits of its numbers, of a number to be factored.
 _MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 32, 2048, 64
 
@@ -68,14 +66,13 @@ def _plus(a: Form, b: Form, factor: int | Fraction = 1) -> Form:
 
 
 def _product(factor: Fraction, *parts: Product) -> Form:
-    """A product as a form: exponents added; whole powers of numbers, and i^2 = -1, go into the factor."""
+    """Return a product as a form: exponents added; whole powers of numbers go into the factor."""
     exponents: dict[Any, Fraction] = {}
     for atom, exponent in (item for part in parts for item in part):
         exponents[atom] = exponents.get(atom, Fraction(0)) + exponent
     for atom, exponent in exponents.items():
-        if isinstance(atom, int) or atom == "i":
-            value, step = (Fraction(atom), 1) if isinstance(atom, int) else (-_ONE, 2)
-            factor, exponents[atom] = factor * value ** math.floor(exponent / step), exponent % step
+        if isinstance(atom, int):
+            factor, exponents[atom] = factor * Fraction(atom) ** math.floor(exponent), exponent % 1
     return {Product(item for item in exponents.items() if item[1]): factor}
 
 
@@ -102,10 +99,9 @@ def _power(base: Form, exponent: Fraction) -> Form | None:
     kinds: set[Any] = {atom[0] if isinstance(atom, tuple) else type(atom) for atom, _ in part}
     raised = Product((atom, power * exponent) for atom, power in part)
     if exponent.denominator == 1:  # what may be 0 has no inverse
-        return _product(factor ** int(exponent), raised) if kinds <= {int, str, "e", "e^i", "log"} else None
-    # A root of a product is the product of the roots where every atom is positive: a number, its logarithm, a real
-    # power of e.
-    if factor < 0 or not kinds <= {int, "e", "log"}:
+        return _product(factor ** int(exponent), raised) if kinds <= {int, "e"} else None
+    # A root of a product is the product of the roots where every atom is positive: a number, a power of e.
+    if factor < 0 or not kinds <= {int, "e"}:
         return None
     roots = [Product({(prime, power * exponent)}) for prime, power in _primes(factor)]
     return _product(_ONE, raised, *roots)
@@ -120,67 +116,37 @@ def _primes(factor: Fraction) -> list[tuple[int, int]]:
     return found
 
 
-def _logarithm(x: Form) -> Form | None:
-    """log x of one product of positive atoms: log(a^p e^y) = p log a + y."""
-    if len(x) != 1:
-        return None
-    ((part, factor),) = x.items()
-    if factor < 0:
-        return None
-    total = Form()
-    for atom, power in [*part, *_primes(factor)]:
-        match atom:
-            case int():
-                exponent = _atom(("log", atom))
-            case ("e",):
-                exponent = _number(_ONE)
-            case ("e", y):
-                exponent = dict(y)
-            case _:
-                return None
-        total = _plus(total, exponent, power)
-    return total
-
-
-def _exponential(kind: str, x: Form, sign: int = 1) -> Form:
-    """e^x, or e^{ix} or e^{-ix}: the power x of one atom where x is a fraction, else an atom of its own."""
+def _exponential(x: Form) -> Form:
+    """Return e^x: the power x of one atom where x is a fraction, else an atom of its own."""
     value = fraction_of(x)
-    return _atom((kind,), sign * value) if value is not None else _atom((kind, frozenset(x.items())), sign * _ONE)
+    return _atom(("e",), value) if value is not None else _atom(("e", frozenset(x.items())))
 
 
-def _exponential_of_sum(x: Form) -> Form:
-    """e^x, where e^{c log a} is a^c."""
-    powers, rest = list[Product](), Form()
-    for part, c in x.items():
-        match tuple(part):
-            case ((("log", a), power),) if power == 1 and abs(c) * a.bit_length() <= _LONGEST:
-                powers.append(Product({(a, c)}))
-            case _:
-                rest[part] = c
-    if rest or not powers:
-        powers += _exponential("e", rest)
-    return _product(_ONE, *powers)
+def _logarithm(x: Form) -> Form | None:
+    """Return log x where x is one power of e."""
+    total = Form()
+    for part, factor in x.items():
+        for atom, power in part:
+            match atom:
+                case ("e", *y) if len(x) == 1 == factor:
+                    total = _plus(total, dict(y[0]) if y else _number(_ONE), power)
+                case _:
+                    return None
+    return total if len(x) == 1 and x.keys() != {_UNIT} else None
 
 
 def _applied(name: str, x: Form) -> Form | None:
-    """A named function of a number, or None where no rule is known."""
+    """Return a named function of a number, or None where no rule is known."""
     value = fraction_of(x)
     match name:
         case "sqrt":
             return _power(x, Fraction(1, 2)) if x else x
         case "exp":
-            return _exponential_of_sum(x)
-        case "expm1":
-            return _plus(_exponential_of_sum(x), _number(_ONE), -1)
+            return _exponential(x)
         case "log":
             return _logarithm(x)
-        case "log1p":
-            return _logarithm(_plus(x, _number(_ONE)))
-        case "sin" | "cos":
-            forth, back = _exponential("e^i", x), _exponential("e^i", x, -1)
-            if name == "cos":
-                return _times(_plus(forth, back), _number(Fraction(1, 2)))
-            return _times(_plus(forth, back, -1), {_I: Fraction(-1, 2)})
+        case "expm1":
+            return _plus(_exponential(x), _number(_ONE), -1)
         case "abs" if value is not None:
             return _number(abs(value))
         case _:

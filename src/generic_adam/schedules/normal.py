@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 from generic_adam.errors import ScheduleError
 from generic_adam.schedules import tree
 from generic_adam.schedules.identities import exact_form, fraction_of
-from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered, walk
+from generic_adam.schedules.tree import NODES, Schedule, complement_of, contains, normal_form, remembered
 
-# Up to this whole exponent 1 - (1 - c)^p is multiplied out.
-_LARGEST_HORNER = 8
-# The complement of a product grows with the square of its length: longer parts are not taken apart.
-_LONGEST_PART = 40
 # Exact powers of numbers are folded while they stay this small; beyond, the node stands for the number.
 _LARGEST_FOLDED_EXPONENT = 64
 _LARGEST_FOLDED_BITS = 2048
@@ -326,134 +320,55 @@ def _plain(node: Schedule) -> Schedule:
     return _folded(tree.Subtract(ONE, node))
 
 
-def _or_plain(rule: Callable[[Any], Schedule | None]) -> Callable[[Any], Schedule]:
-    """What a rule makes of a node, or else the subtraction: also where a number of it would be beyond the floats."""
+def _without_sum(node: tree.Add | tree.Subtract) -> Schedule:
+    """Return 1 - u where a number is added: 1 - (c + x) is (1 - c) - x."""
+    match node:
+        case tree.Add(tree.Constant(c), x) | tree.Add(x, tree.Constant(c)):
+            return tree.Constant(1 - c) - x
+        case tree.Subtract(tree.Constant(c), x):
+            return tree.Constant(1 - c) + x
+        case _:
+            return _plain(node)
 
-    def complement(node: Schedule) -> Schedule:
-        with suppress(ScheduleError):
-            return rule(node) or _plain(node)
+
+def _without_quotient(node: tree.Divide) -> Schedule:
+    """Return 1 - a/b as (b - a)/b where that is shorter: t^2/(t^2 + 1), (t + 1)/(t + 2), 1/(1 + 1/t)."""
+    top, bottom = node.left, node.right
+    if top.is_constant and as_linear(bottom):
         return _plain(node)
-
-    return complement
-
-
-def _small(node: Schedule) -> Schedule | None:
-    """1 - u where it tends to 0 and its form keeps its digits, else None."""
-    if sum(1 for _ in walk(node)) > _LONGEST_PART:
-        return None
-    missing = 1 - node
-    cancels = isinstance(missing, tree.Subtract) and missing.left == ONE
-    return missing if not cancels and _fades(missing) else None
-
-
-def _fades(node: Schedule) -> bool:
-    """Whether u_t is known to tend to 0; what repeats is not asked, which may take long."""
-    growth = None if contains(node, tree.Periodic, tree.Bounded, tree.Opaque) else node.growth
-    return growth is not None and (growth.trend < 0 or growth.is_zero)
-
-
-def _split(node: Schedule) -> tuple[Fraction, Schedule, Schedule]:
-    """(c, x, y) with u = c + x - y: the numbers of a weighted sum together, and 1 of each part that tends to 1."""
-    match node:
-        case tree.Constant(value):
-            return value, ZERO, ZERO
-        case tree.Add(left, right):
-            (c, x, y), (d, z, w) = _split(left), _split(right)
-            found = c + d, x + z, y + w
-        case tree.Subtract(left, right):
-            (c, x, y), (d, z, w) = _split(left), _split(right)
-            found = c - d, x + w, y + z
+    match bottom:
+        case tree.Add(one, other) if top in (one, other):
+            return (other if top == one else one) / bottom
         case _:
-            factor, part = _scaled(node)
-            if part is node:
-                missing = _small(node)
-                return (Fraction(0), node, ZERO) if missing is None else (Fraction(1), ZERO, missing)
-            (c, x, y), size = _split(part), tree.Constant(abs(factor))
-            found = (factor * c, size * x, size * y) if factor > 0 else (factor * c, size * y, size * x)
-    return found if found[0] else (Fraction(0), node, ZERO)
+            return (bottom - top) / bottom if as_linear(top) and as_linear(bottom) else _plain(node)
 
 
-def _from_sum(node: Schedule) -> Schedule | None:
-    c, x, y = _split(node)
-    return tree.Constant(1 - c) + y - x if c else None
+def _without_function(node: tree.Function) -> Schedule:
+    return -tree.Function("expm1", node.argument) if node.name == "exp" else _plain(node)
 
 
-def _from_product(node: tree.Multiply | tree.Divide) -> Schedule | None:
-    left, right = node.left, node.right
-    if _scaled(node)[1] is not node:
-        return _from_sum(node)
-    if isinstance(node, tree.Multiply):
-        # 1 - a b = (1 - a) + a (1 - b)
-        first, second = _small(left), _small(right)
-        return None if first is None or second is None else first + left * second
-    # 1 - a/b = (b - a)/b, where b - a is a number or made of parts that tend to 0
-    (c, x, y), (d, z, w) = _split(left), _split(right)
-    if (x, y) == (z, w):
-        return tree.Constant(d - c) / right
-    return (y + z - (x + w)) / right if c == d == 1 and all(map(_fades, (x, y, z, w))) else None
-
-
-def _from_function(node: tree.Function | tree.Negate) -> Schedule | None:
-    match node:
-        case tree.Function("exp", x):
-            return -tree.Function("expm1", x)
-        case tree.Negate(tree.Function("expm1", x)):  # what 1 - e^x was before its own digits were kept
-            return tree.Function("exp", x)
-        case tree.Function("sqrt", x):
-            return _one_minus_power(x, tree.Constant(Fraction(1, 2)))
-        case _:
-            return ONE + node.operand if isinstance(node, tree.Negate) else None
-
-
-def _at_most_one(node: Schedule) -> bool:
-    """Whether u_t <= 1 for every t >= 1, by a look at its form: a product of falling (a t + b)^p and rho^t."""
-    for base, exponent in factored(node).items():
-        form, line = as_exponential(base), as_linear(base)
-        rises = form is None or (form[0] is None or form[0] > 1) == (form[1] > 0)
-        known = (form or line) is not None and _positive(base)
-        if not isinstance(base, tree.Constant) and (not known or rises == (exponent > 0)):
-            return False
-    first = fraction_of(exact_form(node))
-    return node(1) < 1 if first is None else first <= 1
-
-
-def _one_minus_power(base: Schedule, exponent: Schedule) -> Schedule | None:
-    """1 - (1 - c)^p, accurate however small c or p is; None for a base that is no 1 - c.
-
-    -expm1(p log1p(-c)) where 1 - c is not negative. For whole p it may be, as in 1 - (1 - 1.5/t)^2 at t = 1: up
-    to p = 8 it is c (1 + (1 - c) (1 + (1 - c) (...))), and no rule is known for others.
-    """
-    missing = base.right if isinstance(base, tree.Subtract) and base.left == ONE else _small(base)
-    if isinstance(base, tree.Constant) and base.value > 0 and _fades(exponent):  # 0.999^(1/t)
-        missing = 1 - base
-    if missing is None:
-        return None
-    if isinstance(exponent, tree.Constant) and exponent.value in range(2, _LARGEST_HORNER + 1):
-        inner: Schedule = ONE
-        for _ in range(int(exponent.value) - 1):
-            inner = 1 + base * inner
-        return missing * inner
-    fractional = isinstance(exponent, tree.Constant) and exponent.value.denominator > 1
-    if not fractional and not _at_most_one(missing):
-        return None
-    return -tree.Function("expm1", exponent * tree.Function("log1p", -missing))
+def _without_negative(node: tree.Negate) -> Schedule:
+    match node.operand:
+        case tree.Function("expm1", argument):  # 1 - e^x twice
+            return tree.Function("exp", argument)
+        case operand:
+            return ONE + operand
 
 
 complement_of.update(
     {
         **dict.fromkeys(NODES, _plain),
         tree.Constant: lambda node: tree.Constant(1 - node.value),
-        tree.Add: _or_plain(_from_sum),
-        tree.Subtract: _or_plain(lambda node: node.right if node.left == ONE else _from_sum(node)),
-        **dict.fromkeys((tree.Multiply, tree.Divide), _or_plain(_from_product)),
-        tree.Power: _or_plain(lambda node: _one_minus_power(node.left, node.right)),
-        **dict.fromkeys((tree.Negate, tree.Function), _or_plain(_from_function)),
+        **dict.fromkeys((tree.Add, tree.Subtract), _without_sum),
+        tree.Divide: _without_quotient,
+        tree.Function: _without_function,
+        tree.Negate: _without_negative,
         tree.Maximum: lambda node: normal_form[tree.Minimum](1 - node.left, 1 - node.right),
         tree.Minimum: lambda node: normal_form[tree.Maximum](1 - node.left, 1 - node.right),
         tree.Join: lambda node: _join(node.threshold, 1 - node.before, 1 - node.after),
         tree.Periodic: lambda node: _periodic(1 - node.body, node.period),
-        tree.BiasCorrection: _or_plain(
-            lambda node: node.factor ** tree.Time() if isinstance(node.factor, tree.Constant) else None
+        tree.BiasCorrection: lambda node: (
+            node.factor ** tree.Time() if isinstance(node.factor, tree.Constant) else _plain(node)
         ),
         tree.WeightedTheta: lambda node: tree.WeightShare(node.weights, node.initial),
         tree.WeightShare: lambda node: tree.WeightedTheta(node.weights, node.initial),

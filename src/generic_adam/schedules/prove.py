@@ -8,6 +8,7 @@ rest. A refutation is a step at which balls say so; what nothing decides is open
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -22,7 +23,7 @@ from generic_adam.schedules.expansion import direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.tree import FloatArray, Schedule
-from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note, poll
+from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
 BEGINNINGS = (64, 1024, 8192, 65_536)
@@ -30,7 +31,7 @@ BEGINNINGS = (64, 1024, 8192, 65_536)
 _LONGEST_WALK = 1 << 24
 _BEGINNING_OF_CALLABLE = 1 << 16
 # Where a refutation is looked for beyond what is walked.
-_LATEST = 1 << 100
+_LATEST = 1 << 61
 
 
 class Claim(Enum):
@@ -109,8 +110,8 @@ def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, s
             return Proof(True, by_form_from=end + 1)
         if proved_by_form(piece, claim, end, stop):
             return Proof(True, by_form_from=end)
-    found = _search_later(schedule, piece, claim, checked, stop)
-    return Proof(False, found) if found is not None else Proof(None, checked_to=checked)
+    found = _search_later(piece, claim, checked, stop) if piece.accepts_real_times else None
+    return Proof(None, checked_to=checked) if found is None else Proof(False, found)
 
 
 def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
@@ -157,26 +158,15 @@ def _proved_by_parts(piece: Schedule, claim: Claim, start: int, stop: float) -> 
             return False
 
 
-def _search_later(schedule: Schedule, piece: Schedule, claim: Claim, checked: int, stop: float) -> int | None:
-    """No proof: look for a refutation at later steps, each twice as far as the one before."""
-    if has_callable(schedule) or not piece.accepts_real_times:
-        return None
-
-    def refutes(t: int) -> bool:
-        poll()
-        return _is_violated(piece, claim, t) is True
-
-    good = t = checked
-    while t < min(stop, _LATEST):
-        good, t = t, int(min(2 * t, stop))
-        if refutes(t):
-            # Not necessarily the first step of all, but one whose predecessor does not refute it. (The bisect of
-            # the standard library ends at 2^63.)
-            while t - good > 1:
-                middle = (good + t) // 2
-                good, t = (good, middle) if refutes(middle) else (middle, t)
-            return t
-    return None
+def _search_later(piece: Schedule, claim: Claim, checked: int, stop: float) -> int | None:
+    """Return a step that refutes a claim, and whose predecessor does not: a decay without an end is negative late."""
+    good, late = checked, int(min(2 * checked, stop))
+    while not _is_violated(piece, claim, late):
+        if late >= min(stop, _LATEST):
+            return None
+        good, late = late, int(min(2 * late, stop))
+    steps = range(good, late + 1)
+    return steps[bisect_left(steps, True, key=lambda t: _is_violated(piece, claim, t) is True)]
 
 
 def blocks(first: int, last: int) -> Iterator[tuple[int, FloatArray]]:

@@ -20,9 +20,9 @@ from generic_adam.schedules.enclosure import (
     collected,
     enclose,
     factors,
-    pieces_between_kinks,
     settled,
     share_times_t,
+    stretches,
 )
 from generic_adam.schedules.expansion import direction
 from generic_adam.schedules.prove import BEGINNINGS, blocks
@@ -34,6 +34,8 @@ from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
 _EVERY_STEP = 1 << 17
+# The last one is for a warm-up of 300,000 steps, after which a maximum has its side.
+_BEGINNINGS = (*BEGINNINGS, 1 << 20)
 _SOON = 1024
 _CLOSE_ENOUGH = 1e-6
 # With running sums, whose values cost as many steps in balls, this is close enough.
@@ -114,7 +116,7 @@ def _found(schedule: Schedule, last: float) -> Rise:
     try:
         with Precision(), Account():
             chi = collected(schedule)
-            for start, stop in pieces_between_kinks(chi, 1, last):
+            for start, stop in stretches(1, last, chi.joins):
                 _follow(running, chi, start, stop)
     except (ScheduleError, Undecided) as unknown:
         return Rise(math.inf, False, str(unknown), isinstance(unknown, Spent))
@@ -129,12 +131,13 @@ def _follow(running: _Running, schedule: Schedule, start: int, stop: float) -> N
         return
     length, done = stop - start + 1, start - 1
     best: arb | None = None
-    for size in BEGINNINGS:
+    for size in _BEGINNINGS:
         if size <= length <= _SOON:
             continue  # walking it to its end is quicker than another proof
         end = int(min(start + size - 1, stop))
         running.walk(piece, done + 1, end)
         done = end
+        piece = collected(settled(schedule, end, stop), end, stop)  # later, more sides of maxima are known
         if end >= stop or _by_direction(running, schedule, piece, end, stop):
             return
         found = _bound(running, schedule, piece, end, stop)

@@ -8,6 +8,7 @@ for 0, and has it that way for the whole process.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,17 @@ def filtered(schedule: Schedule, times: FloatArray) -> tuple[FloatArray, FloatAr
     errors = np.array(np.broadcast_to(errors, times.shape), dtype=np.float64)
     errors[~np.isfinite(values) | np.isnan(errors)] = np.inf
     return values, errors
+
+
+def lost_digits(schedule: Schedule, steps: float) -> float:
+    """Return the relative error of the values on 1..T, at a sample of the steps; 0 where each value is a long walk."""
+    if schedule.is_constant or not schedule.accepts_real_times:
+        return 0.0
+    times = np.unique(np.concatenate([np.geomspace(1, steps, 32), np.linspace(1, steps, 32)]).round())
+    values, errors = filtered(schedule, times)
+    known = np.isfinite(errors) & ((values != 0) | (times > 1))  # a first value of 0 is meant: theta_1, a warm-up
+    size, error = float(np.abs(values[known]).sum()), float(errors[known].sum())
+    return error / size if size else math.inf if error else 0.0
 
 
 def _pair(node: Schedule, times: FloatArray) -> Pair:

@@ -28,7 +28,7 @@ import numpy as np
 from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
 from generic_adam.schedules.balls import LONGEST_SUM, below, value
-from generic_adam.schedules.enclosure import enclose, has_kinks, pieces_between_kinks, settled, stretches
+from generic_adam.schedules.enclosure import enclose, has_kinks, settled, stretches
 from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
 
 DIRECT_LIMIT = 100_000_000
@@ -232,7 +232,7 @@ def smooth_sums(schedule: Schedule, ends: Sequence[int], first: int = 1) -> list
 
 def _smooth_stretches(schedule: Schedule, first: int, last: int) -> Iterator[tuple[int, int, Schedule]]:
     """The steps first..last in stretches that are short, or on which the schedule is a smooth expression."""
-    pending = pieces_between_kinks(schedule, first, last)[::-1]
+    pending = stretches(first, last, schedule.joins)[::-1]
     for _ in range(_MOST_PROOFS):
         if not pending:
             return

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import Schedule, as_schedule
-from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.rounding import lost_digits
 from generic_adam.schedules.work import Kind, Undecided, allow, poll
 
 Array = NDArray[np.float64]
@@ -215,15 +215,9 @@ class Sequences:
 
 
 def _check_digits(name: str, schedule: Schedule, steps: int) -> None:
-    """Raise Undecided where the errors of a sequence's values, at a sample of the steps, are no rounding any more."""
-    if schedule.is_constant or not schedule.accepts_real_times:
-        return
-    times = np.unique(np.concatenate([np.geomspace(1, steps, 32), np.linspace(1, steps, 32)]).round())
-    values, errors = filtered(schedule, times)
-    known = np.isfinite(errors) & ((values != 0) | (times > 1))  # a first value of 0 is meant: theta_1, a warm-up
+    """Raise Undecided where the errors of a sequence's values are no rounding any more."""
     # beta and theta enter as products over the steps, the others as they are.
-    most = 1e-9 if name in ("beta", "theta") else 1e-6
-    if errors[known].sum() > most * np.abs(values[known]).sum():
+    if lost_digits(schedule, steps) > (1e-9 if name in ("beta", "theta") else 1e-6):
         raise Undecided(f"the terms of {name}_t = {schedule} cancel: doubles do not have enough of its digits")
 
 

@@ -27,7 +27,7 @@ from generic_adam.schedules import Function, Join, Schedule, ScheduleError, as_p
 from generic_adam.schedules.balls import above, rounded_up
 from generic_adam.schedules.enclosure import enclose
 from generic_adam.schedules.prove import blocks
-from generic_adam.schedules.rounding import filtered
+from generic_adam.schedules.rounding import filtered, lost_digits
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 from generic_adam.setting import Setting, number
 from generic_adam.theorems import decide
@@ -49,6 +49,8 @@ _ITERATIONS = 60
 _SHORT = 100_000
 # Two floats that are bounds of what they stand for differ for certain where they differ by more.
 _ROUNDING = 1e-12
+# The relative error that the values of 1 - theta_t may have.
+_MOST_LOST = 1e-6
 
 
 def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, Decision, Decision]:
@@ -339,6 +341,8 @@ def bound(method: Method, problem: Constants, steps: int, theta_prime: float | N
     for one in found:
         if one.status is Status.UNDECIDED:
             raise SumError(f"a hypothesis is undecided up to T = {last:.3g}: {one.reason}")
+    if lost_digits(1 - method.theta, last) > _MOST_LOST:
+        raise SumError(f"the terms of {1 - method.theta} cancel: doubles do not have enough of its digits")
     facts, limit = facts_of(method, last, found[2].constant), limit_of_theta(method.theta, last)
     if facts.beta >= 1 and found[0].status is Status.HOLDS:
         raise SumError("beta_t comes closer to 1 than a float tells: the constants, over 1 - beta, are not finite")
