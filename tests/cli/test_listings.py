@@ -53,16 +53,47 @@ def test_the_gallery_is_plain_and_complete(gallery):
 
 
 # The three numbers of the theorems' page, for the recipes whose sequences are those of its table.
-@pytest.mark.parametrize(("name", "noise"), [("transformer", 0.262407), ("t5", 0.0192352), ("nanogpt", 0.408952)])
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        ("transformer", 0.262407),
+        ("t5", 0.0192352),
+        ("nanogpt", 0.408952),
+        ("bert", 0.0527735),
+        ("stable_diffusion", 0.0527377),
+        ("palm", 0.0749685),
+    ],
+)
 def test_the_noise_of_the_page(gallery, name, noise):
     entry = next(one for one in gallery if one["name"] == name)
-    assert entry["horizon"]["noise"] == pytest.approx(noise, rel=2e-3)
+    assert entry["horizon"]["noise"] == pytest.approx(noise, rel=2e-4)
 
 
 def test_nothing_is_claimed_for_what_no_theorem_covers(gallery):
     for entry in gallery:
         clipped = "clipping" in entry["algorithm"]
         assert not (clipped and (entry["verdict"] == "certified" or entry["horizon"]["useful"]))
+
+
+def test_with_what_it_takes_for_granted_every_recipe_has_a_guarantee_for_its_run(gallery):
+    """But for steps that are scaled by the parameters, which no fact brings inside a theorem."""
+    scaled = {"palm", "t5"}
+    for entry in gallery:
+        granted, algorithm = entry["granted"], recipe(entry["name"]).algorithm
+        assert granted["horizon"]["useful"] is (entry["name"] not in scaled)
+        assert ("gradient_norm" in granted["setting"]) is (getattr(algorithm.clipping, "kind", None) == "norm")
+        assert ("weights_bound" in granted["setting"]) is ("decay" in entry["algorithm"])
+        assert entry["horizon"]["noise"] < 0.42  # none is silent
+
+
+def test_the_gallery_says_what_is_provided_what_is_left_without_and_what_is_for_ever(capsys):
+    assert main(["recipes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line for line in lines if line.startswith(" nanogpt"))
+    assert "below 69.1 %" in row
+    assert "no gradient above 1, weights within 1   not covered" in row
+    assert "needs a bound on the weights" in next(line for line in lines if line.startswith(" vit"))
+    assert lines[-1].startswith("For ever, with the same provisos: not certified: transformer, bert")
 
 
 def test_one_recipe_in_full(capsys):

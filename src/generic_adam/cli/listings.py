@@ -1,26 +1,30 @@
 """``generic-adam methods``, ``recipes`` and ``theorems``: what is known by name."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generic_adam.answers.terminal import answer, make_console, print_json, print_table, say, shortened
+from generic_adam.answers.terminal import make_console, print_json, print_table, say, shortened
 from generic_adam.cli.check import print_answer
 from generic_adam.cli.subject import AsJson, recipe_names, theorem_names
 
 if TYPE_CHECKING:
+    from generic_adam.methods import Algorithm
     from generic_adam.methods.recipes import Recipe
     from generic_adam.theorems.certificate import Certificate
     from generic_adam.theorems.horizon import HorizonAnswer
 
 _WIDEST = 120  # of a list that is piped or redirected
-GALLERY = ("recipe", "steps", "noise", "gap", "drift", "for its run", "by", "for ever")
+GALLERY = ("recipe", "steps", "noise", "gap", "drift", "gradients average", "provided", "else")
 _RECIPES_NOTE = (
-    "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps; at "
-    "noise >= 1 the theory is silent. What no theorem covers (clipping, decay without a bound on the weights) is set "
-    "aside in them. * widely reported, the original text was not at hand. 'not certified' never means 'diverges'."
+    "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps, "
+    "clipping and decay set aside. 'gradients average' has decay in it, and gap and curvature of 1: the share of the "
+    "size that gradients have anyway. It takes what is provided, and 'else' says what is left without. * widely "
+    "reported, the original text was not at hand."
 )
+_PROVIDED = {"gradient_norm": "no gradient above {:g}", "weights_bound": "weights within {:g}"}
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -55,6 +59,7 @@ def recipes(
     """Published recipes: what is guaranteed for their steps and for ever."""
     from generic_adam.methods.recipes import recipe, recipes
     from generic_adam.theorems.certificate import certify_algorithm
+    from generic_adam.theorems.theorem import plain_fields
 
     chosen = recipes() if name is None else (recipe(name),)
     with make_console(stderr=True).status("reading the recipes"):
@@ -62,6 +67,7 @@ def recipes(
     if as_json:
         entries = [
             {"name": one.name, "evidence": one.evidence, "source": one.algorithm.source, **c.to_dict()}
+            | {"granted": plain_fields(with_facts(one.algorithm), "setting", "horizon")}
             for one, c in found
         ]
         print_json(entries if name is None else entries[0])
@@ -76,22 +82,48 @@ def recipes(
 
 
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
-    rows = []
+    rows, for_ever = [], dict[str, list[str]]()
     for one, certificate in found:
-        *told, verdict = gallery_row(certificate)
-        rows.append((one.name + ("*" if one.evidence == "known" else ""), *told, answer(verdict)))
-    print_table(GALLERY, rows, right=GALLERY[1:5], spare=("by", "gap", "drift", "noise", "steps"))
-    say(_RECIPES_NOTE)
+        granted = with_facts(one.algorithm)
+        rows.append((one.name + ("*" if one.evidence == "known" else ""), *gallery_row(certificate, granted)))
+        for_ever.setdefault(str(granted.verdict), []).append(one.name)
+    print_table(GALLERY, rows, right=GALLERY[1:5], spare=("gap", "drift", "noise", "steps"))
+    say(_RECIPES_NOTE, f"For ever, with the same provisos: {verdicts(for_ever)}.")
 
 
-def gallery_row(certificate: "Certificate") -> tuple[str, ...]:
-    """What the gallery of recipes says of one, below the headings `GALLERY` but for its name."""
+def verdicts(named: "Mapping[str, Sequence[str]]") -> str:
+    """Say which recipes have which verdict for ever."""
+    told = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in named.items())
+    return f"{told} ('not certified' never means 'diverges')"
+
+
+def with_facts(x: "Algorithm") -> "Certificate":
+    """Certify with what a recipe has to take for granted: no clipping that acts, decaying weights within 1."""
+    from generic_adam.setting import Fact, Setting, Source
+    from generic_adam.theorems.certificate import certify_algorithm
+
+    clip, facts = x.clipping, dict[str, Any]()
+    if clip is not None and clip.kind == "norm":
+        facts["gradient_norm"] = Fact(clip.threshold, Source.ASSUMED)
+    if str(x.decay) != "0":
+        facts["weights_bound"] = Fact(1.0, Source.ASSUMED)
+    return certify_algorithm(x, setting=Setting(**facts))
+
+
+def gallery_row(certificate: "Certificate", granted: "Certificate") -> tuple[str, ...]:
+    """Return the cells below the headings `GALLERY` but for the name, without and with what is taken for granted."""
     from generic_adam.schedules.balls import rounded_up
 
     reading: Any = certificate.horizon  # every recipe has its number of steps
+    known: Any = granted.horizon
     numbers = (reading.noise, reading.gap, reading.drift)
     shown = ("–" if number is None else rounded_up(number, 3) for number in numbers)
-    return f"{reading.steps:,}", *shown, word_for_the_run(reading), reading.theorem or "–", str(certificate.verdict)
+    facts = granted.setting.facts.items()
+    provided = ", ".join(_PROVIDED[name].format(fact.value) for name, fact in facts) if known.useful else ""
+    below = word_for_the_run(known)
+    if known.useful and known.relative is not None:
+        below = f"below {rounded_up(100 * math.sqrt(known.relative * (1 + known.rounding)), 3)} %"
+    return f"{reading.steps:,}", *shown, below, provided or "–", word_for_the_run(reading) if provided else "–"
 
 
 def word_for_the_run(reading: "HorizonAnswer") -> str:
