@@ -7,8 +7,6 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -187,50 +185,6 @@ def test_a_paused_command_says_how_to_go_on_and_the_same_command_does(
     assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns == written
     assert reproduce(*halved, "--restart") == 0
     assert (tmp_path / "halved" / "manifest.json").stat().st_mtime_ns > written
-
-
-COMPILING = """
-import hashlib, signal, sys
-from generic_adam.cli.app import run
-from generic_adam_laboratory import counterexample
-
-def compile_kernels():
-    print("compiling", flush=True)
-    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # for minutes in machine code, as in LLVM
-
-counterexample.compile_kernels = compile_kernels
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_DFL)  # under nohup they are ignored, and children inherit that
-run(["reproduce", "counterexample", "--out", *sys.argv[1:]])
-"""
-
-
-def stopped_while_compiling(number: int, *arguments: str) -> str:
-    """What a command says that gets a signal while its loops are compiled."""
-    with subprocess.Popen(
-        [sys.executable, "-c", COMPILING, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "compiling\n"
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    return err
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_while_loops_are_compiled_ends_the_command_at_once(tmp_path: Path, number: int) -> None:
-    err = stopped_while_compiling(number, str(tmp_path))
-    assert err.startswith("\npaused while the inner loops were compiled; go on with: generic-adam reproduce")
-    assert err.count("\n") == 2
-    assert visible(tmp_path) == set()
-
-
-def test_a_restart_stopped_before_its_first_checkpoint_goes_on_as_a_restart(tmp_path: Path) -> None:
-    assert reproduce("counterexample", *SMALL, "--out", tmp_path) == 0
-    err = stopped_while_compiling(signal.SIGTERM, str(tmp_path), "--restart")
-    assert err.endswith(f"--out {tmp_path} --restart\n"), "another run's results are still there"
-    assert visible(tmp_path) == FILES
 
 
 def test_a_figure_that_fails_costs_nothing_that_was_computed(

@@ -40,7 +40,7 @@ def contents(folder):
 def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, capfd):
     out = tmp_path / "study"
     arguments = ["reproduce", "lenet", "--epochs", "1", "--jobs", "1", "--data", data, "--out", str(out)]
-    assert run([*arguments, "--epsilon", "1e-4", "--tensorboard"]) == 0
+    assert run([*arguments, "--epsilon", "1e-4"]) == 0
     first = capfd.readouterr()
     assert "epsilon-0.0001/r-0.5/seed-0: epoch 1/1, loss " in first.err
     assert "images/s" in first.err
@@ -63,7 +63,6 @@ def test_a_study_leaves_everything_a_reader_needs_and_resumes(tmp_path, data, ca
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["command"] == "generic-adam reproduce lenet --epochs 1 --seeds 1 --epsilon 0.0001"
     assert len(manifest["settings"]["lines"]) == 7
-    assert len(list((out / "tensorboard").rglob("events*"))) == 7
 
     before = (out / "records.csv").read_bytes()
     assert json.loads((out / "elapsed.json").read_text())["seconds"] == pytest.approx(manifest["seconds"], abs=1e-3)
@@ -238,7 +237,7 @@ def test_bars_and_counts_stay_visible_on_a_narrow_terminal(width, monkeypatch, t
     names = ("r-0.25-v0-1e-08/seed-0", "certified-adam-0.95-k-1000-with-a-long-name/seed-1")
     jobs = [SimpleNamespace(name=name, settings=SimpleNamespace(epochs=100)) for name in names]
     record = SimpleNamespace(epoch=30, train_loss=0.0496, test_accuracy=0.9853)
-    with _advancing(jobs, tmp_path, tensorboard=False) as tell:
+    with _advancing(jobs) as tell:
         for job in jobs:
             done = SimpleNamespace(complaints=(), record=record, samples_per_second=300.0, job=job)
             tell(done, 4000.0)

@@ -9,10 +9,10 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,6 @@ import typer
 from generic_adam.answers.terminal import answer, make_console, make_progress, print_table
 from generic_adam.cli import say_if_interrupted
 from generic_adam.cli.subject import Rows, declared, taking
-from generic_adam_laboratory.extras import for_training
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -256,7 +255,7 @@ def _reproduce(
             return
         try:
             threads = os.cpu_count() or 1 if threads is None else threads
-            found, timing = _compute(compute, lane_steps, run, threads, scheduler, anew)
+            found, timing = _compute(compute, lane_steps, run, threads, scheduler)
         except (Paused, OSError) as stop:
             if run.signals.number is None:
                 raise
@@ -283,7 +282,7 @@ def _print_results(command: str, written: Sequence[Path]) -> None:
 
 
 def _compute(
-    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None, anew: str
+    compute: Callable[..., Any], lane_steps: int, run: Run, threads: int, scheduler: str | None
 ) -> tuple[Any, dict[str, Any]]:
     """What was found, and how long it took on what."""
     from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
@@ -293,8 +292,7 @@ def _compute(
 
     console = make_console(stderr=True)
     with console.status("compiling the inner loops (kept for later runs)"):
-        farewell = f"paused while the inner loops were compiled; {anew}"
-        compiling = run.signals.nothing_to_save(compile_kernels, farewell)
+        compiling = compile_kernels()
     begun, worked = time.perf_counter(), time.process_time()
     simulating = partial(Simulation, threads=threads)
     if scheduler is not None:
@@ -343,7 +341,6 @@ _STUDY: Rows = {
     "out": (Path, "--out DIRECTORY", "For all results (runs/ and the name)."),
     "data": (Path, "--data DIRECTORY", "The data sets ($GENERIC_ADAM_DATA, then the cache)."),
     "earlier": (list[Path], "--earlier DIRECTORY", "Results whose runs are taken; can be repeated."),
-    "tensorboard": (bool, "--tensorboard", "Also log for TensorBoard."),
     "restart": (bool, "--restart", "Replace the runs that --out holds."),
 }
 
@@ -358,8 +355,7 @@ def _study(name: str) -> Callable[..., None]:
         options = Options(**{one.name: asked[one.name] for one in fields(Options) if one.name in asked})
         out = asked.get("out", Path("runs") / name)
         place = Place(out, given["data"], asked.get("device", "cpu"), given["jobs"], given["scheduler"])
-        flags = {one: bool(given[one]) for one in ("tensorboard", "restart")}
-        _run_study(name, options, place, asked.get("earlier", ()), **flags)
+        _run_study(name, options, place, asked.get("earlier", ()), restart=bool(given["restart"]))
 
     return taking(command, declared(_STUDY))
 
@@ -368,9 +364,7 @@ for study_name, study_help in _STUDIES.items():
     reproduce.command(study_name, help=study_help, epilog=_EXAMPLE.format(study_name))(_study(study_name))
 
 
-def _run_study(
-    name: str, options: Options, place: Place, earlier: Sequence[Path], *, tensorboard: bool, restart: bool
-) -> None:
+def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path], *, restart: bool) -> None:
     """Run a study, or what is left of it, write what a reader needs, and print where the methods stand."""
     from generic_adam_laboratory.backends import Paused, pausing
     from generic_adam_laboratory.runs.records import Occasion
@@ -396,11 +390,11 @@ def _run_study(
     command = _command(study.name, values, flags)
     where = {"data": place.data, "earlier": earlier, "jobs": place.workers, "scheduler": place.scheduler}
     whole = values | where | {"out": place.directory}
-    again = f"to go on: {_command(study.name, whole, flags | {'tensorboard': tensorboard})}"
+    again = f"to go on: {_command(study.name, whole, flags)}"
     say_if_interrupted(f"interrupted; {place.directory} has what was run; {again}")
     console = make_console(stderr=True)
     try:
-        with _advancing(study.jobs(place.directory), place.directory, tensorboard=tensorboard) as tell:
+        with _advancing(study.jobs(place.directory)) as tell:
             if not sweep.run(study, place, on_advance=tell, tell=console.print, restart=restart):
                 return
         with pausing(), exclusive(place.directory):  # no other process may begin the runs anew while they are read
@@ -424,9 +418,7 @@ def _run_study(
 
 
 @contextmanager
-def _advancing(
-    jobs: Sequence[Job], directory: Path, *, tensorboard: bool
-) -> Iterator[Callable[[Advance, float], None]]:
+def _advancing(jobs: Sequence[Job]) -> Iterator[Callable[[Advance, float], None]]:
     """A line after each epoch of each run; on a terminal a bar for each run and one for the whole."""
     from rich.progress import BarColumn, MofNCompleteColumn
 
@@ -440,7 +432,7 @@ def _advancing(
         tasks[job.name] = bars.add_task(shown, total=job.settings.epochs, now="")
     whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
     reached = dict.fromkeys(tasks, 0)
-    with bars, _logging(directory if tensorboard else None) as log:
+    with bars:
 
         def tell(done: Advance, seconds_left: float) -> None:
             for complaint in done.complaints:
@@ -452,33 +444,9 @@ def _advancing(
             short = f"{record.train_loss:.4f}, {record.test_accuracy:.2%}"
             bars.update(tasks[name], completed=record.epoch, now=short if is_narrow else now)
             bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
-            if speed is not None:
-                log(done)
-                if console is not bars.console:
-                    unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
-                    epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
-                    console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
+            if speed is not None and console is not bars.console:
+                unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
+                epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
+                console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
 
         yield tell
-
-
-@contextmanager
-def _logging(directory: Path | None) -> Iterator[Callable[[Advance], None]]:
-    """A function that logs an epoch for TensorBoard; without a directory it does nothing."""
-    if directory is None:
-        yield lambda _done: None
-        return
-    with for_training():
-        from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
-
-    from generic_adam_laboratory.studies.study import MEASURES
-
-    with ExitStack() as stack:
-        writers = cache(lambda name: stack.enter_context(SummaryWriter(str(directory / "tensorboard" / name))))
-
-        def log(done: Advance) -> None:
-            for measure in MEASURES:
-                writers(done.job.name).add_scalar(measure, getattr(done.record, measure), done.record.epoch)
-            writers(done.job.name).flush()
-
-        yield log

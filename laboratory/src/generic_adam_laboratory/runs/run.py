@@ -17,12 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -35,8 +34,6 @@ from generic_adam_laboratory.runs.records import damaged_files, read_manifest
 
 CHECKPOINT_SECONDS = 10.0
 """How much work a killed process may lose."""
-
-T = TypeVar("T")
 
 
 class Work(abc.ABC):
@@ -163,30 +160,14 @@ class Signals:
     """What has been asked of the process: the number of the signal that came, or None."""
 
     number: int | None = None
-    _farewell: str | None = field(default=None, init=False)
 
     def note(self, number: int, _frame: FrameType | None = None) -> None:
-        """Take a signal: the first pauses, a second one, or one while there is nothing to save, ends the process."""
-        if self._farewell is not None or self.number is not None:
-            farewell = self._farewell or "stopped at once"
-            _say(f"{farewell}\x1b[?25h" if sys.stderr.isatty() else farewell)
+        """Take a signal: the first pauses, a second one ends the process."""
+        if self.number is not None:
+            _say("stopped at once\x1b[?25h" if sys.stderr.isatty() else "stopped at once")
             os._exit(128 + number)
         self.number = number
         _say("pausing as soon as this part is done; a second signal stops at once")
-
-    def nothing_to_save(self, work: Callable[[], T], farewell: str) -> T:
-        """Do a work during which a signal that came, or comes, ends the command at once with a last word.
-
-        It has a thread of its own: handlers run in the main one, which may not be in a compiler for a minute.
-        """
-        self._farewell = farewell
-        if self.number is not None:
-            self.note(self.number)
-        try:
-            with ThreadPoolExecutor(1) as thread:
-                return thread.submit(work).result()
-        finally:
-            self._farewell = None
 
 
 def _say(text: str) -> None:
