@@ -256,3 +256,36 @@ def test_adam_is_torchs_and_generic_adam_is_the_papers(capsys):
     bare = json.loads(run(capsys, "check", "adam", "--no-bias-correction", "--json")[1])["algorithm"]
     assert (bare["initial_v"], ga.parse(bare["eps"])(1)) == (0, 1e-8)
     assert ga.certify("adam").algorithm.eps == ga.methods.adamw().eps
+
+
+LENGTHS = {
+    "--lr 3e-4 --betas 0.9 0.95 --warmup 3% --decay wsd --steps 100k":
+        "--lr 3e-4 --betas 0.9,0.95 --warmup 3000 --decay wsd --steps 1e5",
+    "adamw --steps 100,000 --warmup 0.03": "adamw --steps 100000 --warmup 3000",
+    "adamw --decay 1-sqrt --cooldown 10% --steps 2k": "adamw --decay 1-sqrt --cooldown 200 --steps 2_000",
+    "adamw --epochs 3 --examples 50k --batch 32 --warmup 10%":
+        "adamw --steps 4689 --batches-per-epoch 1563 --warmup 469",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "same"), LENGTHS.items(), ids=range(len(LENGTHS)))
+def test_lengths_are_read_as_people_write_them(capsys, words, same):
+    answers = []
+    for one in (words, same):
+        assert main(["check", *one.split(), "--json"]) in {0, 1, 3}
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--steps 2x", "--steps 10%", "--steps 1e99999999", "--warmup 0.1", "--epochs 3", "--warmup 150% --steps 10",
+        "--betas 0.9 0.99 0.9", "--steps ''",
+    ],
+)  # fmt: skip
+def test_lengths_that_are_none_are_refused_in_one_line(capsys, words):
+    assert main(["check", "adamw", *shlex.split(words)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1

@@ -165,7 +165,7 @@ def test_recipes_come_with_their_horizon(capsys):
         (["--from", "guarded_script:plain", "--every", "0"], "--every: expected"),
         (["--recipe", "t6"], "no recipe is called 't6'; expected one of transformer"),
         (["nanogpt", "--lr", "0.1"], "nanogpt stands alone"),
-        (["--lr", "1e-3", "--min-lr", "1e-4", "--steps", "9"], "--min-lr is where --decay cosine or"),
+        (["--lr", "1e-3", "--min-lr", "1e-4", "--steps", "9"], "--min-lr is where --decay cosine"),
         (["nanogpt", "--recipe", "bert"], "nanogpt stands alone"),
         (["nanogtp"], "no method or recipe is called 'nanogtp'; did you mean 'nanogpt'?"),
     ],

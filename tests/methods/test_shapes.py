@@ -28,7 +28,7 @@ def test_inverse_root_starts_at_the_peak_where_the_warm_up_ends():
     assert [found(t) for t in (1, 25, 100)] == pytest.approx([0.02, 0.5, 0.25])
 
 
-@pytest.mark.parametrize(("decay", "told"), [("cosine", "--steps"), ("cubic", "expected constant")])
+@pytest.mark.parametrize(("decay", "told"), [("cosine", "--steps"), ("cubic", "expected one of")])
 def test_what_cannot_be_is_one_line(decay, told):
     with pytest.raises(MethodError, match=told):
         training_rate(1e-3, warmup=10, decay=decay)
@@ -40,3 +40,24 @@ def test_half_a_cosine_is_exact_at_its_ends():
     curve = fall("cosine", 1.0, 0.1, Fraction(0), Fraction(50))
     assert curve(25) == pytest.approx(0.55)
     assert math.isclose(curve(50), 0.1)
+
+
+@pytest.mark.parametrize(("decay", "left"), [("wsd", lambda s: 1 - s), ("1-sqrt", lambda s: 1 - np.sqrt(s))])
+def test_a_constant_rate_cools_down_at_the_end(decay, left):
+    found = training_rate(2.0, warmup=10, decay=decay, lowest=0.5, steps=200, cooldown=50).values(1, 301)
+    t = np.arange(1, 301)
+    share = np.clip((t - 150) / 50, 0, 1)
+    np.testing.assert_allclose(
+        found, np.where(t < 10, t / 10, 1) * np.where(t < 150, 2.0, 0.5 + 1.5 * left(share)), rtol=1e-12
+    )
+    fifth = training_rate(2.0, decay=decay, steps=200)
+    assert fifth(159) == 2.0 > fifth(161)
+    assert fifth(200) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"decay": "wsd"}, {"decay": "cosine", "cooldown": 5}, {"decay": "wsd", "cooldown": 99}]
+)
+def test_a_cool_down_needs_its_steps(arguments):
+    with pytest.raises(MethodError):
+        training_rate(1.0, **({"steps": 100, "warmup": 10} if "cooldown" in arguments else {}), **arguments)

@@ -22,6 +22,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -207,7 +208,58 @@ def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return found
 
 
+_LINE = re.compile(r"( *)([A-Za-z_][\w.-]*):(?: +([^#]*?))?(?:\s+#.*)?\s*")
+_NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?")
+_WORD = re.compile(r"(?!(?i:y|n|yes|no|on|off)$)[A-Za-z_][\w./-]*")  # YAML's first version has seven words for true
+_TRUTHS = {"": None, "null": None, "true": True, "false": False}
+
+
+def _flat(text: str) -> Any:
+    """Read the YAML that most configurations are: keys with numbers, words or lists of them, and tables inside.
+
+    Raises:
+        ValueError: it holds more than that.
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    found = [_LINE.fullmatch(line) for line in lines if line != "---"]
+    keys = [(len(one[1]), one[2], one[3] or "") for one in found if one is not None]
+    table, end = _flat_table(keys, 0)
+    if len(keys) < len(found) or end < len(keys):
+        raise ValueError("it holds more than keys, values and tables")
+    return table
+
+
+def _flat_table(keys: list[tuple[int, str, str]], at: int) -> tuple[dict[str, Any], int]:
+    """Return the table that begins at a line, and the line after it."""
+    pairs: list[tuple[str, Any]] = []
+    indent = keys[at][0] if keys else 0
+    while at < len(keys) and keys[at][0] == indent:
+        _, key, text = keys[at]
+        at += 1
+        inside = not text and at < len(keys) and keys[at][0] > indent
+        value, at = _flat_table(keys, at) if inside else (_flat_value(text), at)
+        pairs.append((key, value))
+    return _once(pairs), at
+
+
+def _flat_value(text: str) -> Any:
+    if text[:1] == "[" and text[-1:] == "]" and "[" not in text[1:]:
+        return [_flat_value(one.strip()) for one in text[1:-1].split(",")]
+    if text[:1] in {'"', "'"} and text[-1:] == text[0] and not {"\\", text[0]} & {*text[1:-1]} and len(text) > 1:
+        return text[1:-1]
+    if found := _NUMBER.fullmatch(text):
+        return float(text) if found[2] or found[3] else int(text)
+    if text in _TRUTHS:
+        return _TRUTHS[text]
+    if _WORD.fullmatch(text):
+        return text
+    raise ValueError(f"{shown(text)} is no plain value")
+
+
 def _yaml(text: str) -> Any:
+    if find_spec("yaml") is None:
+        with contextlib.suppress(ValueError, RecursionError):
+            return _flat(text)
     with from_extra("cli"):
         import yaml
 

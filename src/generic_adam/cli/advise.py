@@ -6,7 +6,7 @@ import typer
 
 from generic_adam.answers.terminal import bold, make_console, print_json, say, title, write_plot
 from generic_adam.cli.app import INCOMPLETE
-from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, with_subject
+from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, count, with_subject
 from generic_adam.errors import MethodError
 
 _KEEP = "Up to which step a change for the long run leaves it as it is (three quarters of the run)."
@@ -15,7 +15,7 @@ _KEEP = "Up to which step a change for the long run leaves it as it is (three qu
 @with_subject
 def advise(
     subject: Subject,
-    keep: Annotated[float | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
+    keep: Annotated[str | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
     budget: Budget = 1.0,
     as_json: AsJson = False,
     plot: Plot = None,
@@ -26,8 +26,8 @@ def advise(
     from generic_adam.schedules.sums import whole_steps
     from generic_adam.theorems.advice import advise_algorithm
 
-    kept = None if keep is None else whole_steps(keep, "--keep")
     parts = subject.algorithm.parts
+    kept = None if keep is None else whole_steps(count("--keep", keep, parts[0].horizon), "--keep")
     with make_console(stderr=True).status("asking the theorems"):
         found = [advise_algorithm(x, x.horizon, kept, budget, subject.setting) for x in parts]
     if plot is not None:

@@ -8,6 +8,7 @@ word that is none of ours, for help and for completion.
 """
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,7 @@ INTERRUPTED = 128 + 2  # SIGINT, as shells have it
 READER_LEFT = 128 + 13  # SIGPIPE, likewise
 
 _PROGRAM = "generic-adam"
+_NUMBER = re.compile(r"[0-9.]+")
 
 
 class _InOrder(TyperGroup):
@@ -118,6 +120,7 @@ def run(arguments: Sequence[str]) -> int:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
         known = {*SUBCOMMANDS, *OF_LABORATORY} & {*arguments[:1]}
         app = build_app(arguments[0] if known else None)
+        arguments = _joined(arguments)
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
@@ -126,6 +129,17 @@ def run(arguments: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
     return code if isinstance(code, int) else 0
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """Write the two numbers of `--betas 0.9 0.95` as one value; options of two values cannot be left out."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined[-2:-1] == ["--betas"] and "," not in joined[-1] and _NUMBER.fullmatch(word):
+            joined[-1] += f",{word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def report_error(error: BaseException) -> int:

@@ -8,10 +8,13 @@ them what typer reads.
 import contextlib
 import functools
 import inspect
+import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.schedules import Schedule
 
-_SHAPES = ("constant", "cosine", "linear", "inverse-sqrt")
+_SHAPES = ("constant", "cosine", "linear", "inverse-sqrt", "wsd", "1-sqrt")  # `shapes.DECAYS`, imported late
+_OF_THE_RUN = {"horizon", "epochs", "examples", "batch"}
+_MULTIPLES = {"k": 1_000, "m": 1_000_000}
 
 
 def method_names() -> list[str]:
@@ -62,14 +67,18 @@ Rows = Mapping[str, tuple[Any, str, str]]
 
 _IN_HAND: Rows = {
     "lr": (str, "--lr", "The (peak) learning rate, a number or a text."),
-    "betas": (str, "--betas B1,B2", "Both at once: 0.9,0.999."),
+    "betas": (str, "--betas B1,B2", "Both at once: 0.9,0.999 or 0.9 0.999."),
     "eps": (float, "--eps", "What is added to the root (1e-8 where the options are torch's)."),
     "weight_decay": (float, "--weight-decay", "Decoupled weight decay."),
     "clip": (float, "--clip", "Gradients are clipped to this norm."),
-    "warmup": (float, "--warmup STEPS", "Steps of linear warm-up."),
+    "warmup": (str, "--warmup STEPS", "Linear warm-up: 2000, 2k, or a share of the run, 0.03 or 3%."),
     "decay": (str, "--decay", f"How it falls over --steps: {', '.join(_SHAPES)}; a number is AdamNC's."),
+    "cooldown": (str, "--cooldown STEPS", "How long --decay wsd or 1-sqrt falls: steps or a share (20%)."),
     "min_lr": (float, "--min-lr", "Where it ends."),
-    "horizon": (float, "--steps --horizon T", "The number of steps of the run."),
+    "horizon": (str, "--steps --horizon T", "The number of steps of the run: 100000, 1e5, 100k."),
+    "epochs": (str, "--epochs N", "In place of --steps, with --examples and --batch."),
+    "examples": (str, "--examples N", "The size of the training set."),
+    "batch": (str, "--batch N", "The examples of one optimizer step, over all devices."),
     "factored": (bool, "--factored", "Second moments are factored."),
 }
 _SOURCES: Rows = {
@@ -181,13 +190,14 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         from generic_adam.watch.records import read_records
 
         measured = measured_in(read_records(given["run"] / "watch.csv"))
-    setting = replace(measured, **{name: given[name] for name in _FACTS if given[name] is not None})
-    steps = None if given["horizon"] is None else whole_steps(given["horizon"], "--steps")
+    steps, batches = _length(given)
+    facts = {name: given[name] for name in _FACTS if given[name] is not None}
+    setting = replace(measured, **({} if batches is None else {"batches_per_epoch": batches}) | facts)
     name = given["name"]
     is_recipe = name is not None and spelled(name) not in (*names(), *REFUSED)
     sources = [one for one in ("recipe", "reference", "config") if given[one] is not None]
     sources = ["name", *sources] if is_recipe else sources
-    written = {"name", *_SEQUENCES, *_IN_HAND} - {"horizon", *sources}
+    written = {"name", *_SEQUENCES, *_IN_HAND} - _OF_THE_RUN - {*sources}
     if len(sources) > 1 or (sources and any(given[one] is not None for one in written)):
         said = name if is_recipe else _SOURCES[sources[0]][1].split()[0]
         raise MethodError(f"{said} stands alone: it says all about the method")
@@ -213,7 +223,67 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         found = _written(given, steps)
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
-    return Subject(found, setting, tuple(used), _typed(given))
+    typed = given if given["horizon"] is None else {**given, "horizon": str(steps)}
+    return Subject(found, setting, tuple(used), _typed(typed))
+
+
+def count(option: str, text: str, of: int | None = None) -> int:
+    """Read a number of steps as people write it: 2000, 1e5, 2k, 1_000, 100,000, or a share of a run: 0.03, 3%.
+
+    Args:
+        option: the option, for the message.
+        text: what was typed.
+        of: the steps of the run; None where none is known.
+
+    Raises:
+        MethodError: it is no number of steps, or a share of nothing.
+
+    Examples:
+        >>> [count("--warmup", text, 10_000) for text in ("2k", "1e3", "10,000", "3%", "0.03", "0")]
+        [2000, 1000, 10000, 300, 300, 0]
+    """
+    from generic_adam.schedules.sums import LONGEST_HORIZON
+
+    body = text.strip().lower()
+    body = body.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", body) else body
+    body, factor = (body[:-1], _MULTIPLES[body[-1]]) if body[-1:] in _MULTIPLES else (body, 1)
+    is_percent = body.endswith("%")
+    number = Decimal("NaN")
+    with contextlib.suppress(ArithmeticError):
+        number = Decimal(body.removesuffix("%")) * factor / (100 if is_percent else 1)
+    if number.is_finite() and (is_percent or 0 < number < 1):
+        if not 0 <= number <= 1:
+            raise MethodError(f"{option}: expected a share of at most 100%, got {text!r}")
+        if of is None:
+            raise MethodError(f"{option} {text}: a share of the run; expected --steps beside it")
+        return math.ceil(number * of)
+    if number == 0:
+        return 0
+    if number.is_finite() and 0 < number <= LONGEST_HORIZON and number % 1 == 0:
+        return int(number)
+    raise MethodError(f"{option}: expected a whole number of steps from 1 to 10^15, got {text}")
+
+
+def _length(given: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the steps of the run, and those of an epoch where they are counted in epochs."""
+    counted = [name for name in ("epochs", "examples", "batch") if given[name] is not None]
+    if not counted:
+        return None if given["horizon"] is None else _positive("--steps", given["horizon"]), None
+    if len(counted) < 3 or given["horizon"] is not None:
+        raise MethodError("--epochs, --examples and --batch go together, in place of --steps")
+    examples, batch = (_positive(f"--{name}", given[name]) for name in ("examples", "batch"))
+    batches = -(-examples // batch)  # the last batch of an epoch may be a short one
+    with contextlib.suppress(ArithmeticError, ValueError):
+        epochs = Decimal(given["epochs"])
+        if 0 < epochs < 10**9:
+            return math.ceil(epochs * batches), batches
+    raise MethodError(f"--epochs: expected a number, got {given['epochs']!r}")
+
+
+def _positive(option: str, text: str) -> int:
+    if found := count(option, text):
+        return found
+    raise MethodError(f"{option}: expected a whole number of steps from 1 to 10^15, got {text}")
 
 
 def _typed(given: Mapping[str, Any]) -> str:
@@ -258,7 +328,7 @@ def _named(given: Mapping[str, Any], values: dict[str, Any], steps: int | None) 
         entry = info("adamw")
     elif entry.name == "adam" and given["eps"] is None:  # the one without is the paper's, generic_adam
         given = {**given, "eps": 1e-8}
-    if given["decay"] in _SHAPES or not given["warmup"] is given["min_lr"] is None:
+    if given["decay"] in _SHAPES or any(given[one] is not None for one in ("warmup", "cooldown", "min_lr")):
         values["lr"] = _rate(values.get("lr", entry.parameters.get("lr")), given, steps)
     if given["decay"] is not None and given["decay"] not in _SHAPES:
         values["decay"] = _value(given["decay"])
@@ -291,7 +361,7 @@ def _sequences(given: Mapping[str, Any], values: Mapping[str, Any]) -> "Algorith
     if missing:
         raise MethodError(f"--alpha goes with --beta and --theta; missing {', '.join(missing)}")
     extra = [name for name in values if name not in {"beta", "theta"}]
-    extra += [name for name in ("warmup", "decay", "min_lr") if given[name] is not None]
+    extra += [name for name in ("warmup", "decay", "cooldown", "min_lr") if given[name] is not None]
     if extra:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in extra)
         raise MethodError(f"{flags} goes with --lr or the name of a method, not with --alpha")
@@ -320,8 +390,8 @@ def _beside(found: "Algorithm", given: Mapping[str, Any], pace: "Schedule") -> "
 
 
 def _pair(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """beta and theta from "0.9,0.95"."""
-    parts = [part.strip() for part in text.strip("()[] ").split(",")]
+    """Return beta and theta from "0.9,0.95" or "0.9 0.95"."""
+    parts = [part.strip() for part in text.strip("()[] ").replace(" ", "," if "," not in text else "").split(",")]
     if len(parts) != 2 or not all(parts):
         raise MethodError(f"--betas: expected two numbers such as 0.9,0.999, got {text!r}")
     if {"beta", "theta"} & set(values):
@@ -330,19 +400,19 @@ def _pair(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rate(peak: Any, given: Mapping[str, Any], steps: int | None) -> "Schedule":
-    """The learning rate from its peak, its warm-up and how it falls."""
+    """Return the learning rate from its peak, its warm-up and its decay."""
     from generic_adam.methods.shapes import training_rate
-    from generic_adam.schedules.sums import whole_steps
 
     if not isinstance(peak, float | int):
         raise MethodError(f"--warmup, --decay and --min-lr go with a number for --lr, got {peak!r}")
     lowest, shape = given["min_lr"] or 0.0, given["decay"] or "constant"
-    if given["min_lr"] is not None and shape not in {"cosine", "linear"}:
-        raise MethodError("--min-lr is where --decay cosine or --decay linear ends")
+    if given["min_lr"] is not None and shape in {"constant", "inverse-sqrt"}:
+        raise MethodError("--min-lr is where --decay cosine, linear, wsd or 1-sqrt ends")
     if not 0 <= lowest <= peak:
         raise MethodError(f"--min-lr: expected a number from 0 to --lr, got {lowest:g}")
-    warmup = whole_steps(given["warmup"], "--warmup") if given["warmup"] else 0
-    return training_rate(float(peak), warmup=warmup, decay=shape, lowest=lowest, steps=steps)
+    warmup = 0 if given["warmup"] is None else count("--warmup", given["warmup"], steps)
+    cooldown = None if given["cooldown"] is None else count("--cooldown", given["cooldown"], steps)
+    return training_rate(float(peak), warmup=warmup, decay=shape, lowest=lowest, steps=steps, cooldown=cooldown)
 
 
 def _value(value: Any) -> Any:

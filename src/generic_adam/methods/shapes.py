@@ -63,30 +63,52 @@ def fall(shape: str, peak: float, lowest: float, start: Fraction | int, end: Fra
     return join(curve(peak, lowest, t - start, end - start, shape), math.ceil(end), lowest)
 
 
+DECAYS = ("constant", "cosine", "linear", "inverse-sqrt", "wsd", "1-sqrt")
+"""The shapes of `training_rate` by name."""
+_COOLDOWNS = {"wsd": "linear", "1-sqrt": "1-sqrt"}
+
+
 def training_rate(
-    peak: float, *, warmup: int = 0, decay: str = "constant", lowest: float = 0.0, steps: int | None = None
+    peak: float,
+    *,
+    warmup: int = 0,
+    decay: str = "constant",
+    lowest: float = 0.0,
+    steps: int | None = None,
+    cooldown: int | None = None,
 ) -> Schedule:
     """A learning rate as training scripts have it: linear warm-up, then a fall over the run.
 
     Args:
         peak: the largest rate.
         warmup: steps of warm-up; t / warmup of the peak.
-        decay: "constant", "cosine", "linear" or "inverse-sqrt".
-        lowest: where a cosine or a line ends; it is held from then on.
-        steps: the number of steps of the run, which a cosine or a line needs.
+        decay: "constant", "cosine", "linear", "inverse-sqrt", or constant until a cool-down: "wsd" (a straight line),
+            "1-sqrt".
+        lowest: the rate at the end; it is held from then on.
+        steps: the number of steps of the run, which all but two need.
+        cooldown: the steps of the cool-down; None means a fifth of the run.
 
     Raises:
         MethodError: an unknown shape, or no number of steps where one is needed.
     """
     start = Fraction(max(warmup, 1))
-    if decay in {"cosine", "linear"}:
-        if steps is None or steps <= warmup:
-            raise MethodError(f"--decay {decay}: expected a number of steps above the warm-up (--steps)")
+    if decay not in {"constant", "inverse-sqrt"} and decay in DECAYS and (steps is None or steps <= warmup):
+        raise MethodError(f"--decay {decay}: expected a number of steps above the warm-up (--steps)")
+    if cooldown is not None and decay not in _COOLDOWNS:
+        raise MethodError(f"--cooldown goes with --decay {' or '.join(_COOLDOWNS)}")
+    if decay in _COOLDOWNS and steps is not None:
+        last = max(1, steps // 5) if cooldown is None else cooldown
+        if last > steps - warmup:
+            raise MethodError(
+                f"--cooldown: expected at most the {steps - warmup:,} steps after the warm-up, got {last:,}"
+            )
+        tail = join(as_schedule(peak), steps - last, fall(_COOLDOWNS[decay], peak, lowest, steps - last, steps))
+    elif decay in {"cosine", "linear"} and steps is not None:
         tail = fall(decay, peak, lowest, start, steps)
     elif decay == "inverse-sqrt":
         tail = as_schedule(peak) * sqrt(start / t)
     elif decay == "constant":
         tail = as_schedule(peak)
     else:
-        raise MethodError(f"--decay: expected constant, cosine, linear or inverse-sqrt, got {decay!r}")
+        raise MethodError(f"--decay: expected one of {', '.join(DECAYS)}, got {decay!r}")
     return warm_up(peak, start, tail) if warmup else tail
