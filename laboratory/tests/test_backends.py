@@ -59,13 +59,13 @@ def test_processes_and_dask_give_the_same_bits(tmp_path, data):
 
 
 def test_a_worker_that_is_killed_is_one_line():
-    with pytest.raises(RunError, match="goes on from the last checkpoints"), local_pool(1) as pool:
+    with pytest.raises(RunError, match="killed"), local_pool(1) as pool:
         pool.submit(os.abort).result()
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setattr(backends, "CONNECT_SECONDS", 0.2)
-    with pytest.raises(RunError, match="no Dask scheduler answers at"), dask_pool("tcp://127.0.0.1:9"):
+    with pytest.raises(RunError, match="answers"), dask_pool("tcp://127.0.0.1:9"):
         pass
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_address_never_makes_a_client(address, monkeypatch):
     """One that is made for it waits 20 s when it is thrown away, and prints a traceback."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed.Client, "__init__", lambda *_args, **_options: pytest.fail("a client was made"))
-    with pytest.raises(RunError, match="no Dask scheduler answers at"), dask_pool(address):
+    with pytest.raises(RunError, match="answers"), dask_pool(address):
         pass
 
 
@@ -84,7 +84,7 @@ def test_a_cluster_without_workers_is_waited_for_and_told_of(monkeypatch):
     told = []
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
-        pytest.raises(RunError, match=r"has had no worker for 0\.3 s"),
+        pytest.raises(RunError, match="no worker"),
         dask_pool(empty.scheduler_address, told.append),
     ):
         pass
@@ -105,7 +105,7 @@ def test_a_scheduler_that_dies_is_one_line(caplog, monkeypatch):
         command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny"]
         with (
             subprocess.Popen([*command, "--nthreads", "1", "--no-dashboard"], **quiet) as worker,
-            pytest.raises(RunError, match=r"the Dask scheduler at .* is gone"),
+            pytest.raises(RunError, match="gone"),
             dask_pool(address) as pool,
         ):
             lose(pool.submit(time.sleep, 60), scheduler, worker)
@@ -122,7 +122,7 @@ def lose(future, *processes: subprocess.Popen) -> None:
 def test_a_run_in_use_is_refused(tmp_path, data):
     (job,) = jobs_in(tmp_path, LINES[:1])
     job.directory.mkdir(parents=True)
-    with exclusive(job.directory), pytest.raises(RunError, match="in use by another process"):
+    with exclusive(job.directory), pytest.raises(RunError, match="in use"):
         run_jobs([job], group_pool(ALONE), data=data)
 
 

@@ -144,7 +144,7 @@ def test_a_finished_run_is_left_alone_and_can_be_made_longer(few, tmp_path):
 )
 def test_a_directory_of_another_run_is_refused(few, tmp_path, other):
     train(run(epochs=1), few, tmp_path)
-    with pytest.raises(CheckpointError, match="holds a run with other settings"):
+    with pytest.raises(CheckpointError, match="other settings"):
         train(other, few, tmp_path)
 
 
@@ -306,5 +306,5 @@ def test_a_text_is_trained_and_resumed_to_the_same_bits(tmp_path, monkeypatch):
 def test_a_run_does_not_go_on_with_other_data(few, tmp_path):
     train(run(), few, tmp_path, until=1)
     other = replace(few, train_labels=few.train_labels[::-1].copy())
-    with pytest.raises(CheckpointError, match="other settings or other data"):
+    with pytest.raises(CheckpointError, match="other data"):
         train(run(), other, tmp_path)

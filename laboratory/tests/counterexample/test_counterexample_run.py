@@ -203,7 +203,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(OutputError, match="is in use by another process"), running(tmp_path):
+        with pytest.raises(OutputError, match="in use"), running(tmp_path):
             pass
         holder.kill()
     with running(tmp_path):  # kill -9 leaves no stale lock
@@ -254,7 +254,7 @@ def test_results_appear_together_and_then_the_checkpoints_go(tmp_path: Path) -> 
     with running(tmp_path) as run:
         assert run.is_finished
     with (
-        pytest.raises(OutputError, match="a finished run whose seed is 3, this one's is 5"),
+        pytest.raises(OutputError, match="seed"),
         running(tmp_path, replace(PLAN, seed=5)),
     ):
         pass

@@ -175,5 +175,5 @@ def test_the_real_standard_library_is_large_and_known_by_its_characters():
 
 
 def test_a_python_without_its_source_is_one_line(tmp_path):
-    with pytest.raises(DataError, match="0 Python files, expected the standard library"):
+    with pytest.raises(DataError, match="standard library"):
         standard_library(tmp_path)

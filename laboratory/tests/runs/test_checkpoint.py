@@ -107,7 +107,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_ones_before_it(tmp_path):
     checkpoint.save(tmp_path, 1, state(1))
     with (
         files_no_larger_than(1024),
-        pytest.raises(OutputError, match=r"cannot write .*checkpoint-000002\.pt"),
+        pytest.raises(OutputError, match="cannot write"),
     ):
         checkpoint.save(tmp_path, 2, state(2))
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
