@@ -3,9 +3,10 @@
 One weight, at most five steps; after every path the noise has another law (three values down to a chance of 1e-7, or
 a uniform law for Theorem Y), so that it depends on the past as it likes. The expectation is the sum over all paths.
 Beside measured/bound stands the same without the slack of the gap: what is measured less what the loss really fell,
-over what noise and drift are allowed. Neither may exceed 1.
+over what noise and drift are allowed. Neither may exceed 1. The second command simulates longer runs, a hundred each.
 
     python -m benchmarks.random_problems 10000
+    python -m benchmarks.random_problems 50 simulated
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -70,19 +71,23 @@ class Outcome:
     strict: float
 
 
-def draw(kind: str, rng: np.random.Generator) -> Drawn:
-    """Return a random problem for a theorem."""
+def draw(kind: str, rng: np.random.Generator, *, simulated: bool = False) -> Drawn:
+    """Return a random problem for a theorem; one that is simulated has hundreds of steps, and constants."""
     steps = int(rng.integers(1, 3 if kind == "Y, clipped" else 4 if kind.startswith("Y") else 6))
+    steps = int(rng.integers(20, 400)) if simulated else steps
     alpha = rng.random(steps) * 10.0 ** rng.integers(-3, 2) * (rng.random(steps) < 0.85)
     alpha[rng.integers(steps)] = 10.0 ** rng.uniform(-2, 0.5)
     beta = rng.random(steps) * rng.choice([0.0, 0.6, 0.95])
     theta = 1 - 10.0 ** rng.uniform(-4, -0.05, steps)
+    if simulated:
+        alpha, beta, theta = alpha * rng.choice([0.1, 1.0]), np.full(steps, beta[0]), np.full(steps, theta[0])
     eps, initial_v = np.zeros(steps), 10.0 ** rng.uniform(-4, 3)
     if kind != "W":
         eps[0] = 10.0 ** rng.uniform(-4, 2)
         for t in range(1, steps):
             grown = eps[t - 1] if kind == "M_E" else eps[t - 1] * math.sqrt(theta[t])
-            eps[t] = grown * (1 + rng.choice([1e-12, 0.1, 3.0]))
+            leap = rng.choice([1e-12, 0.1, 3.0])
+            eps[t] = grown * (1 + (leap if t < 5 else 1e-12))
         initial_v *= rng.random() < 0.3
     form: dict[str, object] = {"under_root": kind == "root", "running_maximum": kind == "M_E"}
     weights = (1.0, 0.0)
@@ -122,16 +127,36 @@ def _uniform(mu: Array, width: Array, threshold: float) -> Iterator[tuple[Array,
             yield (high - low) / (4 * width) * weight, mu + (low + high) / 2 + (high - low) / 2 * node
 
 
-def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
-    """Follow every path, and return what was measured over what the theorem allows."""
+def _branched(outcomes: Sequence[tuple[Array, Array]], chance: Array) -> tuple[Array, Array, Array, int]:
+    """Return the mean squares, the chances and the gradients of every outcome of every path, and how many there are."""
+    square = sum((p * g**2 for p, g in outcomes), np.zeros(len(chance)))
+    chances, gradients = (np.concatenate([one[k] for one in outcomes]) for k in (0, 1))
+    return square, np.tile(chance, len(outcomes)) * chances, gradients, len(outcomes)
+
+
+def _sampled(
+    mu: Array, width: Array, chance: Array, rng: np.random.Generator, size: float, *, symmetric: bool
+) -> tuple[Array, Array, Array, int]:
+    """Return the same of one outcome, drawn for each run; `size` makes the noise smaller."""
+    if symmetric:
+        return mu**2 + width**2 / 3, chance, mu + width * rng.uniform(-1, 1, len(mu)), 1
+    chances, gradients = (np.array(one) for one in zip(*_spikes(mu, rng), strict=True))
+    gradients = mu + size * (gradients - mu)
+    drawn = (chances.cumsum(0) < rng.random(len(mu))).sum(0).clip(max=len(chances) - 1)
+    return (chances * gradients**2).sum(0), chance, gradients[drawn, np.arange(len(mu))], 1
+
+
+def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool, runs: int = 0) -> Outcome:
+    """Follow every path, or so many runs, and return what was measured over what the theorem allows."""
     x, (value, slope, smoothness) = drawn.x, drawn.function
     block, steps = x.block(1, x.steps + 1), x.steps
     names = ("alpha", "beta", "theta", "eps", "decay")
     alpha, beta, theta, eps, nu = (np.broadcast_to(getattr(block, name), steps) for name in names)
     (a, b), ball = drawn.weights, x.heavy_ball
-    where, chance = np.array([drawn.start]), np.ones(1)
-    m = buffer = np.zeros(1)
-    v = largest = np.full(1, x.initial_v)
+    paths, size = max(runs, 1), 10.0 ** rng.uniform(-4, -1) if runs else 1.0
+    where, chance = np.full(paths, drawn.start), np.full(paths, 1 / paths)
+    m = buffer = np.zeros(paths)
+    v = largest = np.full(paths, x.initial_v)
     terms, moment, certain, reached, spread = [], 0.0, 0.0, abs(drawn.start), 0.0
 
     def divide(second: Array, t: int) -> Array:
@@ -139,19 +164,20 @@ def run(drawn: Drawn, rng: np.random.Generator, *, symmetric: bool) -> Outcome:
 
     for t in range(steps):
         mu = slope(where)
-        width = 10.0 ** rng.uniform(-2, 1, len(mu))
-        outcomes = list(_uniform(mu, width, drawn.threshold) if symmetric else _spikes(mu, rng))
-        square = sum((p * g**2 for p, g in outcomes), np.zeros(len(mu)))
+        width = size * 10.0 ** rng.uniform(-2, 1, len(mu))
+        before = chance
+        if runs:
+            square, chance, g, count = _sampled(mu, width, before, rng, size, symmetric=symmetric)
+        else:
+            outcomes = list(_uniform(mu, width, drawn.threshold) if symmetric else _spikes(mu, rng))
+            square, chance, g, count = _branched(outcomes, before)
         moment = max(moment, float(square.max()))
         moved = mu**2 + width**2  # mu^2 + 3 s^2
         spread = max(spread, float(width.max()) ** 2 / 3)
         cut = 1 + moved / drawn.threshold**2
         hat = theta[t] * v + (1 - theta[t]) * (moved / cut if symmetric else square)
         hat = np.maximum(hat, largest) if x.running_maximum else hat
-        terms.append(float(chance @ (mu**2 / divide(hat, t))))
-        count = len(outcomes)
-        g = np.concatenate([one for _, one in outcomes])
-        chance = np.concatenate([chance * p for p, _ in outcomes])
+        terms.append(float(before @ (mu**2 / divide(hat, t))))
         where, m, v, buffer, largest = (np.tile(one, count) for one in (where, m, v, buffer, largest))
         certain = max(certain, float(np.abs(g).max()))
         g = np.clip(g, -drawn.threshold, drawn.threshold)
@@ -214,12 +240,13 @@ def _agree(bound: WeightedBound, pi: Array) -> bool:
     return math.isclose(bound.weight, pi.sum(), rel_tol=1e-9)
 
 
-def largest(kind: str, count: int, seed: int = 0) -> Outcome:
-    """Return the largest ratios of a number of random problems of a kind."""
+def largest(kind: str, count: int, seed: int = 0, *, runs: int = 0) -> Outcome:
+    """Return the largest ratios of a number of random problems of a kind, of all paths or of so many runs."""
     ratio, strict = -math.inf, math.nan
     for index in range(count):
         rng = np.random.default_rng([seed, KINDS.index(kind), index])
-        found = run(draw(kind, rng), rng, symmetric=kind.startswith("Y"))
+        drawn = draw(kind, rng, simulated=bool(runs))
+        found = run(drawn, rng, symmetric=kind.startswith("Y"), runs=runs)
         ratio, strict = max(ratio, found.ratio), np.fmax(strict, found.strict)
     return Outcome(ratio, float(strict))
 
@@ -227,12 +254,14 @@ def largest(kind: str, count: int, seed: int = 0) -> Outcome:
 def main() -> None:
     """Print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    runs = 100 if sys.argv[2:] == ["simulated"] else 0
     print("| theorem | problems | measured / bound | without the slack of the gap |\n|---|---|---|---|")
     for kind in KINDS:
-        found = largest(kind, count)
+        found = largest(kind, count, runs=runs)
         strict = "–" if not math.isfinite(found.strict) else f"{found.strict:.6f}"
         print(f"| {kind} | {count:,} | {found.ratio:.4f} | {strict} |", flush=True)
-        if not max(found.ratio, 0.0 if math.isnan(found.strict) else found.strict) <= 1 + 1e-9:
+        # What the loss fell is a mean over the runs, with an error of its own.
+        if not max(found.ratio, 0.0 if math.isnan(found.strict) or runs else found.strict) <= 1 + 1e-9:
             raise SystemExit(f"{kind}: a bound was exceeded")
 
 
