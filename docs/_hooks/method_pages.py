@@ -7,14 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import generic_adam as ga
-from generic_adam.cli.listings import GALLERY, gallery_row, verdicts, with_facts
+from generic_adam.answers.certificates import long_run_rest
+from generic_adam.cli.listings import GALLERY, answers_of, gallery_row, with_facts
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import Recipe, recipes
 from generic_adam.theorems.certificate import Certificate
 
 BEFORE = Path(__file__).parents[1] / "assets" / "recipes-before.json"
-BADGES = {"certified": "good", "not certified": "bad", "undecided": "open"}
-BOXES = {"certified": "success", "not certified": "failure", "undecided": "warning"}
+BADGES = {"guaranteed": "good", "no guarantee": "bad", "unknown": "open"}
+BOXES = {"guaranteed": "success", "no guarantee": "failure", "unknown": "warning"}
 
 
 def badge(verdict: str) -> str:
@@ -40,7 +41,7 @@ def methods_table() -> str:
             row(
                 f"[{entry.name}](#{entry.name})",
                 *(sequences if x.preconditioned else (sequences[0], "–", "–")),
-                badge(str(certificate.verdict)) + ("" if certificate.rate is None else f" `{certificate.rate}`"),
+                badge(str(certificate.long_run)) + ("" if certificate.rate is None else f" `{certificate.rate}`"),
             )
         )
     return "\n".join(lines)
@@ -54,7 +55,7 @@ def method_sections() -> str:
 def _section(entry: MethodInfo) -> str:
     certificate = ga.certify(entry.build())
     arguments = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
-    kind = BOXES[str(certificate.verdict)]
+    kind = BOXES[str(certificate.long_run)]
     return "\n".join(
         [
             f"### {entry.name} {{ #{entry.name} }}",
@@ -84,13 +85,11 @@ def _reasons(certificate: Certificate) -> str:
         if finding.covers:
             lines.append(f"    - {finding.title}: **{finding.verdict}**")
             lines += [f"        - {one.number} **{one.status}**: {one.reason}" for one in finding.conditions]
-    return "\n".join(lines) or f"    - {certificate.reason}"
+    return "\n".join(lines) or "\n".join(f"    - outside the theory: {one}" for one in certificate.outside)
 
 
 def _headline(certificate: Certificate) -> str:
-    if certificate.rate is not None:
-        return f"certified{certificate.terms} (theorem {certificate.theorem})"
-    return f"{certificate.verdict}: {certificate.reason}".replace('"', "'")
+    return f"In the long run: {certificate.long_run}{long_run_rest(certificate)}".replace('"', "'")
 
 
 def recipes_gallery() -> str:
@@ -103,21 +102,21 @@ def recipes_gallery() -> str:
         earlier = [f"{one:.3g}" for one in before[recipe.name]]
         moved = (f"{one} → {two}" for one, two in zip(earlier, numbers, strict=True))
         lines.append(row(f"[{recipe.algorithm.label}](#{recipe.name})", steps, *moved, below, provided, without))
-        for_ever.setdefault(str(granted.verdict), []).append(recipe.algorithm.label)
-    lines += ["", f"**For ever**, with the same provisos: {verdicts(for_ever)}.", ""]
+        for_ever.setdefault(str(granted.long_run), []).append(recipe.algorithm.label)
+    lines += ["", f"**In the long run**, with the same assumptions: {answers_of(for_ever)}.", ""]
     return "\n".join(lines) + "\n" + "\n\n".join(_recipe_section(*one) for one in found)
 
 
 def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certificate) -> str:
     x, method = recipe.algorithm, recipe.algorithm.method
-    runs = [certificate.horizon.statement]
+    runs = [str(certificate.horizon)]
     if granted.setting.facts:
-        runs.append(granted.horizon.statement)
+        runs.append(str(granted.horizon))
     if x.clipping is not None and x.clipping.kind == "norm" and not x.outside:
         # Clipping that acts: symmetric noise, and gradients whose mean square is c^2.
         acting = ga.Setting(noise="symmetric", gradient_bound=x.clipping.threshold, weights_bound=1)
         there = ga.certify(x, setting=acting).horizon.symmetric
-        runs.append(f"with symmetric noise and a root mean square of the gradients of c, {there.statement}")
+        runs.append(f"with symmetric noise and a root mean square of the gradients of c, {there}")
     told = {"read": "read there", "known": "widely reported; the original text was not at hand"}
     lines = [
         f"### {x.label} {{ #{recipe.name} }}",
@@ -133,7 +132,7 @@ def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certifica
         "",
         *(f"- {_sentence(run)}." for run in runs),
         "",
-        f'??? {BOXES[str(certificate.verdict)]} "{_headline(certificate)}"',
+        f'??? {BOXES[str(certificate.long_run)]} "{_headline(certificate)}"',
         _reasons(certificate),
     ]
     return "\n".join(lines)

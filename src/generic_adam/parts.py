@@ -25,6 +25,10 @@ class Part:
         """The answer in words."""
         return import_module("generic_adam.answers.words").text(self)
 
+    def explain(self) -> str:
+        """Return the answer with the whole argument behind it."""
+        return import_module("generic_adam.answers.words").explained(self)
+
     def __str__(self) -> str:
         return self.text
 

@@ -31,6 +31,18 @@ class SettingError(TheoremError):
     """A fact that is missing or impossible."""
 
 
+class MissingError(SettingError):
+    """A fact that a theorem takes and that is not known.
+
+    Attributes:
+        fact: its name.
+    """
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(kinds()[fact].missing)
+        self.fact = fact
+
+
 class Source(StrEnum):
     """Where the value of a fact is from."""
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "check-explain": f"check {RUN} --explain",
     "check-rl": "check adam --lr 3e-4 --eps 1e-5 --steps 1e6 --setting rl",
     "check-shuffled": "check adam --steps 1e4 --sampling shuffled --batches-per-epoch 390",
-    "check-full-batch": "check rmsprop_original --full-batch --steps 1e4",
+    "check-full-batch": "check rmsprop --full-batch --steps 1e4",
     "check-amsgrad": "check amsgrad --steps 1e4",
     "check-sgd": "check sgd --steps 1e4",
     "bound-adam": "bound adam --steps 1e3",

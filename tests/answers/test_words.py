@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generic_adam.answers.json import SCHEMA, document, plain
-from generic_adam.answers.layout import ALWAYS, Line, fitted, height
+from generic_adam.answers.json import plain
+from generic_adam.answers.layout import ALWAYS, Line, fitted, rows
 from generic_adam.answers.words import lines, words_of
 from generic_adam.parts import Part
 
@@ -29,7 +29,6 @@ class Answer(Part):
     numbers: tuple[Number, ...]
 
     also = ("largest",)
-    rest = ("numbers",)
 
     @property
     def largest(self):
@@ -45,7 +44,7 @@ ANSWER = Answer("GUARANTEED", (Number("Noise part", 0.5), Number("Start", math.i
 
 
 def test_words_are_those_that_are_registered():
-    assert str(ANSWER) == ANSWER.text == "GUARANTEED\n  Noise part      0.5\n  Start           inf"
+    assert str(ANSWER) == ANSWER.text == "GUARANTEED\n  Noise part       0.5\n  Start            inf"
     assert lines(ANSWER)[1] == Line("0.5", "Noise part")
 
 
@@ -54,11 +53,11 @@ def test_a_part_without_words_has_its_fields():
 
 
 def test_plain_types_are_what_json_has():
-    assert document(ANSWER) == {"schema": SCHEMA, "verdict": "GUARANTEED", "largest": None}
+    assert list(ANSWER.to_dict()) == ["verdict", "numbers", "largest"]
     assert ANSWER.to_dict()["numbers"] == [{"name": "Noise part", "value": 0.5}, {"name": "Start", "value": None}]
     mixed = {1: np.int64(3), "x": np.float32(0.5), "q": Fraction(1, 3), "s": {"b", "a"}, "n": math.nan, "t": True}
     assert plain(mixed) == {"1": 3, "x": 0.5, "q": "1/3", "s": ["a", "b"], "n": None, "t": True}
-    json.dumps(document(ANSWER, whole=True), allow_nan=False)
+    json.dumps(ANSWER.to_dict(), allow_nan=False)
 
 
 line = st.builds(Line, st.text("ab ", min_size=1, max_size=120), st.sampled_from(["", "Cause"]), st.integers(1, 9))
@@ -69,7 +68,7 @@ def test_what_is_left_fits_keeps_its_order_and_loses_the_lightest_first(told, wi
     head = Line("GUARANTEED", weight=ALWAYS)
     left = fitted([head, *told], width, most)
     assert left[0] == head
-    assert sum(height(one, width) for one in left) <= max(most, 1)
+    assert sum(len(rows(one, width)) for one in left) <= max(most, 1)
     assert [one for one in told if one in left][: len(left)] is not None
     kept = iter(told)
     assert all(any(one == other for other in kept) for one in left[1:])

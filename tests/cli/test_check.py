@@ -7,11 +7,14 @@ import resource
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 import generic_adam as ga
 from generic_adam.cli import main
+from generic_adam.methods.recipes import recipe_names
 
 ADAM = ["check", "adamw", "--weight-decay", "0"]
 IN_HAND = [
@@ -28,23 +31,88 @@ def run(capsys, *arguments):
 
 def test_the_run_comes_first_in_at_most_ten_lines(capsys):
     code, out, err = run(capsys, *ADAM, "--steps", "1e5")
-    assert (code, err) == (1, "")
+    assert (code, err) == (0, "")
     lines = out.splitlines()
     assert len(lines) <= 10
-    assert lines[0] == "Adam"
-    assert "for 100,000 steps: guaranteed: gradients average below 29.8 % of the size they have anyway" in lines[1]
-    assert "for ever: not certified, which is not to say that it fails: theta_t stays at 0.999" in out
-    assert lines[-1] == "  next: generic-adam advise adamw --weight-decay 0 --steps 100000"
+    assert lines[0].startswith("GUARANTEED")
+    assert "29.8 %" in lines[0]
+    assert not any(letter in out for letter in "αβθν")
+    assert "generic-adam advise adamw --weight-decay 0 --steps 100000" in out
+
+
+def test_the_learning_rate_enters_the_answer(capsys):
+    """Four rates, four answers; of 1000 there is no useful guarantee, in words and in JSON."""
+    told, useful = [], []
+    for lr in ("1e-6", "1e-3", "1", "1000"):
+        asked = ["check", "adam", "--lr", lr, "--eps", "1e-8", "--steps", "1e5"]
+        told.append(run(capsys, *asked)[1].splitlines()[:2])
+        data = json.loads(run(capsys, *asked, "--json")[1])
+        useful.append((data["informative"], data["run"]["dominant"]))
+    assert len(set(map(str, told))) == 4
+    assert useful == [(False, "start"), (True, "noise"), (False, "curvature"), (False, "curvature")]
+    assert told[-1][0].startswith("NO USEFUL GUARANTEE")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_exits_with_0_where_its_run_has_a_guarantee(capsys, name):
+    code, out, _ = run(capsys, "check", name)
+    assert code == 0
+    assert out.startswith("GUARANTEED") is (name not in {"palm", "t5"})
+    assert len(out.splitlines()) <= 10
+
+
+def test_what_a_pipeline_may_fail_on(capsys, tmp_path):
+    earlier = tmp_path / "baseline.json"
+    earlier.write_text(run(capsys, "check", "adam", "--steps", "1e5", "--json")[1], encoding="utf-8")
+    against = ["--against", str(earlier), "--fail-on", "worse", "--steps", "1e5"]
+    for arguments, code in (
+        (["adam", "--steps", "1e5", "--fail-on", "no-guarantee"], 0),
+        (["adam", "--steps", "1e5", "--fail-on", "no-guarantee", "--fail-on", "long-run"], 1),
+        (["adam", "--lr", "1", "--steps", "1e5"], 0),
+        (["adam", "--lr", "1", "--steps", "1e5", "--fail-on", "no-guarantee"], 1),
+        (["adam", *against], 0),
+        (["adam", "--beta2", "0.95", *against], 1),
+        (["adam", "--beta2", "0.9995", *against], 0),
+        (["adam", "--beta2", "0.95", *against[:2], "--steps", "1e5"], 0),
+        (["adam", "--fail-on", "worse"], 2),
+    ):
+        assert run(capsys, "check", *arguments)[0] == code, arguments
+    assert "BETTER" in run(capsys, "check", "adam", "--beta2", "0.9995", *against)[1]
+    earlier.write_text("[]", encoding="utf-8")
+    code, _, err = run(capsys, "check", "adam", *against)
+    assert (code, err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", ["rl", "gan"])
+def test_where_the_loss_moves_the_theory_does_not_apply(capsys, kind):
+    code, out, _ = run(capsys, "check", "adam", "--steps", "1e6", "--setting", kind)
+    assert code == 3
+    assert out.startswith("DOES NOT APPLY")
+    assert all(word in out for word in ("Watch", "diagnose", "verify"))
+
+
+def test_fine_tuning_is_told_as_such(capsys, tmp_path):
+    asked = ["check", "--lr", "2e-5", "--steps", "12000"]
+    code, out, _ = run(capsys, *asked, "--setting", "finetune")
+    assert code == 0
+    assert "fine-tuning" in out.splitlines()[0]
+    assert "none recommended" in out
+    assert "fine-tuning" not in run(capsys, *asked)[1]
+    file = tmp_path / "trainer.json"
+    file.write_text(json.dumps({"learning_rate": 2e-5, "lr_scheduler_type": "linear", "optim": "adamw_torch"}))
+    said = run(capsys, "check", "--config", str(file), "--steps", "12000")[1]
+    assert "fine-tuning" in said.splitlines()[0]
+    assert "fine-tuning" not in run(capsys, "check", "--config", str(file), "--steps", "1e6")[1]
 
 
 @pytest.mark.parametrize(
     ("beside", "words"),
     [
-        (["--clip", "2"], "clipping never acts: add --gradient-norm 2"),
-        (["--weight-decay", "0.1"], "add --weights-bound X"),
+        (["--clip", "2"], "no gradient is longer than 2 (assumed)"),
+        (["--weight-decay", "0.1"], "every weight stays within 1 (assumed)"),
     ],
 )
-def test_what_could_be_granted_is_said(capsys, beside, words):
+def test_what_is_assumed_is_said(capsys, beside, words):
     steps = ["--steps", "1000"]
     assert words in run(capsys, "check", "--lr", "1e-3", *beside, *steps)[1]
 
@@ -64,7 +132,7 @@ def test_the_next_command_is_the_same_question(capsys):
     arguments = ["--lr", "1e-3", "--betas", "0.9, 0.99", "--clip", "0.5", "--eps", "1.2345678901234567e-08"]
     arguments += ["--steps", "1000", "--full-batch"]
     _, out, _ = run(capsys, "check", *arguments)
-    words = shlex.split(out.splitlines()[-1])[3:]
+    words = shlex.split(out.partition("generic-adam advise ")[2].splitlines()[0])
     _, out, _ = run(capsys, "check", *arguments, "--json")
     assert run(capsys, "check", *words, "--json")[1] == out
 
@@ -88,38 +156,63 @@ def test_no_verdict_is_worded_as_divergence(capsys, arguments):
         (["amsgrad", "--lr", "1e-3/sqrt(t)"], 0),
         (["sgd", "--lr", "1/t"], 0),
         (["certified_adam", "--eps", "1e-8", "--weight-decay", "0.1"], 1),
-        (["certified_adam", "--clip", "1.0"], 3),
+        (["certified_adam", "--clip", "1.0"], 0),
+        (["certified_adam", "--clip", "1.0", "--gradient-norm", "2"], 1),
         (["certified_adam", "--clip", "1.0", "--gradient-norm", "0.5"], 0),
-        (["certified_adam", "--factored"], 3),
+        (["certified_adam", "--factored"], 1),
         (["--lr", "1e-3", "--beta1", "0.9", "--beta2", "0.999"], 1),
-        (IN_HAND, 3),
+        (IN_HAND, 1),
     ],
 )
-def test_exit_codes(capsys, arguments, code):
-    assert run(capsys, "check", *arguments)[0] == code
+def test_exit_codes_where_the_long_run_may_fail(capsys, arguments, code):
+    assert run(capsys, "check", *arguments, "--fail-on", "long-run")[0] == code
+    without = run(capsys, "check", *arguments)[0]
+    assert without == (3 if arguments[-1] in {"--factored", "2"} else 0)
 
 
 def test_what_people_have_in_hand_is_the_algorithm_that_they_run(capsys):
-    _, out, _ = run(capsys, "check", *IN_HAND, "--json")
+    _, out, _ = run(capsys, "check", *IN_HAND, "--json", "--explain")
     data = json.loads(out)
     algorithm = data["algorithm"]
     assert (algorithm["beta"], algorithm["theta"]) == ("0.9", "0.95")
     assert algorithm["clipping"] == {"threshold": 1.0, "kind": "norm"}
     assert "decay" in algorithm
     assert data["horizon"]["steps"] == 20_000
-    assert data["verdict"] == "undecided"
-    assert "clipped" in data["reason"]
+    assert data["setting"]["gradient_norm"] == {"value": 1.0, "source": "assumed"}
 
 
-def test_json_has_the_promised_keys(capsys):
-    code, out, _ = run(capsys, "check", "power_family", "--json")
+SCHEMA = Path(__file__).parents[2] / "docs" / "check.schema.json"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([name] for name in recipe_names()),
+        ["adam"],
+        ["certified_adam"],
+        ["adam", "--lr", "1000", "--steps", "1e5"],
+        ["adam", "--steps", "1e9"],
+        ["adam", "--theorem", "reddi2018", "--steps", "1e5"],
+        ["adam", "--setting", "gan", "--steps", "1e5"],
+        ["rmsprop", "--noise", "symmetric", "--steps", "1e4", "--weights-bound", "2"],
+    ],
+    ids=" ".join,
+)
+def test_json_is_short_and_as_its_schema_says(capsys, arguments):
+    _, out, _ = run(capsys, "check", *arguments, "--json")
+    assert len(out.splitlines()) < 60
+    jsonschema.validate(json.loads(out), json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_the_whole_json_has_every_finding(capsys):
+    code, out, _ = run(capsys, "check", "power_family", "--json", "--explain")
     data = json.loads(out)
     assert code == 0
     assert (data["verdict"], data["theorem"], data["rate"]) == ("certified", "zou2019", "T^(-1/2) log T")
     paper = next(one for one in data["findings"] if one["theorem"] == "zou2019")
     assert paper["C0"] == pytest.approx(1)
-    assert [set(one) for one in data["conditions"]] == [{"number", "status", "reason", "witness"}] * 4
-    assert set(data["method"]) == {"alpha", "beta", "theta"}
+    assert [set(one) for one in paper["conditions"]] == [{"number", "status", "reason", "witness"}] * 4
+    assert {"alpha", "beta", "theta"} <= set(data["algorithm"])
 
 
 def test_explain_names_every_theorem(capsys):
@@ -206,7 +299,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, case):
 def test_neither_torch_nor_matplotlib_is_imported():
     script = (
         "import sys; from generic_adam.cli import main; code = main(['check', 'adam']); "
-        "assert code == 1; heavy = {'torch', 'matplotlib', 'jax', 'numba', 'scipy'} & set(sys.modules); "
+        "assert code == 0; heavy = {'torch', 'matplotlib', 'jax', 'numba', 'scipy'} & set(sys.modules); "
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
@@ -230,30 +323,25 @@ def test_cold_start_is_cheap():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("generic-adam --theorem W", "noise 0.05"),
-        (
-            "generic-adam --theorem zou2019",
-            "steps: unknown, Zou et al. 2019 bounds it given the problem's constants (`bound`)",
-        ),
-        ("adam --eps 1e-8 --theorem W", "steps: unknown, Theorem W does not cover it: v_0 = 0"),
-        ("amsgrad --theorem M", "(Theorem M_E)"),
-        ("adam --theorem reddi2018", "steps: unknown, Reddi-Kale-Kumar speaks of no number of steps"),
+        ("generic-adam --theorem W", ("guaranteed", "W")),
+        ("generic-adam --theorem zou2019", ("unknown", None)),
+        ("adam --eps 1e-8 --theorem W", ("no guarantee", None)),
+        ("amsgrad --lr 3e-4 --theorem M", ("guaranteed", "M_E")),
+        ("adam --theorem reddi2018", ("unknown", None)),
     ],
 )
 def test_a_theorem_that_is_asked_alone_is_the_one_that_speaks_of_the_run(capsys, arguments, said):
-    main(["check", *arguments.split(), "--steps", "1e5"])
-    out = capsys.readouterr().out
-    assert said in out
-    assert ("noise" in out) == ("unknown" not in out.splitlines()[1])
+    data = json.loads(run(capsys, "check", *arguments.split(), "--steps", "1e5", "--json")[1])
+    assert (data["answer"], data["run"]["theorem"]) == said
 
 
 def test_adam_is_torchs_and_generic_adam_is_the_papers(capsys):
     for name in ("adam", "Adam"):
-        algorithm = json.loads(run(capsys, "check", name, "--json")[1])["algorithm"]
+        algorithm = json.loads(run(capsys, "check", name, "--json", "--explain")[1])["algorithm"]
         assert algorithm == ga.methods.adamw(weight_decay=0).to_dict()
-    papers = json.loads(run(capsys, "check", "generic-adam", "--json")[1])["algorithm"]
+    papers = json.loads(run(capsys, "check", "generic-adam", "--json", "--explain")[1])["algorithm"]
     assert papers == ga.Algorithm(ga.methods.generic_adam(), label="generic_adam", notes=papers["notes"]).to_dict()
-    bare = json.loads(run(capsys, "check", "adam", "--no-bias-correction", "--json")[1])["algorithm"]
+    bare = json.loads(run(capsys, "check", "adam", "--no-bias-correction", "--json", "--explain")[1])["algorithm"]
     assert (bare["initial_v"], ga.parse(bare["eps"])(1)) == (0, 1e-8)
     assert ga.certify("adam").algorithm.eps == ga.methods.adamw().eps
 

@@ -77,46 +77,46 @@ def check(capsys, *arguments):
 
 @pytest.mark.parametrize(
     ("function", "code"),
-    [("plain", 1), ("repaired", 0), ("decayed", 1), ("opaque", 3), ("groups", 1), ("sgd", 1)],
+    [("plain", 1), ("repaired", 0), ("decayed", 1), ("opaque", 1), ("groups", 1), ("sgd", 1)],
 )
 def test_exit_codes_guard_a_pipeline(function, code, project, capsys):
-    assert check(capsys, "--from", f"guarded_script:{function}")[0] == code
+    source = ("--from", f"guarded_script:{function}")
+    assert check(capsys, *source, "--fail-on", "long-run")[0] == code
+    assert check(capsys, *source)[0] == (3 if function == "opaque" else 0)
 
 
 def test_what_is_printed(project, capsys):
     _, out, _ = check(capsys, "--from", "guarded_script:repaired")
-    assert out.startswith("GenericAdam\n  for ever: certified at rate")
-    assert "T^(-1/2) log T" in out
+    assert out.startswith("GUARANTEED as steps go to infinity; error about log T / sqrt T")
     _, out, _ = check(capsys, "--from", "guarded_script:decayed")
-    assert "Proposition 9.2" in out or "weights" in out
+    assert "weight decay" in out
     _, out, _ = check(capsys, "--from", "guarded_script:opaque", "--horizon", "500")
-    assert "for 500 steps" in out
+    assert "500 steps" in out
 
 
 def test_json_of_groups_that_differ(project, capsys):
-    code, out, _ = check(capsys, "--from", "guarded_script:groups", "--json")
+    code, out, _ = check(capsys, "--from", "guarded_script:groups", "--json", "--explain")
     data = json.loads(out)
-    assert code == 1
+    assert code == 0
     assert data["verdict"] == "not certified"
     assert [part["verdict"] for part in data["parts"]] == ["certified", "not certified"]
-    assert data["method"]["theta"] == "0.9"
+    assert data["algorithm"]["theta"] == "0.9"
 
 
 def test_what_a_script_prints_is_no_part_of_the_answer(project, capsys):
     _, out, err = check(capsys, "--from", "guarded_script:talks", "--json")
-    assert json.loads(out)["verdict"] == "not certified"
+    assert json.loads(out)["answer"] == "no guarantee"
     assert err.startswith("loading ...")
 
 
 def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(project, capsys, tmp_path):
     named = ("--from", "guarded_script:groups", "--steps", "1000")
     _, out, _ = check(capsys, *named)
-    lines = out.splitlines()
-    assert lines[1].startswith("  for 1,000 steps: no theorem covers it (parameter groups with sequences of different")
-    assert [line.split(":")[0] for line in lines[4:6]] == ["  GenericAdam, group 0", "  GenericAdam, group 1"]
+    assert out.startswith("NO GUARANTEE for your 1,000 steps")
+    assert "2 sets of parameter groups" in out
     assert "add --steps" not in out
     _, out, _ = check(capsys, *named, "--explain")
-    assert "GenericAdam, group 1: for ever not certified; for 1,000 steps: no useful guarantee" in out
+    assert all(f"GenericAdam, group {number}: " in out for number in (0, 1))
     assert main(["advise", *named]) == 0
     out = capsys.readouterr().out
     assert [line for line in out.splitlines() if line.startswith("GenericAdam")] == [
@@ -142,9 +142,9 @@ def test_an_epochs_scheduler_needs_its_length(project, capsys):
 
 
 def test_recipes_come_with_their_horizon(capsys):
-    code, out, _ = check(capsys, "--recipe", "t5", "--json")
+    code, out, _ = check(capsys, "--recipe", "t5", "--json", "--explain")
     data = json.loads(out)
-    assert code == 3
+    assert code == 0
     assert data["horizon"]["steps"] == 524_288
     assert len(data["horizon"]["outside"]) == 3
     assert check(capsys, "--recipe", "t5", "--horizon", "1000", "--json")[1].count('"steps": 1000') == 1
@@ -180,7 +180,8 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, project, capsys):
 
 def test_a_name_is_a_method_or_a_recipe_as_in_the_library(capsys):
     for name in ("nanogpt", "adamw"):
-        assert json.loads(check(capsys, name, "--json")[1]) == ga.certify(name).to_dict()
+        told = json.loads(check(capsys, name, "--json", "--explain")[1])
+        assert told["algorithm"] == ga.certify(name).algorithm.to_dict()
     assert check(capsys, "T5", "--json")[1] == check(capsys, "--recipe", "t5", "--json")[1]
 
 
@@ -193,19 +194,19 @@ def test_a_name_is_a_method_or_a_recipe_as_in_the_library(capsys):
     ],
 )
 def test_adam_with_what_torchs_has_is_torchs(arguments, expected, capsys):
-    assert json.loads(check(capsys, *arguments.split(), "--json")[1])["algorithm"] == expected.to_dict()
+    assert json.loads(check(capsys, *arguments.split(), "--json", "--explain")[1])["algorithm"] == expected.to_dict()
 
 
 @pytest.mark.parametrize("name", ["amsgrad", "nadam", "certified_adam", "adaema"])
 def test_decoupled_decay_is_proportional_to_the_rate_before_its_correction(name, capsys):
-    out = check(capsys, name, "--lr", "0.01", "--weight-decay", "0.1", "--json")[1]
+    out = check(capsys, name, "--lr", "0.01", "--weight-decay", "0.1", "--json", "--explain")[1]
     decay = ga.parse(json.loads(out)["algorithm"]["decay"])
     falls = 1 / math.sqrt(7) if name == "adaema" else 1.0
     assert decay(7) == pytest.approx(0.001 * falls, rel=1e-12)
 
 
 def test_the_papers_adam_keeps_its_form_without_the_correction(capsys):
-    out = check(capsys, "adam", "--no-bias-correction", "--eps", "1e-8", "--json")[1]
+    out = check(capsys, "adam", "--no-bias-correction", "--eps", "1e-8", "--json", "--explain")[1]
     told = json.loads(out)["algorithm"]
     assert (told["alpha"], told["eps"], told["initial_v"]) == ("0.001", "1e-08", 0.0)
     assert "v_0 = 1e-8" in check(capsys, "rmsprop")[1]
@@ -217,7 +218,6 @@ def test_bound_takes_a_recipe_and_gives_none_where_no_theorem_covers(capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["steps"] == 93_750
     assert data["theorem"] is None
-    assert "no bound" in data["statement"]
     for arguments, words in (
         (["--recipe", "gtp3", "--steps", "9"], "did you mean 'gpt3'?"),
         (["adam", "--recipe", "gpt3", "--steps", "9"], "--recipe stands alone"),
@@ -233,10 +233,10 @@ def test_a_configuration_file_says_which_keys_were_used(tmp_path, capsys):
     file = tmp_path / "deepspeed.json"
     file.write_text(json.dumps({"optimizer": {"type": "AdamW", "params": parameters}}))
     code, out, _ = check(capsys, "--config", str(file), "--steps", "1000")
-    assert code == 1
-    assert "read from the file: " in out
-    assert "optimizer.params.betas" in out
-    assert "for 1,000 steps" in out
+    assert code == 0
+    assert " keys of the file" in out
+    assert "1,000 steps" in out
+    assert "optimizer.params.betas" in check(capsys, "--config", str(file), "--steps", "1000", "--explain")[1]
     code, _, err = check(capsys, "--config", str(tmp_path / "none.json"))
     assert code == 2
     assert err.count("\n") == 1

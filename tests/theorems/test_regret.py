@@ -336,7 +336,7 @@ class TestForEver:
     def test_it_asks_for_convexity(self):
         found = Regret().examine(Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t")))
         assert not found.covers
-        assert "convex" in found.outside[0]
+        assert found.outside[0].about == "convex"
         found = Regret().examine(Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/t")), self.CONVEX)
         assert any("every stochastic gradient is bounded" in need for need in found.needs)
 

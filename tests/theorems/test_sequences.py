@@ -108,8 +108,8 @@ def test_a_sequence_whose_digits_cancel_has_no_bound(alpha):
     x = Algorithm(Method(alpha, 0.9, 0.999), initial_v=0, eps=1e-8)
     found = bound_algorithm(x, known(1, 1, 1, 1), 1000)
     assert not found.is_valid
-    assert "cancel" in dict(found.missing)["E"]
-    assert "unknown, the terms of alpha_t" in read_horizon(x, 1000).statement
+    assert "cancel" in dict(found.missing)["E"].about
+    assert "the terms of alpha_t" in read_horizon(x, 1000).unknown.about
     short = Algorithm(Method(0.1, 0.9, "1 - 1/t"), initial_v=0, eps=1e-8)  # theta_1 = 0 is a difference as well
     assert bound_algorithm(short, known(1, 1, 1, 1), 1).is_valid
     shallow = Algorithm(Method("sqrt(t + 1) - sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-8)

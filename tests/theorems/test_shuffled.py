@@ -412,10 +412,10 @@ class TestForEver:
         assert beside.theorem != "RR"
         assert beside["RR"].verdict is Verdict.CERTIFIED
         for how in ("replacement", "streaming"):
-            assert "the gradients are unbiased" in self.found(x, sampling=how)["RR"].outside[0]
+            assert self.found(x, sampling=how)["RR"].outside[0].kind == "drawn"
         alone = certify_algorithm(x, setting=Setting(sampling="shuffled"))
         assert alone.verdict is Verdict.UNDECIDED
-        assert "number of batches in an epoch" in alone["RR"].outside[0]
+        assert alone["RR"].outside[0].about == "batches_per_epoch"
 
     @pytest.mark.parametrize(
         ("facts", "told", "covered"),
@@ -432,7 +432,7 @@ class TestForEver:
     def test_which_case_a_run_is(self, facts, told, covered):
         """One pass, several, with replacement, streaming: of the run and of its bound."""
         run = certify_algorithm(methods.adam(), 1000, setting=Setting(**facts)).horizon
-        assert (run.provided, not run.outside) == (told, covered)
+        assert (", ".join(run.needs), not run.outside) == (told, covered)
         four = {"smoothness": 1, "gradient_bound": 1, "dimension": 1, "gap": 1, "gradient_sup": 1}
         x = method("0.1/sqrt(t)", "1 - 1/(t + 1)")
         found = bound_algorithm(x, Setting(**facts, **four), 1000, theorem="W" if covered else None)

@@ -21,6 +21,7 @@ from generic_adam.theorems.certificate import certify_algorithm
 from generic_adam.theorems.clipping import clipped_parts, symmetric_factor
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS, Symmetric
+from generic_adam.theorems.theorem import Reason
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
@@ -310,8 +311,8 @@ class TestForEver:
         assert without.verdict != "certified"
         assert found.plainly.verdict == without.verdict
         lines = str(found).splitlines()
-        assert f"for ever: {without.verdict}" in lines[1]
-        assert lines[2].startswith("  with that noise: certified, provided the noise")
+        assert lines[0].startswith(without.long_run.upper())
+        assert "guaranteed" in next(line for line in lines if "Symmetric noise" in line)
 
     @pytest.mark.parametrize(
         "x",
@@ -329,8 +330,8 @@ class TestForEver:
 
     def test_without_the_fact_it_is_never_asked(self):
         found = certify_algorithm(self.rmsprop())
-        assert found["Y"].outside == ("it asks for symmetric noise",)
-        assert found.beside == ""
+        assert found["Y"].outside == (Reason("missing", "noise"),)
+        assert found.plainly is found
 
     def test_where_the_answers_are_the_same_one_is_told(self):
         certified = Algorithm(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)"))
@@ -492,4 +493,4 @@ class TestClipping:
         known, small = beside(gradient_bound=1.0), beside(gradient_bound=0.01)
         assert not known.outside
         assert known.gap == pytest.approx(2 * small.gap, rel=1e-3)  # sqrt(1 + 3)
-        assert GIVEN_THE_OTHERS in known.provided
+        assert GIVEN_THE_OTHERS in known.needs

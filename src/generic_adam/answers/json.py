@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generic_adam.parts import Part
+
+if TYPE_CHECKING:
+    from generic_adam.theorems.certificate import Certificate
 
 SCHEMA = 1
 """The version of the form; it rises where a name goes or changes its meaning, not where one is added."""
@@ -48,3 +51,37 @@ def plain(value: Any, *, whole: bool = False) -> Any:
 def document(part: Part, *, whole: bool = False) -> dict[str, Any]:
     """Return an answer as the command prints it: with the version of its form, short unless the whole is asked for."""
     return {"schema": SCHEMA, **plain(part, whole=whole)}
+
+
+def summary(part: Certificate) -> dict[str, Any]:
+    """Return a certificate in short, as `check --json` prints it; docs/check.schema.json describes it."""
+    run, x = part.horizon, part.algorithm
+    names = {"size": "gradients_at_most", "largest_gap": "largest_loss_gap", "largest_smoothness": "largest_curvature"}
+    told = {} if run is None else {names.get(one, one): plain(getattr(run, one)) for one in _OF_THE_RUN} | run.parts
+    failing = part.failing
+    return {
+        "schema": SCHEMA,
+        "answer": str(part.answer),
+        "informative": part.answer == "guaranteed",
+        "optimizer": x.label or "Generic Adam",
+        "run": plain(told) if told else None,
+        "long_run": {
+            "answer": str(part.long_run),
+            "theorem": part.theorem,
+            "rate": plain(part.rate),
+            "cause": None if failing is None else failing.asks or f"condition {failing.number}",
+            "outside": [one.kind for one in part.outside],
+        },
+        "assumed": {fact.name: plain(fact.value) for fact in part.setting.facts.values() if fact.source == "assumed"},
+        "setting": {fact.name: plain(fact.value) for fact in part.setting.facts.values() if fact.source != "assumed"},
+        "lr": str(x.method.alpha),
+        "beta1": str(x.method.beta),
+        "beta2": str(x.method.theta),
+        "parts": len(part.parts) or 1,
+    }
+
+
+_OF_THE_RUN = (
+    *("steps", "theorem", "useful", "size", "dominant", "floor", "largest_gap", "largest_smoothness", "best_rate"),
+    *("steps_needed",),
+)

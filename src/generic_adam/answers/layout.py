@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 LONGEST = 10
 """The lines that an answer takes at most, unless the whole argument is asked for."""
-_LABEL = 15
+_LABEL = 16
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Line:
     Attributes:
         text: the words.
         label: what they are about; it stands before them, in a column.
-        weight: how much they matter: where there is no room, the lightest line is shortened or left out first, the
+        weight: how much they matter: where there is no room, the lightest line is shortened first, then left out, the
             last of equal ones; ALWAYS stays.
         short: the words that stand for `text` where there is little room; None for none.
-        verdict: the word of `text` that has a colour, such as "guaranteed"; "" for none.
+        verdict: the beginning of `text` that has a colour, such as "GUARANTEED"; "" for none.
     """
 
     text: str
@@ -35,37 +35,38 @@ class Line:
 
 
 ALWAYS = 10
+_ROOMY = 70  # columns from which on further rows hang below the text
 
 
-def height(line: Line, width: int | None) -> int:
-    """Return how many rows a line takes; its further rows hang below its text."""
-    if width is None:
-        return 1
-    hanging = " " * (_LABEL + 3 if line.label else 2)
-    return len(textwrap.wrap(str(line), max(20, width), subsequent_indent=hanging)) or 1
+def rows(line: Line, width: int | None) -> list[str]:
+    """Return the rows of a line; its further rows hang below its text, where that leaves room for words."""
+    if width is None or len(str(line)) <= width:
+        return [str(line)]
+    hanging = " " * (_LABEL + 3 if line.label and width >= _ROOMY else 4)
+    return textwrap.wrap(str(line), max(20, width), subsequent_indent=hanging, break_on_hyphens=False) or [""]
 
 
 def fitted(lines: Iterable[Line], width: int | None = None, most: int = LONGEST) -> list[Line]:
-    """Return the lines that fit a number of rows: the lightest is shortened, or left out, until all do.
+    """Return the lines that fit a number of rows: the lightest is shortened until all do, else left out.
 
     Examples:
         >>> told = [Line("GUARANTEED", weight=ALWAYS), Line("0.41 of 1", "Noise part"), Line("none", "Change", 3)]
         >>> [str(one) for one in fitted(told, most=2)]
-        ['GUARANTEED', '  Noise part      0.41 of 1']
+        ['GUARANTEED', '  Noise part       0.41 of 1']
     """
     left = list(lines)
-    while sum(height(one, width) for one in left) > most:
-        least = _lightest(left)
+    while sum(len(rows(one, width)) for one in left) > most:
+        long = _lightest(left, lambda line: line.short is not None)
+        if long is not None:
+            left[long] = replace(left[long], text=str(left[long].short), short=None)
+            continue
+        least = _lightest(left, lambda line: line.weight < ALWAYS)
         if least is None:
             break
-        line = left[least]
-        if line.short is None:
-            del left[least]
-        else:
-            left[least] = replace(line, text=line.short, short=None)
+        del left[least]
     return left
 
 
-def _lightest(lines: Sequence[Line]) -> int | None:
-    lighter = [(one.weight, -index) for index, one in enumerate(lines) if one.weight < ALWAYS]
-    return -min(lighter)[1] if lighter else None
+def _lightest(lines: Sequence[Line], asked: Callable[[Line], bool]) -> int | None:
+    found = [(one.weight, -index) for index, one in enumerate(lines) if asked(one)]
+    return -min(found)[1] if found else None

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from generic_adam.answers.layout import Line, fitted, rows
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 # Green, red and yellow for the three answers; bold as well, because not everyone sees the difference in hue.
 _STYLES = {
+    "GUARANTEED": "bold green",
+    "guaranteed": "bold green",
+    "NO GUARANTEE": "bold red",
+    "no guarantee": "bold red",
+    "no useful guarantee": "bold yellow",
+    "unknown": "bold yellow",
     "certified": "bold green",
     "holds": "green",
     "supported": "green",
@@ -31,7 +39,6 @@ _STYLES = {
     "unclear": "bold yellow",
 }
 _UNLIMITED = 10_000
-_LONGEST = 10  # lines of an answer
 _PROSE = 18  # a column of sentences that is narrower than this is not read
 
 
@@ -153,15 +160,23 @@ def say(*sentences: str | Text, elsewhere: int = _UNLIMITED) -> None:
         console.print(line)
 
 
-def say_in_brief(
-    blocks: Mapping[str, Sequence[str | Text]], shorter: Iterable[tuple[str, Sequence[str | Text]]]
-) -> None:
-    """Print blocks of sentences; while they take more than ten lines, the next shorter one stands for its block."""
-    console, told = make_console(), dict(blocks)
-    for name, spare in shorter:
-        if sum(len(hung(line, console)) for block in told.values() for line in block) > _LONGEST:
-            told[name] = spare
-    say(*(line for block in told.values() for line in block))
+def show(told: Iterable[Line], *, whole: bool = False) -> None:
+    """Print the lines of an answer; on a terminal each is wrapped below its label, and the verdict has its colour.
+
+    Args:
+        told: the lines.
+        whole: print all of them, however many rows they take.
+    """
+    console = make_console()
+    width = console.width if sys.stdout.isatty() else None
+    for line in told if whole else fitted(told, width):
+        for number, row in enumerate(rows(line, width)):
+            text = Text(row)
+            if not number and line.verdict:
+                text.stylize(_STYLES.get(line.verdict, "bold yellow"), 0, len(line.verdict))
+            elif not number:
+                text.stylize("bold", 0, len(line.label) + 2)
+            console.print(text)
 
 
 def bold(text: str | Text) -> Text:
@@ -178,12 +193,6 @@ def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
         else:
             lines.append(Text.assemble(" " * indent, piece))
     return lines
-
-
-def title(x: "Algorithm", *, is_part: bool = False) -> str:
-    """What an algorithm is called; a part of an optimizer by its parameter groups as well."""
-    groups = f", group{'s'[: len(x.groups) - 1]} {', '.join(map(str, x.groups))}" if is_part else ""
-    return f"{x.label or 'Generic Adam'}{groups}"
 
 
 def sequences(x: "Algorithm", indent: int = 2, *, full: bool = False) -> list[Text]:

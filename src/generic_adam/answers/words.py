@@ -15,7 +15,7 @@ from dataclasses import fields
 from functools import singledispatch
 from importlib import import_module
 
-from generic_adam.answers.layout import Line
+from generic_adam.answers.layout import Line, fitted
 from generic_adam.parts import Part
 
 _ADVICE = dict.fromkeys(("theorems.advice", "theorems.repairs", "theorems.worth"), "advice")
@@ -29,16 +29,38 @@ def words_of(part: Part) -> str | Sequence[Line]:
     return "; ".join(f"{one.name}: {getattr(part, one.name)}" for one in fields(part))  # type: ignore[arg-type]
 
 
-def lines(part: Part) -> list[Line]:
-    """Return an answer line by line."""
+@singledispatch
+def argument_of(part: Part) -> list[str]:
+    """Return what lies behind an answer, for whoever asks for the whole of it; nothing where a part has no more."""
+    del part
+    return []
+
+
+def _registered(part: Part) -> Part:
+    """Return the part, after the module with the words of its package has been imported."""
     _, _, inside = type(part).__module__.partition("generic_adam.")
     module = _MODULES.get(inside) or _MODULES.get(inside.partition(".")[0])
     if module is not None:
         import_module(f"generic_adam.answers.{module}")
-    found = words_of(part)
+    return part
+
+
+def lines(part: Part) -> list[Line]:
+    """Return an answer line by line."""
+    found = words_of(_registered(part))
     return [Line(found)] if isinstance(found, str) else list(found)
+
+
+def argument(part: Part) -> list[str]:
+    """Return the lines of the whole argument behind an answer."""
+    return argument_of(_registered(part))
 
 
 def text(part: Part) -> str:
     """Return an answer, or the phrase that stands for a part of one."""
-    return "\n".join(map(str, lines(part)))
+    return "\n".join(map(str, fitted(lines(part))))
+
+
+def explained(part: Part) -> str:
+    """Return an answer with the whole argument behind it."""
+    return "\n".join([*map(str, lines(part)), *argument(part)])

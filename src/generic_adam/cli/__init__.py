@@ -5,6 +5,32 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every command; docs/exit-codes.md tells them to users.
+
+    0, 1 and 3 are answers, and 4 is one that is not whole. None of the others is an answer.
+    """
+
+    FINE = 0
+    NOT = 1
+    """A difference, a finding, no bound, or what `check --fail-on` names."""
+    BAD_INPUT = 2
+    UNKNOWN = 3
+    """No answer is known, or the theory does not apply."""
+    INCOMPLETE = 4
+    """The work limit ended a search; --budget 20 allows more."""
+    DEFECT = 70
+    """A defect of this program (EX_SOFTWARE of sysexits.h)."""
+    OUTPUT_FAILED = 74
+    """The output cannot be written (EX_IOERR)."""
+    INTERRUPTED = 128 + 2
+    """SIGINT, as shells have it."""
+    READER_LEFT = 128 + 13
+    """SIGPIPE, likewise."""
+
 
 last_word = "interrupted"
 """What an interruption says."""
@@ -17,9 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows ``generic-adam``; None takes them from the process.
 
     Returns:
-        0 when the answer is yes or the job is done, 1 when it is no, 3 when undecided, 4 when a search did not come
-        to its end, 2 on bad input. None of the others is an answer: 70 is a defect of this program, 74 an output that
-        cannot be written, 128 + n the signal n (130 interrupted, 141 the reader of a pipe left).
+        One of `Exit`, or 128 + n after the signal n.
     """
     if arguments is None:
         import generic_adam_command  # noqa: F401 - Ctrl-C ends the process in one line
@@ -30,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["reproduce"]:
         again = shlex.join(("generic-adam", *words))
         say_if_interrupted(f"interrupted before the run was open: nothing was begun or changed; start it with: {again}")
-    from generic_adam.cli.app import OUTPUT_FAILED, run, tell
+    from generic_adam.cli.app import run, tell
 
     if sys.stdout is None:  # closed (>&-)
         tell("cannot write the output: standard output is closed")
-        return OUTPUT_FAILED
+        return Exit.OUTPUT_FAILED
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal without Greek letters, or a name that is no UTF-8, shows "?", not a traceback.

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from generic_adam.answers.terminal import bold, make_console, print_json, say, title, write_plot
-from generic_adam.cli.app import INCOMPLETE
+from generic_adam.answers.terminal import bold, make_console, print_json, say, show, write_plot
+from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, count, with_subject
 from generic_adam.errors import MethodError
 
@@ -21,6 +21,7 @@ def advise(
     plot: Plot = None,
 ) -> None:
     """Suggest changes that give a stronger guarantee, with their cost: exit code 0, or 4 where the search stopped."""
+    from generic_adam.answers.certificates import title
     from generic_adam.answers.json import document
     from generic_adam.answers.words import lines
     from generic_adam.schedules.sums import whole_steps
@@ -42,10 +43,10 @@ def advise(
     else:
         for number, (x, advices) in enumerate(zip(parts, found, strict=True)):
             say(*[""] * bool(number), bold(title(x, is_part=len(parts) > 1)))
-            say(*(str(line) if line.label else bold(str(line)) for line in lines(advices)))
+            show(lines(advices), whole=True)
         if len(parts) > 1:
             alone = (
                 "Each set of groups is answered alone; together they are covered if only their lr differs, in scale."
             )
             say("", alone)
-    raise typer.Exit(0 if all(one.complete for one in found) else INCOMPLETE)
+    raise typer.Exit(0 if all(one.complete for one in found) else Exit.INCOMPLETE)

@@ -44,13 +44,6 @@ OF_LABORATORY: Mapping[str, str] = {
 COMMANDS = "generic_adam.commands"
 """The group of entry points by which other distributions bring subcommands."""
 
-BAD_INPUT = 2
-INCOMPLETE = 4
-DEFECT = 70  # EX_SOFTWARE of sysexits.h
-OUTPUT_FAILED = 74  # EX_IOERR
-INTERRUPTED = 128 + 2  # SIGINT, as shells have it
-READER_LEFT = 128 + 13  # SIGPIPE, likewise
-
 _PROGRAM = "generic-adam"
 _NUMBER = re.compile(r"[0-9.]+")
 
@@ -124,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
-        if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+        if code == cli.Exit.INTERRUPTED:  # what typer makes of a KeyboardInterrupt
             tell(cli.last_word)
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 - each has its exit code
         return report_error(error)
@@ -146,29 +139,29 @@ def report_error(error: BaseException) -> int:
     """Print what went wrong and return the exit code (see `main`), which is never one that means an answer."""
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         tell(cli.last_word)
-        return INTERRUPTED
+        return cli.Exit.INTERRUPTED
     # typer turns a broken pipe into SystemExit(1), which would read as an answer.
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, BrokenPipeError):  # `generic-adam methods | head`: nobody is left to read a message
         _point_at_nothing(sys.stdout)
-        return READER_LEFT
+        return cli.Exit.READER_LEFT
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else 0 if error.code is None else BAD_INPUT
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else cli.Exit.BAD_INPUT
     message = _message(error)
     if message is not None:
         tell(message)
-        return INCOMPLETE if isinstance(error, StoppedError) else BAD_INPUT
+        return cli.Exit.INCOMPLETE if isinstance(error, StoppedError) else cli.Exit.BAD_INPUT
     if isinstance(error, OSError):
         _point_at_nothing(sys.stdout)
         tell(f"cannot write the output: {error.strerror or error}")
-        return OUTPUT_FAILED
+        return cli.Exit.OUTPUT_FAILED
     with suppress(OSError, ValueError):  # what could not be written is met again by the next line
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
         tell("not enough memory")
     else:
         tell("the lines above are a defect of generic-adam, not of your input: please report them")
-    return DEFECT
+    return cli.Exit.DEFECT
 
 
 def _message(error: BaseException) -> str | None:

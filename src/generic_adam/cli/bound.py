@@ -1,29 +1,21 @@
 """``generic-adam bound``: a number that the gradient stays below, and whether it beats the trivial one."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generic_adam.answers.terminal import (
-    bold,
-    print_json,
-    print_table,
-    say,
-    say_in_brief,
-    sequences,
-    side_by_side,
-    title,
-)
-from generic_adam.cli.check import grant
+from generic_adam.answers.json import SCHEMA
+from generic_adam.answers.layout import Line
+from generic_adam.answers.terminal import print_json, print_table, say, sequences, show
+from generic_adam.answers.words import argument, lines
+from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
 from generic_adam.errors import TheoremError
-from generic_adam.setting import Source
 
 if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.theorems.bounds import Bound
-
-NO_BOUND = 1
 
 
 _DEFAULTS = {"smoothness": 1.0, "gradient_bound": 1.0, "dimension": 1, "gap": 1.0}
@@ -40,11 +32,10 @@ def bound(
     budget: Budget = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the gradient after T steps: exit code 0 with a bound, 1 where no theorem has one."""
+    """Bound the gradient of a problem after a number of steps; exit code 1 where no theorem has a bound."""
     from dataclasses import replace
 
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
-    from generic_adam.theorems.constants import Constants
 
     given, steps, setting = subject.algorithm, subject.algorithm.horizon, subject.setting.completed(**_DEFAULTS)
     if steps is None:
@@ -53,81 +44,35 @@ def bound(
         raise TheoremError("--convex is about regret, of which `check` tells; bound is about the gradient")
     x = given if epsilon is None else replace(given, initial_v=epsilon)
     result = bound_algorithm(x, setting, steps, delta, theorem, budget)
-    since, speaks = None, ""
-    if result.is_valid and not result.informative:
-        since = informative_from(x, setting, theorem, budget)
-        speaks = "" if since is None else f"it says something at T = {since:,}"
+    since = informative_from(x, setting, theorem, budget) if result.is_valid and not result.informative else None
     if as_json:
-        beside = {"algorithm": given.to_dict(), "informative_from": since}
-        print_json({**result.to_dict(), **beside})
+        print_json({**result.to_dict(), "schema": SCHEMA, "algorithm": given.to_dict(), "informative_from": since})
     else:
-        constants = {
-            "L": setting.smoothness,
-            "G": Constants.of(setting).total_gradient_bound,
-            "d": setting.dimension,
-            "f(x_1) - f*": setting.gap,
-            "v_0": x.initial_v,
-            "δ": delta,
-            "variance": setting.variance,
-            "|x_t|_inf <= X": setting.weights_bound,
-            "sup |g_t|": setting.gradient_norm,
-        }
-        known = side_by_side(f"{name} = {number:g}" for name, number in constants.items() if number is not None)
-        assumed = [one.replace("_", " ") for one in _DEFAULTS if setting.facts[one].source is Source.ASSUMED]
-        told_assumed = [f"  assumed, as nothing is said of it: {', '.join(assumed)}"] * bool(assumed)
-        answered = _bounds(result, speaks) if result.is_valid else _reasons(x, result)
-        blocks = {name: [f"  {one}" for one in block] for name, block in answered.items()}
-        why = blocks.get("why", [])
-        first, second = (
-            [*why[:most], *["    --explain says why the others do not"][: len(why) - most]] for most in (3, 1)
-        )
-        told = {
-            "label": [bold(title(x))],
-            **blocks,
-            "why": why if explain else first,
-            "assumed": told_assumed,
-            "known": known,
-        }
-        shorter = (("norm", []), ("likely", []), ("why", second), ("assumed", []))
-        say_in_brief(told, () if explain else shorter)
+        told = lines(result)
+        show([*told[:1], *_beside(x, result, since), *told[1:]], whole=explain)
         if explain:
-            _print_constants(x, result)
-    raise typer.Exit(0 if result.is_valid else NO_BOUND)
+            say(*argument(result), *sequences(x, full=True))
+            rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
+            if rows:
+                print_table(("constant", "value", "what it is"), rows, right=("value",))
+    raise typer.Exit(Exit.FINE if result.is_valid else Exit.NOT)
 
 
-def _bounds(result: "Bound", speaks: str) -> dict[str, list[str]]:
-    """The statement with the trivial bound beside it, what it says with some probability, and when it speaks."""
-    from generic_adam.schedules.balls import rounded_up
-
-    unlikely = rounded_up(result.delta ** (2 / 3), 4)
-    likely = f"|grad f(x_tau)|^2 <= {rounded_up(result.value, 6)} with probability at least 1 - {unlikely}"
-    bound, trivial, *norm = result.statement.split("; ")
-    return {"bound": [bound, trivial], "norm": norm, "likely": [likely], "speaks": [speaks] * bool(speaks)}
-
-
-def _reasons(x: "Algorithm", result: "Bound") -> dict[str, list[str]]:
-    """What to grant, and why no theorem has a bound: what the fewest say first, for that is the nearest."""
-    granted = [*grant(x, result.setting)]
-    if result.setting.gradient_norm is None and any("gradient_sup" in why for _, why in result.missing):
-        granted.append("if no gradient is longer than some G: add --gradient-norm G")
-    theorems: dict[str, list[str]] = {}
-    for name, why in result.missing:
-        theorems.setdefault(why, []).append(name)
-    nearest = sorted(theorems.items(), key=lambda one: len(one[1]))
-    none = f"after {result.steps:,} steps: no bound by any theorem that was asked"
-    return {"none": [none, *granted], "why": [f"  {', '.join(names)}: {why}" for why, names in nearest]}
-
-
-def _print_constants(x: "Algorithm", result: "Bound") -> None:
-    """The sequences, what the other theorems say, and the numbers that the bound is made of."""
-    from generic_adam.schedules.balls import rounded_up
-
-    say(*sequences(x, full=True))
-    if result.others:
-        say(f"  other theorems: {', '.join(f'{name} {rounded_up(number, 6)}' for name, number in result.others)}")
-    rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
-    if rows:
-        print_table(("constant", "value", "what it is"), rows, right=("value",))
+def _beside(x: "Algorithm", result: "Bound", since: int | None) -> "Iterator[Line]":
+    """Yield the steps after which the bound says something, and what may be assumed where there is none."""
+    if since is not None:
+        yield Line(f"{since:,} steps", "Useful from", 7)
+    if result.is_valid:
+        return
+    asked: dict[str, str] = {}
+    if x.clipping is not None and x.clipping.kind == "norm" and result.setting.gradient_norm is None:
+        asked[f"--gradient-norm {x.clipping.threshold:g}"] = "clipping never acts"
+    elif any(why.kind == "missing" and why.about == "gradient_sup" for _, why in result.missing):
+        asked["--gradient-norm G"] = "no gradient is longer than G"
+    if str(x.decay) != "0" and result.setting.weights_bound is None:
+        asked["--weights-bound X"] = "the weights stay within X"
+    if asked:
+        yield Line(f"{' and '.join(asked.values())}: {' '.join(asked)}", "To assume", 8)
 
 
 _MEANINGS = {

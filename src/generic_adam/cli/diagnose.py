@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson
 
-FINDING, CANNOT_TELL = 1, 3
 _ENOUGH = 50
 
 
@@ -26,6 +26,6 @@ def diagnose(
     else:
         say(str(found))
     if not found.healthy:
-        raise typer.Exit(FINDING)
+        raise typer.Exit(Exit.NOT)
     if found.steps[1] - found.steps[0] < _ENOUGH:
-        raise typer.Exit(CANNOT_TELL)
+        raise typer.Exit(Exit.UNKNOWN)

@@ -1,6 +1,5 @@
 """``generic-adam methods``, ``recipes`` and ``theorems``: what is known by name."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,14 +13,13 @@ if TYPE_CHECKING:
     from generic_adam.methods import Algorithm
     from generic_adam.methods.recipes import Recipe
     from generic_adam.theorems.certificate import Certificate
-    from generic_adam.theorems.horizon import HorizonAnswer
 
 _WIDEST = 120  # of a list that is piped or redirected
-GALLERY = ("recipe", "steps", "noise", "gap", "drift", "gradients average", "provided", "else")
+GALLERY = ("recipe", "steps", "noise", "gap", "drift", "gradients average", "assumed", "else")
 _RECIPES_NOTE = (
     "noise, gap, drift: X_w/G_1 <= noise + gap (f(x_1) - f*)/G_1 + drift d L/G_1 after the recipe's own steps, "
     "clipping and decay set aside. 'gradients average' has decay in it, and gap and curvature of 1: the share of the "
-    "size that gradients have anyway. It takes what is provided, and 'else' says what is left without. * widely "
+    "size that gradients have anyway, lower is better. 'else' says what is left without what is assumed. * widely "
     "reported, the original text was not at hand."
 )
 _PROVIDED = {"gradient_norm": "no gradient above {:g}", "weights_bound": "weights within {:g}"}
@@ -56,18 +54,18 @@ def _named(text: str, known: Callable[[], list[str]]) -> typer.models.ArgumentIn
 def recipes(
     name: Annotated[str | None, _named("One recipe, in full.", recipe_names)] = None, as_json: AsJson = False
 ) -> None:
-    """Published recipes: what is guaranteed for their steps and for ever."""
+    """List published recipes: what is guaranteed for their steps and in the long run."""
+    from generic_adam.answers.json import summary
     from generic_adam.methods.recipes import recipe, recipes
     from generic_adam.theorems.certificate import certify_algorithm
-    from generic_adam.theorems.theorem import plain_fields
 
     chosen = recipes() if name is None else (recipe(name),)
     with make_console(stderr=True).status("reading the recipes"):
-        found = [(one, certify_algorithm(one.algorithm)) for one in chosen]
+        found = [(one, with_facts(one.algorithm)) for one in chosen]
     if as_json:
         entries = [
-            {"name": one.name, "evidence": one.evidence, "source": one.algorithm.source, **c.to_dict()}
-            | {"granted": plain_fields(with_facts(one.algorithm), "setting", "horizon")}
+            {"name": one.name, "evidence": one.evidence, "source": one.algorithm.source, **summary(c)}
+            | {"without_assumptions": str(certify_algorithm(one.algorithm).answer)}
             for one, c in found
         ]
         print_json(entries if name is None else entries[0])
@@ -82,32 +80,29 @@ def recipes(
 
 
 def _print_gallery(found: "list[tuple[Recipe, Certificate]]") -> None:
-    rows, for_ever = [], dict[str, list[str]]()
-    for one, certificate in found:
-        granted = with_facts(one.algorithm)
+    from generic_adam.theorems.certificate import certify_algorithm
+
+    rows, long_run = [], dict[str, list[str]]()
+    for one, granted in found:
+        certificate = certify_algorithm(one.algorithm)
         rows.append((one.name + ("*" if one.evidence == "known" else ""), *gallery_row(certificate, granted)))
-        for_ever.setdefault(str(granted.verdict), []).append(one.name)
+        long_run.setdefault(str(granted.long_run), []).append(one.name)
     print_table(GALLERY, rows, right=GALLERY[1:5], spare=("gap", "drift", "noise", "steps"))
-    say(_RECIPES_NOTE, f"For ever, with the same provisos: {verdicts(for_ever)}.")
+    say(_RECIPES_NOTE, f"In the long run, with the same assumptions: {answers_of(long_run)}.")
 
 
-def verdicts(named: "Mapping[str, Sequence[str]]") -> str:
-    """Say which recipes have which verdict for ever."""
-    told = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in named.items())
-    return f"{told} ('not certified' never means 'diverges')"
+def answers_of(named: "Mapping[str, Sequence[str]]") -> str:
+    """Say which recipes have which answer in the long run."""
+    told = "; ".join(f"{word}: {', '.join(names)}" for word, names in named.items())
+    return f"{told} (no guarantee never means that it diverges)"
 
 
 def with_facts(x: "Algorithm") -> "Certificate":
     """Certify with what a recipe has to take for granted: no clipping that acts, decaying weights within 1."""
-    from generic_adam.setting import Fact, Setting, Source
-    from generic_adam.theorems.certificate import certify_algorithm
+    from generic_adam.setting import Setting
+    from generic_adam.theorems.certificate import certify_algorithm, usual
 
-    clip, facts = x.clipping, dict[str, Any]()
-    if clip is not None and clip.kind == "norm":
-        facts["gradient_norm"] = Fact(clip.threshold, Source.ASSUMED)
-    if str(x.decay) != "0":
-        facts["weights_bound"] = Fact(1.0, Source.ASSUMED)
-    return certify_algorithm(x, setting=Setting(**facts))
+    return certify_algorithm(x, setting=usual(x, Setting()))
 
 
 def gallery_row(certificate: "Certificate", granted: "Certificate") -> tuple[str, ...]:
@@ -120,21 +115,10 @@ def gallery_row(certificate: "Certificate", granted: "Certificate") -> tuple[str
     shown = ("–" if number is None else rounded_up(number, 3) for number in numbers)
     facts = granted.setting.facts.items()
     provided = ", ".join(_PROVIDED[name].format(fact.value) for name, fact in facts) if known.useful else ""
-    below = word_for_the_run(known)
-    if known.useful and known.relative is not None:
-        below = f"below {rounded_up(100 * math.sqrt(known.relative * (1 + known.rounding)), 3)} %"
-    return f"{reading.steps:,}", *shown, below, provided or "–", word_for_the_run(reading) if provided else "–"
-
-
-def word_for_the_run(reading: "HorizonAnswer") -> str:
-    """What the theory says about a recipe's own number of steps, in a word."""
-    if reading.useful:
-        return "useful"
-    if reading.unknown and not reading.outside:
-        return "unknown"
-    if not reading.outside and reading.relative is not None:
-        return "not useful"
-    return "not covered" if reading.outside or reading.noise is None else "needs a bound on the weights"
+    below = str(known.answer)
+    if known.useful:
+        below = f"below {rounded_up(100 * known.size, 3)} %"
+    return f"{reading.steps:,}", *shown, below, provided or "–", str(reading.answer) if provided else "–"
 
 
 def _how_tight(beta: float, theta: float) -> str:

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson
 from generic_adam.errors import OptimizerError
 
-DIFFERS, CANNOT_TELL = 1, 3
 _CLAIM = "What you believe it to be"
 
 
@@ -70,7 +70,7 @@ def verify(
     else:
         say(str(found))
     if found.agrees is not True:
-        raise typer.Exit(DIFFERS if found.agrees is False else CANNOT_TELL)
+        raise typer.Exit(Exit.NOT if found.agrees is False else Exit.UNKNOWN)
 
 
 def _number_or_text(given: str | None) -> Any:

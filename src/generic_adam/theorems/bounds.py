@@ -10,28 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from generic_adam.errors import GenericAdamError, TheoremError
 from generic_adam.methods import Algorithm, Method, as_algorithm
-from generic_adam.schedules.balls import rounded_up
+from generic_adam.parts import Part
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Budget
-from generic_adam.setting import Setting, Source
+from generic_adam.setting import MissingError, Setting, Source
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import without_idle_clipping
 from generic_adam.theorems.constants import ALWAYS, Constants
 from generic_adam.theorems.decay import coupled
 from generic_adam.theorems.sequences import LONGEST
-from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Theorem, drawn_as, plain, plain_fields
+from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, Offer, Reason, Theorem, drawn_as
 
 _LONGEST_SEARCHED = 1_000_000
-# How theorems name the assumption that `gradient_sup` is about.
-_ALMOST_SURE = {"(A4s)", "|g_t| <= G always"}
+_ALMOST_SURE = "(A4s)"
+"""The assumption that `gradient_sup` is about."""
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(Part):
     r"""What is guaranteed on a problem after T steps.
 
     Attributes:
@@ -51,6 +50,8 @@ class Bound:
         setting: what is known of the problem and the run.
     """
 
+    also = ("value", "probability", "informative")
+
     theorem: str | None
     steps: int
     delta: float
@@ -60,7 +61,7 @@ class Bound:
     trivial_l1: float
     constants: dict[str, float]
     others: tuple[tuple[str, float], ...] = ()
-    missing: tuple[tuple[str, str], ...] = ()
+    missing: tuple[tuple[str, Reason], ...] = ()
     l2: float = 0.0
     needs: tuple[str, ...] = ()
     setting: Setting = field(default_factory=lambda: Setting(), repr=False)  # noqa: PLW0108 - the class has no type as a factory
@@ -84,35 +85,6 @@ class Bound:
     def informative(self) -> bool:
         """Whether the bound is below what holds without a theorem; else the theorem is silent."""
         return Offer(self.expectation, self.l1, {}).beats(self.trivial, self.trivial_l1)
-
-    @property
-    def statement(self) -> str:
-        """One sentence: the bound beside the trivial one, or why there is none."""
-        if self.theorem is None:
-            return "no bound: " + "; ".join(f"{name}: {why}" for name, why in self.missing)
-        if math.isinf(self.expectation):
-            return f"the bound of {self.theorem} exceeds the largest double"
-        word = "informative" if self.expectation < self.trivial else "silent: the trivial bound is smaller"
-        provided = f"provided {' and '.join(self.needs)}, " if self.needs else ""
-        said = (
-            f"after {self.steps:,} steps, {provided}(E |grad f(x_tau)|^(4/3))^(3/2) <= "
-            f"{rounded_up(self.expectation, 6)} by theorem {self.theorem}; "
-            f"without a theorem <= {rounded_up(self.trivial, 6)} ({word})"
-            + (f"; f is the loss + {self.l2 / 2:g} |x|^2" if self.l2 else "")
-        )
-        if self.l1 is None:
-            return said
-        word = "informative" if self.l1 < self.trivial_l1 else "silent"
-        l1, trivial = rounded_up(self.l1, 6), rounded_up(self.trivial_l1, 6)
-        return f"{said}; E |grad f(x_tau)|_1 <= {l1}, without a theorem <= {trivial} ({word})"
-
-    def __str__(self) -> str:
-        return self.statement
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types; a number that is infinite is None."""
-        also = plain_fields(self, "value", "probability", "informative", "statement")
-        return plain(vars(self) | {"others": dict(self.others), "missing": dict(self.missing)}) | also
 
 
 def bound_algorithm(
@@ -149,7 +121,7 @@ def bound_algorithm(
     x, idle = without_idle_clipping(x, known)
     problem = coupled(Constants.of(known), float(x.l2))
     found: list[tuple[Theorem, Offer]] = []
-    missing: list[tuple[str, str]] = []
+    missing: list[tuple[str, Reason]] = []
     with Budget(budget):
         x.method.checked()
         for one in THEOREMS if theorem is None else (theorem_named(theorem),):
@@ -158,8 +130,10 @@ def bound_algorithm(
                 continue
             try:
                 found.append((one, one.bound(x, problem, last)))
+            except MissingError as error:
+                missing.append((one.name, Reason("missing", error.fact)))
             except GenericAdamError as error:
-                missing.append((one.name, str(error)))
+                missing.append((one.name, Reason("error", str(error))))
     # One that says something, be it in the l1 norm alone, comes before one that does not.
     trivial = problem.trivial_l2, problem.trivial_l1
     found.sort(key=lambda pair: (not pair[1].beats(*trivial), pair[1].expectation))
@@ -184,7 +158,7 @@ def bound_algorithm(
 def _provided(theorem: Theorem, x: Algorithm, known: Setting, steps: int) -> Iterator[str]:
     """Yield the facts that a theorem's bound rests on beyond L, G, d and the gap, and of those the measured ones."""
     decays = ("weights_bound",) if x.decay != NOTHING or x.l2 else ()
-    certain = ("gradient_sup",) if _ALMOST_SURE.intersection(theorem.assumptions) else ()
+    certain = ("gradient_sup",) if _ALMOST_SURE in theorem.assumptions else ()
     # That every gradient is bounded is said with its bound.
     yield from (one for one in theorem.granted(x) if one != BOUNDED_GRADIENTS)
     yield from known.said(*(one for one in (*theorem.takes, *theorem.uses) if one not in ALWAYS), *decays, *certain)

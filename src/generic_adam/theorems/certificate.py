@@ -10,6 +10,7 @@ from typing import Any
 
 from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
+from generic_adam.parts import Part
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
@@ -17,30 +18,37 @@ from generic_adam.schedules.work import Budget
 from generic_adam.setting import Setting
 from generic_adam.theorems import THEOREMS, theorem_named
 from generic_adam.theorems.clipping import without_idle_clipping
-from generic_adam.theorems.decide import Rate, Status
+from generic_adam.theorems.decide import Rate
 from generic_adam.theorems.horizon import HorizonAnswer, read_horizon
 from generic_adam.theorems.theorem import (
-    DELAYED,
-    MAXIMUM,
-    NOT_COVERED,
     NOTHING,
-    UNDIVIDED,
     About,
+    Answer,
+    Condition,
     Finding,
+    Reason,
     Theorem,
     Verdict,
-    plain,
-    plain_fields,
 )
 
 # From the verdict that decides for all parts to the one that needs every part to agree.
 _WORST_FIRST = (Verdict.NOT_CERTIFIED, Verdict.UNDECIDED, Verdict.CERTIFIED)
-_FOR_EVER = (About.GRADIENT, About.REGRET)
-_JOINTLY = "parameter groups with sequences of different shape: each is covered alone, not all together"
+_LONG_RUN = {
+    Verdict.CERTIFIED: Answer.GUARANTEED,
+    Verdict.NOT_CERTIFIED: Answer.NONE,
+    Verdict.UNDECIDED: Answer.UNKNOWN,
+}
+FOR_EVER = (About.GRADIENT, About.REGRET)
+"""What a theorem is about that says something for ever."""
+_JOINTLY = Reason("groups")
+# The fact about gradients that tells whether clipping of a kind acts.
+_ABOUT_CLIPPING = {"norm": "gradient_norm", "value": "gradient_sup"}
+# Divisors that theorems of their own are about.
+_OTHER_DIVISORS = {"running_maximum", "preconditioned", "delayed"}
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Part):
     """What is known of an algorithm.
 
     Attributes:
@@ -50,6 +58,8 @@ class Certificate:
         parts: one certificate for each set of parameter groups that differ; empty where there is one.
         setting: what is known of the problem and the run.
     """
+
+    also = ("answer", "long_run", "verdict", "theorem", "rate", "needs", "outside", "asked")
 
     algorithm: Algorithm
     findings: tuple[Finding, ...]
@@ -65,7 +75,7 @@ class Certificate:
     @property
     def deciding(self) -> Finding | None:
         """The finding that the verdict rests on: the fastest that certifies, else one that covers."""
-        speaking = [one for one in self.findings if one.covers and one.about in _FOR_EVER]
+        speaking = [one for one in self.findings if one.covers and one.about in FOR_EVER]
         for verdict in (Verdict.CERTIFIED, Verdict.UNDECIDED, Verdict.NOT_CERTIFIED):
             found = [one for one in speaking if one.verdict is verdict]
             if found and verdict is Verdict.CERTIFIED:
@@ -77,14 +87,28 @@ class Certificate:
     @property
     def verdict(self) -> Verdict:
         """Certified by some theorem; not certified where every one that covers it fails; else undecided."""
-        if self._apart:
+        if self.apart:
             return Verdict.UNDECIDED
         if self.parts:
             return min((part.verdict for part in self.parts), key=_WORST_FIRST.index)
         return Verdict.UNDECIDED if self.deciding is None else self.deciding.verdict
 
     @property
-    def _apart(self) -> bool:
+    def long_run(self) -> Answer:
+        """The answer as the number of steps goes to infinity."""
+        if any(one.kind == "moving_loss" for one in self.outside):
+            return Answer.NOT_APPLICABLE
+        return _LONG_RUN[self.verdict]
+
+    @property
+    def answer(self) -> Answer:
+        """The best answer for the number of steps, where it is known, else for the long run."""
+        run = self.horizon
+        answers = [self.long_run] if run is None else [run.answer, *([run.symmetric.answer] if run.symmetric else [])]
+        return min(answers, key=list(Answer).index)
+
+    @property
+    def apart(self) -> bool:
         """Whether every part is certified alone, and nothing covers them together."""
         alone = bool(self.parts) and all(part.verdict is Verdict.CERTIFIED for part in self.parts)
         return alone and not _proportional(self.parts)
@@ -111,34 +135,19 @@ class Certificate:
         return self.findings[0].theorem if len(self.findings) == 1 else None
 
     @property
-    def reason(self) -> str:
-        """Why the verdict is what it is, in one sentence."""
-        if self._apart:
-            return _JOINTLY
-        # A theorem that is asked alone speaks for itself, also where it says nothing for ever.
+    def outside(self) -> tuple[Reason, ...]:
+        """What keeps every theorem from covering it; empty where one covers it."""
+        if self.apart:
+            return (_JOINTLY,)
+        if self.deciding is not None:
+            return ()
+        return self.findings[0].outside if self.asked else _in_the_way(self.findings)
+
+    @property
+    def failing(self) -> Condition | None:
+        """The hypothesis that the deciding theorem lacks: the first that fails, else the first that is open."""
         found = self.findings[0] if self.asked else self.deciding
-        if found is None:
-            return f"no theorem covers it: {'; '.join(_in_the_way(self.findings))}"
-        failing = found.first_failing
-        return found.conclusion if failing is None else failing.reason
-
-    @property
-    def terms(self) -> str:
-        """What belongs to the word "certified", on its line: what it takes for granted, and the rate."""
-        if self.verdict is not Verdict.CERTIFIED:
-            return ""
-        provided = f", provided {', and '.join(self.needs)}," if self.needs else ""
-        return provided.rstrip(",") if self.rate is None else f"{provided} at rate {self.rate}"
-
-    @property
-    def why(self) -> str:
-        """What follows the verdict in a sentence: its terms, the reason, and the theorem that it rests on."""
-        found, reason = self.deciding, self.reason.rstrip(".")
-        if found is None:
-            return f", {reason}"
-        reason = reason[:1].lower() + reason[1:] if reason[1:2].islower() else reason
-        meant = ", which is not to say that it fails" if self.verdict is Verdict.NOT_CERTIFIED else self.terms
-        return f"{meant}: {reason} ({found.title})"
+        return None if found is None or self.apart else found.first_failing
 
     @property
     def plainly(self) -> Certificate:
@@ -150,19 +159,6 @@ class Certificate:
         found = replace(self, findings=asked[0], parts=tuple(parts))
         return self if found.verdict is self.verdict and found.rate == self.rate else found
 
-    @property
-    def beside(self) -> str:
-        """The answer for ever that symmetric noise gives, beside the one without it; "" where it is the same."""
-        return "" if self.plainly is self else f"with that noise: {self.verdict}{self.why}"
-
-    def __str__(self) -> str:
-        """The answer in a few lines: for the run, where its length is known, for ever, and how it was read."""
-        run = [] if self.horizon is None else self.horizon.lines()
-        known = self.plainly
-        answers = [f"for ever: {known.verdict}{known.why}", *filter(None, [self.beside])]
-        lines = [*run, *answers, *(f"note: {one}" for one in self.algorithm.notes)]
-        return "\n  ".join([self.algorithm.label or "Generic Adam", *lines])
-
     def __getitem__(self, name: str) -> Finding:
         """What one theorem says, by its name."""
         found = {one.theorem.lower(): one for one in self.findings}
@@ -173,47 +169,6 @@ class Certificate:
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
-
-    def explain(self) -> str:
-        """The whole argument: every theorem, its hypotheses, and why the others do not cover it."""
-        blocks = [str(self)] if self.parts else []
-        for part in self.parts or (self,):
-            sequences = (f"  {name}_t = {getattr(part.method, name)}" for name in ("alpha", "beta", "theta"))
-            blocks.append("\n".join([str(part), *sequences, *part.argument()]))
-        return "\n".join(["\n\n".join(blocks), *self.not_covered()])
-
-    def argument(self) -> list[str]:
-        """What lies behind the answer for one set of parameter groups, a line each: the step, every hypothesis."""
-        departures = [f"  {one}" for one in self.algorithm.departures]
-        lines = ["the step:", *departures] if departures else []
-        for finding in filter(lambda one: one.covers, self.findings):
-            rate = "" if finding.rate is None else f", rate {finding.rate}"
-            lines.append(f"{finding.title}: {_word(finding)}{rate}")
-            lines += [f"  {one.number} {one.status}: {one.reason}" for one in finding.conditions]
-            lines += [f"  takes for granted: {need}" for need in finding.needs]
-            lines += [f"  {remark}" for remark in finding.remarks]
-        return lines
-
-    def not_covered(self) -> list[str]:
-        """What keeps theorems from covering the algorithm or a part of it, a line each, and what none covers."""
-        in_the_way: dict[str, dict[str, None]] = {}
-        for finding in (finding for part in self.parts or (self,) for finding in part.findings):
-            for phrase in finding.outside:
-                in_the_way.setdefault(phrase, {})[finding.title] = None
-        lines = [f"  {', '.join(titles)}: {phrase}" for phrase, titles in in_the_way.items()]
-        return [*["not covered, and why:"][: len(lines)], *lines, NOT_COVERED]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types only; `Certificate.from_dict` reads it back."""
-        said = ("verdict", "theorem", "rate", "reason", "needs", "algorithm", "findings", "horizon")
-        return {
-            **plain_fields(self, *said),
-            **({"parts": plain(self.parts)} if self.parts else {}),
-            "asked": self.asked,
-            "setting": self.setting.to_dict(),
-            "method": plain_fields(self.method, "alpha", "beta", "theta"),
-            "conditions": [] if self.deciding is None else plain(self.deciding.conditions),
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
@@ -275,29 +230,34 @@ def certify_algorithm(
         return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
 
 
+def usual(x: Algorithm, setting: Setting) -> Setting:
+    """Return the setting with what most runs meet assumed where nothing is known: idle clipping, weights within 1."""
+    known, assumed = setting.completed(), dict[str, float]()
+    may_act = known.noise == "symmetric" and known.gradient_bound is not None  # clipping is covered then
+    for part in x.parts:
+        clip, fact = part.clipping, None if part.clipping is None else _ABOUT_CLIPPING.get(part.clipping.kind)
+        if clip is not None and fact is not None and not (may_act or known.knows(fact)):
+            assumed[fact] = min(clip.threshold, assumed.get(fact, math.inf))
+        if part.decay != NOTHING:
+            assumed["weights_bound"] = 1.0
+    return setting.with_assumed(**assumed)
+
+
 def reading(x: Algorithm, steps: int, setting: Setting, theorem: Theorem | None = None) -> HorizonAnswer:
     """What is guaranteed after a number of steps; where clipping never acts, provided that it does not."""
     effective, idle = without_idle_clipping(x, setting)
     found = read_horizon(effective, steps, setting, theorem)
-    return found.also_provided(idle[0]) if idle else found
+    return found.also_needing(*idle)
 
 
-def _word(finding: Finding) -> str:
-    """A verdict; of a theorem that certifies nothing for ever, what it says where its hypotheses hold."""
-    if finding.about in _FOR_EVER:
-        return str(finding.verdict)
-    failing = finding.first_failing
-    return (
-        str(finding.about) if failing is None else "does not apply" if failing.status is Status.FAILS else "undecided"
-    )
-
-
-def _in_the_way(findings: Sequence[Finding]) -> list[str]:
-    """The fewest phrases that keep a theorem about gradients, and about such divisors, from covering the algorithm."""
+def _in_the_way(findings: Sequence[Finding]) -> tuple[Reason, ...]:
+    """Return the fewest that keep a theorem about gradients, and about such divisors, from covering the algorithm."""
     about = [one.outside for one in findings if one.about is About.GRADIENT]
-    if not about:
-        return ["no theorem about gradients was asked"]
-    return list(min(about, key=lambda said: (len(said), not {MAXIMUM, UNDIVIDED, DELAYED}.isdisjoint(said))))
+    return min(
+        about,
+        key=lambda said: (len(said), any(one.kind in _OTHER_DIVISORS for one in said)),
+        default=(),
+    )
 
 
 def _joint_horizon(parts: Sequence[Certificate]) -> HorizonAnswer | None:

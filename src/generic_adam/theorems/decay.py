@@ -6,6 +6,7 @@ constant decay: AdamW solves its own equation, with the size of the noise in it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,7 +148,11 @@ def _decay_vanishes(x: Algorithm, _: Setting) -> Decision:
 
 
 def _where_it_decays(hypothesis: Hypothesis) -> Hypothesis:
-    return lambda x, setting: None if x.decay == NOTHING else hypothesis(x, setting)
+    @functools.wraps(hypothesis)
+    def asked(x: Algorithm, setting: Setting) -> Decision | None:
+        return None if x.decay == NOTHING else hypothesis(x, setting)
+
+    return asked
 
 
 VANISHING_DECAY: tuple[Hypothesis, ...] = (

@@ -105,6 +105,7 @@ class Decision:
         witness: what violates it, where it fails.
         order: the order of a ratio or a bound that was asked to tend to 0, whether it does or not.
         rise: C0 of an almost non-increasing sequence, or the sequence: finding it costs more than the answer does.
+        asks: the name of the hypothesis, set by the theorem that asks.
     """
 
     status: Status
@@ -112,6 +113,7 @@ class Decision:
     witness: Witness | None = None
     order: Growth | None = None
     rise: float | Schedule | None = field(default=None, compare=False, repr=False)
+    asks: str = field(default="", compare=False)
 
     @property
     def constant(self) -> float | None:

@@ -23,8 +23,8 @@ from typing import Any
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.parts import Part
 from generic_adam.schedules import Schedule
-from generic_adam.schedules.balls import rounded_up
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Spent, Undecided, note
 from generic_adam.setting import Setting
@@ -34,9 +34,10 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
-from generic_adam.theorems.sweep import Part, Sweep, Taken
+from generic_adam.theorems.sweep import Part as Coordinates
+from generic_adam.theorems.sweep import Sweep, Taken
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
-from generic_adam.theorems.theorem import NOTHING, About, Theorem, beyond, drawn_as, elsewhere, plain_fields
+from generic_adam.theorems.theorem import NOTHING, About, Answer, Reason, Theorem, beyond, drawn_as, elsewhere
 from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
@@ -142,7 +143,7 @@ def least_theta(beta: float, *, symmetric: bool = False) -> float:
 
 
 @dataclass(frozen=True)
-class HorizonAnswer:
+class HorizonAnswer(Part):
     """The guarantee after a number of steps.
 
     Attributes:
@@ -156,9 +157,9 @@ class HorizonAnswer:
         norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
         rounding: how far doubles may have carried the numbers, relatively.
         steeper: what gradients of 1 make of noise and decay, over what is told, of gradients of 0.001.
-        provided: what the numbers take for granted beyond the common assumptions, as a phrase; "" for nothing.
-        outside: what no theorem covers, one phrase each; the numbers, where there are some, set it aside.
-        unknown: why the numbers were not computed, where a theorem might cover it; "" where they were.
+        needs: what the numbers take for granted beyond the common assumptions, one phrase each.
+        outside: what no theorem covers; the numbers, where there are some, set it aside.
+        unknown: why the numbers were not computed, where a theorem might cover it; None where they were.
         with_problem: the theorem that bounds it where the problem's constants are known, though none covers it by
             its sequences alone; "" where there is none.
         bound: the smallest bound on the problem that was given.
@@ -168,6 +169,11 @@ class HorizonAnswer:
         dimension: d, likewise.
         symmetric: the same answer where the noise is symmetric and has one peak, if the setting says that it is.
     """
+
+    also = (
+        *("answer", "useful", "size", "relative", "dominant", "largest_smoothness", "largest_gap"),
+        *("best_rate", "steps_needed"),
+    )
 
     steps: int
     theorem: str | None = None
@@ -179,9 +185,9 @@ class HorizonAnswer:
     norm: float = 1.0
     rounding: float = 0.0
     steeper: float = 1.0
-    provided: str = ""
-    outside: tuple[str, ...] = ()
-    unknown: str = ""
+    needs: tuple[str, ...] = ()
+    outside: tuple[Reason, ...] = ()
+    unknown: Reason | None = None
     with_problem: str = ""
     bound: Any = None
     problem_gap: float = REFERENCE
@@ -189,6 +195,23 @@ class HorizonAnswer:
     gradient_sum: float | None = None
     dimension: int | None = None
     symmetric: HorizonAnswer | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """The answer for the run, in one of five words."""
+        if self.outside:
+            moves = any(one.kind == "moving_loss" for one in self.outside)
+            return Answer.NOT_APPLICABLE if moves else Answer.NONE
+        if self.unknown is not None:
+            return Answer.UNKNOWN
+        if self.relative is None:  # decay, and nothing known of the weights
+            return Answer.NONE
+        return Answer.GUARANTEED if self.useful else Answer.NOT_USEFUL
+
+    @property
+    def size(self) -> float | None:
+        """The share of the size that they have anyway which gradients average below; a number of use is below 1."""
+        return None if self.relative is None else math.sqrt(self.relative * (1 + self.rounding))
 
     @property
     def parts(self) -> dict[str, float]:
@@ -252,89 +275,15 @@ class HorizonAnswer:
         left = 1 - floor - parts["decay"] - parts["curvature"]
         return math.ceil(self.steps * (parts["start"] + parts["noise"] - floor) / left) if left > 0 else None
 
-    def also_provided(self, phrase: str) -> HorizonAnswer:
-        """The same answer, which takes one thing more for granted."""
-        beside = self.symmetric and self.symmetric.also_provided(phrase)
-        return replace(self, provided=", and ".join(filter(None, (self.provided, phrase))), symmetric=beside)
-
     @property
-    def statement(self) -> str:
-        """One sentence: what is guaranteed for the run, or why nothing is."""
-        run = f"for {self.steps:,} steps{f', provided {self.provided}' if self.provided else ''}"
-        open_yet = f"; but for that, unknown, {self.unknown}" if self.unknown else ""
-        but = open_yet if self.noise is None else f"; but for that, {self._leaves}"
-        if self.outside:
-            alone = f" by its sequences alone, with the problem known `bound` has {self.with_problem}"
-            return f"{run}: no theorem covers it{alone if self.with_problem else ''} ({'; '.join(self.outside)}){but}"
-        if self.unknown:
-            return f"{run}: unknown, {self.unknown}"
-        if self.decay is None:
-            return f"{run}: needs a bound on the weights, for their decay{but}"
-        return f"{run}: {self._leaves}"
+    def depends_on_gradients(self) -> bool:
+        """Whether the numbers, which are of gradients of `TYPICAL_GRADIENT`, are others for larger gradients."""
+        return self.steeper > _BARELY
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    @property
-    def _on_gradients(self) -> str:
-        """The size of the gradients that a number is told for, where it depends on it."""
-        return f" (gradients of {TYPICAL_GRADIENT:g})" if self.steeper > _BARELY else ""
-
-    @property
-    def _leaves(self) -> str:
-        """The whole bound in words, and the part that is in the way where it is of no use."""
-        whole = sum(self.parts.values()) * (1 + self.rounding) if self.parts else math.inf
-        if whole < 1:
-            size = rounded_up(100 * math.sqrt(whole), 3)
-            return f"guaranteed: gradients average below {size} % of the size they have anyway{self._on_gradients}"
-        if whole * (1 - 2 * self.rounding) < 1:
-            return "no useful guarantee, within rounding of 1, which doubles do not tell apart"
-        # The share of eps and v_0 in the divisor falls with larger gradients, and may be all that is in the way.
-        small = f" on gradients of {TYPICAL_GRADIENT:g}" if self.dominant == "noise" and whole < self.norm else ""
-        times = f"{rounded_up(whole, 2)} times" if whole < 100 else "far more than"
-        return f"no useful guarantee{small}: {times} the trivial bound ({self._cause})"
-
-    @property
-    def _cause(self) -> str:
-        """The part that is in the way, and what would help."""
-        match self.dominant:
-            case "start":
-                needed = self.steps_needed
-                return f"start: about {needed:,} such steps would do" if needed else "start: few, small steps"
-            case "curvature":
-                largest = self.largest_smoothness
-                unless = f" unless it is below {largest:.2g}" if largest else ""
-                return f"curvature: the learning rate is too large for it{unless}"
-            case "decay":
-                return "decay: too much for weights of that size"
-            case _:
-                return "noise"
-
-    def lines(self) -> list[str]:
-        """The answer, its parts with the theorem they are of, and the answer for symmetric noise beside it."""
-        if self.noise is None:
-            return [self.statement]
-        floor = ""
-        if self.floor is not None and self.floor <= self.noise:
-            floor = f" (never below {rounded_up(-self.floor, 4).removeprefix('-')})"
-        noise, gap, drift = (
-            rounded_up((number or 0.0) * (1 + self.rounding), 4) for number in (self.noise, self.gap, self.drift)
-        )
-        numbers = f"  noise {noise}{floor}, gap {gap}, drift {drift} (Theorem {self.theorem})"
-        if self.symmetric is None:
-            return [self.statement, numbers]
-        but = "but for that, " if self.symmetric.outside else ""
-        beside = self.symmetric.provided.removeprefix(self.provided).removeprefix(", and ")
-        given = f", provided {beside}" if beside else ""
-        told = f"  noise symmetric with one peak{given}: {but}{self.symmetric._leaves}"
-        return [self.statement, numbers, told, *self.symmetric.lines()[1:]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types only; a number that a double cannot hold is None."""
-        numbers = ("steps", "theorem", "noise", "gap", "drift", "decay", "floor", "norm", "relative", "dominant")
-        derived = ("largest_smoothness", "largest_gap", "best_rate", "steps_needed", "useful")
-        told = plain_fields(self, *numbers, *derived, "statement", "outside", "unknown")
-        return told if self.symmetric is None else {**told, "symmetric": self.symmetric.to_dict()}
+    def also_needing(self, *phrases: str) -> HorizonAnswer:
+        """Return the same answer, which takes more for granted."""
+        beside = self.symmetric and self.symmetric.also_needing(*phrases)
+        return replace(self, needs=(*self.needs, *phrases), symmetric=beside)
 
 
 def three_numbers(
@@ -360,18 +309,18 @@ def three_numbers(
       TheoremError: every learning rate is 0, or a sequence leaves its range.
     """
     sweep, sizes = Sweep(x), dict.fromkeys((gradient, max(gradient, _LARGE_GRADIENT)))
-    parts = (Part(1, size, size, size**2, certain=size) for size in sizes)
+    parts = (Coordinates(1, size, size, size**2, certain=size) for size in sizes)
     known, *larger = (_numbers_of(sweep, part, weights_bound, keep, symmetric=symmetric) for part in parts)
     told, there = (one.norm * ((one.noise or 0.0) + (one.decay or 0.0)) for one in (known, *larger, known)[:2])
     return replace(known, steeper=there / told if 0 < told < math.inf else 1.0)
 
 
 def _numbers_of(
-    sweep: Sweep, part: Part, weights_bound: float | None, keep: float, *, symmetric: bool
+    sweep: Sweep, part: Coordinates, weights_bound: float | None, keep: float, *, symmetric: bool
 ) -> HorizonAnswer:
     x, gradient, divisors = sweep.x, part.gradient, MeanDivisors((part,), part.second_moment, symmetric=symmetric)
 
-    def first(_: Part) -> Taken:
+    def first(_: Coordinates) -> Taken:
         if symmetric:
             return {}
         return {"first": gradient / 2} if x.running_maximum else sweep.lemma_n(part)
@@ -420,62 +369,63 @@ def read_horizon(
     last = whole_steps(steps)
     known = (setting or Setting()).for_run(last)
     if theorem is not None and (theorem.outside(x, known) or theorem.name not in _OF_THREE_NUMBERS):
-        return HorizonAnswer(last, unknown=_without_numbers(theorem, x, known))
+        return _without_numbers(theorem, x, known, last)
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
     outside = (*beyond(x, allowed), *elsewhere(known))
     bare = replace(x, **_SET_ASIDE)
     if last > LONGEST:
-        return HorizonAnswer(last, outside=outside, unknown=f"the recursions are run up to {LONGEST:,} steps")
+        return HorizonAnswer(last, outside=outside, unknown=Reason("longest", f"{LONGEST:,}"))
     asked = (one for one in THEOREMS if outside and one.about is About.GRADIENT and "noise" not in one.takes)
     covering = [one for one in asked if not one.outside(x, known)]
     bounding = next((one for one in covering if one.bounds_by(x, known)), None)
     if beyond(bare, allowed):
         if not covering:
             return HorizonAnswer(last, outside=outside)
-        return HorizonAnswer(last, unknown=_without_numbers(bounding or covering[0], x, known))
+        return _without_numbers(bounding or covering[0], x, known, last)
     bounded = "" if bounding is None else bounding.bounds_by(x, known)
     try:
         keep, granted, without = _clipped(x, known)
         found = _numbers(bare, last, known, keep)
         beside = found.symmetric and replace(found.symmetric, outside=(*beyond(without, allowed), *elsewhere(known)))
-        beside = beside and beside.also_provided(granted)
+        beside = beside and beside.also_needing(*granted)
         return replace(found, outside=outside, with_problem=bounded, symmetric=beside)
     except Undecided as unknown:
-        if isinstance(unknown, Spent):
+        spent = isinstance(unknown, Spent)
+        if spent:
             note(str(unknown))
-        return HorizonAnswer(last, outside=outside, unknown=str(unknown), with_problem=bounded)
+        why = Reason("spent" if spent else "error", str(unknown))
+        return HorizonAnswer(last, outside=outside, unknown=why, with_problem=bounded)
     except TheoremError as error:
-        return HorizonAnswer(last, outside=(*outside, str(error)))
+        return HorizonAnswer(last, outside=(*outside, Reason("error", str(error))))
 
 
-def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting) -> str:
-    """Why a theorem has no three numbers for the algorithm."""
-    outside = theorem.outside(x, setting)
+def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting, steps: int) -> HorizonAnswer:
+    """Return the answer of a theorem that has no three numbers for the algorithm."""
+    outside, bounded = theorem.outside(x, setting), theorem.bounds_by(x, setting)
     if outside:
-        return f"{theorem.title} does not cover it: {outside[0]}"
-    bounded = theorem.bounds_by(x, setting)
-    if bounded:
-        return f"{bounded} bounds it given the problem's constants (`bound`), not by the sequences alone"
-    return f"{theorem.title} speaks of no number of steps"
+        return HorizonAnswer(steps, outside=outside)
+    return HorizonAnswer(
+        steps, unknown=Reason("problem", bounded) if bounded else Reason("numbers", theorem.title), with_problem=bounded
+    )
 
 
-def _clipped(x: Algorithm, setting: Setting) -> tuple[float, str, Algorithm]:
-    """Return the share of the descent that clipping leaves where noise is symmetric, its proviso, and what is covered.
+def _clipped(x: Algorithm, setting: Setting) -> tuple[float, tuple[str, ...], Algorithm]:
+    """Return the share of the descent that clipping leaves where noise is symmetric, its needs, and what is covered.
 
     The share is at least 1/sqrt(1 + 3 (G/c)^2): nothing is said where no bound on the gradients is known.
     """
     known, clip = setting.completed(), x.clipping
     each = known.gradient_bound
     if clip is None or each is None or clip.kind == "update" or x.l2:
-        return 1.0, "", x
+        return 1.0, (), x
     problem = Constants(1.0, each, len(each) if isinstance(each, tuple) else 1, 0.0, variance=known.variance)
-    granted = GIVEN_THE_OTHERS if clip.kind == "norm" else ""
-    return symmetric_factor(problem, clip), granted, replace(x, clipping=None)
+    needs = (GIVEN_THE_OTHERS,) if clip.kind == "norm" else ()
+    return symmetric_factor(problem, clip), needs, replace(x, clipping=None)
 
 
 def _numbers(x: Algorithm, steps: int, setting: Setting, keep: float) -> HorizonAnswer:
     if x.initial_v == 0 and x.eps == NOTHING:
-        raise TheoremError("v_0 = 0 and nothing is added: the first step may divide by 0")
+        raise TheoremError("a first step that may divide by 0 (v_0 = 0 and no eps)")
     if x.decay != NOTHING and not (x.nesterov is None and x.heavy_ball is None):
         raise TheoremError("decoupled weight decay beside Nesterov or heavy-ball momentum")
     X = setting.weights_bound if x.decay != NOTHING else None
@@ -486,12 +436,12 @@ def _numbers(x: Algorithm, steps: int, setting: Setting, keep: float) -> Horizon
         **dict.fromkeys(setting.said("weights_bound"), X is not None),
     }
     sequences, scale = Sequences.of_algorithm(x, steps), _scale(setting)
-    said = ", and ".join(phrase for phrase, is_so in provided.items() if is_so)
+    needs = tuple(phrase for phrase, is_so in provided.items() if is_so)
 
     def answer(*, symmetric: bool) -> HorizonAnswer:
         share, floor = keep if symmetric else 1.0, noise_floor(x, symmetric=symmetric)
         found = three_numbers(sequences, weights_bound=X, symmetric=symmetric, keep=share)
-        return replace(found, floor=floor and floor / share, provided=said, **scale)
+        return replace(found, floor=floor and floor / share, needs=needs, **scale)
 
     beside = answer(symmetric=True) if setting.noise == "symmetric" and not x.running_maximum else None
     return replace(answer(symmetric=False), symmetric=beside)

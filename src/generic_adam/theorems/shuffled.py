@@ -44,7 +44,7 @@ from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
 from generic_adam.theorems.sweep import Part
-from generic_adam.theorems.theorem import STARTS_FROM_NOTHING, Hypothesis, Offer, Theorem
+from generic_adam.theorems.theorem import STARTS_FROM_NOTHING, Hypothesis, Offer, Reason, Theorem
 from generic_adam.theorems.weighted import W_INFINITY, certain_parts
 
 LONGEST = 1 << 22
@@ -457,11 +457,10 @@ class Shuffled(Theorem):
     )
     hypotheses: ClassVar = RR_INFINITY
 
-    def outside(self, x: Algorithm, setting: Setting) -> tuple[str, ...]:
+    def outside(self, x: Algorithm, setting: Setting) -> tuple[Reason, ...]:
         """Epochs alone: data that are drawn otherwise give unbiased gradients, which the other theorems are about."""
         how = _UNBIASED.get(setting.sampling or "")
-        drawn = [f"the data are {how}: the gradients are unbiased, and other theorems say more"] if how else []
-        return (*super().outside(x, setting), *drawn)
+        return (*super().outside(x, setting), *([Reason("drawn", how)] if how else []))
 
     def bound(self, x: Algorithm, problem: Constants, steps: int) -> Offer:
         """The bound at the end of the last whole epoch."""

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 
 from generic_adam.errors import ScheduleError, TheoremError
 from generic_adam.methods import Algorithm
+from generic_adam.parts import Part
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.balls import sign
 from generic_adam.schedules.work import Undecided
-from generic_adam.setting import Setting, Source, kinds
+from generic_adam.setting import Setting, Source
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Rate, Status, StepWitness, rate_of, two_sided
@@ -29,14 +30,11 @@ NOT_COVERED = (
     "No theorem here covers batch norm in training (its gradients are biased), the kinks of ReLU, or a schedule that "
     "looks at the loss (ReduceLROnPlateau). Shuffled epochs are Theorem RR's, which asks for the batches of an epoch."
 )
-SHUFFLED = "batches are drawn without replacement in each epoch"
 SEEN_ONCE = "each example is seen once, the loss being that of new ones"
 WITH_REPLACEMENT = "batches are drawn with replacement, not in shuffled epochs"
-_MOVING_LOSSES = {"rl", "gan"}
+MOVING_LOSSES = frozenset({"rl", "gan"})
+"""Kinds of training whose loss changes during the run."""
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
-# The phrases of divisors that theorems of their own are about.
-MAXIMUM, UNDIVIDED = "v_t is replaced by its running maximum", "nothing divides the step"
-DELAYED = "the divisor is made of earlier gradients"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
 
 
@@ -83,6 +81,31 @@ class About(StrEnum):
     WARNING = "some problem defeats the method"
 
 
+class Answer(StrEnum):
+    """The answer about a run, or about the long run, from the best to the least."""
+
+    GUARANTEED = "guaranteed"
+    NOT_USEFUL = "no useful guarantee"
+    NONE = "no guarantee"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "does not apply"
+
+
+@dataclass(frozen=True)
+class Reason(Part):
+    """Why a theorem does not cover an algorithm, or why a number is not known.
+
+    Attributes:
+        kind: the attribute of the algorithm that is in the way; or "missing", a fact; "excluded", by the theorem
+            itself; "moving_loss"; "shuffled" and "drawn", how the data are; "groups", of different shape; "spent", the
+            work; "numbers", of which the theorem has none; "problem", which has to be known; "error".
+        about: what it is about: a name, a number, or a phrase that a theorem or a reader of optimizers declares.
+    """
+
+    kind: str
+    about: str = ""
+
+
 @dataclass(frozen=True)
 class Condition:
     """One hypothesis of a theorem with its answer.
@@ -91,6 +114,7 @@ class Condition:
         number: which one.
         status: holds, fails or undecided.
         reason: one sentence that cites the statement it rests on.
+        asks: the name of the hypothesis.
         witness: where it fails, a step t (an int) or a growth (a text); else None.
         order: the order of what was asked to tend to 0, whether it does or not; None off the polynomial scale.
         rise: C0 of (R3), or the sequence that it is to be found of.
@@ -100,18 +124,19 @@ class Condition:
     status: Status
     reason: str
     witness: int | str | None = None
+    asks: str = ""
     order: Rate | None = field(default=None, compare=False, repr=False)
     rise: float | Schedule | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, number: int, answer: Decision) -> Condition:
-        """An answer of the decider, numbered; the witness is a step or a text."""
+        """Number an answer of the decider; the witness is a step or a text."""
         witness = answer.witness.t if isinstance(answer.witness, StepWitness) else answer.witness
         told = witness if witness is None or isinstance(witness, int) else str(witness)
-        return cls(number, answer.status, answer.reason, told, rate_of(answer.order), answer.rise)
+        return cls(number, answer.status, answer.reason, told, answer.asks, rate_of(answer.order), answer.rise)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types, as `check --json` prints it."""
+        """Return plain types."""
         return plain_fields(self, "number", "status", "reason", "witness")
 
 
@@ -131,17 +156,17 @@ class Finding:
         theorem: its name.
         title: what people call it.
         about: what it speaks of.
-        outside: why it does not cover the algorithm, one phrase each; empty where it does.
+        outside: why it does not cover the algorithm; empty where it does.
         conditions: its hypotheses on the sequences, each with its answer.
         rate: the order of its bound in T, where all of them hold.
         needs: what it takes for granted beyond the common assumptions, one phrase each.
-        conclusion: what follows, in one sentence.
+        conclusion: what follows, in one sentence; "" where it does not cover the algorithm.
     """
 
     theorem: str
     title: str
     about: About
-    outside: tuple[str, ...] = ()
+    outside: tuple[Reason, ...] = ()
     conditions: tuple[Condition, ...] = ()
     rate: Rate | None = None
     needs: tuple[str, ...] = ()
@@ -256,10 +281,10 @@ class Theorem:
         if "name" in vars(cls) and "title" not in vars(cls):
             cls.title = f"Theorem {cls.name}"
 
-    def outside(self, x: Algorithm, setting: Setting) -> tuple[str, ...]:
-        """Why the theorem does not cover the algorithm; empty where it does."""
-        excluded = (phrase for phrase, is_so in self.excludes.items() if is_so(x))
-        missing = (kinds()[name].missing for name in self.takes if not getattr(setting, name))
+    def outside(self, x: Algorithm, setting: Setting) -> tuple[Reason, ...]:
+        """Return why the theorem does not cover the algorithm; empty where it does."""
+        excluded = (Reason("excluded", phrase) for phrase, is_so in self.excludes.items() if is_so(x))
+        missing = (Reason("missing", name) for name in self.takes if not getattr(setting, name))
         return (*beyond(x, self.allows), *excluded, *missing, *elsewhere(setting, shuffled=self.shuffled))
 
     def decide(self, x: Algorithm, setting: Setting) -> list[Decision]:
@@ -271,8 +296,7 @@ class Theorem:
         known = setting or Setting()
         outside = self.outside(x, known)
         if outside:
-            told = f"{self.title} does not cover it: {outside[0]}"
-            return self.kind(self.name, self.title, self.about, outside, conclusion=told)
+            return self.kind(self.name, self.title, self.about, outside)
         conditions = tuple(map(Condition.of, itertools.count(1), self.decide(x, known)))
         rates = [one for one in (self.rate, *(condition.order for condition in conditions)) if one is not None]
         rate = max(rates, default=None) if verdict_of(conditions) is Verdict.CERTIFIED else None
@@ -300,41 +324,40 @@ class Theorem:
         return "" if type(self).bound is Theorem.bound else self.title
 
 
-def departures(x: Algorithm) -> list[tuple[str, str]]:
-    """Every attribute in which the algorithm differs from the paper's, and why that matters to a theorem."""
-    found: dict[str, str | bool] = {
-        "initial_v": x.initial_v == 0 and "v_0 = 0, where v_t may be 0",
-        "eps": x.eps != NOTHING and f"eps_t = {x.eps} is added in the denominator",
-        "decay": x.decay != NOTHING and "decoupled weight decay moves x_t apart from the gradient",
-        "running_maximum": x.running_maximum and MAXIMUM,
-        "power": x.power.denominator != 2 and f"v_t is raised to the power {x.power}",
-        "nesterov": x.nesterov is not None and "Nesterov momentum",
-        "heavy_ball": x.heavy_ball is not None and "heavy-ball momentum after the division",
-        "clipping": x.clipping is not None and "clipped gradients are biased",
-        "preconditioned": not x.preconditioned and UNDIVIDED,
-        "delayed": x.delayed and DELAYED,
-        "factored": x.factored and "second moments of matrices are factored into rows and columns",
-        "centered": x.centered and "the squared mean gradient is taken off v_t",
+def departures(x: Algorithm) -> list[Reason]:
+    """Return every attribute in which the algorithm differs from the paper's."""
+    differs = {
+        "initial_v": x.initial_v == 0,
+        "eps": x.eps != NOTHING,
+        "decay": x.decay != NOTHING,
+        "running_maximum": x.running_maximum,
+        "power": x.power.denominator != 2,
+        "nesterov": x.nesterov is not None,
+        "heavy_ball": x.heavy_ball is not None,
+        "clipping": x.clipping is not None,
+        "preconditioned": not x.preconditioned,
+        "delayed": x.delayed,
+        "factored": x.factored,
+        "centered": x.centered,
     }
-    named = [(attribute, phrase) for attribute, phrase in found.items() if isinstance(phrase, str)]
-    return [*named, *(("outside", phrase) for phrase in x.outside)]
+    return [*(Reason(name) for name, is_so in differs.items() if is_so), *(Reason("outside", one) for one in x.outside)]
 
 
-def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[str, ...]:
-    """The phrases of the departures that a theorem does not allow."""
-    return tuple(phrase for attribute, phrase in departures(x) if attribute not in allowed)
+def beyond(x: Algorithm, allowed: frozenset[str]) -> tuple[Reason, ...]:
+    """Return the departures that a theorem does not allow."""
+    return tuple(one for one in departures(x) if one.kind not in allowed)
 
 
-def elsewhere(setting: Setting, *, shuffled: bool = False) -> tuple[str, ...]:
+def elsewhere(setting: Setting, *, shuffled: bool = False) -> tuple[Reason, ...]:
     """Return why theorems are not about such a run, whatever the algorithm is; empty where they are.
 
     Args:
         setting: what is known of the problem and the run.
         shuffled: the theorem covers batches that are drawn without replacement.
     """
-    moves = setting.loss in _MOVING_LOSSES
+    moves = setting.loss in MOVING_LOSSES
     drawn = setting.sampling == "shuffled" and not (shuffled or setting.full_batch)
-    return (*([f"the loss changes during the run ({setting.loss})"] * moves), *([SHUFFLED] * drawn))
+    return (*([Reason("moving_loss", str(setting.loss))] * moves), *([Reason("shuffled")] * drawn))
 
 
 def drawn_as(setting: Setting, steps: int) -> tuple[str, ...]:
@@ -350,11 +373,12 @@ STARTS_FROM_NOTHING: Excluded = {"v_0 = 0 and nothing added": lambda x: x.initia
 
 
 def _asked(hypothesis: Hypothesis, x: Algorithm, setting: Setting) -> Decision | None:
-    """What it answers; a form that turns out to have no value leaves it open, and the other hypotheses answered."""
+    """Return what it answers; a form that turns out to have no value leaves it open, and the others answered."""
     try:
-        return hypothesis(x, setting)
+        found = hypothesis(x, setting)
     except (ScheduleError, Undecided) as error:
-        return Decision(Status.UNDECIDED, f"This is open: {error}.")
+        found = Decision(Status.UNDECIDED, f"This is open: {error}.")
+    return found and replace(found, asks=getattr(hypothesis, "__name__", "").strip("_"))
 
 
 def demand(*decisions: Decision) -> None:

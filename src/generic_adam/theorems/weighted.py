@@ -20,7 +20,7 @@ import numpy as np
 
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
-from generic_adam.setting import Setting
+from generic_adam.setting import MissingError, Setting
 from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision
@@ -178,10 +178,10 @@ def certain_parts(problem: Constants) -> tuple[Part, ...]:
     """Return the coordinates by their almost sure bounds.
 
     Raises:
-      TheoremError: there are none.
+      MissingError: there are none.
     """
     if not problem.sup_parts:
-        raise TheoremError("expected a bound |g_k| <= G_k that always holds (`gradient_sup`)")
+        raise MissingError("gradient_sup")
     return problem.sup_parts
 
 

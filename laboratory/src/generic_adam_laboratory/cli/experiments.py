@@ -10,6 +10,7 @@ import typer
 from generic_adam.answers.terminal import answer, make_progress, print_table, say
 from generic_adam.cli.app import tell
 from generic_adam.cli.check import print_answer
+from generic_adam.cli.listings import with_facts
 
 STEPS = 8_000
 """Steps of the demo's trainings."""
@@ -74,7 +75,6 @@ def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = 
 
     from generic_adam.files import ensure_output_directory
     from generic_adam.methods.recipes import recipe
-    from generic_adam.theorems.certificate import certify_algorithm
     from generic_adam_laboratory.runs.run import Stages, carry_out
     from generic_adam_laboratory.studies import haywire
 
@@ -97,7 +97,7 @@ def demo(out: Annotated[Path, typer.Option(help="Directory for the figure.")] = 
     for path in haywire.draw_haywire(trainings, folder / "haywire"):
         typer.echo(f"wrote {path}")
     say("")
-    print_answer(certify_algorithm(recipe("nanogpt").algorithm), explain=False)
+    print_answer(with_facts(recipe("nanogpt").algorithm))
     # `make demo` leaves PATH alone, and `python -m` has no script.
     script = "generic-adam" if shutil.which("generic-adam") else sys.argv[0]
     program = script if Path(script).stem == "generic-adam" else "python -m generic_adam.cli"
