@@ -9,6 +9,7 @@ from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Plot, Subject, count, with_subject
 from generic_adam.errors import MethodError
 
+_PATCH = "Print the lines to paste for the first change, in the framework that was read, and nothing else."
 _KEEP = "Up to which step a change for the long run leaves it as it is (three quarters of the run)."
 
 
@@ -16,6 +17,8 @@ _KEEP = "Up to which step a change for the long run leaves it as it is (three qu
 def advise(
     subject: Subject,
     keep: Annotated[str | None, typer.Option(metavar="STEPS", help=_KEEP)] = None,
+    patch: Annotated[bool, typer.Option("--patch", help=_PATCH)] = False,
+    change: Annotated[int, typer.Option("--change", metavar="N", help="With --patch: which change.")] = 1,
     budget: Budget = 1.0,
     as_json: AsJson = False,
     plot: Plot = None,
@@ -38,7 +41,14 @@ def advise(
             raise MethodError("--plot draws one set of parameter groups; these have sequences of their own")
         methods = {"yours": subject.algorithm.method} | {f"change {n}": one.method for n, one in enumerate(found[0], 1)}
         write_plot(plot, lambda: draw_sequences(methods, min(subject.algorithm.horizon or 10**6, LONGEST)))
-    if as_json:
+    if patch:
+        from generic_adam.answers.patch import patch as written
+
+        for one in found:
+            if not 1 <= change <= max(1, len(one)):
+                raise MethodError(f"--change: expected a number from 1 to {len(one)}, got {change}")
+            print(written(one[change - 1], subject.framework, is_part=len(parts) > 1) if one else "# nothing to change")
+    elif as_json:
         print_json(document(found[0]) if len(parts) == 1 else {"parts": [document(one) for one in found]})
     else:
         for number, (x, advices) in enumerate(zip(parts, found, strict=True)):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -153,12 +153,14 @@ class Subject:
         setting: what is known of the problem and the run.
         used: where a file was read, its keys that were used.
         written: the options that say it, as they can be typed again.
+        framework: "torch", "trainer" or "optax": where the optimizer is from.
     """
 
     algorithm: "Algorithm"
     setting: Setting
     used: tuple[str, ...] = ()
     written: str = ""
+    framework: Literal["torch", "trainer", "optax"] = "torch"
 
 
 def with_subject(command: Callable[..., None]) -> Callable[..., None]:
@@ -207,10 +209,12 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
         raise MethodError("--every goes with --from")
     every = None if given["every"] is None else whole_steps(given["every"], "--every")
     used: tuple[str, ...] = ()
+    framework: Literal["torch", "trainer", "optax"] = "torch"
     if sources == ["config"]:
         from generic_adam.adapters.plain import read_config
 
         found, used = read_config(Path(given["config"]), steps=steps)
+        framework = "trainer" if "learning_rate" in used else "torch"
     elif sources:
         from generic_adam.adapters import load
         from generic_adam.certification import read
@@ -218,7 +222,9 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
 
         if sources == ["reference"]:
             with contextlib.redirect_stdout(sys.stderr):  # what a script prints is no part of the answer
-                found = read(load(given["reference"]), steps_per_scheduler_step=every, steps=steps)
+                loaded = load(given["reference"])
+                framework = _framework(loaded)
+                found = read(loaded, steps_per_scheduler_step=every, steps=steps)
         else:
             found = named(given["name"]) if is_recipe else recipe(given["recipe"]).algorithm
     else:
@@ -228,7 +234,14 @@ def read_subject(given: Mapping[str, Any]) -> Subject:
     if steps is not None:
         found = replace(found, horizon=steps, others=[replace(one, horizon=steps) for one in found.others])
     typed = given if given["horizon"] is None else {**given, "horizon": str(steps)}
-    return Subject(found, setting, tuple(used), _typed(typed))
+    return Subject(found, setting, tuple(used), _typed(typed), framework)
+
+
+def _framework(loaded: Any) -> Literal["torch", "trainer", "optax"]:
+    """Return the framework of what a script hands over."""
+    one = loaded[0] if isinstance(loaded, tuple) and type(loaded) is tuple and loaded else loaded
+    package = type(one).__module__.partition(".")[0]
+    return "trainer" if package == "transformers" else "optax" if package == "optax" else "torch"
 
 
 def count(option: str, text: str, of: int | None = None) -> int:

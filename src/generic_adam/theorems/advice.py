@@ -177,8 +177,8 @@ class Advices(Part):
         try:
             return self.advice[index]
         except IndexError:
-            said = f"there are {len(self)} changes" if self else "there is nothing to change"
-            raise TheoremError(f"advice {index}: {said}; `.best` is None then, and a loop ends") from None
+            said = f"there are {len(self)} changes" if self else "there is nothing to change (`.best` is None)"
+            raise TheoremError(f"advice {index}: {said}") from None
 
 
 def advise_algorithm(
