@@ -212,7 +212,7 @@ def train(
         CheckpointError: the directory holds another run.
         OutputError: a checkpoint could not be written; the one before it stays.
     """
-    train_set, test_set = _samples(dataset, settings.batch_size, device)
+    train_set, test_set = samples(dataset, settings.batch_size, device)
     network = networks.build(
         settings.network, channels=dataset.channels, classes=dataset.classes, width=settings.width, seed=settings.seed
     ).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -295,7 +295,8 @@ def evaluate(network: nn.Module, samples: Samples) -> tuple[float, float]:
     return loss_sum.item() / count, correct / count
 
 
-def _samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[Samples, Samples]:
+def samples(dataset: Dataset | Text, batch_size: int, device: str) -> tuple[Samples, Samples]:
+    """Return the samples to train on and those to test on, on the device."""
     if isinstance(dataset, Text):
         length = dataset.steps(batch_size) * batch_size
         return _Windows(dataset.train, length, device), _Windows(dataset.test, VALIDATION_WINDOWS, device)

@@ -210,6 +210,34 @@ def verify(
     _reproduce(command, {"fuzz": fuzz, "seed": seed}, fuzz, compute, zoos.write_verify, out, 1, None, restart)
 
 
+@reproduce.command(epilog=_EXAMPLE.format("floors"))
+def floors(
+    seeds: Annotated[int | None, typer.Option(help="Trainings of each case.", show_default=False)] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The data sets ($GENERIC_ADAM_DATA, then the cache).", show_default=False)
+    ] = None,
+    out: Out = Path("runs/floors"),
+    quick: Quick = False,
+    restart: Restart = False,
+) -> None:
+    """Measure what Adam's scaling costs on LeNet, ResNet-18 and a small GPT, beside what is proved.
+
+    3 seeds, three beta2 and two batch sizes; one seed of LeNet on digits with --quick.
+    """
+    from generic_adam_laboratory.studies import floors as measured
+
+    seeds = (1 if quick else 3) if seeds is None else seeds
+    made = measured.cases(seeds, quick=quick)
+
+    def compute(run: Run, progress: Callable[[int, int], None], **_: Any) -> Any:
+        return measured.run_floors(seeds, data, quick=quick, run=run, progress=progress)
+
+    settings = {"seeds": seeds, "lr": measured.LR, "beta1": measured.BETA1, "rate": measured.RATE}
+    command = _command("floors", {"seeds": seeds}, {"quick": quick})
+    lane_steps = sum(case.steps for case in made)
+    _reproduce(command, settings | {"quick": quick}, lane_steps, compute, measured.write_floors, out, 1, None, restart)
+
+
 def _whole(steps: float | None, usual: float) -> int:
     from generic_adam.schedules.sums import whole_steps
 
