@@ -73,16 +73,19 @@ def _of_trainer(trainer: Any, steps: int | None) -> Algorithm:
     """What a transformers.Trainer has made, or by its arguments what it will make."""
     made = (trainer.optimizer, trainer.lr_scheduler)
     if None not in made:
-        from generic_adam.adapters.torch import read as read_optimizer
-
-        parts, norm = read_optimizer(*made).parts, float(trainer.args.max_grad_norm or 0)
-        return merged([clipped(part, norm, horizon=steps or part.horizon) for part in parts])
+        return read_made(*made, float(trainer.args.max_grad_norm or 0), steps)
     makes = (trainer.create_optimizer, trainer.create_scheduler, trainer.get_optimizer_cls_and_kwargs)
     own = made != (None, None) or trainer.optimizer_cls_and_kwargs is not None
     if own or any(one.__module__ != "transformers.trainer" for one in makes):
         said = "has an optimizer of its own; expected both made, by trainer.create_optimizer_and_scheduler(steps)"
         raise OptimizerError(f"{type(trainer).__name__} {said}")
     return read_trainer(trainer.args, steps=steps)
+
+
+def read_made(subject: Any, scheduler: Any, norm: float, steps: int | None) -> Algorithm:
+    """Return what `read` does, with gradients clipped to a norm (0 for none), over a number of steps."""
+    parts = read(subject, scheduler).parts
+    return merged([clipped(part, norm, horizon=steps or part.horizon) for part in parts])
 
 
 def _is_of(package: str, path: str, value: Any) -> bool:

@@ -39,7 +39,7 @@ def read(
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise OptimizerError(f"expected a torch optimizer, got {type(optimizer).__name__}")
-    optimizer = _inside(optimizer)
+    optimizer = inside(optimizer)
     update, outside = _update_of(optimizer)
     source, notes = type(optimizer).__name__, ()
     if scheduler is None:
@@ -73,7 +73,7 @@ def read(
     return replace(algorithm, notes=(*algorithm.notes, *notes))
 
 
-def _inside(optimizer: Any) -> torch.optim.Optimizer:
+def inside(optimizer: Any) -> torch.optim.Optimizer:
     """The optimizer that takes the steps, where accelerate or Lightning has put a class of its own around it."""
     while type(optimizer).__module__ in _WRAPPERS:
         if _bare(optimizer.step) is not _bare(type(optimizer).step):
@@ -166,6 +166,6 @@ def _check_belongs(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
             "; one of the rate goes in as LambdaLR(optimizer, lambda k: rate(k) / lr)" if callable(scheduler) else ""
         )
         raise OptimizerError(f"expected a torch learning-rate scheduler, got {type(scheduler).__name__}{instead}")
-    if _inside(owner) is not optimizer:
+    if inside(owner) is not optimizer:
         said = f"belongs to another optimizer ({type(owner).__name__}); expected one made for this one"
         raise OptimizerError(f"{type(scheduler).__name__} {said}")
