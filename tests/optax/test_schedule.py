@@ -92,53 +92,11 @@ def test_every_node_of_the_tree_has_a_rule() -> None:
     assert TRACED.missing == set()
 
 
-@pytest.mark.usefixtures("x64")
-def test_running_sums_go_on_past_the_table() -> None:
-    texts = [
-        "1 - theta_from_weights(t^0.5)",
-        "1 - theta_from_weights(t^-0.7)",
-        "1 - theta_from_weights(log(t+1)/t)",
-        "1 - theta_from_weights(1 if t < 1000 else t)",
-        "1 - theta_from_weights(t^10)",
-        "bias_correction(1 - 1/(t+1)^2)",
-        "bias_correction(1 - 0.1/(t+1))",
-        "bias_correction(0.9 * 0.99^t)",
-    ]
-    times = np.array([131_072, 131_073, 200_000, 262_144, 262_145, 1_000_000])
-    functions = [as_optax_schedule(text) for text in texts]
-    ours = jax.jit(lambda count: [function(count) for function in functions])(jnp.asarray(times - 1))
-    for text, values in zip(texts, ours, strict=True):
-        assert values.tolist() == pytest.approx(parse(text).at(times).tolist(), rel=1e-12, abs=0), text
-
-
-@pytest.mark.usefixtures("x64")
-def test_the_sum_is_right_to_the_last_count() -> None:
-    """prod (1 - 1/(i+1)^2) = (t+2) / (2(t+1)), and w = t gives W_t = 1 + t(t+1)/2, in closed form."""
-    t = 2**31 - 1
-    product = jax.jit(as_optax_schedule("bias_correction(1 - 1/(t+1)^2)"))(t - 1)
-    assert float(product) == pytest.approx(1 - (t + 2) / (2 * (t + 1)), rel=1e-12, abs=0)
-    share = jax.jit(as_optax_schedule(1 - parse("theta_from_weights(t)")))(t - 1)
-    assert float(share) == pytest.approx(t / (1 + t * (t + 1) // 2), rel=1e-12, abs=0)
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("theta_from_weights(2 + sin(t))", 250_000),
-        ("theta_from_weights(1 if t < 200000 else t)", 250_000),
-        ("theta_from_weights(t * 1.001^t)", 2_000_000),
-        ("theta_from_weights(t * 1.01^t)", 250_000),
-        ("theta_from_weights(1 + sqrt(160000 - t))", 250_000),
-        # ten steps wide: no 300 samples of a stretch of 131,072 steps would see it
-        ("theta_from_weights(1 if t < 150000 else (100000 if t < 150010 else 1))", 250_000),
-        ("theta_from_weights(1 + 1000000*exp(-(t - 150000)^2/100))", 250_000),
-        ("bias_correction(1 - 1e-6 if t < 150000 else (0.5 if t < 150002 else 1 - 1e-6))", 250_000),
-    ],
-)
-def test_past_the_table_a_rough_sum_is_nan_rather_than_a_guess(text: str, count: int) -> None:
+@pytest.mark.parametrize("text", ["1 - theta_from_weights(t^0.5)", "bias_correction(1 - 1/(t+1)^2)"])
+def test_past_the_table_a_running_sum_is_nan_rather_than_a_guess(text: str) -> None:
     schedule = jax.jit(as_optax_schedule(text))
     assert float(schedule(131_071)) == pytest.approx(parse(text)(131_072), rel=1e-6)
-    assert np.isnan(float(schedule(count)))
+    assert np.isnan(schedule(jnp.asarray([131_072, 250_000, 2**31 - 2]))).all()
 
 
 def test_count_zero_is_the_first_step() -> None:

@@ -1,13 +1,12 @@
 r"""Schedules as functions that JAX can trace: one rule for each node, and running sums as functions of t.
 
 theta_t = W_{t-1} / W_t and 1 - prod theta_i are defined by recursions, which a function of t cannot run: they are
-closed forms or a table that is continued. Inside a transformation, which has a state, `coefficients` runs them.
+closed forms or a table. Inside a transformation, which has a state, `coefficients` runs them.
 """
 
 import math
 import operator
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,24 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
-from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from generic_adam.methods import ScheduleLike
 from generic_adam.schedules import FloatArray, Schedule, ScheduleError, as_schedule, tree
 from generic_adam.schedules.evaluate import decay_of, split_geometric
 from generic_adam.schedules.growth import GeometricBase
-from generic_adam.schedules.sums import QuadratureError, SumError, is_piecewise_smooth, smooth_sums
 
 TABLE = 2**17
 """How many steps of a running sum are tabulated: t = 1, ..., 131,072."""
-
-_STARTS = [TABLE << doubled for doubled in range(14)]
-"""Where the stretches [a, 2a] begin that reach to 2^31, the largest t that Optax counts to."""
-# Over [a, 2a] a function with its singularity at 0, as t^p (log t)^q, is a polynomial of degree n to 5.8^-n.
-_DEGREE = 20
-_POINTS = np.rint(TABLE * (3 + chebpts1(_DEGREE + 1)) / 2).astype(int)
-_TO_WAVES = np.linalg.inv(chebvander(2 * _POINTS / TABLE - 3, _DEGREE)).astype(np.float64)
-_AGREEMENT = 1e-13
 
 Number = jax.Array | float
 Running = tree.WeightShare | tree.BiasCorrection
@@ -97,11 +86,9 @@ def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
     ``as_optax_schedule(1 - as_schedule(theta))``.
 
     Running sums and products (``theta_from_weights``, ``bias_correction``) with a constant factor, or with
-    weights c rho^t, are computed in closed form. Others are read from a table for t up to 131,072 and
-    continued by the Euler-Maclaurin formula, to the same accuracy, up to t = 2^31. From the first stretch
-    [a, 2a] past the table over which the summand is not smooth (a join, an oscillation, a Python callable),
-    the value is nan rather than a guess. `generic_adam` carries its sums in its state and has no such limit, but
-    where they are inside `periodic`.
+    weights c rho^t, are computed in closed form. Others are read from a table for t up to 131,072, and are nan
+    past it rather than a guess. `generic_adam` carries its sums in its state and has no such limit, but where they
+    are inside `periodic`.
 
     Raises:
         ScheduleError: when called while JAX traces, if the schedule holds a callable that cannot be traced.
@@ -241,37 +228,11 @@ def closed_form(node: Running) -> Callable[[jax.Array], jax.Array] | None:
 
 
 def _tabulated(node: Running, moment: Moment) -> jax.Array:
-    time = moment.time
-    values, polynomials, starts = (jnp.asarray(array, time.dtype) for array in (*_table(node), _STARTS))
-    early = values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)]
-    stretch = jnp.maximum(jnp.searchsorted(starts, time) - 1, 0)
-    angle = jnp.arccos(jnp.clip(2 * time / starts[stretch] - 3, -1, 1))  # [a, 2a] as [-1, 1]
-    waves = jnp.cos(angle[..., None] * jnp.arange(_DEGREE + 1, dtype=time.dtype))
-    return jnp.where(time <= TABLE, early, jnp.sum(polynomials[stretch] * waves, axis=-1))
+    """Return the value from the table, and nan past its end."""
+    values = jnp.asarray(_table(node), moment.time.dtype)
+    return jnp.where(moment.count < TABLE, values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)], jnp.nan)
 
 
 @lru_cache(maxsize=64)
-def _table(node: Running) -> tuple[FloatArray, FloatArray]:
-    """u_1, ..., u_TABLE, and u over each stretch as a sum of Chebyshev polynomials: nan from the first rough one on."""
-    values, polynomials = node.values(1, TABLE + 1), np.full((len(_STARTS), _DEGREE + 1), np.nan)
-    if isinstance(node, tree.WeightShare):
-        summand, total = node.weights, float(node.weights.at(TABLE)) / float(values[-1])
-    else:
-        summand = tree.Function("log1p", -node.factor.complement)
-        total = math.log1p(-float(values[-1])) if values[-1] < 1 else -math.inf
-        if total == -math.inf:  # the product has vanished, and factors below 1 keep it so
-            polynomials[:] = np.eye(1, _DEGREE + 1)
-            return values, polynomials
-    if not (summand.accepts_real_times and is_piecewise_smooth(summand)):
-        return values, polynomials
-    with suppress(QuadratureError, SumError), np.errstate(all="ignore"):  # weights without a value end in nan
-        for stretch, start in enumerate(_STARTS):
-            ends = _POINTS * (start // TABLE)
-            *reached, total = total + np.array(smooth_sums(summand, [*ends, 2 * start], start + 1))
-            running = summand.at(ends) / reached if isinstance(node, tree.WeightShare) else -np.expm1(reached)
-            waves = _TO_WAVES @ running
-            # High waves mean a kink, a jump or a bump, which a polynomial cannot follow.
-            if not np.abs(waves[-2:]).max() <= _AGREEMENT * np.abs(waves[0]):
-                break
-            polynomials[stretch] = waves
-    return values, polynomials
+def _table(node: Running) -> FloatArray:
+    return node.values(1, TABLE + 1)
