@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from generic_adam.cli import Exit
 from generic_adam.cli.app import run
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("index.md", "does-my-adam-converge.md")
+ANSWERS = ("does-my-adam-converge.md", "reading-the-output.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -50,11 +52,16 @@ def test_the_commands_of_a_page_answer_what_their_comments_say(
         promised = line.partition("# ")[2].strip()
         assert promised
         assert promised in capsys.readouterr().out
-        if words[1] == "check":
-            assert code == {"certified": 0, "not certified": 1}[promised]
+        assert code == Exit.FINE
 
 
-def test_the_answer_that_is_shown_is_the_one_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    page = PAGES[1]
+@pytest.mark.parametrize("page", ANSWERS)
+def test_the_answer_that_is_shown_is_the_one_that_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(shlex.split(blocks(page, "bash")[0], comments=True)[1:])
     assert capsys.readouterr().out == blocks(page, "text")[0]
+
+
+def test_the_exit_codes_are_documented_once() -> None:
+    text = (DOCS / "reading-the-output.md").read_text(encoding="utf-8")
+    told = {int(code): name for code, name in re.findall(r"^\| (\d+) \| ([a-z ]+) \|", text, re.MULTILINE)}
+    assert told == {one.value: one.name.lower().replace("_", " ") for one in Exit}

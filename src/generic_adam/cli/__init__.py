@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """The exit codes of every command; docs/exit-codes.md tells them to users.
+    """The exit codes of every command; docs/reading-the-output.md tells them to users.
 
     0, 1 and 3 are answers, and 4 is one that is not whole. None of the others is an answer.
     """
