@@ -15,7 +15,6 @@ import generic_adam as ga
 from generic_adam.methods import Method
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, parse, sums, theta_from_weights
 from generic_adam.schedules.sums import QuadratureError, is_piecewise_smooth
-from generic_adam.schedules.tree import WeightShare
 from generic_adam.theorems import decide
 
 FAR = 10**15
@@ -315,19 +314,3 @@ def test_a_slow_geometric_sum_keeps_its_digits():
         rho = 1 - mpmath.mpf(10) ** -9
         expected = float(rho * (1 - rho ** (10**9)) / (1 - rho))
     assert sums.partial_sum(parse("0.999999999^t"), 10**9) == pytest.approx(expected, rel=1e-13)
-
-
-@given(st.integers(2, 20), st.integers(0, 39))
-def test_a_rule_of_n_nodes_is_exact_up_to_degree_2n_minus_1(nodes, degree):
-    points, weights = sums.gauss_legendre(nodes)
-    exact = 0 if degree % 2 else 2 / (degree + 1)
-    if degree < 2 * nodes:
-        assert math.isclose(weights @ points**degree, exact, abs_tol=1e-13)
-
-
-@pytest.mark.parametrize("weights", ["t^0.5", "t^2", "1/t", "log(t + 1)"])
-def test_a_share_at_real_times_is_the_running_sum_s_at_whole_ones(weights):
-    share = 1 - parse(f"theta_from_weights({weights})")
-    assert isinstance(share, WeightShare)
-    times = np.array([1024.0, 1500.0, 20_000.0, 99_999.0])
-    np.testing.assert_allclose(sums.SmoothShare(share.weights, share.initial).at(times), share.at(times), rtol=1e-11)

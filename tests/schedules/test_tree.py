@@ -4,6 +4,7 @@ import contextlib
 import copy
 import importlib
 import importlib.util
+import itertools
 import math
 import pickle
 import pkgutil
@@ -68,6 +69,7 @@ ONE_OF_EACH = {
 }
 
 
+FACTS = ("pointwise", "continuous", "smooth", "shiftable", "total", "keeps_sign")
 HAS_OPTAX = all(importlib.util.find_spec(name) for name in ("jax", "optax"))
 
 
@@ -94,6 +96,42 @@ def test_the_examples_are_one_of_each():
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_table_covers_every_node(table):
     assert not table.missing
+
+
+@pytest.mark.parametrize("node", ONE_OF_EACH.values(), ids=lambda node: type(node).__name__)
+def test_every_node_declares_every_fact(node):
+    assert [fact for fact in FACTS if not isinstance(getattr(node, fact), bool)] == []
+
+
+def test_a_fact_has_no_default():
+    assert [fact for fact in FACTS if hasattr(Schedule, fact)] == []
+
+
+def _over(node, parts):
+    """The same type of node over other parts."""
+    return type(node)(*(next(parts) if isinstance(one, Schedule) else one for one in node.field_values))
+
+
+@pytest.mark.parametrize("node", [one for one in ONE_OF_EACH.values() if one.total], ids=str)
+def test_a_total_node_is_a_number_wherever_its_parts_are(node):
+    for parts in itertools.product(["t - 5", "0*t", "-2", "3.5/t"], repeat=len(node.children)):
+        whole = _over(node, map(parse, parts))
+        assert all(math.isfinite(nearest(value(whole, step))) for step in (1, 4, 5, 6, 99))
+
+
+@pytest.mark.parametrize("node", [one for one in ONE_OF_EACH.values() if one.keeps_sign], ids=str)
+def test_a_node_that_keeps_the_sign_is_positive_where_its_parts_are(node):
+    for parts in itertools.product(["t", "1e-9", "3.5/t"], repeat=len(node.children)):
+        whole = _over(node, map(parse, parts))
+        assert all(value(whole, step) > 0 for step in (1, 4, 5, 6, 99))
+
+
+@pytest.mark.parametrize("node", [one for one in ONE_OF_EACH.values() if one.smooth and one.continuous], ids=str)
+def test_a_smooth_node_has_no_kink(node):
+    # A kink of size k shows as a second difference of about k/h at some step; smooth ones stay bounded.
+    h, times = 1e-3, np.arange(2.0, 40.0, 0.1)
+    second = node.at(times + h) - 2 * node.at(times) + node.at(times - h)
+    assert np.abs(second).max() < 20 * h**2 * np.abs(node.at(times)).max()
 
 
 def test_no_table_is_overlooked():
@@ -188,8 +226,8 @@ def test_substitution_goes_through_the_normal_form():
 def test_nodes_are_data():
     for node in ONE_OF_EACH.values():
         own = {name for name in vars(type(node)) if not name.startswith("__")}
-        # `extremes` and `continuous` are facts of the data; operations live in their tables.
-        assert own <= {"pointwise", "continuous", "extremes", *type(node).__annotations__}
+        # Facts are of the data; operations live in their tables.
+        assert own <= {*FACTS, *type(node).__annotations__}
     assert isinstance(ONE_OF_EACH[Time], Schedule)
 
 

@@ -15,6 +15,7 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.setting import Setting
+from generic_adam.theorems import regret
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.literature import MukkamalaHein
 from generic_adam.theorems.regret import (
@@ -24,6 +25,7 @@ from generic_adam.theorems.regret import (
 )
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Verdict
+from tests.schedules.test_tree import ONE_OF_EACH
 from tests.theorems import reference
 from tests.theorems.problems import problem_of
 
@@ -369,3 +371,9 @@ def test_the_bound_on_regret_is_rounded_up(maximum, beta, steps):
             slope = (1 + b) / (1 - b) * zeta * mpmath.sqrt(steps)
         exact = 3 * (4 / (2 * (1 - b) * last) + slope)
         assert exact <= found <= exact * (1 + mpmath.mpf("1e-4"))
+
+
+@pytest.mark.parametrize("node", [one for one in ONE_OF_EACH.values() if one.shiftable], ids=str)
+def test_a_shiftable_node_has_an_expression_of_the_step_before(node):
+    earlier = regret._one_step_earlier(node)
+    assert [earlier(step) for step in (2, 5, 8, 9)] == pytest.approx([node(step - 1) for step in (2, 5, 8, 9)])

@@ -14,9 +14,6 @@ from generic_adam.methods.shapes import Shape, curve
 from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tree
 from generic_adam.schedules.work import Kind, allow
 
-# What cannot be moved to another clock: its value at t rests on other t, or on code.
-_FIXED = (tree.OfWeights, tree.BiasCorrection, tree.Periodic, tree.Bounded, tree.Opaque)
-
 PAGE = 4096
 """As many counts are asked for at once, at most."""
 _MOST = 64
@@ -138,7 +135,7 @@ def follow(schedule: Schedule, clock: Clock) -> Schedule:
     """The schedule whose value at optimizer step t is schedule(k_t + 1): its first before any scheduler step."""
     if clock == Clock():
         return schedule
-    if tree.contains(schedule, *_FIXED):
+    if not all(node.pointwise or isinstance(node, tree.Join) for node in tree.walk(schedule)):
         raise ScheduleError(f"{schedule} cannot be moved to another clock")
 
     def moved(node: Schedule) -> Schedule:

@@ -438,7 +438,7 @@ def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
         case tree.Function("log1p", inner):
             return bool(enclose(inner, start, stop).range.low > -1)
         case _:
-            return True
+            return node.total or isinstance(node, tree.BiasCorrection)
     facts = enclose(base, start, stop)
     if needed < 0 and not facts.sign:
         return False
@@ -456,16 +456,16 @@ def resolved(
     What runs from t = 1 on (sums, products, periods) stays whole. `ahead` tells 1 or 0 where its first argument
     is nowhere below the second, -1 where it is nowhere above it, None where that is open: then both stay.
     """
-    if isinstance(node, tree.Constant | tree.Time | tree.OfWeights | tree.BiasCorrection | tree.Periodic):
-        return node
     if isinstance(node, tree.Join) and (stop < node.threshold or start >= node.threshold):
         return resolved(node.before if stop < node.threshold else node.after, start, stop, ahead)
-    node = rebuild(node, lambda child: resolved(child, start, stop, ahead))
-    sides = _sides(node)
-    order = None if sides is None else ahead(*sides)
-    if sides is None or order is None:
+    if not (node.pointwise or isinstance(node, tree.Join)):
         return node
-    left, right = sides
+    node = rebuild(node, lambda child: resolved(child, start, stop, ahead))
+    two = sides(node)
+    order = None if two is None else ahead(*two)
+    if two is None or order is None:
+        return node
+    left, right = two
     if isinstance(node, tree.Function):
         return left if order >= 0 else -left
     return left if (order >= 0) == isinstance(node, tree.Maximum) else right
@@ -486,8 +486,8 @@ def settled(node: Schedule, start: int, stop: float) -> Schedule:
     return resolved(node, start, stop, ahead)
 
 
-def _sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
-    """The two of which a maximum, a minimum or an absolute value (but for its sign) is one or the other."""
+def sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
+    """Return the two branches of a maximum, a minimum or (but for its sign) an absolute value, or None."""
     match node:
         case tree.Maximum(left, right) | tree.Minimum(left, right):
             return left, right
@@ -499,7 +499,7 @@ def _sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
 
 def has_kinks(schedule: Schedule) -> bool:
     """Whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
-    return any(isinstance(node, tree.Join) or _sides(node) is not None for node in walk(schedule))
+    return any(isinstance(node, tree.Join) or sides(node) is not None for node in walk(schedule))
 
 
 def share_times_t(node: tree.WeightShare, start: int) -> Range | None:

@@ -38,7 +38,7 @@ from generic_adam.schedules.enclosure import FLAT, enclose, factors, is_defined,
 from generic_adam.schedules.growth import UNIT, UNKNOWN_CONSTANT, ZERO, GeometricBase, Growth, Scale
 from generic_adam.schedules.normal import as_linear, derivative, linear
 from generic_adam.schedules.ranges import ONE, SWING, Range, is_finite, point
-from generic_adam.schedules.tree import NODES, Schedule, Table, contains, order_of, remembered, substitute, walk
+from generic_adam.schedules.tree import NODES, Schedule, Table, order_of, remembered, substitute, walk
 
 # How many terms are kept: few first, more where they cancel.
 _COUNTS = (2, 6)
@@ -518,7 +518,7 @@ def _views(schedule: Schedule, start: int) -> Iterator[tuple[Schedule, int]]:
     """
     if start >= EARLIEST:
         yield schedule, start
-    if contains(schedule, tree.Join, tree.Periodic, tree.OfWeights, tree.BiasCorrection, tree.Opaque):
+    if not all(node.pointwise for node in walk(schedule)):
         return
     lines = [line for node in walk(schedule) if (line := as_linear(node)) is not None and line[0] > 0]
     shift = max((math.floor(offset / slope) for slope, offset in lines), default=0)

@@ -85,10 +85,8 @@ def _positive(node: Schedule) -> bool:
             return name in {"sqrt", "log1p"} and _positive(argument)
         case tree.BiasCorrection(factor):
             return isinstance(factor, tree.Constant)
-        case tree.Subtract() | tree.Negate() | tree.Bounded() | tree.Opaque():
-            return False
         case _:
-            return all(map(_positive, node.children))
+            return node.keeps_sign and all(map(_positive, node.children))
 
 
 def _has_values(node: Schedule) -> bool:
@@ -98,10 +96,8 @@ def _has_values(node: Schedule) -> bool:
             return _has_values(top) and _positive(bottom)
         case tree.Function("sqrt" | "log" | "log1p", argument):
             return _positive(argument)
-        case tree.Power() | tree.OfWeights() | tree.BiasCorrection() | tree.Bounded() | tree.Opaque():
-            return _positive(node)
         case _:
-            return all(map(_has_values, node.children))
+            return all(map(_has_values, node.children)) if node.total else _positive(node)
 
 
 def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positive) -> dict[Schedule, Fraction]:

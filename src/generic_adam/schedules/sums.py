@@ -16,20 +16,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cache
-from typing import Any, final
 
 import numpy as np
 
 from generic_adam.errors import ScheduleError, shown
 from generic_adam.schedules import tree
-from generic_adam.schedules.balls import LONGEST_SUM, below, value
-from generic_adam.schedules.enclosure import enclose, has_kinks, settled, stretches
-from generic_adam.schedules.tree import FloatArray, Schedule, cached_attribute
+from generic_adam.schedules.balls import LONGEST_SUM, ball, below, nearest, value
+from generic_adam.schedules.enclosure import enclose, has_kinks, settled, sides, stretches
+from generic_adam.schedules.quadrature import FIRST_SMOOTH, end_correction, has_smooth_share, panel_integrals
+from generic_adam.schedules.tree import FloatArray, Schedule, contains
 
 DIRECT_LIMIT = 100_000_000
 """Longest sum that is added term by term; it takes a few seconds for an expression."""
@@ -44,16 +41,12 @@ _SHORT_PANEL = 2048
 _TOLERANCE = 1e-12
 _OFFSETS = np.array([-0.75, -0.25, 0.25, 0.75])
 _LATE = 1_000_000
+# A value with more bits than a double has.
+_DOUBLE = 60
 _STEEPEST = 50
 _MOST_PROOFS = 200
-_NODES = 16
 _DEEPEST = 48
 _MOST_PANELS = 2_000
-# From this t on a running sum is an integral with an end correction.
-FIRST_SMOOTH = 1024
-_SHARE_PANEL_WIDTH = 0.25
-
-Integrand = Callable[[FloatArray], FloatArray]
 
 
 class SumError(ScheduleError):
@@ -62,81 +55,6 @@ class SumError(ScheduleError):
 
 class QuadratureError(ArithmeticError):
     """The integrand is not smooth enough for the wanted accuracy, or not finite."""
-
-
-@cache
-def gauss_legendre(nodes: int) -> tuple[FloatArray, FloatArray]:
-    """The nodes and the weights of the rule on [-1, 1]."""
-    points, weights = np.polynomial.legendre.leggauss(nodes)
-    return points, weights
-
-
-def panel_integrals(integrand: Integrand, lower: FloatArray, upper: FloatArray, nodes: int = _NODES) -> FloatArray:
-    """Integrate over each panel with one Gauss-Legendre rule."""
-    points, weights = gauss_legendre(nodes)
-    half = (upper - lower) / 2
-    times = (upper + lower)[:, None] / 2 + half[:, None] * points
-    with np.errstate(over="ignore", invalid="ignore"):
-        # The width first: a value near the least float has no digits left after a weight.
-        return (integrand(times.ravel()).reshape(times.shape) * half[:, None]) @ weights
-
-
-def end_correction(u: Callable[[Any], Any], lower: Any, upper: Any) -> Any:
-    """What an integral of u from lower to upper is more than the sum: [u'] / 24.
-
-    The derivatives are central differences over half a step: exact to about 1e-16 of the value.
-    """
-    slopes = [(u(end + 0.25) - u(end - 0.25)) / 0.5 for end in (lower, upper)]
-    return (slopes[1] - slopes[0]) / 24
-
-
-@final
-@dataclass(frozen=True, repr=False)
-class SmoothShare(Schedule):
-    r"""w_t / W_t for real t, for integrals over long ranges: W_t is W_1024 and the formula from there on.
-
-    On whole t it agrees with the recursion to about 1e-13; it serves only weights of one smooth expression
-    that grow or fall no faster than a power.
-    """
-
-    weights: Schedule
-    initial: Fraction
-    pointwise = False
-
-    @staticmethod
-    def serves(weights: Schedule) -> bool:
-        """Whether weights are smooth (no kinks, no callables) and not geometric."""
-        growth = weights.growth
-        smooth = weights.accepts_real_times and not has_kinks(weights) and is_piecewise_smooth(weights)
-        return smooth and growth is not None and growth.sign > 0 and growth.rho.sign_of_log == 0
-
-    @cached_attribute
-    def beginning(self) -> float:
-        """W_n."""
-        return math.fsum([float(self.initial), *self.weights.values(1, FIRST_SMOOTH + 1).tolist()])
-
-    def continued(self, times: FloatArray) -> FloatArray:
-        """The share at real t >= 1024."""
-        # Narrower panels for steep weights: t^p moves by e^{p width} over a panel.
-        growth = self.weights.growth
-        width = _SHARE_PANEL_WIDTH / max(1.0, 0.0 if growth is None else abs(float(growth.power)) / 8)
-        flat = np.asarray(times, dtype=np.float64).ravel()
-        order = np.argsort(flat)
-        start, ends = FIRST_SMOOTH + 0.5, flat[order] + 0.5
-        panels = np.exp(np.arange(math.log(start), math.log(max(start, float(ends[-1]))), width))
-        edges = np.union1d(np.append(panels[1:], start), ends[ends > start])
-        pieces = panel_integrals(self.weights.at, edges[:-1], edges[1:], nodes=6)
-        running = np.concatenate([[0.0], np.cumsum(pieces)])[np.searchsorted(edges, np.maximum(ends, start))]
-        correction = end_correction(self.weights.at, start, ends)
-        shares = np.empty_like(flat)
-        shares[order] = self.weights.at(flat[order]) / (self.beginning + running - correction)
-        return shares.reshape(np.shape(times))
-
-
-tree.compiled[SmoothShare] = lambda node: lambda t: float(node.continued(np.array([float(t)]))[0])
-tree.block_of[SmoothShare] = lambda node, times: node.continued(times)
-tree.order_of[SmoothShare] = lambda node: tree.WeightShare(node.weights, node.initial).growth
-tree.text_of[SmoothShare] = lambda node: (f"smooth share of {node.weights}", 5)
 
 
 def whole_steps(steps: float, name: str = "horizon") -> int:
@@ -242,7 +160,7 @@ def _smooth_stretches(schedule: Schedule, first: int, last: int) -> Iterator[tup
             middle = math.isqrt(start * stop)
             pending += [(middle + 1, stop), (start, middle)]
         else:
-            yield start, stop, _with_smooth_shares(expression or schedule)
+            yield start, stop, expression or schedule
     raise QuadratureError("the form does not show how the schedule bends")
 
 
@@ -306,28 +224,20 @@ def _midpoint_sums(u: Schedule, lower: FloatArray, upper: FloatArray) -> tuple[F
 
 
 def is_piecewise_smooth(schedule: Schedule) -> bool:
-    """Whether the schedule holds no callable and does not oscillate."""
+    """Return whether the schedule holds no callable and does not oscillate."""
     match schedule:
-        case tree.WeightedTheta() | tree.WeightShare():
-            return SmoothShare.serves(schedule.weights)
+        case tree.OfWeights(weights):
+            return has_smooth_share(weights)
         case tree.BiasCorrection():
             return schedule.accepts_real_times
-        case tree.Opaque() | tree.Periodic() | tree.Bounded() | tree.Function("sin" | "cos"):
-            return False
         case _:
-            return all(map(is_piecewise_smooth, schedule.children))
+            bends = isinstance(schedule, tree.Join) or sides(schedule) is not None
+            return (schedule.smooth or bends) and all(map(is_piecewise_smooth, schedule.children))
 
 
 def late_value(schedule: Schedule, t: int) -> float:
-    """Return u_t without running a sum of t terms, where the schedule is smooth."""
-    if t < _LATE or schedule.accepts_real_times or not is_piecewise_smooth(schedule):
+    """Return u_t without running a sum of t terms, where a closed form of the sum is known."""
+    if t < _LATE or schedule.accepts_real_times or contains(schedule, tree.Opaque):
         return schedule(t)
-    return _with_smooth_shares(schedule)(t)
-
-
-def _with_smooth_shares(node: Schedule) -> Schedule:
-    if isinstance(node, tree.WeightShare):
-        return SmoothShare(node.weights, node.initial)
-    if isinstance(node, tree.WeightedTheta):
-        return tree.Subtract(tree.operand(1), SmoothShare(node.weights, node.initial))
-    return tree.rebuild(node, _with_smooth_shares)
+    late = ball(value(schedule, t))
+    return nearest(late) if late.is_finite() and late.rel_accuracy_bits() > _DOUBLE else schedule(t)

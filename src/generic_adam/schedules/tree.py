@@ -9,7 +9,8 @@ types of node. The tables that a schedule's own methods and operators use are de
     text       text, both ways
     expansion  growth as t tends to infinity
 
-To add a node: declare it here, and `Table.missing` says what is left to write.
+To add a node: declare it here with its facts (`pointwise`, `smooth`, ..., which have no default), and `Table.missing`
+says what is left to write.
 """
 
 from __future__ import annotations
@@ -135,10 +136,19 @@ class Schedule:
         't^(-1/2)'
     """
 
-    # Whether u_t depends on the parts at t alone, so that constant parts make a constant.
-    pointwise = True
-    # Whether it is defined between whole t, where its parts are.
-    continuous = True
+    # The facts of a node, which have no default: what is new has to declare them.
+    #   pointwise   u_t depends on the parts at t alone, so that constant parts make a constant
+    #   continuous  it has values between whole t, where its parts have
+    #   smooth      there it bends no more than its parts, and does not swing by itself
+    #   shiftable   u_{t-1} is an expression again
+    #   total       it is a number wherever its parts are
+    #   keeps_sign  it is positive where its parts are
+    pointwise: ClassVar[bool]
+    continuous: ClassVar[bool]
+    smooth: ClassVar[bool]
+    shiftable: ClassVar[bool]
+    total: ClassVar[bool]
+    keeps_sign: ClassVar[bool]
     __dataclass_fields__: ClassVar[dict[str, Any]]
     # How many expressions are inside one another.
     depth: int
@@ -301,6 +311,8 @@ class Constant(Schedule):
     """u_t = value, an exact rational number: 0.999 is 999/1000, so 1 - 0.999 is 1/1000 to the last bit."""
 
     value: Fraction
+    pointwise = continuous = smooth = shiftable = total = True
+    keeps_sign = False
 
     def __post_init__(self) -> None:
         try:
@@ -319,48 +331,70 @@ class Constant(Schedule):
 class Time(Schedule):
     """u_t = t."""
 
+    pointwise = continuous = smooth = shiftable = total = keeps_sign = True
+
 
 @dataclass(frozen=True, repr=False)
 class Binary(Schedule):
-    """What the nodes with two operands share."""
+    """Nodes with two operands, left and right."""
 
     left: Schedule
     right: Schedule
+    pointwise = continuous = shiftable = True
 
 
 @final
 class Add(Binary):
     """u_t = left_t + right_t."""
 
+    smooth = total = keeps_sign = True
+
 
 @final
 class Subtract(Binary):
     """u_t = left_t - right_t."""
+
+    smooth = total = True
+    keeps_sign = False
 
 
 @final
 class Multiply(Binary):
     """u_t = left_t * right_t."""
 
+    smooth = total = keeps_sign = True
+
 
 @final
 class Divide(Binary):
     """u_t = left_t / right_t."""
+
+    smooth = keeps_sign = True
+    total = False
 
 
 @final
 class Power(Binary):
     """u_t = left_t ^ right_t (base and exponent)."""
 
+    smooth = True
+    total = keeps_sign = False
+
 
 @final
 class Maximum(Binary):
     """u_t = max(left_t, right_t)."""
 
+    smooth = False
+    total = keeps_sign = True
+
 
 @final
 class Minimum(Binary):
     """u_t = min(left_t, right_t)."""
+
+    smooth = False
+    total = keeps_sign = True
 
 
 @final
@@ -369,6 +403,8 @@ class Negate(Schedule):
     """u_t = -operand_t."""
 
     operand: Schedule
+    pointwise = continuous = smooth = shiftable = total = True
+    keeps_sign = False
 
 
 @final
@@ -378,6 +414,18 @@ class Function(Schedule):
 
     name: str
     argument: Schedule
+    pointwise = continuous = shiftable = True
+    keeps_sign = False
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Whether it has no kink and does not swing."""
+        return self.name not in {"abs", "sin", "cos"}
+
+    @property
+    def total(self) -> bool:  # type: ignore[override]
+        """Whether it is a number everywhere."""
+        return self.name not in {"sqrt", "log", "log1p"}
 
     def __post_init__(self) -> None:
         if self.name not in FUNCTIONS:
@@ -392,7 +440,8 @@ class Join(Schedule):
     threshold: int
     before: Schedule
     after: Schedule
-    pointwise = False
+    pointwise = smooth = False
+    continuous = shiftable = total = keeps_sign = True
 
 
 @final
@@ -406,8 +455,9 @@ class Periodic(Schedule):
 
     body: Schedule
     period: int
-    pointwise = False
+    pointwise = smooth = False
     continuous = False  # at real t it would jump wherever a period ends
+    shiftable = total = keeps_sign = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.period <= LONGEST_PERIOD:
@@ -426,8 +476,7 @@ class Bounded(Schedule):
     operand: Schedule
     low: float
     high: float
-    pointwise = False
-    continuous = False
+    pointwise = continuous = smooth = shiftable = total = keeps_sign = False
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.high < math.inf:
@@ -436,12 +485,12 @@ class Bounded(Schedule):
 
 @dataclass(frozen=True, repr=False)
 class OfWeights(Schedule):
-    """What theta_t = W_{t-1}/W_t and its complement w_t/W_t share."""
+    """Nodes over weights: theta_t = W_{t-1}/W_t and its complement w_t/W_t."""
 
     weights: Schedule
     initial: Fraction = field(default=Fraction(1))
-    pointwise = False
-    continuous = False
+    smooth = keeps_sign = True
+    pointwise = continuous = shiftable = total = False
 
     def __post_init__(self) -> None:
         if self.initial <= 0:
@@ -465,7 +514,8 @@ class BiasCorrection(Schedule):
     """u_t = 1 - prod_{i<=t} factor_i, factors in [0, 1): right for schedules, where factor_t^t is wrong."""
 
     factor: Schedule
-    pointwise = False
+    smooth = shiftable = True
+    pointwise = total = keeps_sign = False
 
     def __post_init__(self) -> None:
         value = self.factor.constant_value
@@ -491,8 +541,8 @@ class Opaque(Schedule):
 
     function: Callable[[Any], Any]
     name: str = field(default="", compare=False)
-    pointwise = False
-    continuous = False
+    shiftable = True
+    pointwise = continuous = smooth = total = keeps_sign = False
 
 
 NODES: tuple[type[Schedule], ...] = tuple(

@@ -202,7 +202,6 @@ def gamma(method: Method, horizon: int | None = None) -> Decision:
 
 _GAMMA = "alpha_t^2 <= theta_t alpha_(t-1)^2"
 _HOLDS = Decision(Status.HOLDS, f"{_GAMMA} for every t >= 2 asked about.")
-_SHIFTED = (Time, Join, Periodic, BiasCorrection, Opaque)
 
 
 def _at_join(alpha: Schedule, theta: Schedule, step: int) -> Decision | None:
@@ -229,7 +228,7 @@ def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decis
     corrected = parts.get(own) == 1
     if corrected:
         del parts[own]
-    if not all(isinstance(node, _SHIFTED) or node.pointwise for base in parts for node in walk(base)):
+    if not all(node.shiftable for base in parts for node in walk(base)):
         return Decision(Status.UNDECIDED, f"Whether {_GAMMA} is open: alpha_(t-1)'s form is not known.")
     moving = {base: power for base, power in parts.items() if not _only_falls(base ** as_schedule(power))}
     if not {*moving} - {t} and parts.get(t, Fraction(0)) <= -1 and _weights_never_rise(theta):
