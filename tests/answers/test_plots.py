@@ -11,13 +11,10 @@ import generic_adam as ga
 from generic_adam.answers.figures import figure_bytes, write_figure
 from generic_adam.answers.plots import (
     DEFAULT_PROBLEM,
-    WATCH_COLUMNS,
     draw_check,
-    draw_watch,
     logarithmic_times,
     running_ratio,
 )
-from generic_adam.errors import DataError
 from generic_adam.files import OutputError
 from generic_adam.schedules.sums import SumError
 from generic_adam.theorems.decide import ratio
@@ -76,44 +73,3 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"check\.bmp: a figure's file ends in one of \.svg, \.png, \.pdf"):
         write_figure(draw_check({"mine": POWER}, steps=100), tmp_path / "check.bmp")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Path:
-    torch = pytest.importorskip("torch")
-    from generic_adam.torch import Watch
-
-    x, y = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
-    optimizer = torch.optim.Adam([{"params": [x]}, {"params": [y], "lr": 0.3}], lr=0.1)
-    with Watch(optimizer, every=5, out=tmp_path):
-        for _ in range(40):
-            optimizer.zero_grad()
-            (x.square().sum() + y.square().sum()).backward()
-            optimizer.step()
-    return tmp_path / "groups.csv"
-
-
-def test_the_columns_are_those_that_a_watch_writes(watched: Path) -> None:
-    header = watched.read_text(encoding="utf-8").splitlines()[0]
-    assert set(header.split(",")) >= WATCH_COLUMNS
-
-
-def test_each_group_is_a_line_with_the_files_numbers(watched: Path) -> None:
-    records = np.genfromtxt(watched, delimiter=",", names=True)
-    figure = draw_watch(watched)
-    assert len(figure.axes) == 6
-    chi = figure.axes[0].get_lines()
-    assert len(chi) == 2
-    for group, line in enumerate(chi):
-        np.testing.assert_array_equal(line.get_ydata(), records["chi"][records["group"] == group])
-
-
-def test_a_file_without_records_is_one_line(tmp_path: Path) -> None:
-    empty = tmp_path / "watch.csv"
-    empty.write_text("step,group,chi\n", encoding="utf-8")
-    with pytest.raises(DataError, match="it holds no record"):
-        draw_watch(empty)
-    empty.write_text("step,group,chi\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match="cannot read") as caught:
-        draw_watch(empty)
-    assert "\n" not in str(caught.value)

@@ -1,6 +1,7 @@
 """A run that fails is named by its cause, and one that does not is left in peace."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from generic_adam.cli import main  # noqa: E402
 from generic_adam.setting import Setting  # noqa: E402
-from generic_adam.watch import Watch, diagnose  # noqa: E402
+from generic_adam.watch import CAUSES, Watch, diagnose  # noqa: E402
 from generic_adam.watch.records import read_records  # noqa: E402
 
 
@@ -117,7 +118,10 @@ def test_a_step_that_is_not_the_stated_one_is_noticed():
 
 def test_the_command_says_the_same_from_the_directory(tmp_path, capsys):
     watch = run(adam(eps=10.0), out=tmp_path / "run")
-    assert diagnose(read_records(tmp_path / "run" / "watch.csv")) == watch.diagnose()
+    found, again = watch.diagnose(), diagnose(read_records(tmp_path / "run" / "watch.csv"))
+    assert again.text == found.text
+    assert again.findings[0].algorithm is None  # the options are known to the watch, and to what it saved
+    assert found.findings[0].algorithm.eps(1000) < 0.01 * 10
     assert main(["diagnose", str(tmp_path / "run"), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"][0]["cause"] == "eps_too_large"
     known = Setting.load(tmp_path / "run" / "watch.json")
@@ -144,6 +148,65 @@ def test_what_a_run_measured_goes_into_its_certificate(tmp_path, capsys):
     main(["check", *options, "--run", str(tmp_path / "run"), "--weights-bound", "7"])
     assert "within 7" in capsys.readouterr().out
     assert main(["check", *options, "--run", str(tmp_path / "none")]) == 2
+
+
+def test_a_page_shows_the_run_and_stands_alone(tmp_path, capsys):
+    run(adam(eps=10.0), out=tmp_path / "run")
+    page = tmp_path / "page.html"
+    assert main(["diagnose", str(tmp_path / "run"), "--html", str(page)]) == 1
+    capsys.readouterr()
+    text = page.read_text()
+    assert "eps_too_large" in text
+    assert text.count("<svg") == 2  # the loss and the instruments; no budget without a probe
+    assert "src=" not in text
+    (tmp_path / "run" / "watch.json").write_text("[1")
+    assert main(["diagnose", str(tmp_path / "run")]) == 2
+    assert "watch.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_has_a_page(cause):
+    text = (Path(__file__).parents[2] / "docs" / "causes" / f"{cause}.md").read_text()
+    assert text.count("\n## ") == 5
+
+
+def test_a_step_that_calls_its_parents_is_one_step():
+    class Counted(torch.optim.Adam):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    watch = run(lambda p: Counted(p, lr=1e-3), steps=100)
+    assert [record.step for record in watch.records] == [25, 50, 75, 100]
+    assert watch.diagnose().healthy
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        (lambda state: state["exp_avg_sq"].mul_(1e6), "wrong_optimizer"),
+        (lambda state: state["exp_avg_sq"].zero_(), "wrong_optimizer"),
+        (lambda state: state["step"].zero_(), "wrong_optimizer"),
+    ],
+)
+def test_a_state_that_is_tampered_with_between_two_records_is_noticed(fault, cause):
+    class Faulty(torch.optim.AdamW):
+        count = 0
+
+        def step(self, closure=None):
+            self.count += 1
+            if self.count == 137:
+                for state in self.state.values():
+                    fault(state)
+            return super().step(closure)
+
+    found = run(lambda p: Faulty(p, lr=1e-3), steps=200).diagnose()
+    assert found.findings[0].cause == cause
+    assert 126 <= found.findings[0].since <= 151
+
+
+def test_a_decay_in_the_gradient_is_weighed_too():
+    assert run(adam(weight_decay=3.0)).diagnose().findings[0].cause == "weight_decay"
+    assert run(adam(weight_decay=1e-3)).diagnose().healthy
 
 
 def test_a_killed_run_is_readable(tmp_path):

@@ -1,4 +1,4 @@
-r"""The figures of ``generic-adam check --plot``, ``advise --plot`` and of a watched run.
+r"""The figures of ``generic-adam check --plot`` and ``advise --plot``.
 
 A certificate against t has three panels for one or several methods: :math:`\chi_t = \alpha_t/\sqrt{1-\theta_t}`
 (condition 3), the ratio :math:`\sum_{t\le T}\alpha_t\sqrt{1-\theta_t}/(T\alpha_T)` (condition 4) and the bound
@@ -7,19 +7,16 @@ B(T) of Theorem 1. A dashed line is the growth that the certificate proves; a cu
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generic_adam.answers.figures import PALETTE, drawing, legend_below
-from generic_adam.errors import DataError
 from generic_adam.schedules import Growth
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.setting import Setting
@@ -37,9 +34,6 @@ if TYPE_CHECKING:
 DEFAULT_PROBLEM: Final = Constants.of(Setting(smoothness=1, gradient_bound=1, dimension=10, gap=1))
 """L = G = f(x_1) - f* = 1, d = 10 and epsilon = 1e-8: the bound's shape in T does not depend on it."""
 
-WATCH_COLUMNS: Final = frozenset({"step", "group", "chi", "ratio", "negative_gamma", "gradient_norm"})
-"""The columns that make a CSV the record of a watched run."""
-
 LONGEST: Final = 10**7
 """The last t that a plot reaches in a few seconds; every term up to it is added."""
 
@@ -51,14 +45,6 @@ _CHECK_PANELS: Final = (
     ("Condition 4", "$T$", r"$\sum_{t \leq T} \alpha_t \sqrt{1 - \theta_t} \,/\, (T \alpha_T)$"),
     ("Theorem 1", "$T$", r"bound $B(T)$"),
 )
-_WATCH_PANELS: Final = {
-    "chi": r"$\chi_t = \alpha_t / \sqrt{1 - \theta_t}$",
-    "ratio": "ratio of condition 4",
-    "gradient_norm": r"$\|g_t\|$",
-    "update_norm": r"$\|x_{t+1} - x_t\|$",
-    "step_size_median": r"step size $\alpha_t / \sqrt{v_t}$, 5 to 95 %",
-    "negative_gamma": r"share of $\Gamma_t < 0$",
-}
 
 
 def draw_check(methods: Mapping[str, Method], steps: int = 10**6, *, is_tall: bool = False) -> Figure:
@@ -158,59 +144,3 @@ def running_ratio(method: Method, times: NDArray[np.int64]) -> NDArray[np.float6
     steps = np.array([method.alpha(int(t)) for t in times])
     with np.errstate(divide="ignore", invalid="ignore"):  # where the rate is 0 there is no ratio
         return sums[np.searchsorted(edges[1:], times)] / (times * steps)
-
-
-def draw_watch(path: str | Path, text: str | None = None) -> Figure:
-    """Draw the CSV that `generic_adam.torch.Watch` wrote, one line a parameter group.
-
-    Args:
-        path: the CSV.
-        text: what it holds; None reads the file.
-
-    Raises:
-        DataError: the file cannot be read, or holds no record.
-    """
-    records = _read_watch(Path(path), text)
-    with drawing(9.6, 5.4) as figure:
-        panels = figure.subplots(2, 3, sharex=True)
-        for axes, (column, title) in zip(panels.flat, _WATCH_PANELS.items(), strict=True):
-            if column in (records.dtype.names or ()):
-                _draw_watched(axes, records, column)
-            axes.set_title(title, fontsize=9.5, fontweight="normal")
-        for axes in panels[1]:
-            axes.set_xlabel("step $t$")
-        if len(np.unique(records["group"])) > 1:
-            panels[0, 0].legend()
-    return figure
-
-
-def _draw_watched(axes: Axes, records: np.ndarray, column: str) -> None:
-    band = ("step_size_low", "step_size_high")
-    for index, group in enumerate(np.unique(records["group"])):
-        rows = records[records["group"] == group]
-        colour = PALETTE[index % len(PALETTE)]
-        axes.plot(rows["step"], rows[column], color=colour, label=f"group {int(group)}")
-        if column == "step_size_median" and set(band) <= set(records.dtype.names or ()):
-            low, high = (rows[name] for name in band)
-            axes.fill_between(rows["step"], low, high, color=colour, alpha=0.16, lw=0)
-    if column == "negative_gamma":
-        axes.set_ylim(-0.03, 1.03)
-    elif np.any(records[column] > 0):
-        axes.set_yscale("log")
-
-
-def _read_watch(path: Path, text: str | None) -> np.ndarray:
-    try:
-        source = path if text is None else io.StringIO(text)
-        records = np.genfromtxt(source, delimiter=",", names=True, encoding="utf-8", invalid_raise=True)
-    except (OSError, ValueError, TypeError, IndexError) as error:
-        raise DataError(f"cannot read {path}: {' '.join(str(error).split())}") from error
-    records = np.atleast_1d(records)
-    if records.size == 0:
-        raise DataError(f"cannot draw {path}: it holds no record")
-    missing = sorted(WATCH_COLUMNS - set(records.dtype.names or ()))
-    if missing:
-        raise DataError(f"cannot draw {path}: it has no column {missing[0]!r}")
-    if not (np.isfinite(records["step"]).all() and np.isfinite(records["group"]).all()):
-        raise DataError(f"cannot draw {path}: a step or a group is no number")
-    return records

@@ -159,6 +159,7 @@ class BudgetMeter:
         self._earlier: list[Tensor] | None = None  # u_{t-1}
         self._open: _Open | None = None
         self._repeats: bool | None = None
+        self._stepping = False
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -219,6 +220,9 @@ class BudgetMeter:
 
     @torch.no_grad()
     def _before_step(self, optimizer: torch.optim.Optimizer, *_args: Any) -> None:
+        if self._stepping:  # a class whose step calls its parent's has the hooks run twice
+            return
+        self._stepping = True
         if self._done is None and not self._join(optimizer):  # no second moment yet: nothing to measure with
             return
         t = len(self._steps)
@@ -237,7 +241,8 @@ class BudgetMeter:
 
     @torch.no_grad()
     def _after_step(self, optimizer: torch.optim.Optimizer, *_args: Any) -> None:
-        if self._done is None:
+        stepping, self._stepping = self._stepping, False
+        if not stepping or self._done is None:
             return
         self._done += 1
         alpha, beta, theta, _ = self._last = self._coefficients(optimizer)

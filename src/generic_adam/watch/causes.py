@@ -48,8 +48,9 @@ class Cause:
         threshold: what the first is compared with.
         tensor: the column with the tensor, or "".
         since: the column with the step, or "" for the first step of the record.
-        change: what to do, with the record's columns at {name}.
-        keys: the changes of the configuration: a field and what it is multiplied with, or set to.
+        change: what to do, in words.
+        settings: the record in which it shows and the largest lr before -> the options to set, each as a text in
+            which its own name stands for the present value and t for the step; none where no option cures it.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Cause:
     evidence: tuple[str, ...]
     threshold: float
     change: str
+    settings: Callable[[Record, float], Mapping[str, str]] = lambda _record, _peak: {}
     tensor: str = ""
     since: str = ""
 
@@ -83,8 +85,28 @@ def _summed(values: NDArray[np.float64], lengths: NDArray[np.float64], steps: in
     return np.where(reach[1:] >= steps, whole[1:] - whole[start], math.nan)
 
 
+def _times(name: str, factor: float, least: float, most: float) -> dict[str, str]:
+    """Return an option times a factor, which is kept in a range and has one digit."""
+    kept = min(max(factor, least), most) if not math.isnan(factor) else least
+    return {name: f"{name} * {kept:.0e}"}
+
+
+def _before(values: NDArray[np.float64], of: Callable[[Any], Any]) -> NDArray[np.float64]:
+    """Return a statistic of the eight records before each; nan where there are not four."""
+    found = [of(values[max(0, k - 8) : k]) if k > 3 else math.nan for k in range(len(values))]
+    return np.array(found, dtype=np.float64)
+
+
+def _high(t: Table, share: float) -> Mask:
+    """Return where the loss is still above a share of its first; everywhere, where there is none or it is negative."""
+    known = t.loss[np.isfinite(t.loss)]
+    if not len(known) or known.min() < 0:
+        return np.ones(len(t.loss), bool)
+    return ~(t.loss < share * known[0])
+
+
 def _wrong_optimizer(t: Table) -> Mask:
-    return _over(t.wrong, 1e-2) | _over(t.excess, 1.01)
+    return _over(t.wrong, 1e-2) | _over(t.excess, 1.01) | _over(t.tampered, 1e-2) | (t.late != 0)
 
 
 def _beta1_beta2(t: Table) -> Mask:
@@ -92,19 +114,22 @@ def _beta1_beta2(t: Table) -> Mask:
 
 
 def _lost_updates(t: Table) -> Mask:
-    return _over(t.lost, 0.5)
+    return _over(t.lost, 0.5) & _high(t, 0.4)
 
 
 def _weight_decay(t: Table) -> Mask:
-    return _over(t.decay, 0.5) & _over(t.decay_rate, 0.0) | _over(t.decay_rate, 0.02)
+    outweighs = _over(t.decay, 0.5) & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5)
+    return outweighs | _over(t.decay_rate, 0.02)
 
 
 def _eps_too_large(t: Table) -> Mask:
-    return _over(t.eps_share, 0.5)
+    with np.errstate(all="ignore"):  # without the clipping v would be so much larger
+        larger = np.nan_to_num(t.mass_before / t.mass_after, nan=1.0, posinf=1e300)
+        return _over(t.eps_share / (t.eps_share + (1 - t.eps_share) * larger), 0.5)
 
 
 def _eps_too_small(t: Table) -> Mask:
-    return _over(t.tiny, 0.01)
+    return _held(_over(t.tiny, 0.01), t.lengths, 100)
 
 
 def _clipping(t: Table) -> Mask:
@@ -114,16 +139,33 @@ def _clipping(t: Table) -> Mask:
 
 
 def _skewed_noise(t: Table) -> Mask:
-    return _over(t.skew, 0.5) & _over(t.skew_scale, 0.01)
+    """A part of the gradient is scaled away by rare large ones, which come again and again."""
+    most = np.maximum.accumulate(np.nan_to_num(t.gradient))
+    again = np.array([np.mean(t.gradient[: k + 1] > 0.2 * most[k]) for k in range(len(most))])
+    return _over(t.skew, 0.4) & _over(t.skew_scale, 0.01) & (again > 0.15)
 
 
 def _free_fall(t: Table) -> Mask:
+    """A fall that has come near the edge, or that has ended: the loss leaves what it had settled at."""
     falling = _held(_over(t.falling, 0.9), t.lengths, 0.2 / np.maximum(1 - t.theta, 1e-9))
-    return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5))
+    left = _over(t.loss_high / _before(t.loss_high, np.max), 1e3) & np.logical_or.accumulate(falling)
+    return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) | left
 
 
 def _stale_second_moment(t: Table) -> Mask:
-    return _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
+    """A burst of gradients over their second moment, and of steps; not one that came and went with a jump of the loss.
+
+    Where the gradient is soon as small as before, it were a few mini-batches, and no memory of smaller ones.
+    """
+    burst = _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
+    after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(burst))]
+    return burst & ~(_jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median)))
+
+
+def _jump(t: Table) -> Mask:
+    """Return where the loss is above the mean before by six times the range that it had in the records before."""
+    with np.errstate(all="ignore"):
+        return _over((t.loss_high - np.roll(t.loss, 1)) / _before(t.loss_high - t.loss_low, np.max), 6.0)
 
 
 def _lr_too_large(t: Table) -> Mask:
@@ -135,18 +177,18 @@ def _lr_too_small(t: Table) -> Mask:
     with np.errstate(all="ignore"):
         first = losses[~np.isnan(losses)][:1]
         high = losses > 0.8 * first[0] if len(first) and first[0] > 0 else np.ones(len(losses), bool)
-        slow = ~np.isnan(t.path) & (t.path < 3e-3) & _over(t.straight, 0.3) & high
+        slow = (t.path < 3e-3) & (_over(t.straight, 0.3) | (t.path < 1e-6)) & high
         idle = _held(t.lr < 1e-3 * np.maximum.accumulate(t.lr), t.lengths, 0.2 * t.step)
-    return slow | idle & high
+    return (slow | idle & high) & ~_dead(t)
 
 
 def _not_the_optimizer(t: Table) -> Mask:
-    """A loss above the mean before it by six times the range that losses had in the four records before."""
-    spread, before = t.loss_high - t.loss_low, np.roll(t.loss, 1)
-    usual = np.array([np.max(spread[max(0, k - 4) : k], initial=0.0) for k in range(len(spread))])
-    with np.errstate(all="ignore"):
-        jump = _over((t.loss_high - before) / usual, 6.0) & (usual > 0) & (np.arange(len(spread)) > 3)
-    return jump | (t.loss_bad > 0)
+    """A loss that jumps or is no number, or weights that no gradient reaches."""
+    return _jump(t) | (t.loss_bad > 0) | _dead(t)
+
+
+def _dead(t: Table) -> Mask:
+    return _over(t.dead, 0.2) & _high(t, 0.5)
 
 
 CAUSES: Mapping[str, Cause] = {
@@ -168,6 +210,7 @@ CAUSES: Mapping[str, Cause] = {
             ("beta", "theta"),
             0.0,
             "raise beta2 above beta1^2, for example to 0.95 for beta1 = 0.9",
+            settings=lambda r, _: {"beta2": f"{(1 + r.beta) / 2:g}"},
         ),
         Cause(
             "lost_updates",
@@ -177,6 +220,7 @@ CAUSES: Mapping[str, Cause] = {
             0.5,
             "keep the weights in float32 (a master copy), or round stochastically",
             tensor="lost_tensor",
+            settings=lambda _r, _: {"dtype": "float32"},
         ),
         Cause(
             "weight_decay",
@@ -186,6 +230,9 @@ CAUSES: Mapping[str, Cause] = {
             0.5,
             "lower weight_decay by a factor of ten; lr times weight_decay is what each step takes off",
             tensor="decay_tensor",
+            settings=lambda r, _: _times(
+                "weight_decay", 0.05 / max(r.decay, 50 * r.decay_rate, r.pull, 0.05), 1e-4, 0.1
+            ),
         ),
         Cause(
             "eps_too_large",
@@ -195,6 +242,7 @@ CAUSES: Mapping[str, Cause] = {
             0.5,
             "lower eps to a tenth of the typical gradient entry or less, for example 1e-8 to 1e-15",
             tensor="eps_tensor",
+            settings=lambda r, _: _times("eps", 0.01 * (1 - r.eps_share), 1e-10, 1e-2),
         ),
         Cause(
             "eps_too_small",
@@ -204,6 +252,7 @@ CAUSES: Mapping[str, Cause] = {
             0.01,
             "raise eps above the rounding error of the gradients, for example to 1e-8",
             tensor="tiny_tensor",
+            settings=lambda _r, _: {"eps": "1e-8"},
         ),
         Cause(
             "clipping",
@@ -212,6 +261,7 @@ CAUSES: Mapping[str, Cause] = {
             ("mass_before", "mass_after"),
             0.8,
             "raise the clipping threshold towards the typical norm before clipping",
+            settings=lambda r, _: {"max_norm": f"{r.norm_high:.2g}"},
         ),
         Cause(
             "skewed_noise",
@@ -220,6 +270,7 @@ CAUSES: Mapping[str, Cause] = {
             ("skew", "skew_scale"),
             0.5,
             "raise beta2, so that it averages over many of the rare gradients, or use a larger batch",
+            settings=lambda r, _: {"beta2": "0.9999" if r.theta > 0.99 else "0.999"},
         ),
         Cause(
             "free_fall",
@@ -228,6 +279,7 @@ CAUSES: Mapping[str, Cause] = {
             ("edge", "falling", "probed"),
             0.5,
             "let beta2 approach 1 and lr fall: `generic-adam advise`; a smaller lr only delays it",
+            settings=lambda r, _: {"lr": f"lr * min(1, sqrt({r.first}/t))", "beta2": "max(beta2, 1 - 1/t)"},
         ),
         Cause(
             "stale_second_moment",
@@ -238,6 +290,7 @@ CAUSES: Mapping[str, Cause] = {
             "lower beta2 (0.95 forgets in 20 steps), or clip the update",
             tensor="stale_tensor",
             since="stale_step",
+            settings=lambda r, _: {"beta2": "0.95"} if r.theta > 0.95 else {"lr": "lr * 0.3"},
         ),
         Cause(
             "lr_too_large",
@@ -248,6 +301,7 @@ CAUSES: Mapping[str, Cause] = {
             "lower lr by a factor of ten, or warm up",
             tensor="reach_tensor",
             since="reach_step",
+            settings=lambda r, _: _times("lr", 0.01 / max(r.reach, 0.01), 1e-3, 0.1),
         ),
         Cause(
             "lr_too_small",
@@ -256,6 +310,7 @@ CAUSES: Mapping[str, Cause] = {
             ("path", "straight", "lr"),
             3e-3,
             "raise lr by a factor of ten, or let its schedule fall later",
+            settings=lambda r, peak: _times("lr", max(peak / max(r.lr, 1e-30), 0.05 / max(r.path, 1e-30)), 10, 1e4),
         ),
         Cause(
             "not_the_optimizer",

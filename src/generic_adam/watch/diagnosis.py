@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from generic_adam.methods import Algorithm, catalogue
 from generic_adam.parts import Part
+from generic_adam.schedules import parse
 from generic_adam.setting import Fact, Setting, Source
 from generic_adam.theorems.measured import Budget
 from generic_adam.watch.causes import CAUSES, Cause, Table, values_at
@@ -25,6 +27,7 @@ class Finding(Part):
         tensor: the tensor that it was seen in most; "" where it is no matter of one tensor.
         evidence: the measured numbers by name.
         change: what to do about it.
+        settings: the options to set, as texts: an option's own name stands for its present value, t for the step.
         algorithm: the changed algorithm, where one can be given.
         title: what happened.
         until: the last step that it was seen at.
@@ -35,16 +38,22 @@ class Finding(Part):
     tensor: str
     evidence: Mapping[str, Any]
     change: str
-    algorithm: Any = None
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    algorithm: Algorithm | None = None
     title: str = ""
     until: int = 0
+
+    @property
+    def page(self) -> str:
+        """The page about the cause, in the documents."""
+        return f"docs/causes/{self.cause}.md"
 
     @property
     def text(self) -> str:
         """The finding in one line."""
         where = f" in {self.tensor}" if self.tensor else ""
         numbers = ", ".join(f"{name} {_shown(value)}" for name, value in self.evidence.items())
-        return f"{self.title}{where} (since step {self.since:,}; {numbers}). Change: {self.change}."
+        return f"{self.title}{where} (since step {self.since:,}; {numbers}). Change: {self.change} ({self.page})."
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,18 @@ def _shown(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def diagnose(records: Sequence[Record]) -> Diagnosis:
-    """Return what the records of a run show."""
+def diagnose(records: Sequence[Record], options: Mapping[str, float] | None = None) -> Diagnosis:
+    """Return what the records of a run show.
+
+    Args:
+        records: those of the run.
+        options: those of torch's Adam or AdamW (lr, beta1, beta2, eps, weight_decay), for the changed algorithms.
+    """
     if not records:
         return Diagnosis(())
     table = Table(records)
     found = [one for cause in CAUSES.values() if (one := _finding(cause, table)) is not None]
+    found = [replace(one, algorithm=_changed(one.settings, options)) for one in found]
     others = [one for one in found if one.cause != "not_the_optimizer"]
     return Diagnosis(tuple(others or found), (records[0].first, records[-1].step))
 
@@ -113,9 +128,19 @@ def _finding(cause: Cause, table: Table) -> Finding | None:
         getattr(first, cause.tensor) if cause.tensor else "",
         values_at(first, cause.evidence),
         cause.change,
+        cause.settings(first, float(np.nanmax(table.lr[: where[0] + 1], initial=0.0))),
         title=cause.title,
         until=last.step,
     )
+
+
+def _changed(settings: Mapping[str, str], options: Mapping[str, float] | None) -> Algorithm | None:
+    """Return AdamW with the options that are set; None where it is not known, or no option of it is set."""
+    if not settings or not options or set(settings) - set(options):
+        return None
+    texts = {name: settings.get(name, name).replace(name, repr(value)) for name, value in options.items()}
+    eps, decay = (parse(texts[name])(1) for name in ("eps", "weight_decay"))
+    return catalogue.adamw(lr=texts["lr"], beta=options["beta1"], theta=texts["beta2"], eps=eps, weight_decay=decay)
 
 
 def setting(records: Sequence[Record]) -> Setting:

@@ -23,16 +23,17 @@ with from_extra("torch"):
 _LARGEST_ROW, _SMALLEST_ROW, _WHOLE = 512, 64, 1 << 14
 _TINY = 1e-30  # below every number that a float32 second moment holds with some accuracy
 
-COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curved", "agreement", "momentum")
+COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curved", "agreement", "momentum", "second")
 """The sums over a row at each step: g^2/max(v, e^2); u^2, with u = m/(sqrt(v) + e); the coordinates with g^2 < v/10;
-g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2."""
+g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2; v."""
 
 
 _NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth weights gamma moved decayed stepped after"
-COMPARED = tuple(_NAMES.split())
+COMPARED = (*_NAMES.split(), "pulled", "first")
 """The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
-a step that is not 0; with such a step; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v - its
-average)^2; v^2; x^2; coordinates where sqrt(v)/alpha falls; step^2; (decay x)^2; (alpha u)^2; x^2 after the step."""
+a step and a gradient that are not 0; with such; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v -
+its average)^2; v^2; x^2; coordinates where sqrt(v)/alpha falls; step^2; (decay x)^2; (alpha u)^2; x^2 after the step;
+(pull x)^2; m^2 + g^2."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Expected:
         theta: theta_t.
         added: e_t.
         decay: the share that a decoupled decay takes off.
+        pull: what multiplies the weight in the gradient's decay.
         scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
         rounding: the spacing of the weights' numbers at 1.
         shrunk: (alpha_{t-1} / alpha_t)^2.
@@ -55,6 +57,7 @@ class Expected:
     theta: float | Tensor
     added: float | Tensor
     decay: float | Tensor
+    pull: float | Tensor
     scale: float | Tensor
     rounding: float | Tensor
     shrunk: float | Tensor
@@ -216,12 +219,15 @@ class Sample:
         self._noise[2] += torch.stack([(lost * lost).sum(1), (kept * kept).sum(1), (root * self._filled).sum(1)])
 
     def noise(self) -> Tensor:
-        """Return the row sums |sum e|^2, |sum h|^2, sum |e|^2, sum |h|^2, sum D since the last call, h = g/sqrt(D)."""
+        """Return the row sums |sum e|^2, |sum h|^2, sum |e|^2, sum |h|^2, sum D taken in so far, h = g/sqrt(D)."""
         if self._noise is None:
             return torch.zeros(5, len(self.members), device=self._sides.device)
         lost, kept, sums = self._noise
-        self._noise = None
         return torch.cat([torch.stack([(lost * lost).sum(1), (kept * kept).sum(1)]), sums])
+
+    def forget_noise(self) -> None:
+        """Begin the sums of `noise` anew."""
+        self._noise = None
 
     def column(self, values: Sequence[float]) -> Tensor:
         """Return a number for each tensor as a column on the device."""
@@ -294,6 +300,7 @@ class Sample:
         torch.mul(u, m, out=p[6])
         torch.mul(g, m, out=p[7])
         torch.mul(m, m, out=p[8])
+        p[9] = v
         torch.sum(p, -1, out=self._ring[len(self.present)])
         self.present.append(there)
         self.last = there
@@ -311,11 +318,13 @@ class Sample:
         moved, stated = x - was, -expected.alpha * u - expected.decay * was
         # Rounding of the weights, twice, is no difference.
         off = ((moved - stated).abs() - 2 * expected.rounding * x.abs()).clamp_min(0.0)
-        live, driven = v > 0, u != 0
+        live, driven = v > 0, (expected.alpha * u != 0) & (g != 0)
         share = (expected.added / self._root).masked_fill(~live, 0.0)
         tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * expected.scale > 0.1)
         of_m = m - expected.beta * old_m - (1 - expected.beta) * g
         of_v = v - expected.theta * old_v - (1 - expected.theta) * g * g
+        # Squares near the smallest float32 are rounded to anything.
+        of_m, of_v = (one.masked_fill(v < _TINY, 0.0) for one in (of_m, of_v))
         return torch.stack([
             share.sum(1),
             live.sum(1),
@@ -334,6 +343,8 @@ class Sample:
             (expected.decay * was).square_().sum(1),
             (expected.alpha * u).square_().sum(1),
             (x * x).sum(1),
+            (expected.pull * was).square_().sum(1),
+            (m * m + g * g).sum(1),
         ])  # fmt: skip
 
     def followed(self) -> Tensor:

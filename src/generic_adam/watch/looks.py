@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from generic_adam.errors import OptimizerError
@@ -32,6 +32,7 @@ class Coefficients:
         theta: theta_t.
         added: e_t, what is added to sqrt(v_t).
         decay: the share of each weight that a decoupled decay takes off.
+        pull: what multiplies the weight in a decay that is part of the gradient.
     """
 
     alpha: float
@@ -39,6 +40,7 @@ class Coefficients:
     theta: float
     added: float
     decay: float
+    pull: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _adam(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficient
 def _torch_adam(optimizer: Any, group: Group, t: int, masses: Masses) -> Coefficients:
     found = _adam(optimizer, group, t, masses)
     decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, torch.optim.AdamW))
-    return found if decoupled else Coefficients(found.alpha, found.beta, found.theta, found.added, 0.0)
+    return found if decoupled else replace(found, decay=0.0, pull=float(group.get("weight_decay") or 0.0))
 
 
 def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficients:
@@ -96,7 +98,8 @@ def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficie
 
 
 def _rmsprop(_optimizer: Any, group: Group, _t: int, _masses: Masses) -> Coefficients:
-    return Coefficients(float(group["lr"]), 0.0, float(group["alpha"]), float(group["eps"]), 0.0)
+    lr, theta, eps, pull = (float(group[name]) for name in ("lr", "alpha", "eps", "weight_decay"))
+    return Coefficients(lr, 0.0, theta, eps, 0.0, pull)
 
 
 def _rmsprop_second(state: State, group: Group) -> Any:
@@ -121,40 +124,41 @@ def _none(_state: State, _group: Group) -> None:
     return None
 
 
-def _plain(kind: type) -> Callable[[Any, Group], bool]:
-    """Return the rule that the step of this very class, with no option that adds to it, is replayed."""
-    return lambda optimizer, group: (
-        type(optimizer) is kind
-        and not (group.get("momentum") or group.get("centered"))
-        and not (group.get("weight_decay") and kind in _COUPLED and not group.get("decoupled_weight_decay"))
-    )
+def _replays(optimizer: Any, group: Group) -> bool:
+    """Whether all that a step does is known: no option adds to it."""
+    coupled = not isinstance(optimizer, GenericAdam | torch.optim.AdamW) and not group.get("decoupled_weight_decay")
+    return not (group.get("momentum") or group.get("centered") or (group.get("weight_decay") and coupled))
 
 
-# Their weight decay is a part of the gradient.
-_COUPLED = {torch.optim.Adam, torch.optim.RMSprop, torch.optim.Adagrad}
+def _is_adam(optimizer: Any, group: Group) -> bool:
+    """Whether a class that is known by its state alone says that it is Adam, or AdamW."""
+    name = type(optimizer).__name__.casefold()
+    plain = all(group.get(one, True) for one in ("bias_correction", "correct_bias", "adam_w_mode"))
+    return plain and (name == "adamw" or (name in {"adam", "fusedadam", "cpuadam"} and not group.get("weight_decay")))
+
 
 # Subclasses are looked into like their parents; the first that fits.
 _LOOKS: dict[type[torch.optim.Optimizer], Look] = {
-    GenericAdam: Look(_second, _first, _generic, _plain(GenericAdam)),
+    GenericAdam: Look(_second, _first, _generic, _replays),
     # v_t / (1 - theta^(t - n)); 0 while it only collects gradients
     AdaShift: Look(
         lambda state, _group: state["second_moment"] / (state["correction"] or 1.0), _none, _generic, averages=False
     ),
-    torch.optim.AdamW: Look(_second, _first, _torch_adam, _plain(torch.optim.AdamW)),
-    torch.optim.Adam: Look(_second, _first, _torch_adam, _plain(torch.optim.Adam)),
+    torch.optim.AdamW: Look(_second, _first, _torch_adam, _replays),
+    torch.optim.Adam: Look(_second, _first, _torch_adam, _replays),
     torch.optim.NAdam: Look(_second, _first, _torch_adam),
-    torch.optim.RMSprop: Look(_rmsprop_second, _none, _rmsprop, _plain(torch.optim.RMSprop)),
+    torch.optim.RMSprop: Look(_rmsprop_second, _none, _rmsprop, _replays),
     torch.optim.Adagrad: Look(
         lambda state, _group: state["sum"] / (state["step"] + 1) if "sum" in state else None,
         _none,
         _adagrad,
-        _plain(torch.optim.Adagrad),
+        _replays,
     ),
     torch.optim.Adamax: Look(
         lambda state, _group: state["exp_inf"] ** 2 if "exp_inf" in state else None, _first, _adamax, averages=False
     ),
 }
-_BY_STATE = Look(_second, _first, _adam)
+_BY_STATE = Look(_second, _first, _adam, _is_adam)
 
 
 def look_into(optimizer: torch.optim.Optimizer) -> Look:

@@ -10,6 +10,7 @@ from generic_adam.extras import from_extra
 with from_extra("torch"):
     import torch
     from torch import Tensor
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
 _PRODUCTS = 10
 
@@ -26,7 +27,8 @@ def curvature(probe: Callable[[], Tensor], parameters: Sequence[Tensor], scales:
     """
     devices = sorted({p.device.index for p in parameters if p.device.type == "cuda" and p.device.index is not None})
     # Nothing of the run may depend on whether it is looked at: dropout draws as it would have.
-    with torch.random.fork_rng(devices), torch.enable_grad():
+    # Of attention's kernels the plain one alone can be differentiated twice.
+    with torch.random.fork_rng(devices), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
         gradients = torch.autograd.grad(probe(), parameters, create_graph=True, allow_unused=True)
         used = [k for k, g in enumerate(gradients) if g is not None and g.requires_grad]
         if not used:

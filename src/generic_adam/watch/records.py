@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import json
 import math
 import os
 import warnings
@@ -53,6 +54,7 @@ class Record:
         excess_tensor: its tensor.
         typical: the median update size over tensors and steps.
         falling: the share of all coordinates with g^2 < v/10.
+        dead: the share of weights in tensors whose gradient is exactly 0 throughout.
         edge: the curvature along the steps over the largest stable one, (2 + 2 beta)/((1 - beta) alpha).
         probed: the same for the largest preconditioned curvature, measured by a probe.
         agreement: the cosine of the gradient and the momentum before it.
@@ -69,8 +71,13 @@ class Record:
         lost_tensor: the tensor with most.
         wrong: the step that was made against the step of the stated algorithm, relative to it.
         wrong_tensor: its tensor.
-        decay: the size of the decay over the size of the step.
-        decay_tensor: its tensor.
+        tampered: the second moment against the average of the one before and the new squares, relative to it.
+        tampered_step: its step.
+        tampered_tensor: its tensor.
+        late: by how many steps the optimizer's own count fell behind since the record before; negative: ran ahead.
+        pull: the size of a decay in the gradient over the size of the gradient without it.
+        decay: the size of the decay over the size of the step: half of the weights are in tensors with less.
+        decay_tensor: the tensor where it is largest.
         path: the distance of some fifty steps over the size of the weights.
         straight: that distance over the length of the path.
         weights: the largest weight seen.
@@ -110,6 +117,7 @@ class Record:
     excess_tensor: str = ""
     typical: float = math.nan
     falling: float = math.nan
+    dead: float = math.nan
     edge: float = math.nan
     probed: float = math.nan
     agreement: float = math.nan
@@ -126,6 +134,11 @@ class Record:
     lost_tensor: str = ""
     wrong: float = math.nan
     wrong_tensor: str = ""
+    tampered: float = math.nan
+    tampered_step: int = 0
+    tampered_tensor: str = ""
+    late: int = 0
+    pull: float = math.nan
     decay: float = math.nan
     decay_tensor: str = ""
     path: float = math.nan
@@ -248,6 +261,23 @@ def _up_to(path: Path, columns: Sequence[str], until: int) -> bytes:
         raise OptimizerError(f"{path} is no record of this kind; expected a new directory")
     whole = [line for line in lines[1:] if line.endswith(b"\n") and line.partition(b",")[0].isdigit()]
     return lines[0] + b"".join(line for line in whole if int(line.partition(b",")[0]) <= until)
+
+
+def read_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a watch saved when it was detached; of a run that was killed there is nothing, which is no error.
+
+    Raises:
+        DataError: the file holds something else.
+    """
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{os.fspath(path)} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{os.fspath(path)}: expected an object with the facts of a run")
+    return found
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:

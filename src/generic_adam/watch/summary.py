@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 SMOOTHED = 8
 """The steps over which RMS_t is averaged; a record knows as many steps of the window before."""
 
-NUMBERS = ("lr", "alpha", "beta", "theta", "decay", "scale", "corrected", "largest")
+NUMBERS = ("lr", "alpha", "beta", "theta", "decay", "scale", "corrected", "largest", "averaged")
 """What is known of a group at a step: its learning rate; alpha_t, beta_t, theta_t; the share that the decay takes off;
 what makes m/(sqrt(v) + e) the ratio of the corrected moments; 1 - prod theta; the largest |m|/sqrt(v) that any
-gradients give."""
+gradients give; theta_t where v_t is the average of v_{t-1} and g_t^2 with it, else nan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,11 @@ class Rows:
     def scale(self) -> Array:
         """How many coordinates each one that is looked at stands for."""
         return self.numels / self.counts
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The tensors that say something alone: not those of a few numbers where there are larger ones."""
+        return self.numels >= min(16, self.numels.max(initial=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +76,7 @@ def of_steps(s: Steps, rows: Rows) -> dict[str, Any]:
     """Return the numbers of a record that come from every step."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # all-nan rows: a tensor that had no part
-        found = _stale(s, rows) | _sizes(s, rows) | _directions(s, rows)
+        found = _stale(s, rows) | _sizes(s, rows) | _directions(s, rows) | _tampered(s, rows)
     last = {name: values[-1] for name, values in s.numbers.items()}
     largest = int(np.argmax(np.nan_to_num(last["alpha"])))
     for name in ("lr", "alpha", "beta", "theta"):
@@ -105,9 +110,9 @@ def _stale(s: Steps, rows: Rows) -> dict[str, Any]:
     return {"stale": value, "stale_step": step, "stale_tensor": name, "stale_update": float(updates[at, row])}
 
 
-def _moving(values: Array) -> Array:
-    """Return the means of up to eight steps up to each."""
-    padded = np.concatenate([np.full((SMOOTHED - 1, values.shape[1]), np.nan), values])
+def _moving(values: Array, before: float = math.nan) -> Array:
+    """Return the means of up to eight steps up to each; `before` the first there are steps with this value."""
+    padded = np.concatenate([np.full((SMOOTHED - 1, values.shape[1]), before), values])
     return np.nanmean(np.lib.stride_tricks.sliding_window_view(padded, SMOOTHED, axis=0), axis=-1)
 
 
@@ -115,15 +120,25 @@ def _sizes(s: Steps, rows: Rows) -> dict[str, Any]:
     size = np.sqrt(s.sums["update"] / rows.counts)
     update = s.numbers["scale"] * size
     excess = size / s.numbers["largest"]
-    # A tensor that starts near 0 is measured by the others; of a few numbers nothing is said where there are more.
+    # A tensor that starts near 0 is measured by the others.
     usual = np.sqrt(np.sum(rows.started**2 * rows.numels) / np.sum(rows.numels))
-    judged = (rows.started > 0) & (rows.numels >= min(16, rows.numels.max()))
-    started = np.where(judged, np.maximum(rows.started, 0.1 * usual), np.nan)
-    reach = _moving(s.numbers["alpha"] * size / started)
+    started = np.where(rows.judged & (rows.started > 0), np.maximum(rows.started, 0.1 * usual), np.nan)
+    # The first steps alone may be long (RMSprop's): what is missing before them counts as nothing.
+    reach = _moving(s.numbers["alpha"] * size / started, before=0.0)
     found: dict[str, Any] = {"typical": float(np.nanmedian(update[s.known :]))}
     for name, values in {"update": update, "excess": excess, "reach": reach}.items():
         found[name], found[f"{name}_step"], found[f"{name}_tensor"] = _worst(values, s, rows)
     return found
+
+
+def _tampered(s: Steps, rows: Rows) -> dict[str, Any]:
+    """How far the second moment is from the average of itself and the new squares, relative to it, at every step."""
+    v, theta = s.sums["second"], s.numbers["averaged"][1:]
+    stated = theta * v[:-1] + (1 - theta) * s.sums["square"][1:]
+    size = np.maximum(v[1:], stated)
+    off = np.where(size > 1e-30 * rows.counts, np.abs(v[1:] - stated) / size, np.nan)
+    value, step, name = _worst(np.concatenate([np.full_like(v[:1], np.nan), off]), s, rows)
+    return {"tampered": value, "tampered_step": step, "tampered_tensor": name}
 
 
 def _directions(s: Steps, rows: Rows) -> dict[str, Any]:
@@ -137,7 +152,10 @@ def _directions(s: Steps, rows: Rows) -> dict[str, Any]:
     old2 = (m2 - 2 * (1 - beta) * gm + (1 - beta) ** 2 * g2) / beta**2
     dot, old, new = (np.nansum(one * rows.scale, axis=1)[k:] for one in (with_old, old2, g2))
     agreement = float(np.nanmean(dot / np.sqrt(old * new)))
+    # A tensor with a gradient that is 0 throughout learns nothing.
+    silent = np.nansum(g2[k:], axis=0) == 0
     found = {"falling": float(falling), "agreement": agreement}
+    found["dead"] = float((rows.numels * (silent & here.any(axis=0))).sum() / rows.numels.sum())
     if len(s.steps) > 1:
         first = max(k, 1)
         after, before = s.total("overshoot", rows)[first:], s.total("before", rows)[first:]
@@ -189,9 +207,12 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             "tiny": sums["tiny"] / rows.counts,
             "lost": sums["unmoved"] / sums["driven"],
             "wrong": np.where(replays, np.maximum(0.0, _off(sums) - rounding), np.nan),
-            "decay": np.sqrt(sums["decayed"] / sums["stepped"]),
+            "decay": np.where(rows.judged, np.sqrt(sums["decayed"] / sums["stepped"]), np.nan),
         }
         found: dict[str, Any] = {}
+        pulled, square = (float(np.nansum(sums[one] * rows.scale)) for one in ("pulled", "square"))
+        if square > 0:
+            found["pull"] = math.sqrt(pulled / square)
         driven = float((sums["driven"] * rows.scale).sum())
         live = sums["live"] * rows.scale
         if live.sum() > 0:
@@ -202,12 +223,21 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             if usable[worst] > -np.inf:
                 found["eps_worst" if name == "eps" else name] = float(usable[worst])
                 found[f"{name}_tensor"] = rows.names[worst]
+        found["decay"] = _weighted_median(shares["decay"], rows.numels)
         if driven > 0:
             found["lost"] = float((sums["unmoved"] * rows.scale).sum()) / driven
     return found
 
 
+def _weighted_median(values: Array, sizes: Array) -> float:
+    """Return the value that half of the weights are in tensors with less than; nan where there is none."""
+    there = np.flatnonzero(np.isfinite(values))
+    order = there[np.argsort(values[there])]
+    reached = np.cumsum(sizes[order])
+    return float(values[order][np.searchsorted(reached, reached[-1] / 2)]) if len(order) else math.nan
+
+
 def _off(sums: dict[str, Array]) -> Array:
     """Return how far a step, m_t or v_t is from the stated one, whichever is furthest, relative to it."""
-    pairs = (("off", "stated"), ("off_m", "square"), ("off_v", "fourth"))
+    pairs = (("off", "stated"), ("off_m", "first"), ("off_v", "fourth"))
     return np.sqrt(np.fmax.reduce([sums[off] / sums[whole] for off, whole in pairs]))

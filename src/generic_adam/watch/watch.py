@@ -44,6 +44,8 @@ _PATH = 50
 # The steps over which the bias of the scaling is told from noise; the coordinates up to which every step is measured,
 # and the chance of a step with more.
 _LASTING, _ALWAYS, _DRAWN = 200, 1 << 13, 0.25
+# A sum of gradients that is this much longer than one of pure noise would be.
+_CLEAR = 1.5
 # The least number of steps between two probes, and the share in free fall from which they are that close.
 _WAIT, _FALLING = 200, 0.8
 
@@ -137,7 +139,7 @@ class Watch:
         self._points: list[Tensor] | None = None
         self._compared: list[Tensor] | None = None
         self._reference: list[Tensor] | None = None
-        self._due = False
+        self._due = self._stepping = False
         self._out = None if out is None else Path(out)
         self._files = self._open(self._out)
         self._handles = [
@@ -193,7 +195,16 @@ class Watch:
     def diagnose(self) -> Diagnosis:
         """Return what is wrong so far, the worst first; what was seen since the last record is taken in."""
         self._flush()
-        return replace(diagnose(self._records), budget=self._budget())
+        return replace(diagnose(self._records, self._options()), budget=self._budget())
+
+    def _options(self) -> dict[str, float] | None:
+        """Return the options of torch's Adam or AdamW, of its first group."""
+        if type(self._optimizer) not in {torch.optim.Adam, torch.optim.AdamW} or not self._optimizer.param_groups:
+            return None
+        group = self._optimizer.param_groups[0]
+        beta1, beta2 = map(float, group["betas"])
+        found = {name: float(group[name]) for name in ("lr", "eps", "weight_decay")}
+        return found | {"beta1": beta1, "beta2": beta2}
 
     def _budget(self) -> Budget | None:
         """Return the budget, where enough was measured for one."""
@@ -210,7 +221,7 @@ class Watch:
         """Write what was measured and what was found beside the records; a disk that is full is no error."""
         if self._out is None or not self._records:
             return
-        data = {"setting": self.setting().to_dict(), "optimizer": type(self._optimizer).__name__}
+        data = {"setting": self.setting().to_dict(), "options": self._options()}
         budget = self._budget()
         if budget is not None:
             data["budget"] = budget.to_dict()
@@ -242,6 +253,10 @@ class Watch:
         self.detach()
 
     def _before_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        # A class whose step calls its parent's has the hooks run twice: the first before and the first after count.
+        if self._stepping:
+            return
+        self._stepping = True
         if self._due:
             self._flush()
         if [id(group.options) for group in self._groups] != [id(options) for options in optimizer.param_groups]:
@@ -285,6 +300,9 @@ class Watch:
 
     @torch.no_grad()
     def _after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not self._stepping:
+            return
+        self._stepping = False
         if float(getattr(optimizer, "found_inf", 0.0)):
             self._points = None
             return  # a gradient scaler had the step skipped
@@ -294,7 +312,7 @@ class Watch:
         for group in self._groups:
             # torch keeps t in tensors; reading one at every step would wait for the device it is on.
             moved = any(p.grad is not None for p in group.options["params"])
-            group.steps = _steps_done(optimizer, group.options) if recorded else group.steps + moved
+            group.count(moved, _steps_done(optimizer, group.options) if recorded else None)
             used.append(group.step(self._look, optimizer, moved))
         if recorded:
             self._t = max((group.steps for group in self._groups), default=0)
@@ -332,21 +350,38 @@ class Watch:
                 sample.add_noise(_column(sample, [c.beta for c in used]), _column(sample, [c.added for c in used]))
 
     def _skew(self) -> dict[str, Any]:
-        """Return the share of the gradient that the scaling took away in the last 200 steps or more."""
+        """Return the share of the gradient that the scaling took away in the last 200 steps, or 2,000 at most.
+
+        Where the noise hides the gradient, more steps are taken in before it is given up.
+        """
         if self._lasting < _LASTING or self._drawn < 2:
             return {}
         values = torch.cat([sample.noise().double().cpu() for sample in self._samples], dim=1).numpy()
-        n, self._lasting, self._drawn = self._drawn, 1, 0
+        n = self._drawn
         of_e, of_h, e, h, scale = np.nansum(values * self._rows.scale, axis=1).tolist()
         lost, size = (of_e - e) / (n * (n - 1)), (of_h - h) / (n * (n - 1))
-        if not (size > 0 and scale > 0 and math.isfinite(lost)):
+        clear = of_h > _CLEAR * h and scale > 0 and math.isfinite(lost)
+        if clear or self._lasting >= 10 * _LASTING:
+            self._lasting, self._drawn = 1, 0
+            for sample in self._samples:
+                sample.forget_noise()
+        if not clear:
             return {}
         return {"skew": lost / size, "skew_scale": lost * n / scale}
 
     def _expected(self, sample: Sample, used: Sequence[Coefficients]) -> Expected:
         spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
         numbers = [
-            (c.alpha, c.beta, math.nan if g.options.get("amsgrad") else c.theta, c.added, c.decay, g.scale, g.shrunk)
+            (
+                c.alpha,
+                c.beta,
+                math.nan if g.options.get("amsgrad") else c.theta,
+                c.added,
+                c.decay,
+                c.pull,
+                g.scale,
+                g.shrunk,
+            )
             for c, g in zip(used, self._groups, strict=True)
         ]
         if self._lasting < 2:  # the moments of the step before are not known
@@ -395,6 +430,8 @@ class Watch:
                     parameters.append(p)
                     # With alpha in it, groups of different rates are one.
                     scales.append((v.sqrt() + added).clamp_min_(1e-30) / (alpha * (1 - beta) / (2 + 2 * beta)))
+        if not parameters:  # lr is 0
+            return math.nan
         try:
             return curvature(probe, parameters, scales)
         except (RuntimeError, NotImplementedError) as error:
@@ -435,6 +472,8 @@ class Watch:
         # Between two looks no weight moves further than the steps' upper limits.
         reached = np.max(steps.numbers["alpha"] * steps.numbers["largest"], axis=1)[steps.known :].sum()
         found["weights"] = largest + float(reached)
+        if complete.all():  # else tensors may take turns, each with a count of its own
+            found["late"] = max((group.late for group in self._groups), key=abs)
         self._keep_groups(steps, sums)
         return found | self._path(steps, sums)
 
@@ -496,7 +535,8 @@ class Watch:
         self._write(0, record)
         if len(self._records) % _RECORDS and not record.loss_bad:
             return
-        for finding in diagnose(self._records[-_LOOKED_BACK:]).findings:
+        earlier = self._records[:1] if len(self._records) > _LOOKED_BACK else []  # where the loss began
+        for finding in diagnose([*earlier, *self._records[-_LOOKED_BACK:]]).findings:
             if finding.cause not in self._told:
                 self._told.add(finding.cause)
                 if self._on_event is None:
@@ -519,7 +559,7 @@ class _Group:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
-        self.steps = self.seen = 0
+        self.steps = self.seen = self.late = 0
         self.total, self.alpha, self.shrunk, self.scale = 0.0, math.nan, math.nan, 1.0
         self.numbers: tuple[float, ...] = ()
         self.added = 0.0
@@ -534,6 +574,12 @@ class _Group:
         if options is not self.options:
             self.alpha = math.nan
         self.options, self.steps = options, steps
+
+    def count(self, moved: bool, done: int | None) -> None:
+        """Count a step; where `done` is what the optimizer has counted, that is right, and compared."""
+        self.steps += moved
+        self.late = 0 if done is None else self.steps - done
+        self.steps = self.steps if done is None else done
 
     def step(self, look: Look, optimizer: Any, moved: bool) -> Coefficients:
         """Return the coefficients of the step that was made, the first where none was."""
@@ -555,7 +601,8 @@ class _Group:
         self.shrunk = (self.alpha / found.alpha) ** 2 if found.alpha > 0 else math.nan
         largest = math.sqrt(self._spread) if look.averages and self._spread > 0 else math.nan
         lr = float(self.options.get("lr", math.nan))
-        self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest)
+        averaged = math.nan if self.options.get("amsgrad") or not look.replays(optimizer, self.options) else theta
+        self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest, averaged)
         self.total += found.alpha * math.sqrt(1 - theta)
         self.seen += 1
         self.alpha, self.added = found.alpha, found.added

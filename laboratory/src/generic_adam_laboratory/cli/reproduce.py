@@ -238,6 +238,26 @@ def floors(
     _reproduce(command, settings | {"quick": quick}, lane_steps, compute, measured.write_floors, out, 1, None, restart)
 
 
+@reproduce.command(epilog=_EXAMPLE.format("diagnose"))
+def diagnose(
+    out: Out = Path("runs/diagnose"),
+    data: Annotated[Path | None, typer.Option(help="Where MNIST and CIFAR-100 are; without it, fewer runs.")] = None,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="Only cases with this in their name.")] = "",
+) -> None:
+    """Judge `Watch`: is the cause of a failing training named, and a healthy one left in peace?
+
+    Some 65 failing trainings, each proved by its ablation, and 60 healthy ones; it goes on where it stopped.
+    """
+    from generic_adam_laboratory.runs.records import Occasion
+    from generic_adam_laboratory.studies import diagnosis
+
+    begun = time.perf_counter()
+    seen = diagnosis.look_at_all(out, str(data or ""), typer.echo, only=only)
+    occasion = Occasion(_command("diagnose", {}, {}), {"cases": len(seen)}, time.perf_counter() - begun)
+    diagnosis.write(out, seen, occasion)
+    typer.echo(f"wrote {out / 'table.md'}")
+
+
 def _whole(steps: float | None, usual: float) -> int:
     from generic_adam.schedules.sums import whole_steps
 

@@ -1,0 +1,232 @@
+# ruff: noqa: E501 - the tables are read by their columns
+"""Failing trainings of known cause and healthy ones, for `generic_adam.watch`.
+
+A failing one names the change that removes its failure and another change of like size that does not: `proved` tries
+both on three seeds. Which half a case is in, for tuning thresholds or for judging them, is a matter of its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from generic_adam_laboratory.zoo.diagnose_runs import Options, Trace, train
+
+SEEDS: Final = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training.
+
+    Attributes:
+        name: of the case.
+        options: the training.
+        cause: why it fails; "" for a healthy one.
+        measure: "final", the mean loss of the last tenth; "worst", the largest mean of ten steps after a third of the
+            run; "gap", the distance from the best at the end.
+        level: a run has failed that is above it, or is no number.
+        cure: the options that remove the failure.
+        other: options that change as much and do not.
+    """
+
+    name: str
+    options: Options
+    cause: str = ""
+    measure: str = "final"
+    level: float = 0.0
+    cure: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    other: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def judging(self) -> bool:
+        """Whether the case is in the half that judges."""
+        return hashlib.sha256(self.name.encode()).digest()[0] % 2 == 1
+
+    @property
+    def seed(self) -> int:
+        """The seed of the training that is watched: the judging half's was not seen while the rules were written."""
+        return 5 if self.judging else 0
+
+    def measured(self, trace: Trace) -> float:
+        """Return how badly a training went."""
+        if self.measure == "gap":
+            return trace.gap
+        count = len(trace.plain)
+        if not np.isfinite(trace.plain[-1]):
+            return float("inf")
+        if self.measure == "final":
+            return float(trace.plain[-max(10, count // 10) :].mean())
+        return float(np.convolve(trace.plain[count // 3 :], np.full(10, 0.1), "valid").max())
+
+    def failed(self, trace: Trace) -> bool:
+        """Return whether a training failed."""
+        return not self.measured(trace) <= self.level
+
+
+def proved(case: Case, seeds: Sequence[int] = SEEDS) -> dict[str, list[float]]:
+    """Return how badly the training goes on each seed: as it is, with its cure, with the other change."""
+    changed = {"": {}, "cure": case.cure, "other": case.other}
+    return {
+        name: [case.measured(train(replace(case.options, **change), seed)) for seed in seeds]
+        for name, change in changed.items()
+    }
+
+
+def _failing(
+    cause: str,
+    name: str,
+    measure: str,
+    level: float,
+    cure: Mapping[str, Any],
+    other: Mapping[str, Any],
+    task: str,
+    steps: int,
+    **options: Any,
+) -> Case:
+    return Case(f"{cause}, {name}", Options(task, steps, **options), cause, measure, level, cure, other)
+
+
+def _jump(at: int, before: float) -> str:
+    """Return a factor of the loss that jumps to 1."""
+    return f"{before!r} if t < {at} else 1"
+
+
+FAILING: Final = [
+    # The loss's weight jumps, and with it the gradient: v remembers the small ones.
+    _failing("stale_second_moment", "linear", "worst", 2.5, {"beta2": 0.95}, {"eps": 1e-13}, "linear", 1200, lr=0.05, beta2=0.9999, eps=1e-12, scale=_jump(800, 1e-5), noise=1.0),
+    _failing("stale_second_moment", "tanh", "worst", 0.65, {"beta2": 0.95}, {"eps": 1e-13}, "tanh", 1000, lr=0.01, beta2=0.9999, eps=1e-12, scale=_jump(700, 1e-5)),
+    _failing("stale_second_moment", "conv", "worst", 0.2, {"beta2": 0.95}, {"eps": 1e-13}, "conv", 600, lr=0.01, beta2=0.9999, eps=1e-12, scale=_jump(400, 1e-4)),
+    _failing("stale_second_moment", "gpt", "worst", 3.4, {"beta2": 0.95}, {"eps": 1e-13}, "gpt", 320, lr=0.015, beta2=0.9999, eps=1e-12, batch=4, scale=_jump(240, 1e-4)),
+    _failing("stale_second_moment", "values", "worst", 0.2, {"beta2": 0.95}, {"eps": 1e-13}, "values", 1000, lr=0.02, beta2=0.9999, eps=1e-12, scale=_jump(600, 1e-4)),
+    # All gradients are small: v falls freely.
+    _failing("free_fall", "linear", "worst", 1e-4, {"schedule": "min(1, sqrt(500/t))", "beta2": "max(0.995, 1 - 1/t)"}, {"lr": 5e-4}, "linear", 3000, size=400, kind="points", batch=32, beta2=0.995),
+    _failing("free_fall", "tanh", "worst", 1e-3, {"schedule": "min(1, sqrt(500/t))", "beta2": "max(0.995, 1 - 1/t)"}, {"weight_decay": 1e-3}, "tanh", 3000, kind="points", batch=32, lr=3e-3, beta2=0.995),
+    _failing("free_fall", "tanh wide", "worst", 1e-4, {"schedule": "min(1, sqrt(300/t))", "beta2": "max(0.99, 1 - 1/t)"}, {"weight_decay": 1e-3}, "tanh", 3000, kind="points", size=128, batch=16, lr=2e-3, beta2=0.99),
+    _failing("free_fall", "conv", "worst", 1e-2, {"schedule": "min(1, sqrt(300/t))", "beta2": "max(0.99, 1 - 1/t)"}, {"clip": 1.0}, "conv", 2500, kind="points", batch=64, lr=3e-3, beta2=0.99),
+    # eps outweighs the root of v.
+    _failing("eps_too_large", "tanh", "final", 0.7, {"eps": 1e-8}, {"beta2": 0.95}, "tanh", 600, lr=0.01, eps=10.0),
+    _failing("eps_too_large", "conv", "final", 1.0, {"eps": 1e-12}, {"beta2": 0.95}, "conv", 400, lr=3e-3, scale="1e-6", eps=1e-4),
+    _failing("eps_too_large", "gpt", "final", 3.2, {"eps": 1e-12}, {"beta2": 0.95}, "gpt", 250, batch=8, lr=3e-3, scale="1e-7", eps=1e-6),
+    _failing("eps_too_large", "linear", "gap", 0.1, {"eps": 1e-8}, {"beta1": 0.8}, "linear", 600, lr=0.02, eps=1000.0),
+    _failing("eps_too_large", "mlp, rmsprop", "final", 1.0, {"eps": 1e-8}, {"beta2": 0.99}, "mlp", 400, optimizer="RMSprop", beta1=0.0, beta2=0.9, lr=1e-3, eps=5.0),
+    # Inputs that are almost 0 while one trains: their weights wander.
+    _failing("eps_too_small", "linear", "gap", 0.25, {"eps": 1e-8}, {"beta2": 0.99}, "linear", 1200, kind="hidden", lr=0.1, eps=1e-30),
+    _failing("eps_too_small", "linear, fast", "gap", 0.25, {"eps": 1e-7}, {"beta1": 0.8}, "linear", 1500, kind="hidden", lr=0.05, beta2=0.95, eps=1e-20, batch=16),
+    _failing("eps_too_small", "linear, large", "gap", 0.35, {"eps": 1e-8}, {"beta1": 0.8}, "linear", 1200, kind="hidden", size=200, lr=0.08, beta2=0.99, eps=1e-25),
+    # Steps as large as the weights.
+    _failing("lr_too_large", "tanh", "final", 2.0, {"lr": 3e-3}, {"beta2": 0.9}, "tanh", 500, lr=0.5),
+    _failing("lr_too_large", "mlp", "final", 1.0, {"lr": 3e-3}, {"beta2": 0.9}, "mlp", 400, lr=0.3),
+    _failing("lr_too_large", "conv", "final", 1.0, {"lr": 3e-3}, {"eps": 1e-4}, "conv", 300, lr=0.3),
+    _failing("lr_too_large", "gpt", "final", 2.9, {"lr": 3e-3}, {"beta2": 0.95}, "gpt", 250, batch=8, lr=0.2),
+    _failing("lr_too_large", "gpt, moderately", "final", 2.75, {"lr": 3e-3}, {"weight_decay": 0.1}, "gpt", 300, batch=8, lr=0.1, beta2=0.95),
+    _failing("lr_too_large", "values", "final", 0.5, {"lr": 1e-3}, {"beta2": 0.99}, "values", 600, lr=0.3),
+    _failing("lr_too_large", "linear", "gap", 0.3, {"lr": 0.02}, {"beta2": 0.99}, "linear", 600, lr=2.0),
+    # Weights that hardly move.
+    _failing("lr_too_small", "tanh", "final", 1.2, {"lr": 0.01}, {"eps": 1e-10}, "tanh", 600, lr=1e-6),
+    _failing("lr_too_small", "gpt", "final", 3.5, {"lr": 3e-3}, {"eps": 1e-10}, "gpt", 250, batch=8, lr=3e-7),
+    _failing("lr_too_small", "conv, warm-up in the wrong unit", "final", 1.0, {"schedule": "min(1, t/50)"}, {"beta2": 0.95}, "conv", 400, lr=3e-3, schedule="t/500000"),
+    _failing("lr_too_small", "mlp, decayed at once", "final", 1.0, {"schedule": "1"}, {"beta2": 0.95}, "mlp", 500, lr=1e-3, schedule="max(0, 1 - t/20)"),
+    _failing("lr_too_small", "linear", "gap", 0.3, {"lr": 0.02}, {"beta1": 0.8}, "linear", 800, lr=1e-5),
+    # Clipping takes the rare large gradients away, or all of it.
+    _failing("clipping", "rare", "gap", 0.3, {"clip": None}, {"beta1": 0.8}, "rare", 2000, lr=0.01, beta2=0.9999, clip=0.05, often=0.01, size=3, batch=4),
+    _failing("clipping", "rare, few", "gap", 0.3, {"clip": None}, {"eps": 1e-6}, "rare", 2000, lr=0.01, beta2=0.9999, clip=0.03, often=0.02, size=8, batch=2),
+    _failing("clipping", "tanh, rare", "gap", 0.3, {"clip": None}, {"beta1": 0.8}, "tanh", 1500, kind="rare", lr=3e-3, beta2=0.9999, clip=0.02, often=0.02, noise=0.1),
+    _failing("clipping", "conv", "final", 1.0, {"clip": 1.0}, {"beta2": 0.95}, "conv", 400, lr=1e-3, clip=1e-8),
+    _failing("clipping", "gpt", "final", 3.2, {"clip": 1.0}, {"beta2": 0.95}, "gpt", 250, batch=8, lr=3e-3, clip=1e-8),
+    # Rare large gradients are divided by their own size.
+    _failing("skewed_noise", "rare", "gap", 0.3, {"beta2": 0.9999}, {"beta1": 0.8}, "rare", 2000, lr=0.003, beta2=0.9, often=0.01, batch=2),
+    _failing("skewed_noise", "rare, 0.99", "gap", 0.3, {"batch": 512}, {"beta1": 0.8}, "rare", 2000, lr=0.003, beta2=0.95, often=0.004, batch=1),
+    _failing("skewed_noise", "tanh", "gap", 0.3, {"beta2": 0.9999}, {"beta1": 0.8}, "tanh", 2000, kind="rare", lr=1e-3, beta2=0.9, often=0.01, batch=4, noise=0.1),
+    _failing("skewed_noise", "rare, rmsprop", "gap", 0.3, {"beta2": 0.9999}, {"eps": 1e-6}, "rare", 2000, optimizer="RMSprop", beta1=0.0, lr=0.001, beta2=0.9, often=0.01, batch=2),
+    # The weights' precision swallows the updates.
+    _failing("lost_updates", "mlp", "final", 1.2, {"dtype": "float32"}, {"beta2": 0.95}, "mlp", 800, dtype="bfloat16", lr=1e-4),
+    _failing("lost_updates", "conv", "final", 2.0, {"dtype": "float32"}, {"beta2": 0.95}, "conv", 600, dtype="bfloat16", lr=1e-4),
+    _failing("lost_updates", "gpt", "final", 3.5, {"dtype": "float32"}, {"beta2": 0.95}, "gpt", 400, dtype="bfloat16", lr=1e-4, batch=8),
+    _failing("lost_updates", "tanh", "final", 1.1, {"dtype": "float32"}, {"eps": 1e-7}, "tanh", 1200, dtype="bfloat16", lr=2e-4),
+    # Steps that are not those of the stated optimizer.
+    _failing("wrong_optimizer", "v lost, tanh", "worst", 3, {"event": ""}, {"eps": 1e-7}, "tanh", 900, lr=0.01, event="second lost", at=600),
+    _failing("wrong_optimizer", "v lost, conv", "worst", 1.0, {"event": ""}, {"beta1": 0.8}, "conv", 500, lr=3e-3, event="second lost", at=310),
+    _failing("wrong_optimizer", "v in wrong units, gpt", "worst", 3.2, {"event": ""}, {"weight_decay": 0.1}, "gpt", 300, batch=4, lr=3e-3, event="second scaled", by=1e-8, at=255),
+    _failing("wrong_optimizer", "v in wrong units, mlp", "final", 0.5, {"event": ""}, {"beta2": 0.998}, "mlp", 500, lr=1e-3, event="second scaled", by=1e9, at=30),
+    _failing("wrong_optimizer", "m in wrong units, conv", "worst", 1.0, {"event": ""}, {"beta2": 0.99}, "conv", 500, lr=3e-3, event="first scaled", by=1e4, at=330),
+    _failing("wrong_optimizer", "count reset, tanh", "final", 1.0, {"optimizer": "AdamW"}, {"weight_decay": 0.01}, "tanh", 800, lr=1e-3, beta2=0.9999, optimizer="Uncorrected"),
+    _failing("wrong_optimizer", "many steps in one, mlp", "final", 0.3, {"optimizer": "AdamW"}, {"beta2": 0.99}, "mlp", 400, lr=0.02, optimizer="Repeated"),
+    # beta1^2 is not below beta2.
+    _failing("beta1_beta2", "linear, rare inputs", "gap", 1.0, {"beta2": 0.99}, {"eps": 1e-6}, "linear", 1200, kind="rare", lr=0.02, beta1=0.99, beta2=0.5),
+    _failing("beta1_beta2", "tanh", "final", 0.65, {"beta2": 0.999}, {"eps": 1e-6}, "tanh", 800, lr=0.03, beta1=0.95, beta2=0.3),
+    _failing("beta1_beta2", "gpt", "final", 3.2, {"beta2": 0.95}, {"eps": 1e-7}, "gpt", 300, batch=4, lr=4e-3, beta1=0.9, beta2=0.2),
+    _failing("beta1_beta2", "values", "worst", 0.13, {"beta2": 0.99}, {"eps": 1e-6}, "values", 800, lr=0.01, beta1=0.95, beta2=0.2),
+    # Decay outweighs the steps.
+    _failing("weight_decay", "tanh", "final", 1.0, {"weight_decay": 0.1}, {"beta2": 0.95}, "tanh", 600, lr=0.01, weight_decay=20.0),
+    _failing("weight_decay", "conv", "final", 1.0, {"weight_decay": 0.1}, {"beta2": 0.95}, "conv", 400, lr=3e-3, weight_decay=30.0),
+    _failing("weight_decay", "gpt", "final", 3.0, {"weight_decay": 0.1}, {"beta2": 0.95}, "gpt", 300, batch=8, lr=3e-3, weight_decay=20.0),
+    _failing("weight_decay", "linear", "gap", 0.3, {"weight_decay": 0.0}, {"eps": 1e-6}, "linear", 600, lr=0.02, weight_decay=5.0),
+    _failing("weight_decay", "mlp, coupled", "final", 1.0, {"weight_decay": 1e-4}, {"beta2": 0.95}, "mlp", 400, optimizer="Adam", lr=1e-3, weight_decay=1.0),
+    # Not the optimizer.
+    _failing("not_the_optimizer", "conv, bad inputs", "worst", 1.0, {"event": ""}, {"beta2": 0.95}, "conv", 500, lr=1e-3, event="inputs", by=20.0, at=350, length=15),
+    _failing("not_the_optimizer", "tanh, bad targets", "worst", 10.0, {"event": ""}, {"beta2": 0.95}, "tanh", 700, lr=3e-3, event="targets", by=20.0, at=400, length=10),
+    _failing("not_the_optimizer", "mlp, labels mixed", "worst", 1.0, {"event": ""}, {"beta2": 0.95}, "mlp", 600, lr=1e-3, event="labels", at=350, length=1000),
+    _failing("not_the_optimizer", "gpt, labels mixed", "worst", 3.2, {"event": ""}, {"beta2": 0.95}, "gpt", 300, batch=4, lr=3e-3, event="labels", at=260, length=60),
+    _failing("not_the_optimizer", "mlp, dead units", "final", 1.5, {"event": ""}, {"beta2": 0.95}, "mlp", 400, lr=1e-3, event="dead", by=30.0),
+    _failing("not_the_optimizer", "conv, dead units", "final", 1.5, {"event": ""}, {"lr": 3e-3}, "conv", 300, lr=1e-3, event="dead", by=30.0),
+    _failing("not_the_optimizer", "linear, bad targets", "worst", 100.0, {"event": ""}, {"beta1": 0.8}, "linear", 700, lr=0.01, event="targets", by=30.0, at=400, length=5),
+]  # fmt: skip
+
+
+def _healthy(name: str, task: str, steps: int, **options: Any) -> Case:
+    return Case(f"healthy, {name}", Options(task, steps, **options))
+
+
+def _cosine(steps: int, warm: int = 0) -> str:
+    """Return a warm-up and half a cosine down to a tenth."""
+    return f"min(1, t/{max(1, warm)}) * (0.55 + 0.45 * cos(pi * t / {steps}))"
+
+
+_USUAL: Final = {
+    "Adam": {"optimizer": "Adam"},
+    "AdamW, 0.95": {"beta2": 0.95, "weight_decay": 0.1},
+    "NAdam": {"optimizer": "NAdam"},
+    "RMSprop": {"optimizer": "RMSprop", "beta1": 0.0, "beta2": 0.99},
+    "Adamax": {"optimizer": "Adamax"},
+    "AMSGrad": {"amsgrad": True},
+    "cosine": {"schedule": _cosine(900, 50), "clip": 1.0},
+}
+
+HEALTHY: Final = [
+    *(_healthy(f"mlp, {name}", "mlp", 900, **options) for name, options in _USUAL.items()),
+    *(_healthy(f"tanh, {name}", "tanh", 900, **{"lr": 3e-3} | options) for name, options in _USUAL.items()),
+    *(_healthy(f"conv, {name}", "conv", 900, **{"lr": 2e-3} | options) for name, options in _USUAL.items()),
+    *(_healthy(f"values, {name}", "values", 1500, **options) for name, options in _USUAL.items()),
+    *(_healthy(f"linear, {name}", "linear", 900, **{"lr": 0.01, "noise": 1.0} | options) for name, options in list(_USUAL.items())[:4]),
+    *(_healthy(f"policy, {name}", "policy", 2000, **options) for name, options in list(_USUAL.items())[:4]),
+    _healthy("mlp, Adagrad", "mlp", 900, optimizer="Adagrad", lr=0.02),
+    _healthy("conv, batch norm", "conv", 900, kind="norm", lr=2e-3, weight_decay=0.05),
+    _healthy("mlp, GenericAdam", "mlp", 900, optimizer="GenericAdam", lr="0.01/sqrt(t)", beta2="1 - 1/(t + 1)"),
+    _healthy("tanh, inverse root", "tanh", 1200, lr=3e-3, schedule="min(1, sqrt(100/t))", beta2="1 - 1/(t + 10)"),
+    _healthy("mlp, full batch", "mlp", 500, kind="points", batch=256),
+    _healthy("tanh, few points, converged", "tanh", 1500, kind="points", batch=32, lr=1e-3, schedule="min(1, sqrt(300/t))"),
+    _healthy("linear, full batch, converged", "linear", 1500, kind="points", size=100, batch=32, lr=1e-3),
+    _healthy("rare targets, large batch", "rare", 1500, lr=0.003, often=0.05, batch=256),
+    _healthy("tanh, clipped hard", "tanh", 900, lr=3e-3, clip=0.5),
+    _healthy("mlp, batch of 4", "mlp", 2000, batch=4, lr=5e-4),
+    _healthy("mlp, bfloat16 weights", "mlp", 600, dtype="bfloat16", lr=3e-3),
+    _healthy("gpt, AdamW", "gpt", 600, batch=8, lr=3e-3, beta2=0.95, weight_decay=0.1, clip=1.0, schedule=_cosine(600, 60)),
+    _healthy("gpt, Adam, constant", "gpt", 500, batch=8, lr=1e-3, optimizer="Adam"),
+    _healthy("gpt, batch of 2", "gpt", 800, batch=2, lr=1e-3, beta2=0.999),
+    _healthy("conv, restarts", "conv", 900, lr=2e-3, schedule="0.5 + 0.45 * cos(pi * t / 150)"),
+    # Trainings of thousands of steps.
+    _healthy("gpt, long", "gpt", 2000, batch=4, lr=2e-3, beta2=0.99, weight_decay=0.1, clip=1.0, schedule=_cosine(2000, 100)),
+    _healthy("values, 10,000 steps", "values", 10_000, lr=1e-3, clip=10.0),
+    _healthy("values, 10,000 steps, eps 1e-5", "values", 10_000, lr=3e-4, eps=1e-5, clip=0.5),
+    _healthy("policy, 10,000 steps", "policy", 10_000, lr=3e-4),
+    _healthy("conv, 5,000 steps", "conv", 5000, lr=1e-3, weight_decay=0.05),
+    _healthy("mlp, 6,000 steps, interpolated", "mlp", 6000, lr=1e-3),
+    _healthy("lenet, Adam", "lenet", 1200, lr=1e-3, batch=32, optimizer="Adam"),
+    _healthy("lenet, AdamW, cosine", "lenet", 1200, lr=2e-3, batch=32, beta2=0.99, weight_decay=0.05, schedule=_cosine(1200, 100)),
+    _healthy("resnet, AdamW", "resnet", 250, lr=2e-3, batch=16, weight_decay=0.05),
+]  # fmt: skip
