@@ -310,7 +310,7 @@ CAUSES: Mapping[str, Cause] = {
             ("path", "straight", "lr"),
             3e-3,
             "raise lr by a factor of ten, or let its schedule fall later",
-            settings=lambda r, peak: _times("lr", max(peak / max(r.lr, 1e-30), 0.05 / max(r.path, 1e-30)), 10, 1e4),
+            settings=lambda r, peak: _times("lr", max(peak / max(r.lr, 1e-30), 0.2 / max(r.path, 1e-30)), 10, 1e4),
         ),
         Cause(
             "not_the_optimizer",
