@@ -47,3 +47,19 @@ def test_the_wording_is_the_reviewed_one(name, width, on_a_terminal, request):
 
 def test_every_snapshot_is_of_a_command():
     assert {path.name for path in SNAPSHOTS.iterdir()} == {f"{name}-{width}.txt" for name, width in CASES}
+
+
+LEFT_BEHIND = ("for ever", "silent", "without a theorem", "not certified", "undecided", "price", "summed", "the theory")
+"""What the product said before; the words that stand for it are in the glossary."""
+ANSWERS = [path for path in sorted(SNAPSHOTS.iterdir()) if not path.stem.startswith("theorem")]
+
+
+@pytest.mark.parametrize("path", [one for one in ANSWERS if "explain" not in one.stem], ids=lambda path: path.stem)
+def test_answers_have_no_greek_no_earlier_words_and_a_direction(path):
+    said = path.read_text(encoding="utf-8")
+    assert not set("αβθνχδΓ") & set(said)
+    assert not [
+        word for word in LEFT_BEHIND if word in said.replace("the theory assumes", "").replace("outside the theory", "")
+    ]
+    numbers = [line for line in said.splitlines() if line.strip().startswith("Noise part")]
+    assert all("lower is better" in line for line in numbers)

@@ -14,7 +14,8 @@ from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule, bias_correction, substitute
 from generic_adam.schedules.balls import rounded_up
-from generic_adam.setting import Setting, Source, kinds
+from generic_adam.setting import Fact, Setting, Source, kinds
+from generic_adam.theorems.advice import Advice
 from generic_adam.theorems.bounds import Bound
 from generic_adam.theorems.certificate import FOR_EVER, Certificate
 from generic_adam.theorems.decide import Rate, Status
@@ -42,10 +43,11 @@ _MOVES: Final = {
     "gan": "in a GAN the loss of each network changes with the other network",
 }
 _NORMAL: Final = "Normal; it does not predict failure."
-_WORTH: Final = (
-    "Not known for your model: a guarantee is no forecast of the loss. On a small GPT, beta2 that rises to 1 ended "
-    "within 0.3 % of the loss."
-)
+_IN_BRIEF: Final = {
+    "weights_bound": "weights within {:g} (assumed)",
+    "gradient_norm": "gradients within {:g} (assumed)",
+    "gradient_sup": "gradients within {:g} (assumed)",
+}
 _SAME: Final = 1e-6  # relatively; two machines may round differently
 _NOT_COVERED: Final = ("ReLU kinks", "batch norm", "a schedule that looks at the loss")
 
@@ -81,25 +83,41 @@ def _(part: Certificate) -> list[Line]:
     return check_lines(part)
 
 
-def check_lines(part: Certificate, *, command: str = "", keys: int = 0) -> list[Line]:
+def check_lines(part: Certificate, *, change: Advice | None = None, command: str = "", keys: int = 0) -> list[Line]:
     """Return the answer about an optimizer, line by line.
 
     Args:
         part: what is known of it.
-        command: the command that looks for changes; "" for none.
+        change: a change that helps its run; None where none was found.
+        command: the command that looks for more; "" for none.
         keys: the number of keys that were read from a file.
     """
     if part.answer is Answer.NOT_APPLICABLE:
         return [*_not_applicable(part)]
-    change = [Line(_change(part, command), "Change", 6)] if command else []
-    return [*_head(part), *_run_lines(part), *_long_run_lines(part), *change, *_closing(part, keys)]
+    changes = _change(part, change, command) if command else ()
+    return [*_head(part), *_run_lines(part), *_long_run_lines(part), *changes, *_closing(part, keys)]
 
 
-def _change(part: Certificate, command: str) -> str:
-    if part.setting.loss == "finetune" and part.horizon is not None:
-        return "none recommended"
-    good = Answer.GUARANTEED in {part.answer, part.long_run}
-    return f"none needed; for more: {command}" if good else f"to look for one: {command}"
+def _change(part: Certificate, change: Advice | None, command: str) -> Iterator[Line]:
+    """Yield what to change and whether it is worth it; often nothing."""
+    run = part.horizon
+    if change is not None and change.before is not None and change.after is not None and change.cost is not None:
+        what, (old, new) = ", ".join(map(str, change.changes)), change.cost.memory
+        sizes = " -> ".join(f"{rounded_up(100 * (one.size or 0.0), 3)} %" for one in (change.before, change.after))
+        word = "optional: " if part.answer is Answer.GUARANTEED else ""
+        cost = f"lr unchanged; cost: averages {new:,.0f} gradients, not {old:,.0f}, so it is slower after they jump"
+        yield Line(f"{word}{what}: gradients below {sizes}; {cost}", "Change", 6, f"{word}{what}: below {sizes}")
+        short = f"Measured on {change.worth.measured[0]}" if change.worth.known else None
+        yield Line(str(change.worth), "Worth it?", 5, short)
+    elif run is not None and part.setting.loss == "finetune":
+        yield Line("none recommended", "Change", 6)
+        yield Line("No. Choose lr and epochs by validation loss.", "Worth it?", 5)
+    elif part.answer is Answer.GUARANTEED:
+        yield Line(f"none needed; for more: {command}", "Change", 6, "none needed")
+    else:
+        yield Line(f"to look for one: {command}", "Change", 6)
+        if run is not None:
+            yield Line("No. Choose lr and steps by validation loss.", "Worth it?", 5)
 
 
 def compared(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, Line]:
@@ -303,7 +321,7 @@ def long_run_rest(part: Certificate, *, brief: bool = False) -> str:
     if part.outside:
         return f"; outside the theory: {'; '.join(map(str, part.outside))}."
     told = f": {_failing(part, brief=brief)}." if part.failing is not None else "."
-    return f"{told} {_NORMAL}" if part.long_run is Answer.NONE else told
+    return f"{told} {'Normal.' if brief else _NORMAL}" if part.long_run is Answer.NONE else told
 
 
 def _failing(part: Certificate, *, brief: bool) -> str:
@@ -352,16 +370,15 @@ def _long_run_lines(part: Certificate) -> Iterator[Line]:
 
 
 def _closing(part: Certificate, keys: int) -> Iterator[Line]:
-    """Yield what is left to say: is it worth a change, what is assumed, what is not covered, how it was read."""
-    fine_tuning = part.setting.loss == "finetune"
-    if part.horizon is not None:
-        worth = "No. Choose lr and epochs by validation loss." if fine_tuning else _WORTH
-        yield Line(worth, "Worth it?", 5, None if fine_tuning else "Not known for your model.")
+    """Yield what is left to say: what is assumed, what is not covered, how it was read."""
     assumed = _assumed(part)
     if assumed:
-        yield Line(f"{'; '.join(assumed)}; `Watch` measures such facts", "Assumed", 9, "; ".join(assumed))
+        known = part.setting.facts
+        brief = [_IN_BRIEF[one.name].format(one.value) for one in known.values() if one.text in assumed and _told(one)]
+        others = [one for one in assumed if not any(one == each.text and _told(each) for each in known.values())]
+        yield Line(f"{'; '.join(assumed)}; `Watch` measures such facts", "Assumed", 9, "; ".join([*brief, *others]))
     uncovered = [*_uncovered(part.setting)]
-    yield Line(", ".join(uncovered), "Not covered", 8, ", ".join(uncovered[:-1]))
+    yield Line(", ".join(uncovered), "Not covered", 8, ", ".join([*_shuffled(part.setting), *_NOT_COVERED[:2]]))
     if part.parts:
         shared = "each alone" if part.apart else "together"
         yield Line(f"{len(part.parts)} sets of parameter groups, covered {shared}; --explain has each", "Groups", 5)
@@ -377,9 +394,17 @@ def _assumed(part: Certificate) -> list[str]:
     return [*dict.fromkeys((*run, *(part.needs if part.long_run is Answer.GUARANTEED else ())))]
 
 
+def _told(fact: Fact) -> bool:
+    return fact.source is Source.ASSUMED and fact.name in _IN_BRIEF
+
+
+def _shuffled(setting: Setting) -> list[str]:
+    return ["shuffled epochs"] if setting.sampling is None and not setting.full_batch else []
+
+
 def _uncovered(setting: Setting) -> Iterator[str]:
-    if setting.sampling is None and not setting.full_batch:
-        yield "shuffled epochs" + ("" if setting.batches_per_epoch else " (add --batches-per-epoch N)")
+    ask = "" if setting.batches_per_epoch else " (add --batches-per-epoch N)"
+    yield from (f"{one}{ask}" for one in _shuffled(setting))
     yield from _NOT_COVERED
 
 

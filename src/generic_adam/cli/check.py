@@ -14,6 +14,7 @@ from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, The
 from generic_adam.errors import MethodError, TheoremError, told_as
 
 if TYPE_CHECKING:
+    from generic_adam.theorems.advice import Advice
     from generic_adam.theorems.certificate import Certificate
 
 _BESIDE = "With --plot: one more of the catalogue. Can be repeated."
@@ -55,20 +56,32 @@ def check(
     setting = usual(subject.algorithm, subject.setting)
     certificate = certify_algorithm(subject.algorithm, theorem=theorem, setting=setting, budget=budget)
     _draw(subject, beside or (), plot)
-    change = None if earlier is None else certificates.compared(earlier, summary(certificate))
+    since = None if earlier is None else certificates.compared(earlier, summary(certificate))
     if as_json:
         print_json(certificate.to_dict() if explain else summary(certificate))
     else:
-        told = certificates.check_lines(certificate, command=_shown(subject.written), keys=len(subject.used))
-        show([*told[:1], *([] if change is None else [change[1]]), *told[1:]], whole=explain)
+        told = certificates.check_lines(
+            certificate, change=_change(certificate), command=_shown(subject.written), keys=len(subject.used)
+        )
+        show([*told[:1], *([] if since is None else [since[1]]), *told[1:]], whole=explain)
         if explain:
             say(*_explained(certificate, subject.used))
     asked = {
         FailOn.NO_GUARANTEE: certificate.answer != "guaranteed",
         FailOn.LONG_RUN: certificate.long_run != "guaranteed",
-        FailOn.WORSE: change is not None and change[0] < 0,
+        FailOn.WORSE: since is not None and since[0] < 0,
     }
     raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
+
+
+def _change(certificate: "Certificate") -> "Advice | None":
+    """Return a change of beta2 that helps the run, where the noise is what stands in the way."""
+    from generic_adam.theorems.advice import change_for_run
+
+    run = certificate.horizon
+    if run is None or run.outside or run.dominant != "noise" or certificate.parts:
+        return None
+    return change_for_run(certificate.algorithm, run, certificate.setting)
 
 
 def exit_code(certificate: "Certificate") -> Exit:
