@@ -31,8 +31,7 @@ def make_walk(variant: str, seed: int, steps: int, first_theta_zero: bool) -> Pa
     eps[0] = 10.0 ** rng.integers(-6, 1)
     for t in range(1, steps):
         lowest = eps[t - 1] if variant == "maximum" else np.sqrt(theta[t]) * eps[t - 1]
-        most = 5.0 if variant == "root" else 1.0  # under the root nothing is asked from above
-        eps[t] = lowest * (1 + most * rng.random() * rng.choice([0.0, 1.0]))
+        eps[t] = lowest * (1 + 5.0 * rng.random() * rng.choice([0.0, 1.0]))  # nothing is asked from above
     initial_v = 0.0
     if variant == "w":
         eps[:], initial_v = 0.0, 10.0 ** rng.integers(-8, 1)
@@ -62,8 +61,6 @@ def exactly(walk: Paths) -> Paths:
     for t in range(1, len(eps)):
         lowest = eps[t - 1] if walk.running_maximum else mpmath.sqrt(theta[t]) * eps[t - 1]
         eps[t] = max(eps[t], lowest)
-        if not walk.under_root:
-            eps[t] = min(eps[t], 2 * lowest)
     form = {"under_root": walk.under_root, "running_maximum": walk.running_maximum}
     start = mpmath.mpf(walk.initial_v)
     return walk_of(beta, theta, eps, gradients, exact, np.maximum(sigma, abs(exact)), start, **form)
@@ -74,7 +71,7 @@ def statements(walk: Paths, number=float):
     yield "momentum", lemmas.momentum_bound(walk)
     yield "direction", lemmas.direction_bound(walk)
     yield "decomposition", lemmas.decomposition(walk)
-    yield "variance", lemmas.variance_decomposition(walk)
+    yield "variance", lemmas.variance_bound(walk)
     yield "omega", lemmas.exponential_of_sum(walk)
     yield "averaged descent", lemmas.averaged_descent(walk)
     sizes = abs(walk.gradients)
@@ -85,11 +82,6 @@ def statements(walk: Paths, number=float):
     quotient = walk.gradients / walk.divisor
     for index, one in enumerate(lemmas.nesterov_step(walk.u, quotient, walk.sigma, sizes)):
         yield f"nesterov {index}", one
-    if walk.eps[0] > 0:
-        yield "share", lemmas.share_bound(walk)
-        yield "young", lemmas.young_for_the_share(walk, number(0.1), walk.sigma.max())
-        if not walk.under_root and not walk.running_maximum:
-            yield "big batch", lemmas.big_batch_step(walk)
     if walk.running_maximum:
         yield "identity", lemmas.monotone_identity(walk)
         yield "jumps", lemmas.jumps_telescope(walk, 1 + abs(walk.gradients))
@@ -114,26 +106,25 @@ def test_at_forty_digits(walk):
             assert statement.holds(mpmath.mpf("1e-35")), name
 
 
-def test_a_growth_of_eps_beyond_the_hypothesis_breaks_the_decomposition():
-    """The test above could fail: with e_t > 2 sqrt(theta_t) e_{t-1} the inequality is false."""
+def test_an_eps_that_falls_faster_than_the_hypothesis_breaks_the_logarithm():
+    """The test above could fail: with e_t < sqrt(theta_t) e_{t-1} the inequality is false."""
     broken = 0
     for seed in range(300):
         walk = make_walk("e", seed, 6, first_theta_zero=False)
-        eps = walk.eps * np.array([1.0, 1e4, 1e8, 1e12, 1e16, 1e20])
-        faster = replace(walk, eps=eps)
-        broken += not lemmas.decomposition(faster).holds(1e-6)
+        faster = replace(walk, eps=walk.eps * 0.1 ** np.arange(6.0))
+        broken += not lemmas.exponential_of_sum(faster).holds(1e-6)
     assert broken > 0
 
 
 def test_the_variance_inequality_is_nearly_attained():
-    """|g - grad| + nu cannot be replaced by half of it."""
+    """||g| - sigma| cannot be replaced by nine tenths of it."""
     worst = 0.0
     for seed in range(400):
         walk = make_walk("w", seed, 20, first_theta_zero=False)
-        statement = lemmas.variance_decomposition(walk)
-        positive = statement.right > 1e-12 * statement.scale
+        statement = lemmas.variance_bound(walk)
+        positive = statement.right > 1e-9 * statement.scale
         worst = max(worst, float(np.max(statement.left[positive] / statement.right[positive], initial=0.0)))
-    assert 0.9 < worst <= 1 + 1e-9
+    assert 0.9 < worst <= 1 + 1e-6
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

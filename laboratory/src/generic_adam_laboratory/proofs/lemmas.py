@@ -5,8 +5,7 @@ order of the supplement: the logarithmic sum, Abel's summation by parts, the two
 (R3), the estimates of m_t^2, of Delta_t, of M_t, and of the two sums from which Theorem 1 follows; where the
 paper has a misprint, the corrected statement is evaluated and the docstring says so. Then the pointwise
 inequalities of the theorems with weights, coordinate by coordinate: \|m\| and \|u\| in terms of v and omega, what
-of u_t is not inherited, how much of it is the growth of e_t, that the omegas sum to a logarithm. These use
-arithmetic and powers alone.
+of u_t is not inherited, that the omegas sum to a logarithm. These use arithmetic and powers alone.
 """
 
 from __future__ import annotations
@@ -223,56 +222,26 @@ def direction_bound(paths: Paths) -> Statement:
 
 
 def decomposition(paths: Paths) -> Statement:
-    r"""What of a direction is not inherited, for Theorems W, E, E under the root and :math:`M_E`.
+    r"""Step (a) of W, E, E under the root and :math:`M_E`: what of a direction is not inherited.
 
     .. math::
 
-        |u_t - r_t u_{t-1} + (1-\beta_t) h_t g_t| \le (1-\beta_t) h_t (|g_t|+\sigma_t) w_t
-        + r_t\sqrt{M_{t-1}}\,\omega_t + r_t|u_{t-1}|\,s_t e_t/D_t
+        u_t - r_t u_{t-1} = -(1-\beta_t)\frac{g_t}{D_t} - r_t u_{t-1}\Big(1 - \frac{\tilde D_t}{D_t}\Big)
+
+    with :math:`\tilde D_t = \sqrt{\theta_t}\,D_{t-1}`, or :math:`D_{t-1}` with a running maximum.
     """
     inherited = paths.keep * before(paths.u)
-    new = paths.gain * paths.gradients / paths.divisor_hat
-    noise = paths.gain / paths.divisor_hat * (abs(paths.gradients) + paths.sigma) * paths.omegas**0.5
-    second = paths.keep * before(paths.M) ** 0.5 * paths.omegas
-    growth = abs(inherited) * paths.share * paths.added / paths.divisor
-    scale = abs(paths.u) + abs(inherited) + abs(new)
-    return Statement(abs(paths.u - inherited + new), noise + second + growth, scale=scale)
+    kept = 1 + 0 * paths.q if paths.running_maximum else paths.theta[:, None] ** 0.5
+    new = paths.gain * paths.gradients / paths.divisor
+    grown = inherited * (1 - kept * before(paths.divisor) / paths.divisor)
+    return Statement(paths.u - inherited, -new - grown, abs(paths.u) + abs(inherited) + abs(new), equal=True)
 
 
-def variance_decomposition(paths: Paths) -> Statement:
-    r"""W.3, sharper, with the conditional variance :math:`\nu_t^2 = \sigma_t^2 - (\nabla_k f)^2`.
-
-    .. math:: |g_t|\,|1/D_t - 1/\hat D_t| \le h_t w_t\,(|g_t - \nabla_k f(x_t)| + \nu_t).
-
-    Since :math:`|g^2-\sigma^2| \le |g-\nabla|(|g|+|\nabla|) + \nu^2`,
-    :math:`\sqrt q(|g|+|\nabla|) \le \sqrt v + \sqrt{\hat v}` and :math:`\sqrt q\,\nu \le \sqrt{\hat v}`. The
-    second moment of the bracket is at most :math:`4\nu^2`, so that the standard deviation itself replaces
-    :math:`G_k` beside the new gradient's noise.
-    """
-    deviation = np.maximum(paths.sigma**2 - paths.exact**2, 0 * paths.sigma) ** 0.5
+def variance_bound(paths: Paths) -> Statement:
+    r"""W's remark on the variance: :math:`|g_t|\,|1/D_t - 1/\hat D_t| \le h_t w_t\,\big||g_t| - \sigma_t\big|`."""
     left = abs(paths.gradients) * abs(1 / paths.divisor - 1 / paths.divisor_hat)
-    right = paths.omegas**0.5 / paths.divisor_hat * (abs(paths.gradients - paths.exact) + deviation)
+    right = paths.omegas**0.5 / paths.divisor_hat * abs(abs(paths.gradients) - paths.sigma)
     return Statement(left, right, scale=abs(paths.gradients) / paths.divisor)
-
-
-def share_bound(paths: Paths) -> Statement:
-    r"""E, step (b): :math:`s_t e_t/D_t \le (s_t e_t + s_t\sqrt{q_t}\,\sigma_t)/\hat D_t`."""
-    new = paths.share * paths.added
-    return Statement(new / paths.divisor, (new + paths.share * paths.q**0.5 * paths.sigma) / paths.divisor_hat)
-
-
-def young_for_the_share(paths: Paths, zeta: Any, bound: Any) -> Statement:
-    r"""E, step (b), whole: what the growth of :math:`e_t` costs against the descent, for :math:`G_k \ge \sigma`.
-
-    .. math::
-
-        |\nabla_k f|\,r_t|u_{t-1}|\,\frac{\delta_t}{D_t} \le \zeta(1-\beta_t) h_t (\nabla_k f)^2
-        + y_{t,k} u_{t-1}^2, \qquad y_{t,k} = \frac{r_t^2 s_t^2 (e_t + G_k\sqrt{q_t})}{2\zeta(1-\beta_t)}
-    """
-    earlier = abs(before(paths.u))
-    left = abs(paths.exact) * paths.keep * earlier * paths.share * paths.added / paths.divisor
-    y = (paths.keep * paths.share) ** 2 * (paths.added + bound * paths.q**0.5) / (2 * zeta * paths.gain)
-    return Statement(left, zeta * paths.gain * paths.exact**2 / paths.divisor_hat + y * earlier**2)
 
 
 def exponential_of_sum(paths: Paths) -> Statement:
@@ -327,14 +296,6 @@ def padam_bound(paths: Paths, power: Any, bound: Any) -> Statement:
     left = paths.gradients**2 / (paths.largest_v**power + paths.added) ** 2
     factor = (bound**2 + floor) ** (1 - 2 * power)
     return Statement(left, factor * paths.gradients**2 / (paths.v + floor))
-
-
-def big_batch_step(paths: Paths) -> Statement:
-    r"""Z: :math:`|g|\,|1/\tilde D - 1/D| \le \sqrt q\,g^2/(e\tilde D)`, D-tilde of :math:`\theta v_{t-1}`."""
-    reference = (paths.theta[:, None] * paths.v_before) ** 0.5 + paths.added
-    left = abs(paths.gradients) * abs(1 / reference - 1 / paths.divisor)
-    right = paths.q**0.5 / paths.added * paths.gradients**2 / reference
-    return Statement(left, right, scale=abs(paths.gradients) / paths.divisor)
 
 
 def averaged_descent(paths: Paths) -> Statement:

@@ -149,17 +149,6 @@ class Paths:
         return (self.eta_hat * self.exact**2).sum(axis=2)
 
     @cached_property
-    def share(self) -> Array:
-        r""":math:`s_t`, the share of :math:`e_t` that is new, shape (T, 1); 0 at t = 1."""
-        if not self.added[0, 0] > 0:
-            return 0 * self.gain
-        theta = 1 + 0 * self.q if self.running_maximum else self.theta[:, None]
-        earlier = theta**0.5 * np.concatenate([self.added[:1], self.added[:-1]])
-        share = (self.added - earlier) / self.added
-        # Where e_t = sqrt(theta_t) e_{t-1} rounding leaves either sign.
-        return np.maximum(np.concatenate([0 * share[:1], share[1:]]), 0 * share)
-
-    @cached_property
     def M(self) -> Array:
         r""":math:`M_t = \rho_t^2 M_{t-1} + (1-\beta_t)^2/q_t`, shape (1, T, 1)."""
         return recursion(self.rho**2, (self.gain**2 / self.q)[None])
