@@ -18,7 +18,7 @@ COMMANDS = {
     "check-run-known": f"check {RUN} --clip 1 --gradient-norm 1 --weights-bound 1",
     "check-explain": f"check {RUN} --explain",
     "check-rl": "check adam --lr 3e-4 --eps 1e-5 --steps 1e6 --setting rl",
-    "check-shuffled": "check adam --steps 1e4 --sampling shuffled --batches-per-epoch 390",
+    "check-shuffled": "check adam --steps 1e5 --sampling shuffled --batches-per-epoch 100",
     "check-full-batch": "check rmsprop --full-batch --steps 1e4",
     "check-amsgrad": "check amsgrad --steps 1e4",
     "check-sgd": "check sgd --steps 1e4",

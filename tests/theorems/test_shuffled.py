@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from generic_adam import Setting, methods
 from generic_adam.errors import TheoremError
-from generic_adam.methods import Method
+from generic_adam.methods import Method, as_algorithm
 from generic_adam.reference import generic_adam
 from generic_adam.schedules import parse
 from generic_adam.theorems import decide
@@ -418,31 +419,66 @@ class TestForEver:
         assert alone["RR"].outside[0].about == "batches_per_epoch"
 
     @pytest.mark.parametrize(
-        ("facts", "told", "covered"),
+        ("facts", "told", "theorem"),
         [
-            ({"sampling": "replacement"}, "", True),
-            ({"sampling": "streaming", "batches_per_epoch": 10}, "", True),
-            ({"sampling": "shuffled", "batches_per_epoch": 1000}, SEEN_ONCE, True),
-            ({"sampling": "shuffled", "batches_per_epoch": 999}, "", False),
-            ({"batches_per_epoch": 999}, WITH_REPLACEMENT, True),
-            ({"batches_per_epoch": 1000}, "", True),
-            ({"sampling": "shuffled"}, "", False),
+            ({"sampling": "replacement"}, "", "W"),
+            ({"sampling": "streaming", "batches_per_epoch": 10}, "", "W"),
+            ({"sampling": "shuffled", "batches_per_epoch": 1000}, SEEN_ONCE, "W"),
+            ({"sampling": "shuffled", "batches_per_epoch": 999}, "every epoch uses each batch once", "RR"),
+            ({"batches_per_epoch": 999}, WITH_REPLACEMENT, "W"),
+            ({"batches_per_epoch": 1000}, "", "W"),
+            ({"sampling": "shuffled"}, "", None),
         ],
     )
-    def test_which_case_a_run_is(self, facts, told, covered):
+    def test_which_case_a_run_is(self, facts, told, theorem):
         """One pass, several, with replacement, streaming: of the run and of its bound."""
-        run = certify_algorithm(methods.adam(), 1000, setting=Setting(**facts)).horizon
-        assert (", ".join(run.needs), not run.outside) == (told, covered)
+        run, covered = certify_algorithm(methods.adam(), 1000, setting=Setting(**facts)).horizon, theorem == "W"
+        assert (told in run.needs) if told else not run.needs
+        assert (None if run.outside else run.theorem) == theorem
         four = {"smoothness": 1, "gradient_bound": 1, "dimension": 1, "gap": 1, "gradient_sup": 1}
         x = method("0.1/sqrt(t)", "1 - 1/(t + 1)")
         found = bound_algorithm(x, Setting(**facts, **four), 1000, theorem="W" if covered else None)
         assert (found.theorem == "W") is covered
-        assert {SEEN_ONCE, WITH_REPLACEMENT}.intersection(found.needs) == ({told} if told else set())
+        assert {SEEN_ONCE, WITH_REPLACEMENT}.intersection(found.needs) == ({told} if told and covered else set())
 
     def test_what_it_takes_for_granted_is_told(self):
         needs = self.found(method("0.1/sqrt(t)", "1 - 1/(t + 1)"), sampling="shuffled")["RR"].needs
         assert "every epoch uses each batch once" in needs
         assert "an epoch has 100 batches" in needs
+
+    def test_the_answer_for_a_run_is_the_bound(self):
+        """With a problem of seven weights it is the bound on the l1 norm; the numbers are the same without."""
+        steps, L, gap = 20_000, 2e-4, 3e-3
+        four = {"smoothness": L, "gradient_bound": (1e-3,) * 7, "dimension": 7, "gap": gap}
+        known = Setting(**four, batches_per_epoch=50, sampling="shuffled")
+        alone = Setting(batches_per_epoch=50, sampling="shuffled")
+        x = methods.adam()
+        problem = problem_of(L, [1e-3] * 7, 7, gap, gradient_sup=1e-3)
+        bound = shuffled_bound(Sequences.of_algorithm(as_algorithm(x), steps), problem, 50)
+        run = certify_algorithm(x, steps, setting=known).horizon
+        assert math.sqrt(run.relative) * 7e-3 == pytest.approx(bound.l1, rel=1e-9)
+        assert run.theorem == "RR"
+        assert "an epoch has 50 batches" in run.needs
+        assert "gradients at the starts of epochs" in run.text
+        reference_one = certify_algorithm(x, steps, setting=alone).horizon
+        assert (reference_one.noise, reference_one.gap) == (run.noise, run.gap)
+        most = run.largest_smoothness
+        edge = replace(run, problem_curvature=most * run.dimension / run.gradient_sum)
+        assert edge.relative == pytest.approx(1, rel=1e-6)
+        edge = replace(run, problem_gap=run.largest_gap / run.gradient_sum)
+        assert edge.relative == pytest.approx(1, rel=1e-6)
+
+    def test_an_epoch_that_is_too_long_has_no_useful_guarantee(self):
+        run = certify_algorithm(methods.adam(), 100_000, setting=Setting(batches_per_epoch=5000, sampling="shuffled"))
+        assert not run.horizon.useful
+        assert run.horizon.largest_smoothness == 0
+        assert run.horizon.floor > 9
+
+    def test_groups_have_no_bound_together(self):
+        whole = methods.adamw(weight_decay=0)
+        whole = replace(whole, others=(replace(whole, method=replace(whole.method, alpha=whole.method.alpha * 2)),))
+        run = certify_algorithm(whole, 1000, setting=Setting(batches_per_epoch=10, sampling="shuffled"))
+        assert run.horizon.outside
 
     def test_the_bound_says_what_it_takes(self):
         known = Setting(

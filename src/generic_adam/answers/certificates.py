@@ -227,7 +227,9 @@ def _in_the_way(run: HorizonAnswer) -> str:
 
 def _size(run: HorizonAnswer) -> str:
     there = f" (gradients of {TYPICAL_GRADIENT:g})" if run.depends_on_gradients else ""
-    return f"gradients average below {rounded_up(100 * (run.size or 0.0), 3)} % of the size they have anyway{there}"
+    where = " at the starts of epochs" if run.theorem == "RR" else ""
+    size = rounded_up(100 * (run.size or 0.0), 3)
+    return f"gradients{where} average below {size} % of the size they have anyway{there}"
 
 
 def _times(run: HorizonAnswer) -> str:
@@ -278,7 +280,8 @@ def _run_lines(part: Certificate) -> Iterator[Line]:
     yield Line(f"{noise}{floor}{mean}", "Noise part", 4, f"{noise}{floor}")
     gap, drift = (_up(run.norm * (number or 0.0)) for number in (run.gap, run.drift))
     decay = f" + {_up(shares['decay'])} weight decay" if run.decay else ""
-    sums = f"+ {gap} x initial loss gap + {drift} x curvature{decay}"
+    moved = f", and {_up(run.moved)} x curvature after the root" if run.moved else ""
+    sums = f"+ {gap} x initial loss gap + {drift} x curvature{decay}{moved}"
     useful = ""
     if run.useful:
         useful = f"; useful while gap < {_down(run.largest_gap)}, curvature < {_down(run.largest_smoothness)}"

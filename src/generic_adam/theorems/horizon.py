@@ -34,6 +34,8 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Status
 from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
+from generic_adam.theorems.shuffled import floor as epochs_floor
+from generic_adam.theorems.shuffled import shuffled_bound
 from generic_adam.theorems.sweep import Part as Coordinates
 from generic_adam.theorems.sweep import Sweep, Taken
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
@@ -42,7 +44,7 @@ from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, let
 
 _ALLOWED = frozenset({"initial_v", "eps", "nesterov", "heavy_ball", "decay"})
 _WITH_MAXIMUM = frozenset({"initial_v", "eps", "running_maximum"})
-_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M", "Y"})  # N and H are of Theorem E, M_E is of Theorem M
+_OF_THREE_NUMBERS = frozenset({"W", "E", "D", "M", "Y", "RR"})  # N and H are of Theorem E, M_E is of Theorem M
 # What is set aside where no theorem covers it, so that the sequences' own numbers can still be told.
 _SET_ASIDE: dict[str, Any] = {"clipping": None, "factored": False, "centered": False, "outside": ()}
 TYPICAL_GRADIENT = 1e-3
@@ -153,6 +155,8 @@ class HorizonAnswer(Part):
         gap: c_gap, what multiplies (f(x_1) - f*) / G_1.
         drift: c_drift, what multiplies d L / G_1.
         decay: what decoupled decay adds for weights of the asserted size; None where none is asserted.
+        moved: what multiplies d L / G_1 in the share of its size that the gradient may change by within an epoch,
+            which comes on top of the root (Theorem RR).
         floor: what c_noise tends to however long the run is, where beta_t and theta_t are constant.
         norm: s_1/G_1, what v_0 and eps add to the divisor: 1 where they are far below the gradients.
         rounding: how far doubles may have carried the numbers, relatively.
@@ -181,6 +185,7 @@ class HorizonAnswer(Part):
     gap: float | None = None
     drift: float | None = None
     decay: float | None = 0.0
+    moved: float = 0.0
     floor: float | None = None
     norm: float = 1.0
     rounding: float = 0.0
@@ -220,7 +225,10 @@ class HorizonAnswer(Part):
             return {}
         start, curvature = self.gap * self.problem_gap, self.drift * self.problem_curvature
         parts = {"noise": self.noise, "decay": self.decay or 0.0, "start": start, "curvature": curvature}
-        return {name: self.norm * part for name, part in parts.items()}
+        parts = {name: self.norm * part for name, part in parts.items()}
+        # The root of their sum is left, and what the gradient changes by: squared, the rest is the curvature's.
+        whole, moved = sum(parts.values()), self.moved * self.problem_curvature
+        return {**parts, "curvature": parts["curvature"] + (2 * math.sqrt(whole) + moved) * moved}
 
     @property
     def relative(self) -> float | None:
@@ -241,19 +249,25 @@ class HorizonAnswer(Part):
     def largest_smoothness(self) -> float | None:
         """The curvature d L / G_1 (or L, see `gradient_sum`) up to which the guarantee is useful; 0 for none."""
         scale = 1.0 if self.gradient_sum is None or self.dimension is None else self.gradient_sum / self.dimension
-        return self._largest("curvature", self.drift, scale)
+        if self.relative is None or self.drift is None:
+            return None
+        others = sum(part for name, part in self.parts.items() if name != "curvature")
+        # The c for which sqrt(others + norm drift c) + moved c is 1, less the rounding.
+        left, slope = 1 / (1 + self.rounding) - others, self.norm * self.drift + 2 * self.moved
+        if not (left > 0 and 0 < slope < math.inf):
+            return 0.0
+        return scale * 2 * left / (slope + math.sqrt(slope**2 - 4 * self.moved**2 * left))
 
     @property
     def largest_gap(self) -> float | None:
         """The gap (f(x_1) - f*) / G_1 (or f(x_1) - f*, see `gradient_sum`) up to which it is useful; 0 for none."""
-        return self._largest("start", self.gap, 1.0 if self.gradient_sum is None else self.gradient_sum)
-
-    def _largest(self, name: str, number: float | None, scale: float) -> float | None:
-        if number is None or self.relative is None:
-            return None
-        others = sum(part for other, part in self.parts.items() if other != name)
-        left = 1 / (1 + self.rounding) - others
-        return max(0.0, left * scale / (self.norm * number)) if number > 0 else 0.0
+        scale = 1.0 if self.gradient_sum is None else self.gradient_sum
+        if self.relative is None or not self.gap:
+            return None if self.relative is None else 0.0
+        moved = self.moved * self.problem_curvature
+        others = self.norm * ((self.noise or 0.0) + (self.drift or 0.0) * self.problem_curvature + (self.decay or 0.0))
+        left = max(0.0, 1 - moved) ** 2 / (1 + self.rounding) - others
+        return max(0.0, left * scale / (self.norm * self.gap))
 
     @property
     def best_rate(self) -> float | None:
@@ -370,6 +384,8 @@ def read_horizon(
     known = (setting or Setting()).for_run(last)
     if theorem is not None and (theorem.outside(x, known) or theorem.name not in _OF_THREE_NUMBERS):
         return _without_numbers(theorem, x, known, last)
+    if epochs := _of_epochs(x, last, known, theorem):
+        return epochs
     allowed = _WITH_MAXIMUM if x.running_maximum else _ALLOWED
     outside = (*beyond(x, allowed), *elsewhere(known))
     bare = replace(x, **_SET_ASIDE)
@@ -397,6 +413,38 @@ def read_horizon(
         return HorizonAnswer(last, outside=outside, unknown=why, with_problem=bounded)
     except TheoremError as error:
         return HorizonAnswer(last, outside=(*outside, Reason("error", str(error))))
+
+
+def _of_epochs(x: Algorithm, steps: int, setting: Setting, asked: Theorem | None) -> HorizonAnswer | None:
+    """Return Theorem RR's numbers where batches are shuffled in epochs, or where it is asked alone; else None."""
+    batches = setting.batches_per_epoch
+    theorem = asked or next(one for one in THEOREMS if one.shuffled)
+    several = setting.sampling == "shuffled" or asked is not None
+    if not (theorem.shuffled and several and batches) or theorem.outside(x, setting):
+        return None
+    try:
+        sequences, sizes = Sequences.of_algorithm(x, steps), (TYPICAL_GRADIENT, _LARGE_GRADIENT)
+        problems = (Constants(1.0, [size], 1, 0.0, gradient_sup=size) for size in sizes)
+        known, large = (shuffled_bound(sequences, problem, batches) for problem in problems)
+    except (TheoremError, Undecided) as error:
+        return HorizonAnswer(steps, unknown=Reason("error", str(error)))
+    noise, there = known.noise / TYPICAL_GRADIENT, large.noise / _LARGE_GRADIENT
+    beta, theta = x.method.beta, x.method.theta
+    constant = beta.is_constant and theta.is_constant
+    return HorizonAnswer(
+        known.steps,
+        theorem="RR",
+        noise=noise / known.weight,
+        gap=1 / known.weight,
+        drift=known.drift / known.weight,
+        moved=known.moved,
+        floor=epochs_floor(beta(1), theta(1), batches) if constant else None,
+        norm=known.s1 / TYPICAL_GRADIENT,
+        rounding=known.rounding,
+        steeper=there * large.s1 / (noise * known.s1 / TYPICAL_GRADIENT) if noise else 1.0,
+        needs=(*theorem.needs, *setting.said("batches_per_epoch")),
+        **_scale(setting),
+    )
 
 
 def _without_numbers(theorem: Theorem, x: Algorithm, setting: Setting, steps: int) -> HorizonAnswer:
