@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from generic_adam_laboratory.runs.records import Claim, Occasion, write_results
+from generic_adam_laboratory.zoo import verify_libraries
 from generic_adam_laboratory.zoo.verify_cases import Case, Made, loop, weights
 
 ZOO, HELD_OUT, RANDOM = "zoo", "held out", "random"
@@ -201,7 +202,7 @@ def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
 
 
 def write_verify(folder: Path, outcomes: Sequence[Outcome], occasion: Occasion) -> None:
-    """Write the table of outcomes, one row for each set-up of the zoos, claims and manifest."""
+    """Write the table of outcomes, a row for each set-up of the zoos, the installed libraries, claims and manifest."""
     words = {True: "agrees", False: "differs", None: "cannot tell"}
     heads = ("set-ups", "name", "report", "category", "answer", "told", "seconds")
     kept = [one for one in outcomes if one.part != RANDOM or one.agrees is not True]
@@ -210,5 +211,9 @@ def write_verify(folder: Path, outcomes: Sequence[Outcome], occasion: Occasion) 
          round(one.seconds, 2))
         for one in kept
     )  # fmt: skip
-    tables = {"outcomes.md": outcomes_table(outcomes), "records.csv": (heads, rows)}
+    libraries = (
+        ["library", "class", "taken for", "answer", "what differs, or what it is"],
+        list(verify_libraries.looked_at()),
+    )
+    tables = {"outcomes.md": outcomes_table(outcomes), "records.csv": (heads, rows), "libraries.md": libraries}
     write_results(folder, occasion, tables, claims(outcomes))
