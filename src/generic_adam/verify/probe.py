@@ -45,6 +45,8 @@ def present(steps: int, parameters: int) -> npt.NDArray[np.bool_]:
             there[:, p] = ~np.isin(t, (4, 5, 16))
         elif pattern == 3:
             there[:, p] = (t % 3 != 1) | (t > 24)
+        else:
+            there[:, p] = ~np.isin(t, (2, 11))
     return there
 
 

@@ -92,7 +92,7 @@ class Rule:
     eps: Floats
     decay: Floats
     correction: str = "both"  # none, first, second, "once" (as at a first step), swapped, "not rooted", power
-    eps_place: str = "outside"  # hat, root, root squared
+    eps_place: str = "outside"  # hat, root, root squared, at least
     decay_form: str = "decoupled"  # coupled, absolute, "first rate", "after" (what was moved), none, both, ascending
     maximum: str = "none"  # uncorrected, corrected
     initial_v: float = 0.0
@@ -463,7 +463,10 @@ class _Run:
         shape = (lambda u: u) if self.rule.second_moment in {"no root", "absolute, no root"} else np.sqrt
         loose = 8 * (self.unit + _SCALAR)
         around = (v, np.maximum(v - dv, 0), v + dv)
-        ends = [shape(one + inside) if inside is not None else shape(one) + eps for one in around]
+        if self.rule.eps_place == "at least":
+            ends = [np.maximum(shape(one), eps) for one in around]
+        else:
+            ends = [shape(one + inside) if inside is not None else shape(one) + eps for one in around]
         return ends[0], ends[1] * (1 - loose), ends[2] * (1 + loose)
 
     def _numerator(
