@@ -13,6 +13,7 @@ Examples:
 TYPE_CHECKING = False  # type checkers know the name; `typing` would be the dearest part of this import
 if TYPE_CHECKING:
     from generic_adam import adapters, methods, reference, schedules, theorems
+    from generic_adam.answers.comparison import compare
     from generic_adam.certification import advise, best_rate, bound, certify, steps_needed
     from generic_adam.errors import GenericAdamError, MethodError
     from generic_adam.methods.algorithm import Algorithm
@@ -40,6 +41,7 @@ _HOME_OF_NAME = {
     "best_rate": "certification",
     "bound": "certification",
     "certify": "certification",
+    "compare": "answers.comparison",
     "parse": "schedules",
     "steps_needed": "certification",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "best_rate",
     "bound",
     "certify",
+    "compare",
     "methods",
     "parse",
     "reference",

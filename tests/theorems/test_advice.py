@@ -16,10 +16,10 @@ from generic_adam.methods.shapes import training_rate
 from generic_adam.schedules import as_schedule
 from generic_adam.setting import Setting
 from generic_adam.theorems import advice as advice_module
-from generic_adam.theorems.advice import Purpose, beyond
+from generic_adam.theorems.advice import Purpose
 from generic_adam.theorems.advice import advise_algorithm as advise
 from generic_adam.theorems.certificate import certify_algorithm as certify
-from generic_adam.theorems.certificate import reading
+from generic_adam.theorems.certificate import reading, usual
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.worth import Worth
 
@@ -338,7 +338,7 @@ def test_eps_is_mended_too(eps):
 def test_the_bound_with_a_change_is_that_of_the_changed_algorithm():
     x = recipe("nanogpt").algorithm
     for one in advise(x):
-        again = reading(one.algorithm, 600_000, beyond(Setting(), x))
+        again = reading(one.algorithm, 600_000, usual(x, Setting()))
         assert again.relative == one.after.relative
 
 

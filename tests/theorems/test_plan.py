@@ -11,8 +11,7 @@ from generic_adam import methods
 from generic_adam.methods import Method
 from generic_adam.methods.recipes import recipe
 from generic_adam.setting import Setting
-from generic_adam.theorems.advice import beyond
-from generic_adam.theorems.certificate import reading
+from generic_adam.theorems.certificate import reading, usual
 from generic_adam.theorems.plan import best_rate, steps_needed
 
 CASES = {
@@ -34,7 +33,7 @@ def test_no_rate_near_the_best_has_a_smaller_bound(name, setting):
     for factor in (0.3, 0.8, 1.25, 3.0):
         k = found.factor * factor
         scaled = replace(x, method=Method(x.method.alpha * k, x.method.beta, x.method.theta), decay=x.decay * k)
-        assert reading(scaled, steps, beyond(setting, x)).relative >= found.after.relative * (1 - 1e-9)
+        assert reading(scaled, steps, usual(x, setting)).relative >= found.after.relative * (1 - 1e-9)
     assert found.after.relative <= found.before.relative
     assert found.after.best_rate == pytest.approx(1, rel=1e-6)  # nothing is left to gain
 
@@ -42,7 +41,7 @@ def test_no_rate_near_the_best_has_a_smaller_bound(name, setting):
 @pytest.mark.parametrize("name", ["AdamW", "fine-tuning", "RMSprop"])
 def test_the_guarantee_is_useful_from_those_steps_on_and_not_well_before(name):
     x = CASES[name]
-    steps, known = steps_needed(x), beyond(Setting(), x)
+    steps, known = steps_needed(x), usual(x, Setting())
     assert reading(x, steps, known).useful
     assert not reading(x, int(steps * 0.97), known).useful
 
@@ -56,7 +55,7 @@ def test_a_run_that_ends_is_stretched():
         rate = methods.shapes.training_rate(
             2e-5, warmup=int(steps * factor) // 10, decay="cosine", steps=int(steps * factor)
         )
-        assert reading(methods.adamw(lr=rate), int(steps * factor), beyond(Setting(), short)).useful is useful
+        assert reading(methods.adamw(lr=rate), int(steps * factor), usual(short, Setting())).useful is useful
 
 
 def test_no_number_of_steps_helps_against_noise():

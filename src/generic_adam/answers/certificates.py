@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -48,7 +48,6 @@ _IN_BRIEF: Final = {
     "gradient_norm": "gradients within {:g} (assumed)",
     "gradient_sup": "gradients within {:g} (assumed)",
 }
-_SAME: Final = 1e-6  # relatively; two machines may round differently
 _NOT_COVERED: Final = ("ReLU kinks", "batch norm", "a schedule that looks at the loss")
 
 
@@ -118,25 +117,6 @@ def _change(part: Certificate, change: Advice | None, command: str) -> Iterator[
         yield Line(f"to look for one: {command}", "Change", 6)
         if run is not None:
             yield Line("No. Choose lr and steps by validation loss.", "Worth it?", 5)
-
-
-def compared(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, Line]:
-    """Return the sign of the change between two summaries, 1 for better, and a line about it."""
-    order = [str(one) for one in Answer]
-    told: list[str] = []
-    signs: list[int] = []
-    for name, words in (("answer", "your run"), ("long_run", "the long run")):
-        before, after = (str(one[name]["answer"] if name == "long_run" else one[name]) for one in (earlier, now))
-        if before != after:
-            told.append(f"{words}: {before} -> {after}")
-            signs.append(1 if order.index(after) < order.index(before) else -1)
-    old, new = ((one.get("run") or {}).get("gradients_at_most") for one in (earlier, now))
-    if not signs and old is not None and new is not None and abs(new - old) > _SAME * old:
-        told.append(f"gradients average below {100 * old:.3g} % -> {100 * new:.3g} %")
-        signs.append(1 if new < old else -1)
-    sign = min(signs, default=0)
-    word = {1: "BETTER", 0: "THE SAME", -1: "WORSE"}[sign]
-    return sign, Line("; ".join([f"{word} than the earlier answer", *told]), "Against", 9)
 
 
 def title(x: Algorithm, *, is_part: bool = False) -> str:

@@ -77,6 +77,9 @@ def summary(part: Certificate) -> dict[str, Any]:
         "lr": str(x.method.alpha),
         "beta1": str(x.method.beta),
         "beta2": str(x.method.theta),
+        "eps": str(x.eps),
+        "weight_decay": str(x.decay),
+        "clipping": None if x.clipping is None else x.clipping.threshold,
         "parts": len(part.parts) or 1,
     }
 

@@ -27,6 +27,7 @@ from generic_adam.extras import LABORATORY, missing_extra
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "--lr 3e-4 --betas 0.9,0.95 --warmup 2000 --decay cosine --steps 600000"),
     "advise": ("advise", "nanogpt --keep 500000"),
+    "compare": ("compare", "nanogpt llama"),
     "bound": ("bound", "adamw --weight-decay 0 --steps 1e5 --dimension 10"),
     "diagnose": ("diagnose", "runs/mine"),
     "verify": ("verify", "--from train:configure --as adamw --lr 3e-4 --betas 0.9,0.95"),
@@ -113,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
         # Only the subcommand that is asked for is imported; help and misspellings need them all.
         known = {*SUBCOMMANDS, *OF_LABORATORY} & {*arguments[:1]}
         app = build_app(arguments[0] if known else None)
-        arguments = _joined(arguments)
+        arguments = joined(arguments)
         # Out of "standalone mode" errors come here as exceptions instead of being printed over several lines.
         code = app(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # a reader that has left is noticed here, not at the interpreter's exit
@@ -124,15 +125,15 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _joined(arguments: Sequence[str]) -> list[str]:
+def joined(arguments: Sequence[str]) -> list[str]:
     """Write the two numbers of `--betas 0.9 0.95` as one value; options of two values cannot be left out."""
-    joined: list[str] = []
+    words: list[str] = []
     for word in arguments:
-        if joined[-2:-1] == ["--betas"] and "," not in joined[-1] and _NUMBER.fullmatch(word):
-            joined[-1] += f",{word}"
+        if words[-2:-1] == ["--betas"] and "," not in words[-1] and _NUMBER.fullmatch(word):
+            words[-1] += f",{word}"
         else:
-            joined.append(word)
-    return joined
+            words.append(word)
+    return words
 
 
 def report_error(error: BaseException) -> int:

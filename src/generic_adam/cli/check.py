@@ -1,17 +1,16 @@
 """``generic-adam check``: what is guaranteed for this run and in the long run, what it assumes, and what is next."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from generic_adam.answers.terminal import make_console, print_json, say, show, write_plot
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, Theorem, method_names, with_subject
-from generic_adam.errors import MethodError, TheoremError, told_as
+from generic_adam.errors import MethodError, TheoremError
 
 if TYPE_CHECKING:
     from generic_adam.theorems.advice import Advice
@@ -46,30 +45,31 @@ def check(
 ) -> None:
     """Check an optimizer configuration for a convergence guarantee; exit code 1 only where --fail-on asks for it."""
     from generic_adam.answers import certificates
+    from generic_adam.answers.comparison import Comparison, saved
     from generic_adam.answers.json import summary
     from generic_adam.theorems.certificate import certify_algorithm, usual
 
     wanted = fail_on or ()
     if FailOn.WORSE in wanted and against is None:
         raise TheoremError("--fail-on worse goes with --against FILE")
-    earlier = None if against is None else _read(against)
+    earlier = None if against is None else saved(against)
     setting = usual(subject.algorithm, subject.setting)
     certificate = certify_algorithm(subject.algorithm, theorem=theorem, setting=setting, budget=budget)
     _draw(subject, beside or (), plot)
-    since = None if earlier is None else certificates.compared(earlier, summary(certificate))
+    since = None if earlier is None else Comparison(earlier, summary(certificate))
     if as_json:
         print_json(certificate.to_dict() if explain else summary(certificate))
     else:
         told = certificates.check_lines(
             certificate, change=_change(certificate), command=_shown(subject.written), keys=len(subject.used)
         )
-        show([*told[:1], *([] if since is None else [since[1]]), *told[1:]], whole=explain)
+        show([*told[:1], *([] if since is None else [since.line]), *told[1:]], whole=explain)
         if explain:
             say(*_explained(certificate, subject.used))
     asked = {
         FailOn.NO_GUARANTEE: certificate.answer != "guaranteed",
         FailOn.LONG_RUN: certificate.long_run != "guaranteed",
-        FailOn.WORSE: since is not None and since[0] < 0,
+        FailOn.WORSE: since is not None and since.worse,
     }
     raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
 
@@ -111,14 +111,6 @@ def _shown(written: str) -> str:
     """Return the command that looks for changes; it is told in full where a line has room for it."""
     command = f"generic-adam advise {written}"
     return command if len(command) + 30 <= make_console().width else "generic-adam advise, with the same options"
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    with told_as(TheoremError, f"{path}: expected what `check --json` printed:"):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or "answer" not in data:
-            raise TheoremError(f"{path}: expected what `check --json` printed")
-        return data
 
 
 def _draw(subject: Subject, beside: Sequence[str], path: Path | None) -> None:

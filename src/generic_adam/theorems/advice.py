@@ -23,8 +23,8 @@ from generic_adam.parts import Part
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
 from generic_adam.schedules.work import Account, Budget, Kind, Spent, Undecided, note
-from generic_adam.setting import Fact, Setting, Source
-from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading
+from generic_adam.setting import Setting
+from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading, usual
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.horizon import HorizonAnswer
 from generic_adam.theorems.repairs import (
@@ -217,7 +217,7 @@ def advise_algorithm(
     if kept is None and steps is not None:
         kept = max(1, int(steps * _KEPT_SHARE))
     granted = setting or Setting()
-    taken = beyond(granted, x)
+    taken = usual(x, granted)
     facts = {"weights_bound": x.decay != NOTHING, "gradient_norm": x.clipping is not None}
     assumed = taken.said(*(name for name, is_taken in facts.items() if is_taken))
     with Budget(budget) as work:
@@ -246,7 +246,7 @@ def change_for_run(x: Algorithm, before: HorizonAnswer, setting: Setting) -> Adv
     theta, beta = x.method.theta.constant_value, x.method.beta
     if theta is None or not (x.preconditioned and beta.is_constant) or before.relative is None:
         return None
-    best, granted = None, beyond(setting, x)
+    best, granted = None, usual(x, setting)
     for beta2 in (one for one in (BETA2 if before.useful else BETA2[::-1]) if one > theta):
         changed = with_factors(x, theta=as_schedule(beta2))
         after = reading(changed, before.steps, granted)
@@ -283,7 +283,7 @@ def _offered(
     one = replace(one, worth=Worth() if theta is None else worth_of(float(theta), kept=share))
     if before is None:
         return one
-    after = reading(one.algorithm, before.steps, beyond(setting, x))
+    after = reading(one.algorithm, before.steps, usual(x, setting))
     if not after.useful and (after.relative is not None or before.useful):
         return None
     return replace(one, cost=cost_of(x, one.algorithm, before.steps), before=before, after=after)
@@ -328,7 +328,7 @@ def _certified(given: Candidate, granted: Setting) -> list[Advice]:
     found: list[_Mended] = []
     try:
         with Account() as tried:
-            every.extend(_mended(_covered(given), 0, beyond(granted, given.algorithm), tried))
+            every.extend(_mended(_covered(given), 0, usual(given.algorithm, granted), tried))
     except Spent as spent:
         note(str(spent))
     for candidate, advice in sorted(every, key=_distance):
@@ -358,14 +358,6 @@ def _covered(given: Candidate) -> Candidate:
     bare = replace(x, factored=False, centered=False, outside=())
     bare = replace(bare, clipping=None) if updates_clipped else bare
     return replace(given, algorithm=bare, changes=said, first_step=1, last_step=None)
-
-
-def beyond(granted: Setting, x: Algorithm) -> Setting:
-    """Return the setting with what advice assumes, and says so: weights that stay bounded, clipping that never acts."""
-    clips = [x.clipping.threshold] if x.clipping is not None and x.clipping.kind != "update" else []
-    acts = bool(clips) and (granted.gradient_norm is None or granted.gradient_norm > clips[0])
-    idle = {"gradient_norm": Fact(clips[0], Source.ASSUMED)} if acts else {}
-    return replace(granted, **idle).with_assumed(weights_bound=1.0)
 
 
 _Mended = tuple[Candidate, Advice]

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.parts import Part
 from generic_adam.setting import Setting
-from generic_adam.theorems.advice import beyond
-from generic_adam.theorems.certificate import reading
+from generic_adam.theorems.certificate import reading, usual
 from generic_adam.theorems.horizon import HorizonAnswer
 from generic_adam.theorems.sequences import LONGEST
 
@@ -54,7 +53,7 @@ def best_rate(subject: Method | Algorithm, steps: int, setting: Setting | None =
         '0.00089: 13 -> 0.089'
     """
     x = as_algorithm(subject)
-    known = beyond(setting or Setting(), x)
+    known = usual(x, setting or Setting())
     before = reading(x, steps, known)
     factor = before.best_rate
     if factor is None:
@@ -80,7 +79,7 @@ def steps_needed(subject: Method | Algorithm, setting: Setting | None = None) ->
         3091
     """
     x = as_algorithm(subject)
-    known = beyond(setting or Setting(), x)
+    known = usual(x, setting or Setting())
     if x.horizon is not None:
         return reading(x, x.horizon, known).steps_needed
     low, high = 1, 10
