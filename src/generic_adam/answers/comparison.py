@@ -157,9 +157,9 @@ def compare(
         budget: a factor on the work that each question may take.
 
     Examples:
-        >>> found = compare("adamw", "rmsprop_torch", horizon=10_000)
-        >>> found.verdict, found.differences[1].name
-        ('worse', 'optimizer')
+        >>> found = compare("adam", "generic_adam", horizon=10_000)
+        >>> found.verdict, [one.name for one in found.differences]
+        ('better', ['eps', 'optimizer'])
     """
 
     def answer(subject: Any) -> Mapping[str, Any]:
