@@ -6,13 +6,14 @@ python -m tests.soundness.fuzz --cases 100000 --start 0 --out findings.jsonl
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ from generic_adam.errors import GenericAdamError
 from generic_adam.methods.algorithm import HeavyBall, Nesterov
 from generic_adam.theorems.theorem import Finding
 from generic_adam.theorems.zou2019 import PaperFinding, hypotheses
-from tests.soundness import dense, generator
+from tests.soundness import dense, generator, remainder
 from tests.soundness.enclosed import LONGEST_SUM
 from tests.soundness.expansion import Key
 from tests.soundness.oracle import (
@@ -53,6 +54,8 @@ WRONG = (
     "wrong rate",
     "raw exception",
     "refused",
+    "wrong growth",
+    "wrong remainder",
 )
 
 
@@ -218,43 +221,85 @@ def shipped(case: generator.Case) -> Outcome:
     """Compare the answer for ever to an optimizer that is no Method alone (eps, a maximum, decay) with the oracle's."""
     outcome = Outcome(case)
     x = SHIPPED[case.seed % len(SHIPPED)](case)
-    setting = ga.Setting(weights_bound=1.0)
+    alpha, beta, theta = case.alpha, x.beta or case.beta, x.theta or case.theta
 
-    def asked(method: ga.Method) -> Finding:
-        algorithm = ga.Algorithm(replace(method, theta=ga.parse(x.theta or case.theta)), **x.settings)
+    def asked(_: ga.Method) -> Finding:
+        algorithm = ga.Algorithm(ga.Method(alpha, beta, theta), **x.settings)
+        setting = ga.Setting(weights_bound=1.0, **x.facts)
         return ga.certify(algorithm, theorem=x.theorem, setting=setting)[x.theorem]
 
     finding = _asked(outcome, asked)
     if isinstance(finding, Finding):
-        _compare_finding(outcome, finding, *x.truth(Subject(case.alpha, case.beta, x.theta or case.theta)))
+        _compare_finding(outcome, finding, *x.truth(Subject(alpha, beta, theta)))
+        outcome.undecided *= x.decides
     return outcome
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """What is asked of an optimizer: a theorem, the fields of the Algorithm, and what is true of it."""
+    """The question about an optimizer: a theorem, the fields of the Algorithm and Setting, and what is true of it.
+
+    Attributes:
+        theta: in place of the case's, where it is not empty; beta likewise.
+        decides: whether an open answer counts; it does not where the theorem refutes nothing by design.
+    """
 
     theorem: str
     settings: dict[str, Any]
     truth: Callable[[Subject], tuple[str, Key | None]]
     theta: str = ""
+    beta: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    decides: bool = True
 
 
 def _with_eps(case: generator.Case, corrected: bool = False, **settings: Any) -> Shipped:
-    """E, N and H: W's hypotheses, and e_t <= 2 sqrt(theta_t) e_{t-1} where momentum stands before the division."""
-    free = "eps_under_root" in settings or "heavy_ball" in settings or ga.parse(case.beta).constant_value == 0
-    product = f"bias_correction({case.theta})"
+    """E, N and H: W's hypotheses; a constant e_t and the bias correction's keep step with theta_t by themselves."""
+    eps = f"1e-8*sqrt(bias_correction({case.theta}))" if corrected else 1e-8
+    return Shipped(
+        "E",
+        {"initial_v": 0, "eps": eps, **settings},
+        lambda subject: subject.weighted(eps=True, heavy_ball="heavy_ball" in settings),
+    )
+
+
+# e_t and e_{t-1}, some of which keep step with theta_t: e_t >= sqrt(theta_t) e_{t-1}.
+_MOVING_EPS = (
+    ("1e-8*(2-1/t)", "1e-8*(2-1/(t-1))"),
+    ("1e-8*(1+1/t)", "1e-8*(1+1/(t-1))"),
+    ("1e-8/sqrt(t)", "1e-8/sqrt(t-1)"),
+    ("1e-8/sqrt(t+1)", "1e-8/sqrt(t)"),
+    ("1e-8/t", "1e-8/(t-1)"),
+    ("1e-8*sqrt(1-0.999^t)", "1e-8*sqrt(1-0.999^(t-1))"),
+)
+
+
+def _with_moving_eps(case: generator.Case) -> Shipped:
+    now, before = _MOVING_EPS[case.seed // len(SHIPPED) % len(_MOVING_EPS)]
+    theta = ("", "1-1/(t+1)", "0.999", "1-1/t")[case.seed // 100 % 4]
 
     def truth(subject: Subject) -> tuple[str, Key | None]:
-        status, order = subject.weighted(eps=True, heavy_ball="heavy_ball" in settings)
-        if free or status == FAILS:
-            return status, order
-        starts_at_zero = subject.theta.sign(1)[0] == 0  # then the correction is 1 from the first step on
-        slack = f"3*{product}-4*(1-({case.theta}))" if corrected and not starts_at_zero else f"({case.theta})-1/4"
-        return together(status, not_negative(slack, 2)), order
+        status, order = subject.weighted(eps=True)
+        return together(status, not_negative(f"({now})^2-({theta or case.theta})*({before})^2", 2)), order
 
-    eps = f"1e-8*sqrt({product})" if corrected else 1e-8
-    return Shipped("E", {"initial_v": 0, "eps": eps, **settings}, truth)
+    return Shipped("E", {"initial_v": 0, "eps": now}, truth, theta=theta, decides=False)
+
+
+_MOMENTA = ("0", "0.9/t", "0.9*0.99^t", "0.5/log(t+2)", "0.9")
+
+
+def _with_symmetric_noise(case: generator.Case, **settings: Any) -> Shipped:
+    beta = "0" if settings else _MOMENTA[case.seed // len(SHIPPED) % len(_MOMENTA)]
+    theta = ("", "0.999", "0.9 + 0.09*(1-1/t)")[case.seed // 50 % 3]
+    truth = functools.partial(Subject.symmetric, heavy_ball="heavy_ball" in settings)
+    fields = {"initial_v": 0, "eps": 1e-8, **settings}
+    return Shipped("Y", fields, truth, theta, beta, {"noise": "symmetric"}, decides=False)
+
+
+def _with_epochs(case: generator.Case) -> Shipped:
+    facts = {"batches_per_epoch": 1 + case.seed % 400, "sampling": "shuffled"}
+    fields = {"initial_v": 0, "eps": 1e-8}
+    return Shipped("RR", fields, Subject.shuffled, beta=("0.9", "")[case.seed // 30 % 2], facts=facts, decides=False)
 
 
 def _with_decay(case: generator.Case) -> Shipped:
@@ -272,6 +317,10 @@ SHIPPED: tuple[Callable[[generator.Case], Shipped], ...] = (
     lambda case: _with_eps(case, eps_under_root=True),
     lambda case: _with_eps(case, heavy_ball=HeavyBall(0.9)),
     lambda case: _with_eps(case, nesterov=Nesterov(0.9, 0.1)),
+    _with_moving_eps,
+    _with_symmetric_noise,
+    lambda case: _with_symmetric_noise(case, heavy_ball=HeavyBall(0.9)),
+    _with_epochs,
     _with_decay,
     lambda _: Shipped("M", {"running_maximum": True, "eps": 1e-8, "initial_v": 0}, Subject.vanishing, "0.999"),
     lambda _: Shipped("O", {"delayed": True, "eps": 1e-8}, Subject.vanishing),
@@ -404,7 +453,19 @@ def grown(case: generator.Case) -> Outcome:
     return outcome
 
 
+def remainders(case: generator.Case) -> Outcome:
+    """Sample the bounds on what expansions of the three sequences leave out."""
+    outcome = Outcome(case)
+    for text in (case.alpha, case.beta, case.theta):
+        for one in remainder.sampled(text):
+            outcome.easy += one.inside is not None
+            if one.inside is False:
+                outcome.add("wrong remainder", f"{one.node} from N = {one.start} on, at t = {one.t}")
+    return outcome
+
+
 QUESTIONS = {
+    "remainder": remainders,
     "certify": examine,
     "advise": advised,
     "weighted": weighed,

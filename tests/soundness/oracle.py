@@ -40,6 +40,8 @@ HOLDS, FAILS, UNKNOWN = "holds", "fails", "unknown"
 _BEGINNING = 10
 # Up to this t a number that vanishes to 1,050 digits is taken for 0.
 _EARLY = 64
+# From here on what rises is taken to rise for ever.
+_LATE = 10**9
 _WELL_BELOW_ONE = mpf("0.99")
 
 
@@ -625,6 +627,67 @@ class Subject:
             return UNKNOWN, None
         fails = order_of(step) >= 0 or order_of(total) <= 0
         return FAILS if fails else HOLDS, times(_larger(CONSTANT, squares), total, Fraction(-1))
+
+    def symmetric(self, *, heavy_ball: bool = False) -> tuple[str, Key | None]:
+        """Theorem Y for ever: the steps vanish and their sum does not, theta stays above 0, and the drift vanishes.
+
+        The drift is max(1, sum alpha^2) / sum alpha where chi does not grow, else chi_T^2 max(1, sum (1 - theta)) /
+        sum alpha. A momentum that is not 0 has to vanish, beside a theta that stays below 1.
+        """
+        status, _ = self.vanishing()
+        theta, alpha, missing, beta = self.theta, self.alpha.series, self.theta.missing, self.beta.series
+        if status != HOLDS or alpha is None:
+            return status, None
+        for t in theta.times:
+            try:
+                signs = theta.inside(t)
+            except UndefinedError:
+                return FAILS, None
+            if -1 in signs or (0 in signs and not (t == 1 and signs[1] == 1)):
+                return FAILS, None
+            if None in signs:
+                return UNKNOWN, None
+        if missing is None or missing.sign() != 1 or theta.series is None or theta.series.sign() != 1 or beta is None:
+            return UNKNOWN, None
+        step, rest = alpha.terms[0][0], missing.terms[0][0]
+        if order_of(theta.series.terms[0][0]) < 0:
+            return FAILS, None
+        if not heavy_ball and not beta.is_zero and (order_of(beta.terms[0][0]) >= 0 or order_of(rest) < 0):
+            return FAILS, None
+        try:
+            chi, total = times(step, rest, Fraction(-1, 2)), _sums(step)
+            drift = _larger(CONSTANT, _sums(times(step, step) if order_of(chi) <= 0 else rest))
+        except UnknownError:
+            return UNKNOWN, None
+        drift = drift if order_of(chi) <= 0 else times(drift, chi, Fraction(2))
+        order = times(drift, total, Fraction(-1))
+        return (HOLDS if order_of(order) < 0 else FAILS), order
+
+    def shuffled(self) -> tuple[str, Key | None]:
+        """Theorem RR for ever: W's for ever, beta constant, alpha and 1 - theta that fall, and alpha/(t (1 - theta)).
+
+        That theta and alpha fall late is looked at where they have values; a rise there refutes it.
+        """
+        status, order = self.weighted(eps=True)
+        alpha, missing = self.alpha.series, self.theta.missing
+        if status != HOLDS or order is None or alpha is None or missing is None:
+            return status, None
+        if not self.beta.node.is_constant or alpha.terms[0][0][0] != 0:
+            return UNKNOWN, None  # constant late, perhaps; geometric, and then there is no infinite sum
+        for one, of_rest in ((self.alpha, False), (self.theta, True)):
+            start = max([_LATE, *thresholds(one.node)])
+            for t in (time for time in one.times if time >= start and not one.runs):
+                step = one.near(t, missing=of_rest), one.near(2 * t, missing=of_rest)
+                if None not in step and step[1][0] - step[0][0] > mpf(2) ** max(step[0][1], step[1][1]):
+                    return FAILS, None
+        even = times(times(alpha.terms[0][0], missing.terms[0][0], Fraction(-1)), expansion.TIME, Fraction(-1))
+        if order_of(even) > 0:
+            return UNKNOWN, None
+        try:
+            uneven = _larger(CONSTANT, _sums(times(alpha.terms[0][0], expansion.TIME, Fraction(-1))))
+            return HOLDS, _larger(order, times(uneven, _sums(alpha.terms[0][0]), Fraction(-1)))
+        except UnknownError:
+            return UNKNOWN, None
 
     def decayed(self, decay: str) -> str:
         """The alpha-weighted mean of (nu_t / alpha_t)^2 tends to 0: what is left of it leaves no floor."""

@@ -6,11 +6,13 @@ pytest tests/soundness/test_fuzz.py -m exhaustive          (FUZZ_CASES=100000, F
 import os
 import warnings
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from tests.soundness import generator
-from tests.soundness.fuzz import WRONG, advised, examine, grown, read_up_to, shipped, weighed
+from generic_adam.schedules.expansion import Calculus
+from tests.soundness import generator, remainder
+from tests.soundness.fuzz import WRONG, advised, examine, grown, read_up_to, remainders, shipped, weighed
 
 SAMPLE = 64
 ADVICE_SAMPLE = 4
@@ -90,6 +92,23 @@ def test_a_sample_of_growths_is_that_of_the_expansion():
     counts, shown, easy, undecided = _run(grown, range(SAMPLE))
     assert not counts, shown[:5]
     assert undecided <= 0.05 * easy
+
+
+def test_a_sample_of_remainders_is_within_its_bounds():
+    counts, shown, known, _ = _run(remainders, range(8))
+    assert not counts, shown[:5]
+    assert known > 200
+
+
+def test_a_bound_that_is_too_small_is_seen(monkeypatch):
+    series = Calculus.series
+    monkeypatch.setattr(Calculus, "series", lambda *given: _shrunk(series(*given)))
+    assert [one for one in remainder.sampled("1/sqrt(t + 1)") if one.inside is False]
+
+
+def _shrunk(found):
+    rest = found.rest and replace(found.rest, bound=found.rest.bound / 1000)
+    return replace(found, rest=rest)
 
 
 @pytest.mark.exhaustive
