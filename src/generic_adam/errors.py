@@ -35,7 +35,13 @@ class GenericAdamError(ValueError):
 
 
 class ScheduleError(GenericAdamError):
-    """A sequence that cannot be read or evaluated."""
+    """A sequence that cannot be read or evaluated.
+
+    Attributes:
+        column: the place in the text that was read, which the message names; None for none.
+    """
+
+    column: int | None = None
 
 
 class MethodError(GenericAdamError):

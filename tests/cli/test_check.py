@@ -211,7 +211,7 @@ def test_the_whole_json_has_every_finding(capsys):
     assert (data["verdict"], data["theorem"], data["rate"]) == ("certified", "zou2019", "T^(-1/2) log T")
     paper = next(one for one in data["findings"] if one["theorem"] == "zou2019")
     assert paper["C0"] == pytest.approx(1)
-    assert [set(one) for one in paper["conditions"]] == [{"number", "status", "reason", "witness"}] * 4
+    assert [set(one) for one in paper["conditions"]] == [{"number", "status", "reason", "witness", "asks"}] * 4
     assert {"alpha", "beta", "theta"} <= set(data["algorithm"])
 
 

@@ -343,7 +343,7 @@ def test_a_theta_that_falls_slowly_has_one_answer_at_every_horizon():
     assert {str(one[1].witness) for one in readings} == {"t = 2"}
     bounds = [ga.bound(method, problem, steps=steps, theorem="zou2019") for steps in (100_000, 100_001)]
     assert [(one.expectation, one.missing) for one in bounds] == [(math.inf, bounds[0].missing)] * 2
-    assert "falls by 5.000e-14 from 0.9 at t = 2" in bounds[0].missing[0][1]
+    assert "falls by 5.000e-14 from 0.9 at t = 2" in bounds[0].missing[0][1].about
 
 
 _STEP = "((t - periodic(t, 10))/10 + 1)"

@@ -203,7 +203,7 @@ def test_defossez_by_name_is_their_bound_on_their_algorithm():
         (replace(x, initial_v=1e-8), "v_0 = 0"),
         (replace(x, method=Method(0.01, 0.9, 0.99)), "correction"),
     ):
-        assert told in dict(bound_of(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"]
+        assert told in str(dict(bound_of(other, problem, 1000, theorem="defossez2020").missing)["defossez2020"])
     assert not bound_of(x, problem, 9, theorem="defossez2020").is_valid
     assert not bound_of(x, PROBLEM, 1000, theorem="defossez2020").is_valid
 

@@ -176,7 +176,7 @@ def test_the_dictionary_has_the_published_keys():
     data = examine_method(Method("0.5/sqrt(t)", 0.9, "1 - 1/max(t, 2)")).to_dict()
     assert data["verdict"] == "certified"
     assert data["rate"] == data["ratio_order"] == "T^(-1/2) log T"
-    assert set(data["conditions"][0]) == {"number", "status", "reason", "witness"}
+    assert set(data["conditions"][0]) == {"number", "status", "reason", "witness", "asks"}
 
 
 class TestHorizon:

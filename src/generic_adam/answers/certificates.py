@@ -503,22 +503,30 @@ def _(part: Certificate) -> list[str]:
     for one in part.parts or (part,):
         run_ = "" if one.horizon is None else f"; {one.horizon}"
         named = f"{title(one.algorithm, is_part=True)}: long run {one.long_run}{run_}"
-        lines += ["", *([named] if part.parts else []), *_sequences(one.algorithm)]
-        lines += [line for finding in one.findings if finding.covers for line in _finding(finding)]
+        lines += ["", *([named] if part.parts else []), *sequences(one.algorithm)]
+        for finding in one.findings:
+            lines += [str(finding), *argument_of(finding)] if finding.covers else []
     return [*lines, *_not_covered(part)]
 
 
-def _sequences(x: Algorithm) -> list[str]:
+def sequences(x: Algorithm) -> list[str]:
+    """Return the three sequences, and what the step does that the paper's does not, a line each."""
     named = (("alpha", x.method.alpha), ("beta", x.method.beta), ("theta", x.method.theta))
     lines = [f"{name}_t = {u}" for name, u in (named if x.preconditioned else named[:1])]
     return [*lines, *(["the step:", *(f"  {one}" for one in x.departures)] if x.departures else [])]
 
 
-def _finding(part: Finding) -> list[str]:
-    """Return what one theorem says: its answer, every hypothesis, what it takes for granted."""
-    rate = "" if part.rate is None else f", rate {part.rate}"
+@words_of.register
+def _(part: Finding) -> str:
+    if not part.covers:
+        return f"{part.title} does not cover it: {'; '.join(map(str, part.outside))}"
+    return f"{part.title}: {_word(part)}{'' if part.rate is None else f', rate {part.rate}'}"
+
+
+@argument_of.register
+def _(part: Finding) -> list[str]:
+    """Return every hypothesis, and what the theorem takes for granted."""
     return [
-        f"{part.title}: {_word(part)}{rate}",
         *(f"  {one.number} {one.status}: {one.reason}" for one in part.conditions),
         *(f"  takes for granted: {need}" for need in part.needs),
         *(f"  {remark}" for remark in part.remarks),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.progress import Progress, ProgressColumn
 
-    from generic_adam.methods import Algorithm
 
 # Green, red and yellow for the three answers; bold as well, because not everyone sees the difference in hue.
 _STYLES = {
@@ -193,15 +192,6 @@ def side_by_side(pieces: Iterable[str | Text], indent: int = 2) -> list[Text]:
         else:
             lines.append(Text.assemble(" " * indent, piece))
     return lines
-
-
-def sequences(x: "Algorithm", indent: int = 2, *, full: bool = False) -> list[Text]:
-    """Lines with the sequences of an algorithm, long ones shortened to a line unless asked for in full."""
-    room = max(20, min(make_console().width, 100) - indent - 6)
-    named = (("α_t", x.method.alpha), ("β_t", x.method.beta), ("θ_t", x.method.theta))
-    named = named if x.preconditioned else named[:1]  # plain SGD has no other
-    texts = [f"{name} = {text if full else shortened(text, room)}" for name, text in named]
-    return side_by_side(texts, indent)
 
 
 def shortened(expression: object, longest: int = 60) -> str:

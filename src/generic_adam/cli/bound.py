@@ -7,7 +7,7 @@ import typer
 
 from generic_adam.answers.json import SCHEMA
 from generic_adam.answers.layout import Line
-from generic_adam.answers.terminal import print_json, print_table, say, sequences, show
+from generic_adam.answers.terminal import print_json, print_table, say, show
 from generic_adam.answers.words import argument, lines
 from generic_adam.cli import Exit
 from generic_adam.cli.subject import AsJson, Budget, Explain, Subject, Theorem, with_subject
@@ -35,6 +35,7 @@ def bound(
     """Bound the gradient of a problem after a number of steps; exit code 1 where no theorem has a bound."""
     from dataclasses import replace
 
+    from generic_adam.answers.certificates import sequences
     from generic_adam.theorems.bounds import bound_algorithm, informative_from
 
     given, steps, setting = subject.algorithm, subject.algorithm.horizon, subject.setting.completed(**_DEFAULTS)
@@ -51,7 +52,7 @@ def bound(
         told = lines(result)
         show([*told[:1], *_beside(x, result, since), *told[1:]], whole=explain)
         if explain:
-            say(*argument(result), *sequences(x, full=True))
+            say(*argument(result), *sequences(x))
             rows = [(name, f"{number:.10g}", _MEANINGS.get(name, "")) for name, number in result.constants.items()]
             if rows:
                 print_table(("constant", "value", "what it is"), rows, right=("value",))

@@ -279,7 +279,9 @@ class _Reader:
 
     def error(self, column: int, message: str, expected: str = _EXPECTED) -> ScheduleError:
         shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
-        return ScheduleError(f"column {column} of {shown!r}: {message}; expected {expected}")
+        found = ScheduleError(f"column {column} of {shown!r}: {message}; expected {expected}")
+        found.column = column
+        return found
 
     def at(self, node: ast.AST, message: str, expected: str = _EXPECTED) -> ScheduleError:
         return self.error(self.column(getattr(node, "col_offset", 0)), message, expected)
@@ -296,7 +298,7 @@ class _Reader:
         try:
             return self.build(node)
         except ScheduleError as error:
-            if str(error).startswith("column "):
+            if error.column is not None:
                 raise
             raise self.at(node, str(error), "a finite value") from None
         except (OverflowError, ZeroDivisionError, ValueError) as error:

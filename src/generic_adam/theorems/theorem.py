@@ -8,7 +8,6 @@ The certificate asks all of them and knows none by name.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -36,24 +35,6 @@ MOVING_LOSSES = frozenset({"rl", "gan"})
 """Kinds of training whose loss changes during the run."""
 BOUNDED_GRADIENTS = "every stochastic gradient is bounded, |g_t| <= G (A4s)"
 COUPLED_DECAY = "decay is a part of the loss, f + (lambda/2) |x|^2, and the weights stay bounded"
-
-
-def plain(value: Any) -> Any:
-    """A value in the types that JSON has: what has a `to_dict` by it, infinity as None, else text."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, int):
-        return value
-    if hasattr(value, "items"):
-        return {name: plain(one) for name, one in value.items()}
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return str(value) if isinstance(value, str) or not hasattr(value, "__iter__") else list(map(plain, value))
-
-
-def plain_fields(thing: object, *names: str) -> dict[str, Any]:
-    """Some attributes of a thing by their names, in plain types."""
-    return {name: plain(getattr(thing, name)) for name in names}
 
 
 class Verdict(StrEnum):
@@ -137,7 +118,8 @@ class Condition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types."""
-        return plain_fields(self, "number", "status", "reason", "witness")
+        told = {"number": self.number, "status": str(self.status), "reason": self.reason}
+        return {**told, "witness": self.witness, "asks": self.asks}
 
 
 def verdict_of(conditions: Sequence[Condition]) -> Verdict:
@@ -149,7 +131,7 @@ def verdict_of(conditions: Sequence[Condition]) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Part):
     """What one theorem says about one algorithm, for ever.
 
     Attributes:
@@ -162,6 +144,8 @@ class Finding:
         needs: what it takes for granted beyond the common assumptions, one phrase each.
         conclusion: what follows, in one sentence; "" where it does not cover the algorithm.
     """
+
+    also = ("covers", "verdict")
 
     theorem: str
     title: str
@@ -204,11 +188,6 @@ class Finding:
     def remarks(self) -> tuple[str, ...]:
         """What else it tells whoever asks for the whole argument, one phrase each."""
         return ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types only."""
-        said = ("theorem", "title", "about", "covers", "verdict", "rate", "outside", "needs", "conclusion")
-        return plain_fields(self, *said, "conditions")
 
 
 @dataclass(frozen=True)

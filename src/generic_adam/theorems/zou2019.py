@@ -17,7 +17,7 @@ import bisect
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from generic_adam.theorems.theorem import (
     Finding,
     Offer,
     Theorem,
-    plain_fields,
 )
 
 _EVIDENCE = (1_000, 10_000, 100_000)
@@ -66,6 +65,8 @@ def hypotheses(method: Method, horizon: int | None = None) -> tuple[Decision, De
 class PaperFinding(Finding):
     """What the sufficient condition says about a method."""
 
+    also = (*Finding.also, "C0", "ratio_order")
+
     @property
     def C0(self) -> float | None:
         """An upper bound on the constant of (R3); None where condition 3 does not hold."""
@@ -81,10 +82,6 @@ class PaperFinding(Finding):
         """C0, which every constant of Theorem 1 has powers of."""
         C0 = self.C0
         return () if C0 is None else (f"C0 <= {rounded_up(C0, 6)} in (R3)",)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types only."""
-        return super().to_dict() | plain_fields(self, "C0", "ratio_order")
 
 
 class Zou2019(Theorem):
