@@ -22,6 +22,7 @@ VALUES = {
     "gap": (0.0, 1.0),
     "weights_bound": (0.8, 5.0),
     "noise": ("symmetric", None),
+    "smooth_samples": (True, False),
     "batches_per_epoch": (390, 12),
     "sampling": ("shuffled", "streaming"),
     "convex": (True, False),

@@ -251,6 +251,7 @@ class Setting:
         gap: :math:`f(x_1) - f^* \ge 0`.
         weights_bound: :math:`X` with :math:`|x_t|_\infty \le X` at every step.
         noise: "symmetric" where the noise of each weight's gradient is symmetric and has one peak.
+        smooth_samples: the gradient of every example's loss is Lipschitz, not only that of their mean.
         batches_per_epoch: the number of optimizer steps in one pass over the data.
         sampling: how the data are drawn: "shuffled" anew or in any order in each of several epochs, with "replacement",
             or "streaming", each example once.
@@ -339,6 +340,15 @@ class Setting:
         option="--noise KIND",
         help="symmetric: the noise of each weight's gradient is symmetric and has one peak.",
         of_text=str,
+    )
+    smooth_samples: Kind[bool, bool] = Kind(
+        _flag,
+        "the gradient of every example's loss is Lipschitz",
+        missing="it asks for examples whose losses are smooth one by one",
+        option="--smooth-samples",
+        help="The gradient of every example's loss is Lipschitz.",
+        of_text=bool,
+        default=False,
     )
     batches_per_epoch: Kind[float | None, int | None] = Kind(
         _whole,

@@ -494,3 +494,82 @@ class TestClipping:
         assert not known.outside
         assert known.gap == pytest.approx(2 * small.gap, rel=1e-3)  # sqrt(1 + 3)
         assert GIVEN_THE_OTHERS in known.needs
+
+
+class TestSmoothSamples:
+    """Theorem L: the bound of its page on every path, and what it certifies for ever."""
+
+    @staticmethod
+    def by_hand(alpha, beta, gap, L, G, e):
+        """Return the page's bound for one weight whose examples are as smooth as f."""
+        steps, N, R, total, Q, Pi = len(alpha), 0.0, 0.0, 0.0, 0.0, 0.0
+        for t in range(steps):
+            N = beta[t] * (N + alpha[t - 1] * R) if t else 0.0
+            R = beta[t] * R + 1 - beta[t]
+            total += alpha[t] * N
+        for t in reversed(range(steps)):
+            Q = alpha[t] + (beta[t + 1] * Q if t + 1 < steps else 0.0)
+            Pi += (1 - beta[t]) * Q
+        lost = G / e * (L * G / e + G**2 * L / e**2) * total + L / 2 * (G / e) ** 2 * float(np.square(alpha).sum())
+        return (gap + lost) / Pi, Pi
+
+    def test_the_check_value(self):
+        value, weight = self.by_hand(TINY_ALPHA, [0.5] * 3, 1.0, 1.0, 1.0, 0.1)
+        assert weight == pytest.approx(0.16875)
+        assert value == pytest.approx(45.1851851852, rel=1e-11)
+
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+    @settings(max_examples=80)
+    def test_measured_is_at_most_the_bound(self, seed, steps):
+        """Every path of g = f' + noise, uniform and independent: the examples are as smooth as f."""
+        rng = np.random.default_rng(seed)
+        alpha, beta = 10.0 ** rng.uniform(-3, 0, steps), rng.random(steps) * rng.choice([0.0, 0.9, 0.99])
+        theta, e = rng.uniform(0, 1, steps), 10.0 ** rng.uniform(-1, 1)
+        width, start = 10.0 ** rng.uniform(-1, 1), rng.uniform(-3, 3)
+        half = np.polynomial.legendre.leggauss(12)
+        x, v, m, chance, history, measured, largest = np.array([start]), 0.0, 0.0, np.ones(1), [], 0.0, 0.0
+        v = m = np.zeros(1)
+        for t in range(steps):
+            mu = 2 * x / (1 + x**2) ** 2
+            largest = max(largest, float(np.sqrt(mu**2 + width**2 / 3).max()))
+            history.append((mu, v, mu**2 + width**2 / 3, mu**2 + width**2))
+            for i, (slope, before, second, moved) in enumerate(history):
+                kept = [math.prod(theta[j + 1 : t + 1]) for j in range(t + 1)]
+                later = sum(kept[j] * (1 - theta[j]) for j in range(i + 1, t + 1))
+                hat = kept[i] * theta[i] * before + later * second + kept[i] * (1 - theta[i]) * moved
+                share = alpha[t] * (1 - beta[i]) * math.prod(beta[i + 1 : t + 1])
+                measured += share * float(chance @ (slope**2 / (np.sqrt(hat) + e)))
+            g = np.concatenate([mu + width * node for node in half[0]])
+            chance = np.concatenate([chance * weight / 2 for weight in half[1]])
+            history = [tuple(np.tile(one, 12) for one in entry) for entry in history]
+            x, v, m = (np.tile(one, 12) for one in (x, v, m))
+            m, v = beta[t] * m + (1 - beta[t]) * g, theta[t] * v + (1 - theta[t]) * g**2
+            x = x - alpha[t] * m / (np.sqrt(v) + e)
+        value, weight = self.by_hand(alpha, beta, start**2 / (1 + start**2), 2.0, largest, e)
+        assert measured / weight <= value * (1 + 1e-6)
+
+    KNOWN = Setting(noise="symmetric", smooth_samples=True)
+    ADAM = Algorithm(Method("0.1/sqrt(t)", 0.9, 0.999), initial_v=0, eps=1e-8)
+
+    def test_adam_with_constants_converges_for_ever(self):
+        found = certify_algorithm(self.ADAM, setting=self.KNOWN)
+        assert (found.verdict, found.theorem, str(found.rate)) == ("certified", "L", "T^(-1/2) log T")
+        assert "the gradient of every example's loss is Lipschitz" in found.needs
+        assert found.plainly.verdict == "not certified"
+
+    @pytest.mark.parametrize(
+        "x",
+        [
+            replace(ADAM, method=Method(1e-3, 0.9, 0.999)),  # the steps do not vanish
+            replace(ADAM, method=Method("0.1/sqrt(t)", "1 - 1/(t+1)", 0.999)),
+            replace(ADAM, eps=0, initial_v=1),
+            replace(ADAM, eps="1e-8/t"),
+            replace(ADAM, decay="0.01/t"),
+        ],
+    )
+    def test_what_it_does_not(self, x):
+        assert certify_algorithm(x, setting=self.KNOWN)["L"].verdict != "certified"
+
+    @pytest.mark.parametrize("facts", [{"noise": "symmetric"}, {"smooth_samples": True}])
+    def test_it_asks_for_both_facts(self, facts):
+        assert certify_algorithm(self.ADAM, setting=Setting(**facts))["L"].outside

@@ -1,6 +1,6 @@
 """The theorems, one file each (or for a few that are kin), and the list of all of them.
 
-`zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H), `decay` (D), `symmetric` (Y), `amsgrad` (M,
+`zou2019` is the paper's Theorem 1. `weighted` (W), `epsilon` (E, N, H), `decay` (D), `symmetric` (Y, L), `amsgrad` (M,
 O), `clipping` (C, B), `shuffled` (RR), `special` (G, S) and `regret` (R) are proved on this project's pages;
 `literature` holds what others published. Each is a declaration in the words of `theorem`. `decide` answers questions
 about sequences; `sequences`, `logarithms` and `sweep` run the recursions of the bounds, and `tight` says how much less
@@ -29,6 +29,7 @@ _LISTED = (
     "epsilon.Epsilon",
     "decay.Decay",
     "symmetric.Symmetric",
+    "symmetric.SmoothSamples",
     "amsgrad.RunningMaximum",
     "amsgrad.Delayed",
     "clipping.Clipped",

@@ -1,4 +1,4 @@
-r"""Theorem Y: symmetric noise with one peak leaves no noise of the new gradient.
+r"""Theorem Y: symmetric noise with one peak leaves no noise of the new gradient; Theorem L: smooth examples, no floor.
 
 **(A5)**: given the past, :math:`g_{t,k} = \mu + \xi` with :math:`\xi` symmetric about 0 and unimodal, that is
 :math:`\xi = R U` with U uniform on [-1, 1] and :math:`R \ge 0` independent of it; so :math:`\mathbb{E}R^2 = 3 s^2` for
@@ -25,6 +25,12 @@ for :math:`G_k^2`. Without momentum (RMSProp, with any heavy ball after the divi
 
 Gradients that are clipped, by value or by norm, keep the conclusion with :math:`\Pi/\lambda` for :math:`\Pi`, however
 often clipping acts (`clipping.symmetric_factor`); by norm, the noise of a weight is symmetric given that of the others.
+
+**Theorem L.** If beside (A5) every example's gradient is Lipschitz, batches are independent and :math:`e_t \ge e > 0`,
+then constant :math:`\beta, \theta` leave no floor: :math:`\alpha_t \to 0` and :math:`\sum\alpha_t = \infty` suffice.
+With the past gradients taken at :math:`x_i` in place of :math:`x_j`, Lemma Y1 holds for each :math:`g_i` inside
+:math:`m_t/D_t`, and what that changes is of the order of the steps between. Its bound after T steps is in powers of
+1/e and says nothing; statement and proof are on the page docs/theorems/symmetric.md.
 """
 
 from __future__ import annotations
@@ -44,10 +50,13 @@ from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
+    VANISHING_STEPS,
     WITHOUT_NOISE,
     Hypothesis,
     Offer,
+    Theorem,
     momentum_below_one,
+    theta_in_range,
 )
 from generic_adam.theorems.weighted import Weighted, weighted_bound
 
@@ -120,3 +129,28 @@ class Symmetric(Weighted):
             parts = clipped_parts(problem, clip.threshold, by_value=clip.kind == "value")
             clipped = parts, symmetric_factor(problem, clip)
         return weighted_bound(Sequences.of_algorithm(x, steps), problem, symmetric=True, clipped=clipped).offer()
+
+
+def _eps_stays(x: Algorithm, _: Setting) -> Decision:
+    """0 < e <= e_t <= e' for two numbers e and e'."""
+    inside, growth = decide.positive(x.eps, name="eps_t"), x.eps.growth
+    if not inside.holds:
+        return inside
+    if growth is not None and growth.trend == 0:
+        return Decision(Status.HOLDS, "eps_t stays between two positive numbers.")
+    return Decision(Status.UNDECIDED, "Whether eps_t stays between two positive numbers is open.")
+
+
+class SmoothSamples(Theorem):
+    """Theorem L: every example's loss is smooth, the noise symmetric with one peak: constant betas leave no floor."""
+
+    name: ClassVar = "L"
+    statement: ClassVar = Weighted.statement
+    covered: ClassVar = "Adam with any constant betas, where examples are smooth one by one and the noise is symmetric"
+    assumptions: ClassVar = (*Symmetric.assumptions, "(A6)")
+    source: ClassVar = "docs/theorems/symmetric.md"
+    allows: ClassVar = frozenset({"initial_v", "eps"})
+    excludes: ClassVar = {"nothing is added to sqrt(v_t)": lambda x: x.eps == NOTHING}
+    takes: ClassVar = ("noise", "smooth_samples")
+    needs: ClassVar = ("batches are drawn independently of each other",)
+    hypotheses: ClassVar = (momentum_below_one, *VANISHING_STEPS, theta_in_range, _eps_stays)
