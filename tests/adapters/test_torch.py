@@ -16,7 +16,7 @@ from generic_adam import advise, certify
 from generic_adam.adapters import updates
 from generic_adam.adapters.torch import read
 from generic_adam.errors import OptimizerError
-from generic_adam.methods import HeavyBall, Method
+from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.reference import generic_adam
 from generic_adam.schedules import has_callable, parse
 from generic_adam.torch import GenericAdam
@@ -460,3 +460,26 @@ def test_adagrad_is_certified_as_the_table_says(scheduler, verdict, start):
         assert found.theorem == ("zou2019" if start else "E")
     decayed = torch.optim.Adagrad([torch.nn.Parameter(torch.ones(2))], lr_decay=1e-3, **start)
     assert certify(decayed).verdict == "not certified"
+
+
+class Theirs(torch.optim.SGD):
+    """An optimizer of another package that says itself what it runs."""
+
+    def algorithm_of(self, group, lr=None, beta=None):
+        return Algorithm(Method(lr or group["lr"], beta or 0.5, 0.75), label="Theirs")
+
+
+class Silent(Theirs):
+    """One that says nothing that can be used."""
+
+    def algorithm_of(self, group, lr=None, beta=None):
+        return group["lr"]
+
+
+def test_any_optimizer_may_say_what_it_runs():
+    optimizer = Theirs([torch.nn.Parameter(torch.ones(2))], lr=0.25)
+    found = read(optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 10, 0.5))
+    assert (found.method.theta(1), found.label, found.outside) == (0.75, "Theirs", ())
+    np.testing.assert_allclose(found.method.alpha.values(1, 12), [0.25] * 10 + [0.125])
+    with pytest.raises(OptimizerError):
+        read(Silent([torch.nn.Parameter(torch.ones(2))], lr=0.25))

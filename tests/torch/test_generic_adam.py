@@ -18,6 +18,7 @@ from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import bias_correction, sqrt
 from generic_adam.torch import AdaShift, AMSGrad, GenericAdam, OptimizerError, Padam, WeightedAdaEMA
 from generic_adam.torch.kernels import form
+from generic_adam.torch.rules import UnsupportedError
 from generic_adam.torch.tensors import Bucket
 from tests.conformance.optimizers import OPTIMIZERS, OptimizerInfo
 
@@ -684,6 +685,14 @@ def test_arguments_that_torch_refuses_are_refused_alike(arguments: dict[str, Any
             kind([parameter(2)], **arguments)
         if "foreach" in arguments:  # the words that torch's own tests ask for
             assert " as a Tensor is not supported" in str(caught.value)
+
+
+@pytest.mark.parametrize("other", ["foreach", "differentiable"])
+def test_what_does_not_go_with_the_fused_kernel_is_torch_s_error(other: str) -> None:
+    for kind in (torch.optim.Adam, GenericAdam):
+        with pytest.raises(RuntimeError, match=other):
+            kind([parameter(2)], fused=True, **{other: True})
+    assert issubclass(UnsupportedError, OptimizerError)
 
 
 @pytest.mark.parametrize("flag", ["foreach", "fused"])

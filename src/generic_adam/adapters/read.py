@@ -28,7 +28,8 @@ def read(
     Args:
         subject: a torch optimizer; a pair (optimizer, scheduler); a LightningModule or what its `configure_optimizers`
             returns, in any form; transformers' Trainer or TrainingArguments; an Optax transformation; or a Method or
-            an Algorithm.
+            an Algorithm. An optimizer with a method algorithm_of(group, lr, beta) says itself what it does to a
+            parameter group, with lr_t and beta_t where a scheduler drives them.
         scheduler: the scheduler of a torch optimizer.
         steps_per_scheduler_step: the optimizer steps for each step of the scheduler; None means 1, except
             that a Lightning scheduler with the interval "epoch" has to be told the length of an epoch.

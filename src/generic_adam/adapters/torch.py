@@ -20,7 +20,6 @@ with from_extra("torch"):
 
     from generic_adam.adapters.rates import Rates, scheduled_rates, steps_taken
     from generic_adam.torch.compat import hooks_after, hooks_before
-    from generic_adam.torch.scheduled import ScheduledOptimizer
 
 _ZERO = as_schedule(0)
 _WRAPPERS = {"accelerate.optimizer", "pytorch_lightning.core.optimizer", "lightning.pytorch.core.optimizer"}
@@ -50,7 +49,7 @@ def read(
         rates = scheduled_rates(scheduler, optimizer, steps_per_scheduler_step)
         source += f" with {type(scheduler).__name__}"
         notes = _apart(optimizer, scheduler, steps_per_scheduler_step or 1)
-    own = isinstance(optimizer, ScheduledOptimizer)  # which knows its groups by their identity
+    own = hasattr(optimizer, "algorithm_of")  # which may know its groups by their identity
     beside = {"largest_lr": optimizer.defaults.get("lr"), "adam_w_mode": getattr(optimizer, "adam_w_mode", None)}
     arguments = getattr(optimizer, "args", None)  # of bitsandbytes, the same for all groups
     beside |= {name: getattr(arguments, name, None) for name in ("optim_bits", "percentile_clipping", "max_unorm")}
@@ -65,6 +64,8 @@ def read(
             found = update(group if own else group | beside, rate.rate, rate.beta)
         except GenericAdamError as error:
             raise OptimizerError(f"{source}, parameter group {index}: {error}") from error
+        if not isinstance(found, Algorithm):
+            raise OptimizerError(f"{source}.algorithm_of returned a {type(found).__name__}; expected an Algorithm")
         found = replace(found, outside=(*found.outside, *outside), notes=(*found.notes, *rate.notes))
         parts.append(replace(found, source=source, groups=(index,), horizon=rate.horizon))
     if not parts:
@@ -109,9 +110,14 @@ def _update_of(optimizer: torch.optim.Optimizer) -> tuple[Callable[..., Algorith
             break
         if (known := updates.of_class(base)) is not None:
             return known, _beside(optimizer, base)
-        if updates.name_of(base).startswith("generic_adam.") and isinstance(optimizer, ScheduledOptimizer):
-            return optimizer.algorithm_of, _beside(optimizer, base)  # ours say themselves what they run
+        if "algorithm_of" in vars(base):  # its package says itself what it runs
+            own = (one for one in kind.__mro__ if _package(one) == _package(base))
+            return optimizer.algorithm_of, _beside(optimizer, next(own))  # pyright: ignore[reportAttributeAccessIssue]
     raise updates.not_read(kind)
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def _beside(optimizer: torch.optim.Optimizer, known: type[torch.optim.Optimizer]) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from generic_adam.errors import OptimizerError
 from generic_adam.torch import checkpoint, rules
 from generic_adam.torch.generic_adam import PAPERS, GenericAdam, SequencesAndOptions, pair
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, Step, smallest
-from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, Value
+from generic_adam.torch.rules import LEARNING_RATE, MOMENTUM, SECOND_MOMENT, Coefficient, Rule, UnsupportedError, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
-from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, is_distributed, state_dtype
+from generic_adam.torch.tensors import Bucket, Moment, State, is_distributed, state_dtype
 
 _OPTIONS = {"eps": rules.NON_NEGATIVE, "weight_decay": rules.NON_NEGATIVE, "maximize": rules.FLAG}
 

@@ -17,9 +17,9 @@ from generic_adam.schedules import Schedule, as_schedule, sqrt, theta_from_weigh
 from generic_adam.torch import checkpoint, compat, kernels, rules
 from generic_adam.torch.checkpoint import one_minus_power
 from generic_adam.torch.kernels import CLOSE_TO_ONE, SPACING, STEPS_BETWEEN_LOOKS, Kernel, fused
-from generic_adam.torch.rules import Coefficient, Rule, Value
+from generic_adam.torch.rules import Coefficient, Rule, UnsupportedError, Value
 from generic_adam.torch.scheduled import Plan, ScheduledOptimizer
-from generic_adam.torch.tensors import Bucket, Moment, State, UnsupportedError, state_dtype
+from generic_adam.torch.tensors import Bucket, Moment, State, state_dtype
 
 # Where rounding has moved v by half a percent with theta_t = 1 - 1/t, as measured: docs/performance-torch.md.
 _BLURRED_FROM, _BLURRED_FROM_WITH_FOREACH = 2**20, 2**23
@@ -308,7 +308,7 @@ class GenericAdam(ScheduledOptimizer):
     def _check_options(self, group: Mapping[str, Any]) -> None:
         super()._check_options(group)
         if group["foreach"] and group["fused"]:
-            raise OptimizerError("foreach=True and fused=True contradict each other: choose one")
+            raise UnsupportedError("foreach=True and fused=True contradict each other: choose one")
         if group["heavy_ball"] and (group["beta"] or group.get("beta_schedule")):
             raise OptimizerError(f"beta is {rules.shown(group['beta'])}; expected 0 beside heavy_ball")
 

@@ -58,17 +58,22 @@ def cell(name: str, value: float) -> Tensor:
     return torch.tensor(float(value), dtype=cell_dtype(name), device="cpu")
 
 
+class UnsupportedError(OptimizerError, RuntimeError):
+    """What an optimizer cannot do, with these tensors or at all; torch's own raise a RuntimeError there."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """What the value of an option, or a number of a saved state, may be: in words, and as a test."""
 
     expected: str
     fits: Callable[[Any], bool]
+    error: type[OptimizerError] = OptimizerError
 
     def check(self, name: str, value: Any) -> Any:
         """The value as it is, or an OptimizerError that names it."""
         if not self.fits(value):
-            raise OptimizerError(f"{name} is {shown(value)}; expected {self.expected}")
+            raise self.error(f"{name} is {shown(value)}; expected {self.expected}")
         return value
 
 
@@ -80,7 +85,9 @@ FLAG = Rule("True or False", lambda value: isinstance(value, int) and value in {
 SHARE_BELOW_ONE = Rule("a number in [0, 1)", lambda value: is_number(value) and 0.0 <= value < 1.0)
 CORRECTION = Rule('True, False or "torch"', lambda it: FLAG.fits(it) or (isinstance(it, str) and it == "torch"))
 FLAG_OR_NONE = Rule("True or False", lambda value: value is None or FLAG.fits(value))
-UNSUPPORTED = Rule("False, as each step's numbers come from Python", lambda x: FLAG_OR_NONE.fits(x) and not x)
+UNSUPPORTED = Rule(
+    "False, as each step's numbers come from Python", lambda x: FLAG_OR_NONE.fits(x) and not x, UnsupportedError
+)
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,11 @@ from torch import Tensor
 from generic_adam.errors import OptimizerError
 from generic_adam.torch import compat, rules
 from generic_adam.torch.kernels import Kernel, Lists, Numbers, flat, fused
-from generic_adam.torch.rules import Rule
+from generic_adam.torch.rules import Rule, UnsupportedError
 
 # Half-precision tensors are widened this many elements at a time: half a megabyte, which stays in the cache.
 _WIDENED_AT_ONCE = 2**17
 _NOTHING: Lists = ([], [], [], [], [])
-
-
-class UnsupportedError(OptimizerError, RuntimeError):
-    """What an optimizer cannot do with these tensors; torch's own raise a RuntimeError there."""
 
 
 class Moment(NamedTuple):
