@@ -116,7 +116,8 @@ def _change(part: Certificate, change: Advice | None, command: str) -> Iterator[
     else:
         yield Line(f"to look for one: {command}", "Change", 6)
         if run is not None:
-            yield Line("No. Choose lr and steps by validation loss.", "Worth it?", 5)
+            word = "No" if part.answer is Answer.NOT_USEFUL else "Not known"
+            yield Line(f"{word}. Choose lr and steps by validation loss.", "Worth it?", 5)
 
 
 def title(x: Algorithm, *, is_part: bool = False) -> str:

@@ -13,6 +13,10 @@ from generic_adam.cli.subject import AsJson, Budget, Explain, Plot, Subject, The
 from generic_adam.errors import MethodError, TheoremError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from generic_adam.answers.comparison import Comparison
     from generic_adam.theorems.advice import Advice
     from generic_adam.theorems.certificate import Certificate
 
@@ -45,18 +49,17 @@ def check(
 ) -> None:
     """Check an optimizer configuration for a convergence guarantee; exit code 1 only where --fail-on asks for it."""
     from generic_adam.answers import certificates
-    from generic_adam.answers.comparison import Comparison, saved
     from generic_adam.answers.json import summary
     from generic_adam.theorems.certificate import certify_algorithm, usual
 
     wanted = fail_on or ()
     if FailOn.WORSE in wanted and against is None:
         raise TheoremError("--fail-on worse goes with --against FILE")
-    earlier = None if against is None else saved(against)
+    earlier = None if against is None else _saved(against)
     setting = usual(subject.algorithm, subject.setting)
     certificate = certify_algorithm(subject.algorithm, theorem=theorem, setting=setting, budget=budget)
     _draw(subject, beside or (), plot)
-    since = None if earlier is None else Comparison(earlier, summary(certificate))
+    since = None if earlier is None else _since(earlier, summary(certificate))
     if as_json:
         print_json(certificate.to_dict() if explain else summary(certificate))
     else:
@@ -72,6 +75,18 @@ def check(
         FailOn.WORSE: since is not None and since.worse,
     }
     raise typer.Exit(Exit.NOT if any(asked[one] for one in wanted) else exit_code(certificate))
+
+
+def _saved(path: Path) -> "Mapping[str, Any]":
+    from generic_adam.answers.comparison import saved  # which brings the readers of optimizers
+
+    return saved(path)
+
+
+def _since(earlier: "Mapping[str, Any]", now: "Mapping[str, Any]") -> "Comparison":
+    from generic_adam.answers.comparison import Comparison
+
+    return Comparison(earlier, now)
 
 
 def _change(certificate: "Certificate") -> "Advice | None":
