@@ -23,7 +23,6 @@ from generic_adam.cli import say_if_interrupted
 from generic_adam.cli.subject import Rows, declared, taking
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
 
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import Run
@@ -467,34 +466,27 @@ def _run_study(name: str, options: Options, place: Place, earlier: Sequence[Path
 
 @contextmanager
 def _advancing(jobs: Sequence[Job]) -> Iterator[Callable[[Advance, float], None]]:
-    """A line after each epoch of each run; on a terminal a bar for each run and one for the whole."""
+    """A line after each epoch of each run; on a terminal a bar below them."""
     from rich.progress import BarColumn, MofNCompleteColumn
 
-    columns = ("{task.description}", BarColumn(12), MofNCompleteColumn(), "{task.fields[now]}")
-    bars = make_progress(*columns, transient=False)
-    console = bars.console if bars.console.is_terminal else make_console(stderr=True)
-    is_narrow, room = console.width < 80, max(20, console.width - 52)  # bar, count and numbers stay visible
-    tasks: dict[str, TaskID] = {}
-    for job in jobs:
-        shown = job.name if len(job.name) <= room else f"{job.name[: room - 10]}…{job.name[-9:]}"
-        tasks[job.name] = bars.add_task(shown, total=job.settings.epochs, now="")
-    whole = bars.add_task("all runs", total=sum(job.settings.epochs for job in jobs), now="")
-    reached = dict.fromkeys(tasks, 0)
-    with bars:
+    bar = make_progress("all runs", BarColumn(12), MofNCompleteColumn(), "{task.fields[left]}", transient=False)
+    console = bar.console if bar.console.is_terminal else make_console(stderr=True)
+    reached = {job.name: 0 for job in jobs}
+    whole = bar.add_task("all runs", total=sum(job.settings.epochs for job in jobs), left="")
+    with bar:
 
         def tell(done: Advance, seconds_left: float) -> None:
             for complaint in done.complaints:
                 console.print(f"warning: {complaint}; the checkpoint before it is used")
-            record, speed = done.record, done.samples_per_second
-            name, left = done.job.name, f"{timedelta(seconds=round(seconds_left))} left"
-            reached[name] = record.epoch
-            now = f"loss {record.train_loss:.4f}, accuracy {record.test_accuracy:.2%}"
-            short = f"{record.train_loss:.4f}, {record.test_accuracy:.2%}"
-            bars.update(tasks[name], completed=record.epoch, now=short if is_narrow else now)
-            bars.update(whole, completed=sum(reached.values()), now="" if speed is None else left)
-            if speed is not None and console is not bars.console:
-                unit = "windows" if done.job.settings.dataset == "stdlib" else "images"
-                epochs = f"epoch {record.epoch}/{done.job.settings.epochs}"
-                console.print(f"{name}: {epochs}, {now}, {speed:,.0f} {unit}/s, {left}")
+            record, settings, speed = done.record, done.job.settings, done.samples_per_second
+            reached[done.job.name] = record.epoch
+            left = "" if speed is None else f"{timedelta(seconds=round(seconds_left))} left"
+            bar.update(whole, completed=sum(reached.values()), left=left)
+            if speed is not None:
+                unit = "windows" if settings.dataset == "stdlib" else "images"
+                console.print(
+                    f"{done.job.name}: epoch {record.epoch}/{settings.epochs}, loss {record.train_loss:.4f}, "
+                    f"accuracy {record.test_accuracy:.2%}, {speed:,.0f} {unit}/s, {left}"
+                )
 
         yield tell
