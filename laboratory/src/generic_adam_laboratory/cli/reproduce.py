@@ -23,7 +23,6 @@ from generic_adam.cli import say_if_interrupted
 from generic_adam.cli.subject import Rows, declared, taking
 
 if TYPE_CHECKING:
-
     from generic_adam_laboratory.runs.records import Occasion
     from generic_adam_laboratory.runs.run import Run
     from generic_adam_laboratory.studies.study import Job, Options

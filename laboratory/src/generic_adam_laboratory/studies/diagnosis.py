@@ -81,8 +81,7 @@ def look(case: Case, folder: Path, data: str, *, proving: bool = True) -> Seen:
     if told.get("key") != key:
         trace = train(case.options, case.seed, watched=True)
         place.mkdir(parents=True, exist_ok=True)
-        columns = {"losses": trace.losses, "norms": trace.norms, "rms": trace.rms}
-        np.savez_compressed(place / "trace.npz", **columns)
+        np.savez_compressed(place / "trace.npz", losses=trace.losses, norms=trace.norms, rms=trace.rms)
         _write_records(place / "watch.csv", trace.watch.records if trace.watch else [])
         told = {"name": case.name, "key": key, "proof": {}, "replays": {}}
         write_json(place / "case.json", told)
@@ -91,7 +90,7 @@ def look(case: Case, folder: Path, data: str, *, proving: bool = True) -> Seen:
         write_json(place / "case.json", told)
     records = read_records(place / "watch.csv")
     with np.load(place / "trace.npz") as arrays:
-        seen = Seen(case, records, *(arrays[name] for name in ("losses", "norms", "rms")), told["proof"], None)
+        seen = Seen(case, records, arrays["losses"], arrays["norms"], arrays["rms"], told["proof"], None)
     if proving and case.cause:
         change = proposed(seen)
         asked = json.dumps(change)
@@ -265,7 +264,7 @@ def _beside(seen: Sequence[Seen]) -> str:
     rows = []
     for name, alarm in ALARMS.items():
         at = {one.case.name: alarm(one) for one in failing}
-        leads = [gone[key] - step for key, step in at.items() if step is not None and gone[key] is not None]
+        leads = [end - step for key, step in at.items() if step is not None and (end := gone[key]) is not None]
         rows.append(
             (
                 name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -133,7 +133,8 @@ def _images(name: str, directory: str) -> tuple[Tensor, Tensor]:
 
 @cache
 def _text() -> Tensor:
-    return torch.tensor(load("stdlib").train[: 1 << 19], dtype=torch.long)
+    text: Any = load("stdlib")
+    return torch.tensor(text.train[: 1 << 19], dtype=torch.long)
 
 
 def _classes(model: nn.Module, images: Tensor, labels: Tensor, o: Options) -> Task:
@@ -445,8 +446,7 @@ def train(o: Options, seed: int, *, watched: bool = False) -> Trace:
         loss = _number(o.scale, step + 1) * task.loss(cast(x), cast(y))
         loss.backward()
         most = math.inf if now["clip"] is None else _number(now["clip"], step + 1)
-        clip = torch.nn.utils.clip_grad_norm_ if watch is None else watch.clip_grad_norm_
-        norm = clip(parameters, most) if watch is None else clip(most)
+        norm = torch.nn.utils.clip_grad_norm_(parameters, most) if watch is None else watch.clip_grad_norm_(most)
         optimizer.step()
         if watch is not None:
             watch.loss(loss)
@@ -466,10 +466,10 @@ def _kill(model: nn.Module, by: float) -> None:
     layers = [one for one in model.modules() if isinstance(one, nn.Linear | nn.Conv2d)]
     with torch.no_grad():
         for layer in layers[:-1]:
-            layer.bias.fill_(-by)
+            nn.init.constant_(layer.get_parameter("bias"), -by)
 
 
-def _rms(optimizer: torch.optim.Optimizer, parameters: list[Tensor]) -> float:
+def _rms(optimizer: torch.optim.Optimizer, parameters: Sequence[Tensor]) -> float:
     """Return RMS_t = sqrt(mean(g^2/max(v, eps^2))) of the worst tensor, v corrected, as others use it alone."""
     worst = 0.0
     for p in parameters:
