@@ -10,10 +10,10 @@ import pytest
 from benchmarks import measured_bounds as benchmark
 from benchmarks.measured_bounds import PROBLEM, STEPS, T, measure, torch_adam
 from generic_adam.theorems.amsgrad import amsgrad_bound
-from generic_adam.theorems.regret import regret_bound
 from generic_adam.theorems.sequences import Sequences, backward
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
+from tests.theorems.evaluated import regret_bound
 from tests.theorems.problems import problem_of
 
 CASES = {case.label: case for case in benchmark.cases()}

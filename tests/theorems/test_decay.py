@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, HeavyBall, Method
 from generic_adam.setting import Setting
-from generic_adam.theorems.decay import Decay, box_bound, coupled, largest_update
+from generic_adam.theorems.decay import Decay, coupled
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.weighted import weighted_bound
 from tests.theorems import reference
+from tests.theorems.evaluated import box_bound, largest_update
 from tests.theorems.problems import problem_of
 from tests.theorems.test_weighted import cases
 

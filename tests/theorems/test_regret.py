@@ -18,15 +18,12 @@ from generic_adam.setting import Setting
 from generic_adam.theorems import regret
 from generic_adam.theorems.decide import Rate, Status
 from generic_adam.theorems.literature import MukkamalaHein
-from generic_adam.theorems.regret import (
-    Regret,
-    gamma,
-    regret_bound,
-)
+from generic_adam.theorems.regret import Regret, gamma
 from generic_adam.theorems.sequences import Sequences
 from generic_adam.theorems.theorem import Verdict
 from tests.schedules.test_tree import ONE_OF_EACH
 from tests.theorems import reference
+from tests.theorems.evaluated import regret_bound
 from tests.theorems.problems import problem_of
 
 THREE = problem_of(smoothness=1, gradient_bound=[1.0] * 3, dimension=3, gap=1, gradient_sup=1)

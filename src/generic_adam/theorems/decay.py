@@ -1,4 +1,4 @@
-"""Theorem D: decoupled weight decay (AdamW), the box that its iterates stay in, and what it cannot promise.
+"""Theorem D: decoupled weight decay (AdamW), and what it cannot promise.
 
 Statements and proofs are on the page docs/theorems/decay.md. No theorem says that the gradient of f tends to 0 under a
 constant decay: AdamW solves its own equation, with the size of the noise in it.
@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm
 from generic_adam.setting import Setting
@@ -21,60 +19,8 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER
-from generic_adam.theorems.sequences import Recursion, Sequences, rounding
 from generic_adam.theorems.theorem import NOTHING, STARTS_FROM_NOTHING, Hypothesis
 from generic_adam.theorems.weighted import Weighted
-
-
-def box_bound(sequences: Sequences, start: float) -> float:
-    r"""Return X of the box lemma on the steps 1..T.
-
-    .. math:: X = \max\Big(|x_1|_\infty, \max_{t} \frac{\alpha_t}{\nu_t}\sqrt{M_t}\Big), \qquad 0/0 := 0.
-
-    With Nesterov's step, :math:`a_t\sqrt{M_t} + b_t/\sqrt{q_t}` stands for the root.
-
-    Args:
-      sequences: the steps 1..T.
-      start: :math:`|x_1|_\infty`.
-
-    Raises:
-      TheoremError: some :math:`\nu_t` is outside [0, 1], so that x may overshoot 0 or grow; or the step is not W's, E's
-        or N's.
-    """
-    if sequences.heavy_ball is not None or sequences.power != 0.5:
-        raise TheoremError("box lemma: expected m_t over the root of v_t, not a heavy ball or another power")
-    box, squares = start, 0.0
-    for block in sequences.blocks():
-        if not 0 <= block.decay.min() <= block.decay.max() <= 1:
-            raise TheoremError("box lemma: expected 0 <= nu_t <= 1")
-        M = Recursion(block.rho**2, block.length)(block.gain**2 / block.q, squares)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            largest = block.momentum_weight * np.sqrt(M) + block.gradient_weight / np.sqrt(block.q)
-            reach = np.where(block.alpha > 0, block.alpha * largest / block.decay, 0.0)
-        squares, box = float(M[-1]), max(box, float(reach.max()) * (1 + rounding(sequences.steps)))
-    return box
-
-
-def largest_update(beta: float, theta: float) -> float:
-    r"""Return U, with :math:`|\hat m_t|/\sqrt{\hat v_t} \le U` for Adam with both bias corrections, every t.
-
-    .. math:: U = \frac{1-\beta}{\sqrt{(1-\beta^2/\theta)(1-\theta)}} \quad (\beta^2 < \theta),
-
-    so that AdamW has :math:`|x_t|_\infty \le \max(|x_1|_\infty, U/\lambda)` for all t. It is attained in the
-    limit by :math:`g_t = (\theta/\beta)^t`. The corrected quantity only grows towards U, by
-    :math:`(1-a^t)(1-b^t) \le (1-(ab)^{t/2})^2` with :math:`a = \beta^2/\theta`, :math:`b = \theta`.
-
-    Args:
-      beta: in [0, 1).
-      theta: in (beta^2, 1); below that U is infinite.
-
-    Examples:
-      >>> round(largest_update(0.9, 0.999), 7)
-      7.2702918
-    """
-    if theta <= beta**2:
-        return math.inf
-    return (1 - beta) / math.sqrt((1 - beta**2 / theta) * (1 - theta))
 
 
 def coupled(problem: Constants, l2: float) -> Constants:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from generic_adam.errors import ScheduleError, TheoremError
+from generic_adam.errors import ScheduleError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.schedules import (
     BiasCorrection,
@@ -37,53 +37,8 @@ from generic_adam.schedules.prove import Claim, every
 from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
-from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, GrowthWitness, Status, StepWitness
-from generic_adam.theorems.sequences import Sequences, rounding
 from generic_adam.theorems.theorem import BOUNDED_GRADIENTS, NOTHING, About, Hypothesis, Theorem
-from generic_adam.theorems.weighted import certain_parts
-
-
-def regret_bound(x: Sequences, problem: Constants, diameter: float) -> float:
-    r"""Return the bound on :math:`R_T`, rounded up: R-AMS with the maximum, else R-NC.
-
-    It is that of the worst case :math:`|g_{t,k}| = G_k`.
-
-    Args:
-      x: alpha, constant beta and eps, and theta: constant for R-AMS; with (a) for R-NC (`gamma` decides it exactly).
-      problem: its `gradient_sup`.
-      diameter: D.
-
-    Raises:
-      TheoremError: a hypothesis fails by more than rounding.
-    """
-    fixed: dict[str, float] = {}
-    rates = zeta = last = 0.0
-    for block in x.blocks():
-        for name in ("beta", "eps", *(["theta", "q"] if x.running_maximum else [])):
-            values = getattr(block, name)
-            if (values != fixed.setdefault(name, float(values[0]))).any():
-                raise TheoremError(f"regret: expected a constant {name}")
-        alpha = np.broadcast_to(block.alpha, block.length)
-        least = np.concatenate([[last], alpha[:-1]]) * (1.0 if x.running_maximum else np.sqrt(block.theta))
-        if (alpha[block.start == 1 :] > least[block.start == 1 :] * (1 + 1e-12)).any():
-            asked = "learning rates that never rise" if x.running_maximum else "(a), alpha_t^2 <= theta_t alpha_(t-1)^2"
-            raise TheoremError(f"regret: expected {asked}, and it fails from {block.start} on")
-        rates, last = rates + block.total(block.alpha), float(alpha[-1])
-        zeta = max(zeta, float((alpha / np.sqrt(block.q)).max()))
-    beta, sizes = fixed["beta"], [(part.count, part.gradient) for part in certain_parts(problem)]
-    if x.running_maximum:
-        if beta**2 >= fixed["theta"]:
-            raise TheoremError(f"regret: expected beta^2 < theta, got beta = {beta:g} and theta = {fixed['theta']:g}")
-        slope = (1 + beta) / (2 * math.sqrt(fixed["q"] * (1 - beta**2 / fixed["theta"]))) * rates
-    else:
-        slope = (1 + beta) / (1 - beta) * zeta * math.sqrt(x.steps)
-    divisors = sum(count * (max(size, math.sqrt(x.initial_v)) + fixed["eps"]) for count, size in sizes)
-    start = diameter**2 / (2 * (1 - beta) * last) if last > 0 else math.inf
-    # 1 - beta and theta - beta^2 lose digits where they are small.
-    apart = fixed["theta"] - beta**2 if x.running_maximum else 1.0
-    up = 1 + rounding(x.steps) + 2.0**-50 * (1 / (1 - beta) + 1 / apart)
-    return up * (divisors * start + slope * sum(count * size for count, size in sizes))
 
 
 def _constant_beta(x: Algorithm, _: Setting) -> Decision:
