@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import numpy as np
-
 from generic_adam.answers.layout import ALWAYS, Line
+from generic_adam.answers.settings import rates, remarks
 from generic_adam.answers.words import argument_of, words_of
 from generic_adam.errors import GenericAdamError
 from generic_adam.methods import Algorithm
-from generic_adam.schedules import Schedule, as_schedule, bias_correction, substitute
+from generic_adam.schedules import Schedule
 from generic_adam.schedules.balls import rounded_up
 from generic_adam.setting import Fact, Setting, Source, kinds
 from generic_adam.theorems.advice import Advice
@@ -406,10 +405,7 @@ def _number(u: Schedule) -> str:
 
 def _rates(x: Algorithm) -> tuple[float, float, int, float]:
     """Return the first, the largest with its step, and the last learning rate, without bias correction."""
-    plain = {bias_correction(one): as_schedule(1) for one in (x.method.beta, x.method.theta)}
-    rate = substitute(x.method.alpha, plain)
-    steps = np.unique(np.geomspace(1, x.horizon or 10**6, 400).round())
-    values = rate.at(steps)
+    steps, values = rates(x)
     top = int(values.argmax())
     return float(values[0]), float(values[top]), int(steps[top]), float(values[-1])
 
@@ -507,7 +503,8 @@ def _(part: Certificate) -> list[str]:
         lines += ["", *([named] if part.parts else []), *sequences(one.algorithm)]
         for finding in one.findings:
             lines += [str(finding), *argument_of(finding)] if finding.covers else []
-    return [*lines, *_not_covered(part)]
+    from_settings = [f"settings: {one.text}" for one in remarks(part.algorithm)]
+    return [*lines, *from_settings, *_not_covered(part)]
 
 
 def sequences(x: Algorithm) -> list[str]:
