@@ -11,6 +11,7 @@ from generic_adam import methods
 from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Clipping, Method, merged
 from generic_adam.schedules import sqrt, t
+from generic_adam.schedules.work import Budget
 from generic_adam.setting import Setting
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.sequences import Sequences
@@ -338,3 +339,26 @@ def test_a_certificate_goes_to_another_process_whole(name):
 )
 def test_what_is_in_the_way_is_not_a_divisor_that_a_theorem_is_about(x, in_the_way):
     assert certify_algorithm(x).outside == (Reason(in_the_way),)
+
+
+def test_who_asks_again_is_answered_at_once_and_a_callable_is_asked_again():
+    subject = methods.adamw(lr="1e-3*exp(-t/77777)")
+    first = certify_algorithm(subject, horizon=1000)
+    assert certify_algorithm(methods.adamw(lr="1e-3*exp(-t/77777)"), horizon=1000) is first
+    assert certify_algorithm(subject, horizon=1001) is not first
+    assert certify_algorithm(subject, horizon=1000, setting=Setting(weights_bound=2.0)) is not first
+    rate = [1e-3]
+    told = [
+        certify_algorithm(Method(lambda t: rate[0], 0.9, 0.999), horizon=1000).horizon.gap for rate[0] in (1e-3, 1e-2)
+    ]
+    assert told[0] > 5 * told[1]
+
+
+def test_an_answer_that_lacked_work_is_not_kept():
+    subject = methods.adamw(lr="1e-3*exp(-t/66666)", theta="1 - 1/(t + 5)")
+    with Budget(1e-6) as work:
+        certify_algorithm(subject, horizon=1000)
+    assert work.spent
+    with Budget(1e-6) as again:
+        certify_algorithm(subject, horizon=1000)
+    assert again.spent == work.spent

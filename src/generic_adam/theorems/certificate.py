@@ -11,7 +11,7 @@ from typing import Any
 from generic_adam.errors import ScheduleError, TheoremError, told_as
 from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.parts import Part
-from generic_adam.schedules import Schedule, as_schedule
+from generic_adam.schedules import Schedule, as_schedule, has_callable
 from generic_adam.schedules.enclosure import collected
 from generic_adam.schedules.sums import whole_steps
 from generic_adam.schedules.work import Budget
@@ -41,6 +41,9 @@ _LONG_RUN = {
 FOR_EVER = (About.GRADIENT, About.REGRET)
 """What a theorem is about that says something for ever."""
 _JOINTLY = Reason("groups")
+# The last answers by their questions: who asks again (a loop, `advise` after `check`) need not wait again.
+_ANSWERED: dict[tuple[Any, ...], Certificate] = {}
+_KEPT_ANSWERS = 8
 # The fact about gradients that tells whether clipping of a kind acts.
 _ABOUT_CLIPPING = {"norm": "gradient_norm", "value": "gradient_sup"}
 # Divisors that theorems of their own are about.
@@ -211,7 +214,10 @@ def certify_algorithm(
     known = given.completed()
     found: list[Certificate] = []
     runs = [part.horizon if horizon is None else whole_steps(horizon) for part in whole.parts]
-    with Budget(budget):
+    with Budget(budget) as work:
+        question = whole, tuple(runs), theorem, given, work.factor
+        if question in _ANSWERED:
+            return _ANSWERED[question]
         for part, steps in zip(whole.parts, runs, strict=True):
             part.method.checked()
             effective, idle = without_idle_clipping(replace(part, horizon=steps), known)
@@ -222,13 +228,22 @@ def certify_algorithm(
         for index, (one, steps) in enumerate(zip(found, runs, strict=True)):
             if steps is not None:
                 found[index] = replace(one, horizon=reading(one.algorithm, steps, known, alone))
-        if len(found) == 1:
-            return found[0]
         # Of parts that are all certified the slowest speaks for all, and of two alike the one that asks for more.
         worst = max(
             found, key=lambda one: (-_WORST_FIRST.index(one.verdict), one.rate is None, one.rate, len(one.needs))
         )
-        return replace(worst, horizon=_joint_horizon(found), parts=tuple(found))
+        whole_answer = replace(worst, horizon=_joint_horizon(found), parts=tuple(found)) if len(found) > 1 else worst
+        # A callable may answer otherwise another time, and what was left open for want of work is told each time.
+        if not work.spent and not any(map(_has_callable, whole.parts)):
+            while len(_ANSWERED) >= _KEPT_ANSWERS:
+                _ANSWERED.pop(next(iter(_ANSWERED)), None)
+            _ANSWERED[question] = whole_answer
+        return whole_answer
+
+
+def _has_callable(x: Algorithm) -> bool:
+    ahead = () if x.nesterov is None else (x.nesterov.momentum_weight, x.nesterov.gradient_weight)
+    return any(map(has_callable, (x.method.alpha, x.method.beta, x.method.theta, x.eps, x.decay, *ahead)))
 
 
 def usual(x: Algorithm, setting: Setting) -> Setting:
