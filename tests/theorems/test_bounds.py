@@ -36,7 +36,7 @@ def test_one_theorem_alone():
     assert found.expectation <= 278617829.311 * (1 + 1e-9)
     assert found.value == pytest.approx(found.expectation / 0.1)
     assert found.probability == pytest.approx(1 - 0.1 ** (2 / 3))
-    with pytest.raises(TheoremError, match="no theorem is called 'Q'"):
+    with pytest.raises(TheoremError, match="'Q'"):
         bound_algorithm(METHOD, PROBLEM, 1000, theorem="Q")
 
 
@@ -106,7 +106,7 @@ class TestDecayInsideTheGradient:
 
 def test_groups_that_differ_have_no_bound_together():
     x = replace(methods.adamw(weight_decay=0), others=(replace(methods.adamw(theta=0.99), groups=(1,)),))
-    with pytest.raises(TheoremError, match="parameter groups with different sequences"):
+    with pytest.raises(TheoremError, match="groups"):
         bound_algorithm(x, PROBLEM, 1000)
 
 

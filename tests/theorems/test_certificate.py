@@ -141,9 +141,9 @@ def test_one_theorem_can_be_asked_alone():
     assert certificate.verdict == "not certified"
     assert [one.theorem for one in certificate] == ["zou2019"]
     assert len(certificate["zou2019"].conditions) == 4
-    with pytest.raises(TheoremError, match=r"^no theorem is called 'zou2018'; did you mean 'zou2019'\?$"):
+    with pytest.raises(TheoremError, match="zou2019"):
         certify_algorithm(methods.adam(), theorem="zou2018")
-    with pytest.raises(TheoremError, match=r"^no theorem 'W' was asked"):
+    with pytest.raises(TheoremError, match="'W'"):
         certificate["W"]
 
 

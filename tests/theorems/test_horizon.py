@@ -179,7 +179,7 @@ def test_no_step_no_bound():
 
 @pytest.mark.parametrize("steps", [0, -5, 2.5, True, float("nan"), 10**16, 10**400])
 def test_bad_horizons(steps):
-    with pytest.raises(GenericAdamError, match="horizon: expected a whole number of steps"):
+    with pytest.raises(GenericAdamError, match="horizon"):
         read_horizon(methods.adamw(), steps)
 
 
