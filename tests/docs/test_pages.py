@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from generic_adam.cli.app import run
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("index.md", "does-my-adam-converge.md")
 ANSWERS = ("does-my-adam-converge.md", "reading-the-output.md")
+WIDTH = 76  # of a block of code on a page
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -56,9 +58,9 @@ def test_the_commands_of_a_page_answer_what_their_comments_say(
 
 
 @pytest.mark.parametrize("page", ANSWERS)
-def test_the_answer_that_is_shown_is_the_one_that_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    run(shlex.split(blocks(page, "bash")[0], comments=True)[1:])
-    assert capsys.readouterr().out == blocks(page, "text")[0]
+def test_the_answer_that_is_shown_is_the_one_on_a_terminal(page: str, on_a_terminal: Callable[..., list[str]]) -> None:
+    shown = on_a_terminal(WIDTH, *shlex.split(blocks(page, "bash")[0], comments=True)[1:])
+    assert "\n".join(shown).rstrip() + "\n" == blocks(page, "text")[0]
 
 
 def test_the_exit_codes_are_documented_once() -> None:
