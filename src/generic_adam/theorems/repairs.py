@@ -20,7 +20,6 @@ from generic_adam.methods import Algorithm, Method, Nesterov
 from generic_adam.parts import Part
 from generic_adam.schedules import (
     Schedule,
-    as_power_of_t,
     as_schedule,
     bias_correction,
     has_callable,
@@ -45,7 +44,6 @@ _COMPARED = 1 << 16
 _MOMENTUM_CAP = Fraction(999, 1000)
 _RATE_FLOOR = 0.01
 _HOLDS = (2, 3, 5, 10, 100)
-_LATEST_START = 8
 # Where neither K nor theta's memory says from when on something fades.
 _FADES_FROM = 1000
 _ADDED_EPS = 1e-8
@@ -192,30 +190,6 @@ def held_beginning(candidate: Candidate) -> Iterator[Candidate]:
         yield candidate.changed("beta2", how, 1, hold - 1, theta=held)
 
 
-def shifted_time(candidate: Candidate) -> Iterator[Candidate]:
-    """Read theta_t one step later, theta_{t+1}: the other way to mend theta_1 = 0."""
-    theta = candidate.method.theta
-    shifted = None if theta.is_constant else at_time(theta, t + 1)
-    if shifted is not None:
-        yield candidate.changed("beta2", f"{in_steps(shifted)}, one step ahead", 1, theta=shifted)
-
-
-def later_weights(candidate: Candidate) -> Iterator[Candidate]:
-    """Start the weights of Weighted AdaEMA later, with W_0 the sum so far: theta_t becomes theta_{t+k}."""
-    theta = candidate.method.theta
-    if not isinstance(theta, tree.WeightedTheta):
-        return
-    total = theta.initial
-    for start in range(1, _LATEST_START + 1):
-        shifted = at_time(theta.weights, t + start)
-        if shifted is None:
-            return
-        total += Fraction(theta.weights(start)).limit_denominator(10**12)
-        later = tree.WeightedTheta(shifted, total)
-        how = f"start at the weight of step {start + 1}, with the sum so far ({float(total):g}) before it"
-        yield candidate.changed("weights", how, 1, theta=later)
-
-
 def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
     """Let theta_t rise to 1 once t passes K: theta_t = max(theta, 1 - c/t) mends a limit below 1 (condition 4).
 
@@ -237,21 +211,10 @@ def rising_theta(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def slower_theta(candidate: Candidate) -> Iterator[Candidate]:
-    r"""Let 1 - theta_t fall no faster than alpha_t^2: mends chi_t -> infinity (condition 3).
-
-    For alpha_t = eta/t^s and 1 - theta_t = c/t^r with r > 2s, this is the largest certified r, r = 2s.
-    """
+    """Let 1 - theta_t fall no faster than alpha_t^2: mends chi_t -> infinity (condition 3)."""
     alpha, theta = candidate.method.alpha, candidate.method.theta
     if has_callable(alpha):
         return  # of which nothing is known for ever
-    steps, rest = as_power_of_t(alpha), _power_of_time(1 - theta)
-    if steps is not None and rest is not None and not candidate.asked:
-        scale, time, exponent = rest
-        largest = -2 * steps[1]
-        if 0 < largest < exponent:
-            share = as_schedule(scale) / time ** as_schedule(largest)
-            yield candidate.bounded(in_steps(1 - share), "theta", 1 - share, first_below(1 - theta, share))
-        return
     # Rounded down, so that where it begins theta_t itself is not touched.
     reference = (1 - theta)(candidate.begins) / alpha(candidate.begins) ** 2
     share = as_schedule(float(f"{reference * (1 - 1e-8):.9g}")) * alpha**2
@@ -347,7 +310,7 @@ def largest_of(schedule: Schedule, steps: int) -> float:
 STAGES: tuple[tuple[tuple[int, Repair], ...], ...] = (
     ((5, steady_eps),),
     ((1, capped_momentum),),
-    ((2, held_beginning), (2, shifted_time), (2, later_weights)),
+    ((2, held_beginning),),
     ((4, rising_theta), (3, slower_theta)),
     ((3, root_decay), (3, capped_chi), (4, raised_rate), (5, falling_rate)),
     ((5, fading_decay),),
@@ -381,19 +344,6 @@ def at_time(schedule: Schedule, time: Schedule) -> Schedule | None:
     if tree.contains(schedule, tree.Join) or not schedule.accepts_real_times:
         return None
     return substitute(schedule, {t: time})
-
-
-def _power_of_time(complement: Schedule) -> tuple[Fraction, Schedule, Fraction] | None:
-    """Return (c, time, r) if the schedule is c/time^r by its form, with time t or max(t, K)."""
-    match complement:
-        case tree.Divide(
-            tree.Constant(scale), tree.Power(tree.Time() | tree.Maximum() as time, tree.Constant(exponent))
-        ):
-            return scale, time, exponent
-        case tree.Divide(tree.Constant(scale), tree.Time() | tree.Maximum() as time):
-            return scale, time, Fraction(1)
-        case _:
-            return None
 
 
 def _memory(theta: Schedule) -> Fraction | None:
