@@ -12,6 +12,7 @@ from generic_adam.cli.listings import GALLERY, answers_of, gallery_row, with_fac
 from generic_adam.methods import MethodInfo, as_algorithm, entries
 from generic_adam.methods.recipes import Recipe, recipes
 from generic_adam.theorems.certificate import Certificate
+from generic_adam.theorems.horizon import HorizonAnswer
 
 BEFORE = Path(__file__).parents[1] / "assets" / "recipes-before.json"
 BADGES = {"guaranteed": "good", "no guarantee": "bad", "unknown": "open"}
@@ -107,16 +108,22 @@ def recipes_gallery() -> str:
     return "\n".join(lines) + "\n" + "\n\n".join(_recipe_section(*one) for one in found)
 
 
+def _run(run: HorizonAnswer) -> str:
+    """The answer for a run, and what it assumes beside it: a page has no lines below."""
+    said, told, beyond = str(run).partition(", if what is assumed below holds")
+    return said + beyond + (f" (assumed: {'; '.join(run.needs)})" if told else "")
+
+
 def _recipe_section(recipe: Recipe, certificate: Certificate, granted: Certificate) -> str:
     x, method = recipe.algorithm, recipe.algorithm.method
-    runs = [str(certificate.horizon)]
+    runs = [_run(certificate.horizon)]
     if granted.setting.facts:
-        runs.append(str(granted.horizon))
+        runs.append(_run(granted.horizon))
     if x.clipping is not None and x.clipping.kind == "norm" and not x.outside:
         # Clipping that acts: symmetric noise, and gradients whose mean square is c^2.
         acting = ga.Setting(noise="symmetric", gradient_bound=x.clipping.threshold, weights_bound=1)
         there = ga.certify(x, setting=acting).horizon.symmetric
-        runs.append(f"with symmetric noise and a root mean square of the gradients of c, {there}")
+        runs.append(f"with symmetric noise and a root mean square of the gradients of c, {_run(there)}")
     told = {"read": "read there", "known": "widely reported; the original text was not at hand"}
     lines = [
         f"### {x.label} {{ #{recipe.name} }}",
