@@ -273,14 +273,14 @@ class Setting:
         "the gradient is {}-Lipschitz",
         missing="it asks for the smoothness L of the loss",
         option="--smoothness L",
-        help="The gradient is L-Lipschitz (1 in bound, unless given).",
+        help="How fast the gradient can change, its Lipschitz constant (1 in bound, unless given).",
     )
     gradient_bound: _Each = Kind(
         _positive_each,
         "the root mean square of the gradient's norm is at most {}",
         missing="it asks for a bound on the gradient's second moment",
         option="--gradient-bound G",
-        help="E|g_t|^2 <= G^2 given the past (in bound --gradient-norm, or 1).",
+        help="Largest root mean square of the gradient's norm (in bound --gradient-norm, or 1).",
     )
     gradient_norm: _Number = Kind(
         _from_zero,
@@ -288,7 +288,7 @@ class Setting:
         unknown="no gradient is longer than some number",
         missing="it asks for a bound on every stochastic gradient",
         option="--gradient-norm G",
-        help="No gradient's norm exceeds this.",
+        help="Assume that no gradient's norm exceeds G.",
     )
     gradient_sup: _Each = Kind(
         _positive_each,
@@ -300,14 +300,14 @@ class Setting:
         _from_zero_each,
         "the variance of the gradients is at most {}",
         option="--variance V",
-        help="E|g_t - grad f(x_t)|^2 is at most this.",
+        help="Largest variance of the gradients.",
     )
     full_batch: Kind[bool, bool] = Kind(
         _flag,
         "every gradient is exact (a full batch)",
         missing="it is about exact gradients (a full batch)",
         option="--full-batch",
-        help="Every gradient is exact.",
+        help="Assume that every gradient is exact.",
         of_text=bool,
         default=False,
     )
@@ -323,7 +323,7 @@ class Setting:
         "the loss starts {} above its infimum at most",
         missing="it asks for the gap f(x_1) - f*",
         option="--gap GAP",
-        help="f(x_1) - f* (1 in bound, unless given).",
+        help="Initial loss minus the best loss (1 in bound, unless given).",
     )
     weights_bound: _Number = Kind(
         _from_zero,
@@ -331,14 +331,14 @@ class Setting:
         unknown="the weights stay bounded",
         missing="it asks for a bound on the weights",
         option="--weights-bound X",
-        help="No weight exceeds this.",
+        help="Assume that all weights stay within X.",
     )
     noise: Kind[Literal["symmetric"] | None, Literal["symmetric"] | None] = Kind(
         _one_of("symmetric"),
         "the noise of each weight's gradient is {} and has one peak",
         missing="it asks for symmetric noise",
         option="--noise KIND",
-        help="symmetric: the noise of each weight's gradient is symmetric and has one peak.",
+        help="symmetric: assume that the noise of each weight's gradient is symmetric, with one peak.",
         of_text=str,
     )
     smooth_samples: Kind[bool, bool] = Kind(
@@ -378,7 +378,7 @@ class Setting:
         _one_of("fixed", "supervised", "finetune", "rl", "gan"),
         "the kind of training is {}",
         option="--setting KIND",
-        help="supervised, finetune, rl or gan: whether the theory applies at all.",
+        help="Kind of training: supervised, finetune, rl or gan (to the last two the theory does not apply).",
         of_text=str,
     )
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact], hash=False)
