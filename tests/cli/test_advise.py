@@ -110,3 +110,18 @@ def test_without_a_number_of_steps_it_says_that_the_long_run_is_meant_and_asks(c
     assert "--steps T" in out
     main(["advise", "adamw", "--steps", "3000"])
     assert "--steps T" not in capsys.readouterr().out
+
+
+def test_where_the_loss_moves_nothing_is_advised(capsys):
+    for steps in (["--steps", "1e6"], []):
+        assert main(["advise", "adam", "--setting", "rl", *steps]) == 0
+        out = capsys.readouterr().out
+        assert "DOES NOT APPLY" in out
+        assert "Watch" in out
+
+
+def test_a_bound_that_is_infinite_is_no_number(capsys):
+    assert main(["advise", "adam", "--betas", "0.9", "0.7", "--steps", "1e5"]) == 0
+    out = capsys.readouterr().out
+    assert "no bound -> " in out
+    assert "nan" not in out

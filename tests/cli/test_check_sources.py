@@ -126,7 +126,7 @@ def test_groups_that_differ_have_an_answer_for_the_run_too_and_each_its_advice(p
     assert "Each set of groups is answered alone" in out
     assert main(["advise", *named, "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
-    assert [(one["long_run"], bool(one["advice"])) for one in parts] == [("certified", False), ("not certified", False)]
+    assert [(one["long_run"], bool(one["advice"])) for one in parts] == [("guaranteed", False), ("no guarantee", False)]
     assert main(["advise", *named, "--plot", str(tmp_path / "both.svg")]) == 2
     assert "--plot draws one set of parameter groups" in capsys.readouterr().err
     pytest.importorskip("matplotlib")

@@ -11,7 +11,7 @@ from generic_adam.schedules.balls import rounded_up
 from generic_adam.theorems.advice import Advice, Advices, Cost, Purpose
 from generic_adam.theorems.horizon import HorizonAnswer
 from generic_adam.theorems.repairs import Change
-from generic_adam.theorems.theorem import Verdict
+from generic_adam.theorems.theorem import Answer
 from generic_adam.theorems.worth import Measured, Worth
 
 _ASK = "Pass the number of steps of your run (--steps T, horizon=T) for advice about that run."
@@ -77,8 +77,14 @@ def _(part: Advices) -> list[Line]:
 
 def _head(part: Advices) -> Iterator[Line]:
     before = part.before
+    if part.long_run is Answer.NOT_APPLICABLE:
+        yield Line(
+            "DOES NOT APPLY: the theory assumes one fixed loss, and this loss changes during the run.", weight=ALWAYS
+        )
+        yield Line("`Watch(optimizer)` in the script, then `generic-adam diagnose DIR`.", "Your run", ALWAYS)
+        return
     if before is None:
-        certified = part.long_run is Verdict.CERTIFIED
+        certified = part.long_run is Answer.GUARANTEED
         told = "NOTHING TO CHANGE in the long run" if certified else "FOR THE LONG RUN ONLY"
         found = "it is guaranteed as it is" if certified else "no number of steps is known" if part else _NOTHING
         yield Line(f"{told}: {found}. {_ASK}", weight=ALWAYS)
@@ -109,11 +115,13 @@ _NOTHING = "no change near yours is guaranteed"
 
 def share(answer: HorizonAnswer) -> str:
     """Return the share of their size that gradients average below, rounded up."""
-    return f"{rounded_up(100 * math.sqrt((answer.relative or 0.0) * (1 + answer.rounding)), 3)} %"
+    size = answer.size
+    return "no bound" if size is None or not math.isfinite(size) else f"{rounded_up(100 * size, 3)} %"
 
 
 def _noise(answer: HorizonAnswer) -> str:
-    return rounded_up(answer.parts["noise"] * (1 + answer.rounding), 2)
+    noise = answer.parts["noise"] * (1 + answer.rounding)
+    return rounded_up(noise, 2) if math.isfinite(noise) else "infinite"
 
 
 def _cause(answer: HorizonAnswer) -> str:
@@ -127,7 +135,8 @@ def _cause(answer: HorizonAnswer) -> str:
         "decay": "weight decay is too strong for weights of that size",
         "noise": "noise part: beta2 averages too few gradients, or too many for so few steps",
     }
-    return f"{told[answer.dominant or 'noise']} (bound is {rounded_up(answer.relative, 2)}x the trivial one)"
+    size = f"{rounded_up(answer.relative, 2)}x the trivial one" if math.isfinite(answer.relative) else "infinite"
+    return f"{told[answer.dominant or 'noise']} (bound is {size})"
 
 
 def _where(part: Advice) -> str:

@@ -37,7 +37,7 @@ from generic_adam.theorems.repairs import (
     needs_theta,
     with_factors,
 )
-from generic_adam.theorems.theorem import NOTHING, Verdict
+from generic_adam.theorems.theorem import NOTHING, Answer, Verdict
 from generic_adam.theorems.worth import Worth, worth_of
 from generic_adam.theorems.zou2019 import examine_method
 
@@ -142,7 +142,7 @@ class Advices(Part):
         advice: the changes.
         steps: the number of steps of the run; None where none was named, and the long run alone is meant.
         before: the guarantee for the run as it is.
-        long_run: the verdict on the algorithm as it is, as steps go to infinity.
+        long_run: the answer for the algorithm as it is, as steps go to infinity.
         assumed: the facts that the guarantees of the run take for granted, one phrase each.
         spent: the reasons why the search stopped early; empty where it came to its end.
     """
@@ -153,7 +153,7 @@ class Advices(Part):
     advice: tuple[Advice, ...] = ()
     steps: int | None = None
     before: HorizonAnswer | None = None
-    long_run: Verdict = Verdict.UNDECIDED
+    long_run: Answer = Answer.UNKNOWN
     assumed: tuple[str, ...] = ()
     spent: tuple[str, ...] = ()
 
@@ -223,13 +223,15 @@ def advise_algorithm(
     with Budget(budget) as work:
         before = None if steps is None else reading(x, steps, taken)
         change = None if before is None else change_for_run(x, before, granted)
-        verdict = _long_run(x, granted).verdict
+        long_run = _long_run(x, granted).long_run
         later = (
-            [] if verdict is Verdict.CERTIFIED else _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
+            []
+            if long_run is Answer.GUARANTEED
+            else _certified(Candidate(x, keep=kept, asked=keep is not None), granted)
         )
         offered = [one for each in later if (one := _offered(each, x, before, granted, kept)) is not None]
         found = (*([change] if change is not None else []), *offered[:_MOST_ADVICE])
-        return Advices(found, steps, before, verdict, tuple(assumed), tuple(work.spent))
+        return Advices(found, steps, before, long_run, tuple(assumed), tuple(work.spent))
 
 
 def change_for_run(x: Algorithm, before: HorizonAnswer, setting: Setting) -> Advice | None:
