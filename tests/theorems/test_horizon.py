@@ -279,6 +279,13 @@ def test_what_was_not_computed_is_undecided_and_not_uncovered():
     assert "the budget of 16 steps" in spent.unknown.about
 
 
+def test_a_bound_beyond_doubles_is_infinite_and_no_nan():
+    found = read_horizon(Algorithm(Method(1e-3, 0.9, 0.5), initial_v=0, eps=1e-8), 10**5)
+    assert found.relative == math.inf
+    assert (found.largest_gap, found.largest_smoothness) == (0, 0)
+    assert not found.useful
+
+
 @pytest.mark.parametrize(
     ("beta", "theta", "noise", "symmetric", "drift"),
     [

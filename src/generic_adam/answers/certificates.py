@@ -252,6 +252,8 @@ def _run_lines(part: Certificate) -> Iterator[Line]:
         return
     if run.answer is Answer.NOT_USEFUL:
         yield Line(f"{_cause(run, x)}.", "Cause", 8)
+    if math.isinf(run.relative):
+        return
     shares, theta = run.parts, x.method.theta
     noise = f"{rounded_up(shares['noise'], 3)} of 1, lower is better"
     stays = run.floor is not None and run.floor <= shares["noise"]

@@ -228,7 +228,8 @@ class HorizonAnswer(Part):
         parts = {name: self.norm * part for name, part in parts.items()}
         # The root of their sum is left, and what the gradient changes by: squared, the rest is the curvature's.
         whole, moved = sum(parts.values()), self.moved * self.problem_curvature
-        return {**parts, "curvature": parts["curvature"] + (2 * math.sqrt(whole) + moved) * moved}
+        added = (2 * math.sqrt(whole) + moved) * moved if moved else 0.0  # infinity times 0 is no number
+        return {**parts, "curvature": parts["curvature"] + added}
 
     @property
     def relative(self) -> float | None:
@@ -361,7 +362,7 @@ def _numbers_of(
         gap=gap,
         drift=drift,
         decay=0.0 if not x.decays else None if weights_bound is None else decay,
-        norm=norms.s1 / gradient,
+        norm=norms.s1 / gradient if noise < math.inf else 1.0,
         rounding=sweep.rounding((part,)),
     )
 
