@@ -7,6 +7,7 @@ A copy is driven with gradients of its own; every step is compared with the clai
     claim    what is believed: a mapping, a name or an Algorithm, as a Rule; reading: what a class says of itself
     replay   a Rule carried out in float64 from the weights that were seen, with its error bound
     explain  which change of the Rule explains every step that differs (departures has the table)
+    clock    while training: sampled coordinates of executed steps against an Algorithm's sequences
 
 `generic_adam.verify` is this package and the function at once: a package hides the name of a function beside it.
 
