@@ -388,7 +388,8 @@ def _shuffled(setting: Setting) -> list[str]:
 
 
 def _uncovered(setting: Setting) -> Iterator[str]:
-    ask = "" if setting.batches_per_epoch else " (add --batches-per-epoch N)"
+    asked = "" if setting.batches_per_epoch else " --batches-per-epoch N"
+    ask = f" (add --sampling shuffled{asked})"
     yield from (f"{one}{ask}" for one in _shuffled(setting))
     yield from _NOT_COVERED
 
