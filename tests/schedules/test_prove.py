@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from generic_adam.schedules import as_schedule, clip, exp, parse
 from generic_adam.schedules.balls import sign, sign_of_step
 from generic_adam.schedules.enclosure import stretches
-from generic_adam.schedules.prove import Claim, blocks, every, first_violation
+from generic_adam.schedules.prove import Inequality, blocks, every, first_violation
 from generic_adam.schedules.text import function
 from generic_adam.schedules.tree import Bounded
 from generic_adam.schedules.work import Budget
@@ -20,26 +20,26 @@ from tests.schedules.expressions import positive_schedules
 @pytest.mark.parametrize(
     ("text", "claim", "holds", "t"),
     [
-        ("1/sqrt(t)", Claim.POSITIVE, True, None),
-        ("1/sqrt(t)", Claim.FALLING, True, None),
-        ("t - 5", Claim.POSITIVE, False, 1),
-        ("20 - t", Claim.POSITIVE, False, 20),
-        ("20 - t", Claim.NOT_NEGATIVE, False, 21),
-        ("abs(t - 20)", Claim.NOT_NEGATIVE, True, None),
-        ("log(t)/t", Claim.FALLING, False, 2),
-        ("log(t + 2)/(t + 2)", Claim.FALLING, True, None),
-        ("1e12 - t", Claim.POSITIVE, False, 10**12),
-        ("1 - t/1e18", Claim.POSITIVE, False, 10**18),
-        ("1/t if t < 1000 else 1/(t - 1)", Claim.FALLING, True, None),
-        ("1/t if t < 1000 else 1/(t - 2)", Claim.FALLING, False, 1000),
+        ("1/sqrt(t)", Inequality.POSITIVE, True, None),
+        ("1/sqrt(t)", Inequality.FALLING, True, None),
+        ("t - 5", Inequality.POSITIVE, False, 1),
+        ("20 - t", Inequality.POSITIVE, False, 20),
+        ("20 - t", Inequality.NOT_NEGATIVE, False, 21),
+        ("abs(t - 20)", Inequality.NOT_NEGATIVE, True, None),
+        ("log(t)/t", Inequality.FALLING, False, 2),
+        ("log(t + 2)/(t + 2)", Inequality.FALLING, True, None),
+        ("1e12 - t", Inequality.POSITIVE, False, 10**12),
+        ("1 - t/1e18", Inequality.POSITIVE, False, 10**18),
+        ("1/t if t < 1000 else 1/(t - 1)", Inequality.FALLING, True, None),
+        ("1/t if t < 1000 else 1/(t - 2)", Inequality.FALLING, False, 1000),
         # 2^53 + 1 is no float: its neighbour below lies before the join
-        ("0.25 if t < 9007199254740993 else 0.5", Claim.FALLING, False, 2**53 + 1),
-        ("min(0.5, (1.4 if t < 9007199254740993 else t)/(t + 1))", Claim.FALLING, False, 2**53 + 1),
-        ("1 if t < 9007199254740993 else 0", Claim.POSITIVE, False, 2**53 + 1),
-        ("1 - 0.5^t", Claim.POSITIVE, True, None),
-        ("0.5^t", Claim.POSITIVE, True, None),
+        ("0.25 if t < 9007199254740993 else 0.5", Inequality.FALLING, False, 2**53 + 1),
+        ("min(0.5, (1.4 if t < 9007199254740993 else t)/(t + 1))", Inequality.FALLING, False, 2**53 + 1),
+        ("1 if t < 9007199254740993 else 0", Inequality.POSITIVE, False, 2**53 + 1),
+        ("1 - 0.5^t", Inequality.POSITIVE, True, None),
+        ("0.5^t", Inequality.POSITIVE, True, None),
         # no number anywhere, although the derivative is one
-        ("-log(-sqrt(t + 1e9))", Claim.FALLING, None, None),
+        ("-log(-sqrt(t + 1e9))", Inequality.FALLING, None, None),
     ],
 )
 def test_decided_as_mathematics_does(text, claim, holds, t):
@@ -49,17 +49,17 @@ def test_decided_as_mathematics_does(text, claim, holds, t):
 
 def test_a_callable_is_decided_up_to_a_step_and_open_for_ever():
     falling = as_schedule(lambda t: 1 / t)
-    assert every(falling, Claim.POSITIVE, 500).holds
-    assert every(falling, Claim.POSITIVE).holds is None
+    assert every(falling, Inequality.POSITIVE, 500).holds
+    assert every(falling, Inequality.POSITIVE).holds is None
 
 
 def test_a_budget_leaves_it_open_and_a_larger_one_asks_again():
     rough = parse("1.1 + sin(t^2)*sin(t^3)")
     with Budget(0):
-        found = every(rough, Claim.FALLING)
+        found = every(rough, Inequality.FALLING)
     assert found.holds is None
     assert found.spent
-    assert every(rough, Claim.FALLING).holds is False
+    assert every(rough, Inequality.FALLING).holds is False
 
 
 def test_stretches_end_at_joins_and_at_the_last_step():
@@ -68,15 +68,15 @@ def test_stretches_end_at_joins_and_at_the_last_step():
     assert list(stretches(1, 20, joined.joins)) == [(1, 9), (10, 20)]
 
 
-@given(positive_schedules(), positive_schedules(), st.sampled_from(list(Claim)), st.sampled_from([50, np.inf]))
+@given(positive_schedules(), positive_schedules(), st.sampled_from(list(Inequality)), st.sampled_from([50, np.inf]))
 @settings(max_examples=80, deadline=None)
 def test_an_answer_is_true_at_every_step_looked_at(one, other, claim, last):
     schedule = one - other
     found = every(schedule, claim, last)
     broken = {
-        Claim.POSITIVE: lambda t: sign(schedule, t) in (0, -1),
-        Claim.NOT_NEGATIVE: lambda t: sign(schedule, t) == -1,
-        Claim.FALLING: lambda t: t > 1 and sign_of_step(schedule, t) == 1,
+        Inequality.POSITIVE: lambda t: sign(schedule, t) in (0, -1),
+        Inequality.NOT_NEGATIVE: lambda t: sign(schedule, t) == -1,
+        Inequality.FALLING: lambda t: t > 1 and sign_of_step(schedule, t) == 1,
     }[claim]
     if found.holds is False:
         assert found.t is not None
@@ -97,9 +97,9 @@ def test_the_first_step_is_that_of_brute_force(schedule, level):
     assume(None not in moves)
     not_positive = next((t for t, s in zip(steps, signs, strict=True) if s <= 0), None)
     negative = next((t for t, s in zip(steps, signs, strict=True) if s < 0), None)
-    assert first_violation(shifted, Claim.POSITIVE, 1, 40) == not_positive
-    assert first_violation(shifted, Claim.NOT_NEGATIVE, 1, 40) == negative
-    assert first_violation(schedule, Claim.FALLING, 2, 40) == next(
+    assert first_violation(shifted, Inequality.POSITIVE, 1, 40) == not_positive
+    assert first_violation(shifted, Inequality.NOT_NEGATIVE, 1, 40) == negative
+    assert first_violation(schedule, Inequality.FALLING, 2, 40) == next(
         (t for t, s in zip(steps[1:], moves, strict=True) if s > 0), None
     )
 
@@ -112,13 +112,13 @@ def test_blocks_hold_every_step_once():
 
 @pytest.mark.parametrize("t", [10**5, 10**6])
 def test_a_dip_of_one_step_far_out_is_found(t):
-    assert first_violation(parse(f"abs(t - {t})"), Claim.POSITIVE, 1, t + 10) == t
-    assert first_violation(parse(f"abs(t - {t})"), Claim.FALLING, 2, t + 10) == t + 1
+    assert first_violation(parse(f"abs(t - {t})"), Inequality.POSITIVE, 1, t + 10) == t
+    assert first_violation(parse(f"abs(t - {t})"), Inequality.FALLING, 2, t + 10) == t + 1
 
 
 @pytest.mark.parametrize("text", ["1/(0 if t < 5 else 1)", "1/(t if t < 5 else 0)", "sqrt(-1 if t < 5 else 1)"])
 def test_a_stretch_without_values_is_open(text):
-    found = every(parse(text), Claim.POSITIVE)
+    found = every(parse(text), Inequality.POSITIVE)
     assert found.holds is None
     assert found.note
 
@@ -127,7 +127,7 @@ def test_a_stretch_without_values_is_open(text):
 def test_a_form_does_not_tell_that_a_callable_has_values(shape):
     late = as_schedule(lambda t: 0.5 if t < 70_000 else math.nan)
     u = {"clip": clip(late, 0.1, 0.9), "exp": exp(late), "sin": 2 + function("sin", late)}[shape]
-    assert every(u, Claim.POSITIVE).holds is None
-    assert every(u, Claim.POSITIVE, 1000).holds
-    assert every(u, Claim.POSITIVE, 80_000).holds is None
-    assert every(Bounded(late, 0.1, 0.9), Claim.POSITIVE).holds  # vouched for
+    assert every(u, Inequality.POSITIVE).holds is None
+    assert every(u, Inequality.POSITIVE, 1000).holds
+    assert every(u, Inequality.POSITIVE, 80_000).holds is None
+    assert every(Bounded(late, 0.1, 0.9), Inequality.POSITIVE).holds  # vouched for

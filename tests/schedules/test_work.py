@@ -5,27 +5,27 @@ from generic_adam.errors import ScheduleError, StoppedError
 from generic_adam.guard import guard
 from generic_adam.schedules import parse
 from generic_adam.schedules.balls import Precision, nearest, value
-from generic_adam.schedules.prove import Claim, every
-from generic_adam.schedules.work import Account, Budget, Kind, Spent, allow, budget_factor, charge, note, poll, reach
+from generic_adam.schedules.prove import Inequality, every
+from generic_adam.schedules.work import Account, Budget, Spent, Work, allow, budget_factor, charge, note, poll, reach
 
 RUNNING = ["theta_from_weights(log(t + 1))", "bias_correction(1 - 1/(t + 1))"]
 
 
 def test_only_what_is_counted_for_a_question_is_limited():
-    charge(Kind.WALKED, 10**15)
+    charge(Work.WALKED, 10**15)
     with Budget(0.5), Account():
-        charge(Kind.ASKED, 1000, 7)
+        charge(Work.ASKED, 1000, 7)
         with pytest.raises(Spent, match=r"^the budget of 1,000 values .* used up at t = 1,234 \(the option `budget`"):
-            charge(Kind.ASKED, 1, 1234)
+            charge(Work.ASKED, 1, 1234)
 
 
 def test_a_question_inside_another_has_an_account_of_its_own():
     with Account():
-        charge(Kind.ASKED, 2000)
+        charge(Work.ASKED, 2000)
         with Account():
-            charge(Kind.ASKED, 2000)
+            charge(Work.ASKED, 2000)
         with pytest.raises(Spent):
-            charge(Kind.ASKED, 1)
+            charge(Work.ASKED, 1)
 
 
 @pytest.mark.parametrize("text", RUNNING)
@@ -36,10 +36,10 @@ def test_what_is_kept_counts_like_what_is_walked(text):
             value(schedule, 3000)
         assert nearest(value(schedule, 3000)) == pytest.approx(schedule(3000))
     with Account() as account:
-        reach(Kind.MULTIPLIED, "one", 1 << 18)
-        reach(Kind.MULTIPLIED, "one", 1 << 17)
+        reach(Work.MULTIPLIED, "one", 1 << 18)
+        reach(Work.MULTIPLIED, "one", 1 << 17)
         with pytest.raises(Spent):
-            account.reach(Kind.MULTIPLIED, "other", 1)
+            account.reach(Work.MULTIPLIED, "other", 1)
 
 
 @pytest.mark.parametrize("text", RUNNING)
@@ -57,7 +57,7 @@ def test_a_question_left_open_is_told_to_all_enclosing_budgets_cold_and_warm():
     answers = []
     for _ in range(2):
         with Budget() as outer, Budget(1e-6) as inner:
-            answers.append(every(rough, Claim.FALLING, 10**6))
+            answers.append(every(rough, Inequality.FALLING, 10**6))
         assert inner.spent == outer.spent == [answers[-1].note]
     assert answers[0] == answers[1]
     assert answers[0].spent
@@ -70,10 +70,10 @@ def test_a_question_left_open_is_told_to_all_enclosing_budgets_cold_and_warm():
 def test_an_answer_of_a_large_budget_is_none_of_a_small_one():
     rough = parse("1 + 0.1*sin(t^2)/t + 10/t")
     with Budget(0):
-        before = every(rough, Claim.POSITIVE, 1000)
-    every(rough, Claim.POSITIVE, 1000)
+        before = every(rough, Inequality.POSITIVE, 1000)
+    every(rough, Inequality.POSITIVE, 1000)
     with Budget(0):
-        assert every(rough, Claim.POSITIVE, 1000) == before
+        assert every(rough, Inequality.POSITIVE, 1000) == before
 
 
 @pytest.mark.parametrize("factor", [float("nan"), -1, "2", True, 1j, float("inf")])
@@ -89,14 +89,14 @@ def test_the_factor_of_an_enclosing_budget_is_kept_unless_another_is_said():
         with Budget(0.5):
             assert budget_factor() == 0.5
     with Budget(1e308):
-        allow(Kind.SWEPT, 10**15)
+        allow(Work.SWEPT, 10**15)
 
 
 def test_the_guard_stops_what_goes_on_and_nothing_takes_it_for_an_answer(monkeypatch: pytest.MonkeyPatch):
     rough = parse("(2 + sin(t^2))/t^2 - (2 + sin(t^2))/(t^2 + 1)")
     monkeypatch.setattr("generic_adam.guard.SECONDS", -1.0)
     with pytest.raises(StoppedError, match="processor"), guard():
-        every(rough, Claim.FALLING, 1000)
-    assert not [key for key in rough.known_facts if isinstance(key, tuple) and key[0] is Claim.FALLING]
+        every(rough, Inequality.FALLING, 1000)
+    assert not [key for key in rough.known_facts if isinstance(key, tuple) and key[0] is Inequality.FALLING]
     poll()
     assert np.isfinite(rough(3))

@@ -12,7 +12,7 @@ import pytest
 import generic_adam as ga
 from generic_adam.errors import GenericAdamError
 from generic_adam.schedules import parse
-from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.sums import SumError
 from generic_adam.theorems.decide import ratio
 from generic_adam.theorems.zou2019 import hypotheses
@@ -359,7 +359,7 @@ def test_a_staircase_is_decided(alpha, theta):
 
 def test_a_bias_correction_as_theta_rises_by_its_form():
     theta = parse("bias_correction(1 - 1/(t + 1))")
-    assert every(1 - theta, Claim.POSITIVE).by_form_from == 1
-    assert every(1 - theta, Claim.FALLING).by_form_from == 1
+    assert every(1 - theta, Inequality.POSITIVE).by_form_from == 1
+    assert every(1 - theta, Inequality.FALLING).by_form_from == 1
     found = ga.certify(ga.Method("0.5/sqrt(t)", 0.9, theta))
     assert found["zou2019"].conditions[1].status.value == "holds"

@@ -7,7 +7,7 @@ import pytest
 from generic_adam import Algorithm, Method, Setting
 from generic_adam.methods import HeavyBall
 from generic_adam.schedules import bias_correction, parse, sqrt, t
-from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.prove import Inequality, every
 from generic_adam.theorems.certificate import Certificate, certify_algorithm
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.zou2019 import bound
@@ -99,7 +99,7 @@ def test_a_sum_that_is_walked_in_blocks_of_one_step_is_left_open() -> None:
 
 
 def test_what_is_no_number_has_no_power_zero() -> None:
-    assert every(parse("abs(1/(t-300))^(t-300)"), Claim.POSITIVE, 1000).holds is None
+    assert every(parse("abs(1/(t-300))^(t-300)"), Inequality.POSITIVE, 1000).holds is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods import Algorithm, Method
 from generic_adam.theorems.amsgrad import RunningMaximum, amsgrad_bound, delayed_bound
 from generic_adam.theorems.sequences import Sequences
-from generic_adam.theorems.sweep import Part, Sweep
+from generic_adam.theorems.sweep import Coordinates, Sweep
 from generic_adam.theorems.theorem import Verdict
 from generic_adam.theorems.weighted import concluded, weighted_bound
 from tests.theorems import reference
@@ -68,7 +68,7 @@ def test_the_momentum_of_m_e_is_paid_once():
     costs = []
     for steps in (1_000, 100_000):
         sweep = Sweep(Sequences.of(1e-3, 0.9, 0.999, eps=1e-8, steps=steps, running_maximum=True))
-        part = Part(1, 1.0, 1.0, 1.0, certain=1.0)
+        part = Coordinates(1, 1.0, 1.0, 1.0, certain=1.0)
         cost, _ = sweep.cost((part,), 1.0, lambda _: {})
         most = max(float(piece.second.max()) for piece in sweep.pieces())
         assert cost.momentum == close(most * math.log((1 + 1e-8) / 1e-8), rel=1e-9)
@@ -80,7 +80,7 @@ def test_the_momentum_of_m_e_is_paid_once():
 def test_the_growth_of_a_running_maximum_is_its_logarithm(under_root):
     eps = np.array([0.1, 0.1, 0.4, 5.0])
     sweep = Sweep(Sequences.of(0.1, 0.5, 0.9, eps=eps, initial_v=0.04, running_maximum=True, under_root=under_root))
-    part = Part(1, 1.0, 1.0, 1.0, certain=3.0)
+    part = Coordinates(1, 1.0, 1.0, 1.0, certain=3.0)
     (piece,) = sweep.pieces()
     sizes = [math.hypot(3.0, e) if under_root else 3.0 + e for e in eps]
     first = math.hypot(0.2, 0.1) if under_root else 0.2 + 0.1

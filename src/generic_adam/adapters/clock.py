@@ -12,7 +12,7 @@ import numpy.typing as npt
 from generic_adam.errors import OptimizerError, ScheduleError, shown
 from generic_adam.methods.shapes import Shape, curve
 from generic_adam.schedules import Schedule, as_schedule, join, periodic, t, tree
-from generic_adam.schedules.work import Kind, allow
+from generic_adam.schedules.work import Work, allow
 
 PAGE = 4096
 """As many counts are asked for at once, at most."""
@@ -161,7 +161,7 @@ class Called:
         counts = (np.asarray(time).astype(np.int64) - 1) // self.clock.every - self.clock.start
         numbers, found = counts // PAGE, np.empty(counts.shape)
         for number in np.unique(numbers).tolist():
-            allow(Kind.REPLAYED, number * PAGE, number * PAGE)
+            allow(Work.REPLAYED, number * PAGE, number * PAGE)
             here = numbers == number
             page = self._pages.setdefault(number, np.full(PAGE, np.nan))
             inside = counts[here] % PAGE

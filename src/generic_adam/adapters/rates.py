@@ -25,7 +25,7 @@ from generic_adam.adapters.updates import name_of
 from generic_adam.errors import OptimizerError, told_as
 from generic_adam.extras import from_extra
 from generic_adam.schedules import Schedule, tree
-from generic_adam.schedules.work import Kind, allow, poll
+from generic_adam.schedules.work import Work, allow, poll
 
 with from_extra("torch"):
     import torch
@@ -271,7 +271,7 @@ class Replay:
         return min(count, len(self._seen[0][0]))
 
     def _advance(self, count: int) -> None:
-        allow(Kind.REPLAYED, count, count)
+        allow(Work.REPLAYED, count, count)
         if self._ended is not None and len(self._seen[0][0]) <= count:
             raise self._ended
         with warnings.catch_warnings():

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from generic_adam.errors import MethodError, ScheduleError, shown
 from generic_adam.schedules import FloatArray, Schedule, as_schedule, exact, has_callable, theta_from_weights
 from generic_adam.schedules.balls import Precision, ball, nearest, sign, value
-from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.rounding import filtered
 
 _BEGINNING = 256
@@ -38,7 +38,7 @@ _ASKED = 8
 _BEGINNING_OF_CALLABLE = 16
 
 # The signs that refute a claim.
-_BROKEN = {Claim.POSITIVE: (-1, 0), Claim.NOT_NEGATIVE: (-1,)}
+_BROKEN = {Inequality.POSITIVE: (-1, 0), Inequality.NOT_NEGATIVE: (-1,)}
 
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
@@ -99,7 +99,7 @@ def read_sequence(name: str, given: ScheduleLike) -> Schedule:
     for sequence, claim in claims:
         values, errors = filtered(sequence, np.arange(1.0, _BEGINNING + 1))
         doubtful = np.flatnonzero(
-            ~((values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE)))
+            ~((values > errors) | ((values == 0) & (errors == 0) & (claim is not Inequality.POSITIVE)))
         )
         for t in (doubtful[:_ASKED] + 1).tolist():
             if sign(sequence, t) in _BROKEN[claim]:
@@ -128,13 +128,13 @@ def check_sequence(name: str, schedule: Schedule) -> None:
     schedule.known_facts["is", name] = True
 
 
-def _range_of(name: str, schedule: Schedule) -> tuple[str, list[tuple[Schedule, Claim]]]:
+def _range_of(name: str, schedule: Schedule) -> tuple[str, list[tuple[Schedule, Inequality]]]:
     """Return the range of a sequence in words and as claims."""
     if name == "alpha":
         constant = schedule.is_constant
-        claims = [(schedule, Claim.POSITIVE if constant else Claim.NOT_NEGATIVE)]
+        claims = [(schedule, Inequality.POSITIVE if constant else Inequality.NOT_NEGATIVE)]
         return f"a finite number {'>' if constant else '>='} 0 at every t", claims
-    claims = [(schedule, Claim.NOT_NEGATIVE), (schedule.complement, Claim.POSITIVE)]
+    claims = [(schedule, Inequality.NOT_NEGATIVE), (schedule.complement, Inequality.POSITIVE)]
     return f"0 <= {name}_t < 1 at every t", claims
 
 

@@ -30,7 +30,7 @@ Running = tree.WeightShare | tree.BiasCorrection
 """The nodes that are defined by a running sum or product; theta_t from weights is 1 minus its share."""
 
 
-class Moment(NamedTuple):
+class Instant(NamedTuple):
     """The step at which schedules are evaluated.
 
     Attributes:
@@ -44,10 +44,10 @@ class Moment(NamedTuple):
     running: Mapping[Running, Number]
 
 
-def moment_after(count: ArrayLike, running: Mapping[Running, Number]) -> Moment:
+def moment_after(count: ArrayLike, running: Mapping[Running, Number]) -> Instant:
     """The moment t = count + 1: the one place where Optax's counting from 0 meets the paper's from 1."""
     whole = jnp.asarray(count)
-    return Moment(whole, whole.astype(jnp.result_type(float)) + 1, running)
+    return Instant(whole, whole.astype(jnp.result_type(float)) + 1, running)
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ def schedule_of(value: ScheduleLike | OptaxSchedule) -> Schedule:
     return as_schedule(value)
 
 
-def evaluate(node: Schedule, moment: Moment) -> Number:
+def evaluate(node: Schedule, moment: Instant) -> Number:
     """u_t at a moment, as operations of jax.numpy: a Python number where the schedule is constant."""
     constant = node.constant_value
     return TRACED[type(node)](node, moment) if constant is None else constant
 
 
-Rule = Callable[[Any, Moment], Number]
+Rule = Callable[[Any, Instant], Number]
 TRACED: tree.Table[Rule] = tree.Table("JAX")
 """Node, moment -> u_t as operations that JAX can trace."""
 
@@ -125,7 +125,7 @@ def _of_two(operation: Callable[[Any, Any], Any]) -> Rule:
     return lambda node, moment: operation(evaluate(node.left, moment), evaluate(node.right, moment))
 
 
-def _exponent_of_constant(node: Schedule, moment: Moment) -> Number | None:
+def _exponent_of_constant(node: Schedule, moment: Instant) -> Number | None:
     """The exponent y log(b) of b^y with a number b > 0, whose logarithm is that of the exact base.
 
     In float32 the t-th power of a rounded 0.999 drifts.
@@ -135,18 +135,18 @@ def _exponent_of_constant(node: Schedule, moment: Moment) -> Number | None:
     return None
 
 
-def _power(node: tree.Power, moment: Moment) -> Number:
+def _power(node: tree.Power, moment: Instant) -> Number:
     exponent = _exponent_of_constant(node, moment)
     return _of_two(jnp.power)(node, moment) if exponent is None else jnp.exp(exponent)
 
 
-def _subtract(node: tree.Subtract, moment: Moment) -> Number:
+def _subtract(node: tree.Subtract, moment: Instant) -> Number:
     # 1 - 0.999^t, as people write the bias correction: the difference would keep four digits in float32.
     exponent = _exponent_of_constant(node.right, moment) if node.left.constant_value == 1 else None
     return _of_two(operator.sub)(node, moment) if exponent is None else -jnp.expm1(exponent)
 
 
-def _join(node: tree.Join, moment: Moment) -> Number:
+def _join(node: tree.Join, moment: Instant) -> Number:
     threshold, count = node.threshold - 1, moment.count
     before = evaluate(node.before, moment)
     if jnp.issubdtype(count.dtype, jnp.integer) and threshold > jnp.iinfo(count.dtype).max:
@@ -154,7 +154,7 @@ def _join(node: tree.Join, moment: Moment) -> Number:
     return jnp.where(count < threshold, before, evaluate(node.after, moment))
 
 
-def _opaque(node: tree.Opaque, moment: Moment) -> Number:
+def _opaque(node: tree.Opaque, moment: Instant) -> Number:
     """A user's function of t, as it is where t is known, else traced; one of Optax's count by that."""
     function, shape, dtype = node.function, moment.time.shape, moment.time.dtype
     if not isinstance(function, Counted) and not isinstance(moment.count, Tracer):
@@ -172,7 +172,7 @@ def _opaque(node: tree.Opaque, moment: Moment) -> Number:
     return result
 
 
-def _running(node: Running, moment: Moment) -> Number:
+def _running(node: Running, moment: Instant) -> Number:
     """By a closed form, from the state, or from the table, whose range `as_optax_schedule` tells."""
     closed = closed_form(node)
     if closed is not None:
@@ -227,7 +227,7 @@ def closed_form(node: Running) -> Callable[[jax.Array], jax.Array] | None:
     return lambda time: weight / (initial * jnp.exp(-log_rho * time) + scale * jnp.expm1(-log_rho * time))
 
 
-def _tabulated(node: Running, moment: Moment) -> jax.Array:
+def _tabulated(node: Running, moment: Instant) -> jax.Array:
     """Return the value from the table, and nan past its end."""
     values = jnp.asarray(_table(node), moment.time.dtype)
     return jnp.where(moment.count < TABLE, values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)], jnp.nan)

@@ -26,7 +26,7 @@ from generic_adam.schedules import tree
 from generic_adam.schedules.identities import Form, exact_form
 from generic_adam.schedules.normal import as_exponential, as_linear, factored
 from generic_adam.schedules.tree import Schedule, Table, filtered_of, remembered
-from generic_adam.schedules.work import Kind, reach
+from generic_adam.schedules.work import Work, reach
 
 Number = fmpq | arb
 
@@ -224,7 +224,7 @@ def _running(node: Schedule, t: int, start: Number, step: Callable[[Number, int]
     """
     if t > LONGEST_SUM:
         return NAN
-    reach(Kind.MULTIPLIED, (node, ctx.prec), t)
+    reach(Work.MULTIPLIED, (node, ctx.prec), t)
     known: dict[int, Number] = node.known_facts.setdefault(("running", ctx.prec), {0: start})
     at, total = node.known_facts.get(("last", ctx.prec), (0, start))
     if not t - _CHECKPOINT < at <= t:

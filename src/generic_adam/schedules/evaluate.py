@@ -20,7 +20,7 @@ from generic_adam.schedules.growth import GeometricBase
 from generic_adam.schedules.normal import as_exponential, factored, function
 from generic_adam.schedules.quadrature import FIRST_SMOOTH, has_smooth_share, smooth_share
 from generic_adam.schedules.tree import FloatArray, ScalarFunction, Schedule, block_of, compiled, remembered
-from generic_adam.schedules.work import Kind, Undecided, reach
+from generic_adam.schedules.work import Undecided, Work, reach
 
 Values = FloatArray | np.float64 | float
 
@@ -215,7 +215,7 @@ def _power_block(node: tree.Power, times: FloatArray) -> Values:
     return result
 
 
-class Recursion:
+class RunningQuantity:
     """A running quantity evaluated block by block, with the state at each block's start kept.
 
     `advance(state, times)` returns the values on a block of whole t and the state after it.
@@ -239,7 +239,7 @@ class Recursion:
         held = self._last
         if held[0] == index:
             return held[1]
-        reach(Kind.BLOCKS, self._node, index)
+        reach(Work.BLOCKS, self._node, index)
         while True:
             known = min(len(self._states) - 1, index)
             start = known * self.block + 1
@@ -306,7 +306,7 @@ def split_geometric(weights: Schedule) -> tuple[float, Schedule]:
 
 
 @remembered
-def _share(node: tree.OfWeights) -> Recursion:
+def _share(node: tree.OfWeights) -> RunningQuantity:
     """w_t / W_t, from sums scaled by rho^t where w_t would overflow."""
     log_rho, rest = split_geometric(node.weights)
     size = _RECURSION_BLOCK if log_rho <= 0 else max(1, min(_RECURSION_BLOCK, int(300 / log_rho)))
@@ -333,7 +333,7 @@ def _share(node: tree.OfWeights) -> Recursion:
             raise ScheduleError(f"the sum of {node.weights} leaves the range of floats by t = {times[-1]:.0f}")
         return weights / sums, total * math.exp(-log_rho * size) if log_rho > 0 else total
 
-    return Recursion(node, initial, size, advance)
+    return RunningQuantity(node, initial, size, advance)
 
 
 def _share_block(node: tree.OfWeights, times: FloatArray) -> FloatArray:
@@ -356,7 +356,7 @@ def decay_of(node: tree.BiasCorrection) -> float | None:
 
 
 @remembered
-def _log_product(node: tree.BiasCorrection) -> Recursion:
+def _log_product(node: tree.BiasCorrection) -> RunningQuantity:
     """Log prod factor_i, from the exact complements of the factors."""
     complement = node.factor.complement
 
@@ -370,7 +370,7 @@ def _log_product(node: tree.BiasCorrection) -> Recursion:
             logs = np.log1p(-missing)
         return _running(state, logs)
 
-    return Recursion(node, 0.0, _RECURSION_BLOCK, advance)
+    return RunningQuantity(node, 0.0, _RECURSION_BLOCK, advance)
 
 
 def _correction(node: tree.BiasCorrection) -> ScalarFunction:

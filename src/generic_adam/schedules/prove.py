@@ -23,7 +23,7 @@ from generic_adam.schedules.expansion import direction, tail_sign
 from generic_adam.schedules.normal import has_callable
 from generic_adam.schedules.rounding import BLOCK, ULP, filtered, lost
 from generic_adam.schedules.tree import FloatArray, Schedule
-from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note
+from generic_adam.schedules.work import Account, Spent, Undecided, Work, budget_factor, charge, note
 
 # Beginnings of a stretch that are walked before the form is asked about the rest.
 BEGINNINGS = (64, 1024, 8192, 65_536)
@@ -34,7 +34,7 @@ _BEGINNING_OF_CALLABLE = 1 << 16
 _LATEST = 1 << 61
 
 
-class Claim(Enum):
+class Inequality(Enum):
     """What is claimed of every u_t."""
 
     POSITIVE = "u_t > 0"
@@ -63,7 +63,7 @@ class Proof:
     spent: bool = False
 
 
-def every(schedule: Schedule, claim: Claim, last: float = math.inf) -> Proof:
+def every(schedule: Schedule, claim: Inequality, last: float = math.inf) -> Proof:
     """Decide a claim about u_1, u_2, ..., u_last; the answer is kept with the schedule, for the budget that it had."""
     key = claim, last, budget_factor()
     known: Proof | None = schedule.known_facts.get(key)
@@ -75,7 +75,7 @@ def every(schedule: Schedule, claim: Claim, last: float = math.inf) -> Proof:
     return known
 
 
-def _decided(schedule: Schedule, claim: Claim, last: float) -> Proof:
+def _decided(schedule: Schedule, claim: Inequality, last: float) -> Proof:
     by_form_from = 1
     for start, stop in stretches(1, last, schedule.joins):
         try:
@@ -89,12 +89,12 @@ def _decided(schedule: Schedule, claim: Claim, last: float) -> Proof:
     return Proof(True, by_form_from=by_form_from)
 
 
-def _on_stretch(schedule: Schedule, piece: Schedule, claim: Claim, start: int, stop: float) -> Proof:
-    first = 2 if claim is Claim.FALLING and start == 1 else start
+def _on_stretch(schedule: Schedule, piece: Schedule, claim: Inequality, start: int, stop: float) -> Proof:
+    first = 2 if claim is Inequality.FALLING and start == 1 else start
     if first > stop:
         return Proof(True, by_form_from=start)
     # At its first step a sequence that falls may still jump: there a join is.
-    jump = claim is Claim.FALLING and start > 1
+    jump = claim is Inequality.FALLING and start > 1
     if jump and first_violation(schedule, claim, start, start) is not None:
         return Proof(False, start)
     if proved_by_form(piece, claim, start, stop):
@@ -124,41 +124,41 @@ def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
     return [start + size - 1 for size in BEGINNINGS]
 
 
-def proved_by_form(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
+def proved_by_form(piece: Schedule, claim: Inequality, start: int, stop: float) -> bool:
     """Whether the form of a schedule proves the claim on a stretch, and that every u_t there is a number."""
-    if claim is Claim.FALLING:
+    if claim is Inequality.FALLING:
         return direction(piece, start, stop) in {0, -1}
     facts = enclose(piece, start, stop)
-    by_range = facts.positive or (claim is Claim.NOT_NEGATIVE and bool(facts.range.low >= 0))
+    by_range = facts.positive or (claim is Inequality.NOT_NEGATIVE and bool(facts.range.low >= 0))
     if by_range and is_defined(piece, start, stop):
         return True
     found = tail_sign(piece, start)
-    if found == 1 or (claim is Claim.NOT_NEGATIVE and found == 0):
+    if found == 1 or (claim is Inequality.NOT_NEGATIVE and found == 0):
         return True
     return _proved_by_parts(piece, claim, start, stop)
 
 
-def _proved_by_parts(piece: Schedule, claim: Claim, start: int, stop: float) -> bool:
+def _proved_by_parts(piece: Schedule, claim: Inequality, start: int, stop: float) -> bool:
     """Whether the signs of the parts of a sum, a product, a power or a minimum prove that of the whole."""
 
-    def proved(part: Schedule, of_part: Claim = claim) -> bool:
+    def proved(part: Schedule, of_part: Inequality = claim) -> bool:
         return proved_by_form(part, of_part, start, stop)
 
     match piece:
         case tree.Add(left, right):
-            both = proved(left, Claim.NOT_NEGATIVE) and proved(right, Claim.NOT_NEGATIVE)
-            return both and (claim is Claim.NOT_NEGATIVE or proved(left) or proved(right))
+            both = proved(left, Inequality.NOT_NEGATIVE) and proved(right, Inequality.NOT_NEGATIVE)
+            return both and (claim is Inequality.NOT_NEGATIVE or proved(left) or proved(right))
         case tree.Minimum(left, right) | tree.Multiply(left, right):
             return proved(left) and proved(right)
         case tree.Divide(left, right):
-            return proved(left) and proved(right, Claim.POSITIVE)
+            return proved(left) and proved(right, Inequality.POSITIVE)
         case tree.Power(base, tree.Constant()) | tree.Function("sqrt", base):
-            return proved(base, Claim.POSITIVE)
+            return proved(base, Inequality.POSITIVE)
         case _:
             return False
 
 
-def _search_later(piece: Schedule, claim: Claim, checked: int, stop: float) -> int | None:
+def _search_later(piece: Schedule, claim: Inequality, checked: int, stop: float) -> int | None:
     """Return a step that refutes a claim, and whose predecessor does not: a decay without an end is negative late."""
     good, late = checked, int(min(2 * checked, stop))
     while not _is_violated(piece, claim, late):
@@ -173,24 +173,24 @@ def blocks(first: int, last: int) -> Iterator[tuple[int, FloatArray]]:
     """The steps first..last in blocks: the first t and the array of t."""
     for begin in range(first, last + 1, BLOCK):
         end = min(begin + BLOCK, last + 1)
-        charge(Kind.WALKED, end - begin, begin)
+        charge(Work.WALKED, end - begin, begin)
         # Beyond 2^53 each t is rounded by itself: np.arange would add up a rounded step.
         steps = np.arange(begin, end) if end < 2**53 else list(range(begin, end))
         yield begin, np.array(steps, dtype=np.float64)
 
 
-def _is_violated(schedule: Schedule, claim: Claim, t: int) -> bool | None:
+def _is_violated(schedule: Schedule, claim: Inequality, t: int) -> bool | None:
     """Whether balls refute the claim at a step; None where no precision tells."""
-    found = sign_of_step(schedule, t) if claim is Claim.FALLING else sign(schedule, t)
+    found = sign_of_step(schedule, t) if claim is Inequality.FALLING else sign(schedule, t)
     if found is None:
         return None
-    return found > 0 if claim is Claim.FALLING else found < (claim is Claim.POSITIVE)
+    return found > 0 if claim is Inequality.FALLING else found < (claim is Inequality.POSITIVE)
 
 
-def first_violation(schedule: Schedule, claim: Claim, first: int, last: int) -> int | None:
+def first_violation(schedule: Schedule, claim: Inequality, first: int, last: int) -> int | None:
     """The first t of first..last (t >= 2 for a claim about steps) that refutes a claim, or None; proved."""
     for begin, times in blocks(first, last):
-        if claim is Claim.FALLING:
+        if claim is Inequality.FALLING:
             values, errors = filtered(schedule, np.concatenate([[float(begin - 1)], times]))
             after, before = values[1:], values[:-1]
             with np.errstate(invalid="ignore"):  # two infinities, with infinite errors
@@ -198,10 +198,10 @@ def first_violation(schedule: Schedule, claim: Claim, first: int, last: int) -> 
             errors = errors[1:] + errors[:-1] + ULP * np.abs(values) + lost(values, before, after)
         else:
             values, errors = filtered(schedule, times)
-        holds = (values > errors) | ((values == 0) & (errors == 0) & (claim is not Claim.POSITIVE))
+        holds = (values > errors) | ((values == 0) & (errors == 0) & (claim is not Inequality.POSITIVE))
         for index in np.flatnonzero(~holds):
             t = begin + int(index)
-            charge(Kind.ASKED, 1, t)
+            charge(Work.ASKED, 1, t)
             violated = _is_violated(schedule, claim, t)
             if violated is None and values[index] < -errors[index]:
                 violated = True  # a running sum too long for balls

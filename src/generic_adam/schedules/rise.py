@@ -29,7 +29,7 @@ from generic_adam.schedules.prove import BEGINNINGS, blocks
 from generic_adam.schedules.ranges import ONE, point
 from generic_adam.schedules.rounding import filtered
 from generic_adam.schedules.tree import Schedule, contains
-from generic_adam.schedules.work import Account, Kind, Spent, Undecided, budget_factor, charge, note
+from generic_adam.schedules.work import Account, Spent, Undecided, Work, budget_factor, charge, note
 
 # A stretch that no form bounds is walked to its end up to this length; up to the shorter one in any case.
 _LONGEST_WALK = 1 << 24
@@ -86,7 +86,7 @@ class _Running:
             least = math.inf if self.least is None else below(self.least)
             if not (lowest.min() > 1e-290 and highest.max() < 1e290 and least > 1e-290):
                 for t in range(begin, begin + len(times)):
-                    charge(Kind.ASKED, 1, t)
+                    charge(Work.ASKED, 1, t)
                     one = value(schedule, t)
                     if not one > 0:
                         raise Undecided(f"no precision tells how large it is at t = {t:,}")

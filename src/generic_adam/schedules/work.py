@@ -19,7 +19,7 @@ from typing import Self
 from generic_adam.errors import GenericAdamError, ScheduleError, shown
 
 
-class Kind(Enum):
+class Work(Enum):
     """Kinds of work, each with its words and with how much of it is allowed at a budget of 1."""
 
     WALKED = "steps walked for one question", 1 << 24
@@ -46,7 +46,7 @@ class Spent(Undecided):
         limit: how much of it was allowed.
     """
 
-    def __init__(self, kind: Kind, limit: int, at: int) -> None:
+    def __init__(self, kind: Work, limit: int, at: int) -> None:
         where = "" if at <= 0 else f" at t = {at:,}"
         super().__init__(f"the budget of {limit:,} {kind.words} was used up{where} (the option `budget` gives more)")
         self.kind, self.limit = kind, limit
@@ -98,7 +98,7 @@ class Account:
     """The work done for one question; `with` it, `charge` and `reach` count here."""
 
     def __init__(self) -> None:
-        self._done = dict.fromkeys(Kind, 0)
+        self._done = dict.fromkeys(Work, 0)
         self._farthest: dict[object, int] = {}
         self._tokens: list[Token[Account | None]] = []
 
@@ -109,12 +109,12 @@ class Account:
     def __exit__(self, *_error: object) -> None:
         _ACCOUNT.reset(self._tokens.pop())
 
-    def add(self, kind: Kind, amount: int, at: int) -> None:
+    def add(self, kind: Work, amount: int, at: int) -> None:
         """Count work; raise Spent where it is more than is allowed."""
         self._done[kind] += amount
         allow(kind, self._done[kind], at)
 
-    def reach(self, kind: Kind, key: object, to: int) -> None:
+    def reach(self, kind: Work, key: object, to: int) -> None:
         """Count the steps of a running quantity up to one of them, each step once."""
         before = self._farthest.get(key, 0)
         if to > before:
@@ -140,7 +140,7 @@ def note(why: str) -> None:
         budget.note(why)
 
 
-def allow(kind: Kind, amount: int, at: int = 0) -> None:
+def allow(kind: Work, amount: int, at: int = 0) -> None:
     """Raise Spent where so much work of a kind is more than is allowed."""
     poll()
     limit = kind.allowed * budget_factor()
@@ -148,7 +148,7 @@ def allow(kind: Kind, amount: int, at: int = 0) -> None:
         raise Spent(kind, int(limit), at)
 
 
-def charge(kind: Kind, amount: int, at: int = 0) -> None:
+def charge(kind: Work, amount: int, at: int = 0) -> None:
     """Count work for the question that is being decided, where one is."""
     account = _ACCOUNT.get()
     if account is None:
@@ -157,7 +157,7 @@ def charge(kind: Kind, amount: int, at: int = 0) -> None:
         account.add(kind, amount, at)
 
 
-def reach(kind: Kind, key: object, to: int) -> None:
+def reach(kind: Work, key: object, to: int) -> None:
     """Count a running quantity up to a step for the question that is being decided, where one is."""
     account = _ACCOUNT.get()
     if account is None:

@@ -22,7 +22,7 @@ from generic_adam.methods import Algorithm, Method, as_algorithm
 from generic_adam.parts import Part
 from generic_adam.schedules import Schedule, ScheduleError, as_schedule
 from generic_adam.schedules.sums import late_value, partial_sum, whole_steps
-from generic_adam.schedules.work import Account, Budget, Kind, Spent, Undecided, note
+from generic_adam.schedules.work import Account, Budget, Spent, Undecided, Work, note
 from generic_adam.setting import Setting
 from generic_adam.theorems.certificate import Certificate, certify_algorithm, reading, usual
 from generic_adam.theorems.decide import Rate, Status
@@ -367,7 +367,7 @@ _Mended = tuple[Candidate, Advice]
 
 def _mended(candidate: Candidate, stage: int, setting: Setting, tried: Account) -> Iterator[_Mended]:
     """Yield certified candidates; what is certified is changed no further."""
-    tried.add(Kind.TRIED, 1, 0)
+    tried.add(Work.TRIED, 1, 0)
     x = candidate.algorithm
     certificate = _long_run(x, setting)
     if certificate.verdict is Verdict.CERTIFIED:

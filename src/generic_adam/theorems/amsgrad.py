@@ -23,7 +23,7 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import corrects_bias
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import Form, State, Sweep, Terms
+from generic_adam.theorems.sweep import Recursions, State, Sweep, Terms
 from generic_adam.theorems.theorem import (
     BOUNDED_GRADIENTS,
     STARTS_FROM_NOTHING,
@@ -43,9 +43,9 @@ from generic_adam.theorems.weighted import (
 )
 
 
-def _plain(terms: Callable[[Sequences, Block, State], Terms]) -> Form:
+def _plain(terms: Callable[[Sequences, Block, State], Terms]) -> Recursions:
     """A form where beta_t is kept and there is no noise (M, O)."""
-    return Form(lambda _, block: State(block.beta, block.gain), terms, noisy=False)
+    return Recursions(lambda _, block: State(block.beta, block.gain), terms, noisy=False)
 
 
 def _plain_terms(alpha: Array, gain: Array) -> Terms:

@@ -23,7 +23,7 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import WEIGHTED_FOR_EVER, eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Sequences
-from generic_adam.theorems.sweep import ADAM, Form, Part, State, Sweep, Terms, adam_state, adam_terms
+from generic_adam.theorems.sweep import ADAM, Coordinates, Recursions, State, Sweep, Terms, adam_state, adam_terms
 from generic_adam.theorems.theorem import (
     NOTHING,
     STARTS_FROM_NOTHING,
@@ -48,7 +48,7 @@ def without_idle_clipping(x: Algorithm, setting: Setting) -> tuple[Algorithm, tu
     return x, ()
 
 
-def clipped_parts(problem: Constants, threshold: float, *, by_value: bool = False) -> tuple[Part, ...]:
+def clipped_parts(problem: Constants, threshold: float, *, by_value: bool = False) -> tuple[Coordinates, ...]:
     """Return the coordinates with second moments of clipped gradients; the true gradient keeps its bound.
 
     Clipping to a norm is a projection, so that the whole gradient varies no more than before; a coordinate that stood
@@ -109,7 +109,7 @@ def biased_bound(
       least_factor: :math:`\kappa` with :math:`\min(1, c/\|g_t\|) \ge \kappa` always, where that is known:
         then :math:`|b_k| \le (1/\kappa - 1)\sigma_k`, and eps does not matter.
     """
-    parts, sweep = clipped_parts(problem, threshold), Sweep(x, Form(adam_state, _with_bias))
+    parts, sweep = clipped_parts(problem, threshold), Sweep(x, Recursions(adam_state, _with_bias))
 
     def further(done: Sweep) -> float:
         bias, eps = problem.total_gradient_bound**2 / (4 * threshold), done.smallest_eps

@@ -11,7 +11,7 @@ import numpy as np
 
 from generic_adam.setting import Setting, SettingError, kinds, number
 from generic_adam.theorems.sequences import Array
-from generic_adam.theorems.sweep import Part
+from generic_adam.theorems.sweep import Coordinates
 
 # A network has millions of coordinates; more distinct bounds than this are rounded up to classes.
 _CLASSES, _LEVELS = 64, 1024
@@ -125,7 +125,7 @@ class Constants:
         return math.log1p(total * (total / (self.epsilon * self.dimension)))
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Coordinates, ...]:
         r"""The coordinates by their constants; one :math:`G` for all is :math:`G^2/d` for each in the mean.
 
         More than 64 different constants are rounded up to 64 classes: every bound rises with each of them.
@@ -134,12 +134,12 @@ class Constants:
         if not isinstance(self.gradient_bound, Sequence):
             bound = self.gradient_bound
             noise = min(bound, math.sqrt(np.max(variances)))
-            return (Part(self.dimension, bound, noise, bound**2 / self.dimension),)
+            return (Coordinates(self.dimension, bound, noise, bound**2 / self.dimension),)
         bounds = np.asarray(self.gradient_bound, dtype=np.float64)
         return _classes(bounds, np.minimum(bounds, np.sqrt(np.broadcast_to(variances, bounds.shape))))
 
     @cached_property
-    def sup_parts(self) -> tuple[Part, ...]:
+    def sup_parts(self) -> tuple[Coordinates, ...]:
         r"""The coordinates by their almost sure bounds; empty where `gradient_sup` is not given."""
         if self.gradient_sup is None:
             return ()
@@ -147,16 +147,18 @@ class Constants:
             bounds = np.asarray(self.gradient_sup, dtype=np.float64)
             return _classes(bounds, bounds)
         bound = self.gradient_sup
-        return (Part(self.dimension, bound, bound, bound**2),)
+        return (Coordinates(self.dimension, bound, bound, bound**2),)
 
 
-def _classes(bounds: Array, noise: Array) -> tuple[Part, ...]:
+def _classes(bounds: Array, noise: Array) -> tuple[Coordinates, ...]:
     pairs, counts = np.unique(np.stack([bounds, noise], axis=1), axis=0, return_counts=True)
     if len(pairs) > _CLASSES:
         side = _CLASSES if (bounds == noise).all() else math.isqrt(_CLASSES)
         rounded = np.stack([_rounded_up(column, side) for column in (bounds, noise)], axis=1)
         pairs, counts = np.unique(rounded, axis=0, return_counts=True)
-    return tuple(Part(int(n), float(g), float(c), float(g) ** 2) for (g, c), n in zip(pairs, counts, strict=True))
+    return tuple(
+        Coordinates(int(n), float(g), float(c), float(g) ** 2) for (g, c), n in zip(pairs, counts, strict=True)
+    )
 
 
 def _rounded_up(values: Array, classes: int) -> Array:

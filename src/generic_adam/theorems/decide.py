@@ -21,7 +21,7 @@ from generic_adam.schedules.balls import Number, Precision, ball, decided, neare
 from generic_adam.schedules.enclosure import enclose, extremes, factors, resolved
 from generic_adam.schedules.expansion import direction
 from generic_adam.schedules.growth import CONSTANT, LINEAR
-from generic_adam.schedules.prove import Claim, Proof, every
+from generic_adam.schedules.prove import Inequality, Proof, every
 from generic_adam.schedules.rise import least_rise
 from generic_adam.schedules.sums import SumError, late_value, partial_sum, whole_steps
 
@@ -145,19 +145,19 @@ def constant(schedule: Schedule, told: str, asked: str) -> Decision:
 
 def positive(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t > 0 for every t (or every t <= horizon)."""
-    return _in_range(schedule, name, f"{name} > 0", (schedule, Claim.POSITIVE, _last(horizon)))
+    return _in_range(schedule, name, f"{name} > 0", (schedule, Inequality.POSITIVE, _last(horizon)))
 
 
 def not_negative(schedule: Schedule, horizon: int | None = None, *, name: str = "u_t") -> Decision:
     """u_t >= 0 for every t (or every t <= horizon)."""
-    return _in_range(schedule, name, f"{name} >= 0", (schedule, Claim.NOT_NEGATIVE, _last(horizon)))
+    return _in_range(schedule, name, f"{name} >= 0", (schedule, Inequality.NOT_NEGATIVE, _last(horizon)))
 
 
 def in_unit_interval(schedule: Schedule, *, name: str = "u_t", from_zero: bool = False) -> Decision:
     """0 < u_t < 1 for every t; u_1 = 0 is allowed where it says so."""
     if from_zero and sign(schedule, 1) == 0:  # 1/2 in place of the 0 leaves the rest as it is
         schedule = join(Fraction(1, 2), 2, schedule)
-    claims = ((schedule, Claim.POSITIVE, math.inf), (1 - schedule, Claim.POSITIVE, math.inf))
+    claims = ((schedule, Inequality.POSITIVE, math.inf), (1 - schedule, Inequality.POSITIVE, math.inf))
     return _in_range(schedule, name, f"0 < {name} < 1", *claims)
 
 
@@ -165,7 +165,7 @@ def never_rises(schedule: Schedule, *, name: str = "u_t") -> Decision:
     """u_t <= u_{t-1} for every t >= 2."""
     return _answered(
         schedule,
-        _proved((schedule, Claim.FALLING, math.inf)),
+        _proved((schedule, Inequality.FALLING, math.inf)),
         refuted=lambda t: f"{name} rises at t = {t}, to {_shown(schedule, t)}.",
         held=f"{name} never rises.",
         question=f"{name} never rises",
@@ -180,7 +180,7 @@ def bounded_below_one(beta: Schedule, horizon: int | None = None) -> Decision:
         order = growth.scale.text("t")
         reason = f"beta_t tends to 1, as 1 - beta_t is of order {order}: no beta < 1 bounds it (R1)."
         return Decision(Status.FAILS, reason, GrowthWitness("1 - beta_t", growth))
-    proof = _proved((beta, Claim.NOT_NEGATIVE, last), (complement, Claim.POSITIVE, last))
+    proof = _proved((beta, Inequality.NOT_NEGATIVE, last), (complement, Inequality.POSITIVE, last))
     if proof.holds and not (horizon is not None or _stays_away_from_zero(complement, growth)):
         proof = replace(proof, holds=None)
     return _answered(
@@ -203,11 +203,11 @@ def non_decreasing(theta: Schedule, horizon: int | None = None) -> Decision:
     """0 < theta_t < 1 for every t, and never falling: (R2)."""
     last, complement = _last(horizon), 1 - theta
     # Where it never falls, theta_1 > 0 says it for every t.
-    claims = (theta, Claim.POSITIVE, 1), (complement, Claim.POSITIVE, last)
+    claims = (theta, Inequality.POSITIVE, 1), (complement, Inequality.POSITIVE, last)
     # Of a callable the values are exact, and 1 less them are not; elsewhere theta's own form may tell more.
-    proof = Proof(None) if isinstance(theta, Opaque) else _proved(*claims, (complement, Claim.FALLING, last))
+    proof = Proof(None) if isinstance(theta, Opaque) else _proved(*claims, (complement, Inequality.FALLING, last))
     if proof.holds is None:
-        proof = _proved(*claims, (-theta, Claim.FALLING, last))
+        proof = _proved(*claims, (-theta, Inequality.FALLING, last))
     return _answered(
         theta,
         proof,
@@ -222,7 +222,7 @@ def _refuted_theta(theta: Schedule, t: int) -> str:
         return "theta_t = 0 for every t; (R2) needs theta_t > 0."
     here = _shown(theta, t)
     for side, needed in ((theta, "theta_t > 0"), (1 - theta, "theta_t < 1")):
-        if every(side, Claim.POSITIVE, t).t == t:
+        if every(side, Inequality.POSITIVE, t).t == t:
             return f"theta_t = {here} at t = {t}; (R2) needs {needed}."
     before = _shown(theta, t - 1)
     change = f"falls from {before} to {here} at t = {t}"
@@ -468,7 +468,7 @@ def _last(horizon: int | None) -> float:
     return math.inf if horizon is None else horizon
 
 
-def _proved(*claims: tuple[Schedule, Claim, float]) -> Proof:
+def _proved(*claims: tuple[Schedule, Inequality, float]) -> Proof:
     """Several claims together: the earliest refutation, else what is open, else a proof of all."""
     proofs = [every(schedule, claim, last) for schedule, claim, last in claims]
     refuted = [proof for proof in proofs if proof.t is not None]
@@ -487,7 +487,7 @@ def _answered(schedule: Schedule, proof: Proof, *, refuted: Callable[[int], str]
     return Decision(Status.UNDECIDED, f"Whether {question} is open: {tried}.")
 
 
-def _in_range(schedule: Schedule, name: str, claim: str, *claims: tuple[Schedule, Claim, float]) -> Decision:
+def _in_range(schedule: Schedule, name: str, claim: str, *claims: tuple[Schedule, Inequality, float]) -> Decision:
     return _answered(
         schedule,
         _proved(*claims),

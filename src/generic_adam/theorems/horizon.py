@@ -36,8 +36,7 @@ from generic_adam.theorems.logarithms import LEMMA_N
 from generic_adam.theorems.sequences import LONGEST, Sequences
 from generic_adam.theorems.shuffled import floor as epochs_floor
 from generic_adam.theorems.shuffled import shuffled_bound
-from generic_adam.theorems.sweep import Part as Coordinates
-from generic_adam.theorems.sweep import Sweep, Taken
+from generic_adam.theorems.sweep import Coordinates, Sweep, Taken
 from generic_adam.theorems.symmetric import GIVEN_THE_OTHERS
 from generic_adam.theorems.theorem import NOTHING, About, Answer, Reason, Theorem, beyond, drawn_as, elsewhere
 from generic_adam.theorems.weighted import MeanDivisors, Norms, best_shares, letter_of, over

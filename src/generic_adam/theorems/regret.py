@@ -33,7 +33,7 @@ from generic_adam.schedules import (
 from generic_adam.schedules.balls import decided, value
 from generic_adam.schedules.enclosure import collected, factors, resolved, settled, stretches
 from generic_adam.schedules.growth import CONSTANT, LINEAR
-from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.tree import rebuild, substitute, walk
 from generic_adam.setting import Setting
 from generic_adam.theorems import decide
@@ -205,13 +205,13 @@ def _between(alpha: Schedule, theta: Schedule, start: int, stop: float) -> Decis
 
 
 def _only_falls(part: Schedule) -> bool:
-    return bool(every(part, Claim.POSITIVE).holds and every(part, Claim.FALLING).holds)
+    return bool(every(part, Inequality.POSITIVE).holds and every(part, Inequality.FALLING).holds)
 
 
 def _weights_never_rise(theta: Schedule) -> bool:
     """Whether w_t = q_t W_t never rises: 1/q_t - 1/q_{t-1} >= 1, as w_t/w_{t-1} = q_t/(q_{t-1} theta_t)."""
     if isinstance(theta, WeightedTheta):
-        return bool(every(theta.weights, Claim.FALLING).holds)
+        return bool(every(theta.weights, Inequality.FALLING).holds)
     if not all(node.pointwise for node in walk(theta)):
         return False
     inverse = collected(1 / (1 - theta))

@@ -32,7 +32,7 @@ from generic_adam.schedules import (
     tree,
 )
 from generic_adam.schedules.balls import Precision, as_fraction, below, value
-from generic_adam.schedules.prove import Claim, every
+from generic_adam.schedules.prove import Inequality, every
 from generic_adam.schedules.sums import late_value
 from generic_adam.schedules.work import Undecided
 from generic_adam.setting import Setting
@@ -145,7 +145,7 @@ def with_factors(x: Algorithm, *, beta: Schedule | None = None, theta: Schedule 
 
 def first_below(one: Schedule, other: Schedule) -> int:
     """Return the first t with u_t < w_t, the step after those that were compared, or 1 where that is open."""
-    found = every(one - other, Claim.NOT_NEGATIVE, _COMPARED)
+    found = every(one - other, Inequality.NOT_NEGATIVE, _COMPARED)
     return 1 if found.holds is None else found.t or _COMPARED + 1
 
 

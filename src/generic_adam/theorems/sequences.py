@@ -27,7 +27,7 @@ from generic_adam.errors import TheoremError
 from generic_adam.methods.algorithm import Algorithm, HeavyBall, Nesterov
 from generic_adam.schedules import Schedule, as_schedule
 from generic_adam.schedules.rounding import lost_digits
-from generic_adam.schedules.work import Kind, Undecided, allow, poll
+from generic_adam.schedules.work import Undecided, Work, allow, poll
 
 Array = NDArray[np.float64]
 
@@ -188,7 +188,7 @@ class Sequences:
           Undecided: terms of a sequence cancel, so that doubles do not have its digits; or there are more steps than
             the budget allows.
         """
-        allow(Kind.SWEPT, steps, steps)
+        allow(Work.SWEPT, steps, steps)
         method = x.method
         ahead = x.nesterov or Nesterov(as_schedule(1), as_schedule(0))
         schedules = {"alpha": method.alpha, "beta": method.beta, "theta": method.theta}

@@ -43,7 +43,7 @@ from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision, Status
 from generic_adam.theorems.epsilon import eps_in_step
 from generic_adam.theorems.sequences import Array, Block, Recursion, Sequences, backward, majorant
-from generic_adam.theorems.sweep import Part
+from generic_adam.theorems.sweep import Coordinates
 from generic_adam.theorems.theorem import STARTS_FROM_NOTHING, Hypothesis, Offer, Reason, Theorem
 from generic_adam.theorems.weighted import W_INFINITY, certain_parts
 
@@ -291,7 +291,7 @@ def shuffled_bound(x: Sequences, problem: Constants, batches: int, *, dropped: f
     )
 
 
-def _largest_divisor(part: Part, x: Sequences, eps: float) -> float:
+def _largest_divisor(part: Coordinates, x: Sequences, eps: float) -> float:
     """Return what D is at most: v_t is a mean of v_0 and squares of gradients."""
     root = max(part.gradient, math.sqrt(x.initial_v))
     return math.hypot(root, eps) if x.under_root else root + eps

@@ -96,7 +96,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Form:
+class Recursions:
     """A theorem's part in the recursions at a block of the sequences.
 
     Args:
@@ -160,7 +160,7 @@ def adam_terms(x: Sequences, block: Block, state: State) -> Terms:
     )
 
 
-ADAM = Form(adam_state, adam_terms)
+ADAM = Recursions(adam_state, adam_terms)
 
 
 def _share_of_eps(x: Sequences, block: Block, before: Array) -> Array:
@@ -221,7 +221,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Part:
+class Coordinates:
     r"""Coordinates with the same constants.
 
     Args:
@@ -255,7 +255,7 @@ class Majorised:
       by_divisor: whether S' pays, the growth of the divisor; else S.
     """
 
-    take: Callable[[Part], Taken]
+    take: Callable[[Coordinates], Taken]
     by_divisor: bool = False
 
 
@@ -268,8 +268,8 @@ class Plain:
       parts: the coordinates; None for those of the other series.
     """
 
-    terms: Callable[[Sweep, Piece, Part], Array | float]
-    parts: Sequence[Part] | None = None
+    terms: Callable[[Sweep, Piece, Coordinates], Array | float]
+    parts: Sequence[Coordinates] | None = None
 
 
 Series = Majorised | Plain
@@ -277,7 +277,7 @@ Series = Majorised | Plain
 
 
 @dataclass(frozen=True)
-class Cost:
+class NoiseAndDrift:
     """The part of a bound's numerator that noise and drift make.
 
     Args:
@@ -306,7 +306,7 @@ class Sweep:
       form: the theorem's terms.
     """
 
-    def __init__(self, x: Sequences, form: Form = ADAM) -> None:
+    def __init__(self, x: Sequences, form: Recursions = ADAM) -> None:
         self.x = x
         self.form = form
         self._kept: list[Piece] | None = None
@@ -416,11 +416,11 @@ class Sweep:
             )
             keep, Q_after, H_after = float(state.keep[0]), float(Q[0]), float(steps[0])
 
-    def ratio(self, part: Part) -> float:
+    def ratio(self, part: Coordinates) -> float:
         r"""Return r of :math:`S_t = \log(1 + r (W_t - 1))`: what the second moment may grow by."""
         return part.second_moment / self._start
 
-    def rounding(self, parts: Sequence[Part]) -> float:
+    def rounding(self, parts: Sequence[Coordinates]) -> float:
         """How far doubles may carry a bound on these coordinates, relatively."""
         return rounding(self.x.steps, min(self.ratio(part) for part in parts))
 
@@ -435,7 +435,7 @@ class Sweep:
                 piece.increments[ratio] = found
         return found
 
-    def second_moment(self, piece: Piece, part: Part) -> tuple[Array, Array]:
+    def second_moment(self, piece: Piece, part: Coordinates) -> tuple[Array, Array]:
         r"""Return what :math:`\mathbb{E} v_{t-1}` and :math:`\mathbb{E} v_t` are at most.
 
         It is :math:`v_0/W_t + G^2 (1 - 1/W_t)`; if :math:`\theta_1 = 0`, W starts at t = 2 and v_1 is left out.
@@ -449,7 +449,7 @@ class Sweep:
         before, after = (v_0 * np.exp(-one) - g_squared * np.expm1(-one) for one in (earlier, lambdas))
         return before, after
 
-    def divisor_increments(self, piece: Piece, part: Part) -> Array:
+    def divisor_increments(self, piece: Piece, part: Coordinates) -> Array:
         r"""Return :math:`S'_t - S'_{t-1}`; nothing at t = 1 if :math:`\theta_1 = 0`."""
         if self.x.running_maximum:
             return self._maximum_increments(piece, part)
@@ -464,7 +464,7 @@ class Sweep:
         moments = (before, part.second_moment, eps_before, new_eps)
         return divisor_growth(piece.growth, *moments, under_root=self.x.under_root)
 
-    def _maximum_increments(self, piece: Piece, part: Part) -> Array:
+    def _maximum_increments(self, piece: Piece, part: Coordinates) -> Array:
         r"""Return the same for a running maximum, which no gradient carries beyond its almost sure bound.
 
         :math:`D_t/D_{t-1}` telescopes from :math:`\sqrt{v_0} + e_1` up to :math:`\max(G, \sqrt{v_0}) + e_t`.
@@ -482,7 +482,7 @@ class Sweep:
             found[0] = first
         return found
 
-    def lemma_n(self, part: Part) -> Taken:
+    def lemma_n(self, part: Coordinates) -> Taken:
         """Return the noise of the new gradient by Lemma N, as a factor of what stands for it."""
         factor = part.scale * LEMMA_N * part.gradient
         # No step's eps is large enough to matter.
@@ -499,7 +499,7 @@ class Sweep:
             factor[0] = 1.0
         return factor * piece.first
 
-    def mean_divisor(self, piece: Piece, part: Part, *, symmetric: bool = False) -> Array:
+    def mean_divisor(self, piece: Piece, part: Coordinates, *, symmetric: bool = False) -> Array:
         r"""Return what :math:`\mathbb{E}\hat D_t` is at most; symmetric noise has 2 q_t second moments more in it."""
         _, moment = self.second_moment(piece, part)
         if self.first_theta == 0:
@@ -509,8 +509,8 @@ class Sweep:
         return np.sqrt(moment + piece.eps**2) if self.x.under_root else np.sqrt(moment) + piece.eps
 
     def cost(
-        self, parts: Sequence[Part], smoothness: float, first: Callable[[Part], Taken], *further: Plain
-    ) -> tuple[Cost, list[float]]:
+        self, parts: Sequence[Coordinates], smoothness: float, first: Callable[[Coordinates], Taken], *further: Plain
+    ) -> tuple[NoiseAndDrift, list[float]]:
         r"""Return noise and drift, and further sums of the same pass.
 
         Momentum is paid by the growth of the divisor, S'. Or by S, and then the growth of eps is paid for step by step:
@@ -525,36 +525,36 @@ class Sweep:
           *further: other sums.
         """
 
-        def momentum(part: Part) -> Taken:
+        def momentum(part: Coordinates) -> Taken:
             return {"second": part.scale * part.gradient / 2}
 
-        def lengths(part: Part) -> Taken:
+        def lengths(part: Coordinates) -> Taken:
             return {"drift": part.scale**2 * smoothness}
 
-        def both(part: Part) -> Taken:
+        def both(part: Coordinates) -> Taken:
             return {**first(part), **lengths(part)}
 
-        def everything(part: Part) -> Taken:
+        def everything(part: Coordinates) -> Taken:
             return {**both(part), **momentum(part)}
 
         alone = Majorised(first), Majorised(lengths)
         by_moments, by_divisor = Majorised(momentum), Majorised(momentum, by_divisor=True)
         if self.x.running_maximum:
             new, drift, grown, apart, *others = self.sums(parts, *alone, by_divisor, Majorised(both), *further)
-            return Cost(apart + grown, new, grown, drift), others
+            return NoiseAndDrift(apart + grown, new, grown, drift), others
         together = Majorised(everything)
         if not self.has_share:  # the two logarithms are one
             new, drift, inherited, total, *others = self.sums(parts, *alone, by_moments, together, *further)
-            return Cost(total, new, inherited, drift), others
+            return NoiseAndDrift(total, new, inherited, drift), others
         asked = *alone, by_moments, by_divisor, Majorised(both), together, Plain(_new_eps)
         # Under the root S' pays for everything too; if theta_1 = 0, not for the first step.
         by_one = replace(together, by_divisor=self.x.under_root and self.first_theta > 0)
         new, drift, inherited, grown, apart, joint, eps, at_once, *others = self.sums(parts, *asked, by_one, *further)
         total = min(apart + grown, joint + eps, at_once if by_one.by_divisor else math.inf)
-        return Cost(total, new, min(grown, inherited + eps), drift), others
+        return NoiseAndDrift(total, new, min(grown, inherited + eps), drift), others
 
     @_beyond_doubles
-    def sums(self, parts: Sequence[Part], *series: Series) -> list[float]:
+    def sums(self, parts: Sequence[Coordinates], *series: Series) -> list[float]:
         r"""Return :math:`\sum_{k,t} \hat c_{t,k} (S_{t,k} - S_{t-1,k})` for each series c, or the plain sum.
 
         Coordinates whose c differ by a factor have one majorant.
@@ -589,7 +589,7 @@ class Sweep:
         return [math.inf if math.isnan(found) else found for found in totals]
 
 
-def _new_eps(sweep: Sweep, piece: Piece, part: Part) -> Array | float:
+def _new_eps(sweep: Sweep, piece: Piece, part: Coordinates) -> Array | float:
     """Return the cost of the growth of eps where S pays for the rest of the momentum."""
     if piece.second is None or piece.share is None:
         return 0.0

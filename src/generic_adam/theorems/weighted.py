@@ -25,7 +25,7 @@ from generic_adam.theorems import decide
 from generic_adam.theorems.constants import Constants
 from generic_adam.theorems.decide import Decision
 from generic_adam.theorems.sequences import Array, Sequences
-from generic_adam.theorems.sweep import Part, Piece, Plain, Sweep, Taken
+from generic_adam.theorems.sweep import Coordinates, Piece, Plain, Sweep, Taken
 from generic_adam.theorems.theorem import (
     Hypothesis,
     Offer,
@@ -131,7 +131,7 @@ def over(paid: float, share: float) -> float:
     return paid / share if share else 0.0
 
 
-def parts_of(problem: Constants, scales: Sequence[tuple[int, float]] | None) -> tuple[Part, ...]:
+def parts_of(problem: Constants, scales: Sequence[tuple[int, float]] | None) -> tuple[Coordinates, ...]:
     r"""Return the problem's coordinates, in groups with proportional learning rates where `scales` says so.
 
     Args:
@@ -150,7 +150,7 @@ def parts_of(problem: Constants, scales: Sequence[tuple[int, float]] | None) -> 
     if len(problem.parts) != 1 or not isinstance(problem.gradient_bound, Sequence):
         raise TheoremError("groups with proportional rates: expected the same gradient bound for each coordinate")
     part = problem.parts[0]
-    return tuple(Part(n, part.gradient, part.noise, part.second_moment, kappa) for n, kappa in scales)
+    return tuple(Coordinates(n, part.gradient, part.noise, part.second_moment, kappa) for n, kappa in scales)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Norms:
     s2: float
 
     @classmethod
-    def certain(cls, parts: Sequence[Part], sweep: Sweep) -> Norms:
+    def certain(cls, parts: Sequence[Coordinates], sweep: Sweep) -> Norms:
         """Return both for D = v^p + e when no gradient ever exceeds its bound."""
         largest = [
             (p.count, max(p.second_moment, sweep.x.initial_v) ** sweep.x.power + sweep.largest_eps) for p in parts
@@ -174,7 +174,7 @@ class Norms:
         return cls(sum(count * size for count, size in largest), max(size for _, size in largest))
 
 
-def certain_parts(problem: Constants) -> tuple[Part, ...]:
+def certain_parts(problem: Constants) -> tuple[Coordinates, ...]:
     """Return the coordinates by their almost sure bounds.
 
     Raises:
@@ -194,21 +194,21 @@ class MeanDivisors:
       symmetric: whether the noise is symmetric, which has a larger :math:`\hat D`.
     """
 
-    def __init__(self, parts: Sequence[Part], total: float, *, symmetric: bool) -> None:
+    def __init__(self, parts: Sequence[Coordinates], total: float, *, symmetric: bool) -> None:
         self._symmetric = symmetric
         self._least_scale = min(part.scale for part in parts)
-        self.series = (Plain(self._size), Plain(self._square, (Part(1, 1.0, 0.0, total),)), Plain(self._turned))
+        self.series = (Plain(self._size), Plain(self._square, (Coordinates(1, 1.0, 0.0, total),)), Plain(self._turned))
 
-    def _divisor(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+    def _divisor(self, sweep: Sweep, piece: Piece, part: Coordinates) -> Array:
         return sweep.mean_divisor(piece, part, symmetric=self._symmetric) / part.scale
 
-    def _size(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+    def _size(self, sweep: Sweep, piece: Piece, part: Coordinates) -> Array:
         return piece.weight * self._divisor(sweep, piece, part)
 
-    def _square(self, sweep: Sweep, piece: Piece, part: Part) -> Array:
+    def _square(self, sweep: Sweep, piece: Piece, part: Coordinates) -> Array:
         return piece.weight * self._divisor(sweep, piece, part) ** 2
 
-    def _turned(self, sweep: Sweep, piece: Piece, part: Part) -> Array | float:
+    def _turned(self, sweep: Sweep, piece: Piece, part: Coordinates) -> Array | float:
         if piece.decay is None:
             return 0.0
         # A decay without a step is paid for with infinity.
@@ -229,7 +229,7 @@ def concluded(
     theorem: str,
     sweep: Sweep,
     problem: Constants,
-    parts: Sequence[Part],
+    parts: Sequence[Coordinates],
     *,
     by_share: bool = False,
     symmetric: bool = False,
@@ -258,7 +258,7 @@ def concluded(
     noisy, x = sweep.form.noisy and not symmetric, sweep.x
     plain = MeanDivisors(parts, sum(part.count * part.second_moment for part in parts), symmetric=symmetric)
 
-    def first(part: Part) -> Taken:
+    def first(part: Coordinates) -> Taken:
         if not noisy:
             return {}
         return {"first": part.scale * part.noise / (2 * s)} if by_share else sweep.lemma_n(part)
@@ -309,7 +309,7 @@ def weighted_bound(
     *,
     scales: Sequence[tuple[int, float]] | None = None,
     symmetric: bool = False,
-    clipped: tuple[Sequence[Part], float] | None = None,
+    clipped: tuple[Sequence[Coordinates], float] | None = None,
 ) -> WeightedBound:
     r"""Evaluate Theorem W, E, N, H, D or :math:`M_E` after T steps, or Theorem Y where the noise is symmetric.
 

@@ -238,7 +238,7 @@ def _log(number: float) -> float:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FloorEstimate:
     r"""The two sides of the corollary on the floor.
 
     Attributes:
@@ -253,7 +253,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Bound:
+class PaperBound:
     r"""What Theorems 1 and 2 say after T steps.
 
     Attributes:
@@ -277,7 +277,7 @@ class Bound:
     alpha_last: float
     constants: PaperConstants | None
     missing: tuple[Condition, ...] = ()
-    estimate: Estimate | None = None
+    estimate: FloorEstimate | None = None
     weighted: float = math.inf
     rounding: float = 0.0
 
@@ -309,7 +309,7 @@ class Bound:
         return f"after {self.steps:,} steps, (E |grad f(x_tau)|^(4/3))^(3/2) <= {number}"
 
 
-def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> Bound:
+def bound(method: Method, problem: Constants, steps: int, theta_prime: float | None = None) -> PaperBound:
     """Evaluate the bound of Theorem 1 after a number of steps.
 
     Args:
@@ -355,7 +355,7 @@ def bound(method: Method, problem: Constants, steps: int, theta_prime: float | N
         chosen = best_theta_prime(problem, facts, product, limit) if theta_prime is None else theta_prime
         known = constants(problem, facts, float(chosen), *product.logarithm_and_count(float(chosen)))
     total, alpha_last = _sum(decide.weighted_steps(method), last), late_value(method.alpha, last)
-    return Bound(
+    return PaperBound(
         expectation=_quotient(known, total, last * alpha_last),
         steps=last,
         total=total,
@@ -515,7 +515,7 @@ def _check_theta_prime(theta_prime: float, theta: Schedule, beta: float, limit: 
         )
 
 
-def constant_theta_estimate(method: Method, steps: int, known: PaperConstants) -> Estimate | None:
+def constant_theta_estimate(method: Method, steps: int, known: PaperConstants) -> FloorEstimate | None:
     """Return the corollary's two sides, or None where theta_t tends to 1 or alpha_t is no eta/t^s."""
     share = 1 - method.theta
     complement = share.constant_value
@@ -532,5 +532,5 @@ def constant_theta_estimate(method: Method, steps: int, known: PaperConstants) -
     falling = known.C / float(eta) / steps ** float(1 - s)
     floor = known.C_prime * math.sqrt(complement)
     if share.constant_value is None:
-        return Estimate(floor, math.inf, floor)
-    return Estimate(falling + floor, falling + floor / float(1 - s), floor)
+        return FloorEstimate(floor, math.inf, floor)
+    return FloorEstimate(falling + floor, falling + floor / float(1 - s), floor)
