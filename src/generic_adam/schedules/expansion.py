@@ -1,21 +1,70 @@
 r"""Expansions at infinity: the leading terms of a schedule, and proofs about its tail.
 
-After Gruntz ("On Computing Limits in a Symbolic Manipulation System", 1996) a sequence is compared by the
-terms it is made of. Here they are those of the scale rho^t t^p (log t)^q (log log t)^w with exact exponents,
+The idea
+--------
+After Gruntz ("On Computing Limits in a Symbolic Manipulation System", 1996) a sequence is compared by the terms it is
+made of,
 
 .. math:: u_t = \sum_{i<n} c_i\,s_i(t) + R(t), \qquad s_0 > s_1 > \dots \text{ in order of growth},
 
-with c_i a range: one exact fraction, or all that swings (sin t is [-1, 1]). Sums, products,
-powers, exp, log and sin of expansions are expansions: the leading term is taken out, u = c_0 s_0 (1 + d) with
-d -> 0, and the power series of the function is put in for d. Where leading terms cancel, sqrt(t^2 + 1) - t,
-exact coefficients cancel exactly and the next term leads; where they are not exact, nothing is concluded.
+with c_i a range: one exact fraction, or everything that a swinging coefficient may be (sin t is [-1, 1]).
 
-R is kept in one of two ways:
+The ordering
+------------
+A scale is s = rho^t t^p (log t)^q (log log t)^w with exact exponents, and scales are ordered like words: first by rho,
+then by p, then by q, then by w (`growth.Scale.compared_with`). So 0.999^t < t^-9 < t^-1/2 / log t < t^-1/2 < 1 < log t.
+No other functions are on the scale: exp(-sqrt(t)) raises `Unclear`, which is no answer, and never a wrong one.
 
-- *eventually*: only its order. This gives the growth of a schedule.
-- *from a step N on*: abs(R(t)) <= b s(t) for every t >= N, with a number b, from Lagrange's remainder of the
-  series. Then the sign of u_t is proved for every t >= N where the leading term outweighs all others and R at
-  t = N (each of them over s_0 falls); and applied to the derivative it proves that u rises or falls.
+The rules
+---------
+Sums merge equal scales; exact coefficients cancel exactly, and the next term leads; where coefficients are ranges,
+nothing cancels and the sign stays open. Products multiply every term by every term. Of f(u) the leading term is taken
+out, u = c_0 s_0 (1 + d) with d -> 0, and the power series of f is put in for d (`Calculus.series`). Terms beyond the
+first 2 (6 where those cancel) go into R.
+
+R is kept in one of two ways. A Calculus with start None keeps its order alone, which gives the growth of a schedule. A
+Calculus from a step N on keeps a number b with
+
+.. math:: |R(t)| \le b\,s(t) \quad\text{for every } t \ge N,
+
+from Lagrange's remainder of each series, which is asked to hold for sup abs(d) <= 1/2 over t >= N. Everything that is
+proved of a tail rests on this one invariant; `tests/soundness/remainder.py` samples it.
+
+Signs and directions
+--------------------
+`tail_sign`: u_t has the sign of c_0 for all t >= N once the other terms and b s, each over s_0, add up to less than
+abs(c_0) at t = N, since each of these ratios falls from N on (`Calculus.highest`). `tail_direction` asks it of u', or
+of u'/u = sum p_i x_i'/x_i for a product of positive factors x_i^p_i, where exponents cancel exactly.
+
+A worked example
+----------------
+Whether u_t = sqrt(t^2 + 1) - t is positive from N = 16 on:
+
+    t^2 + 1               t^2 + 1                         two exact terms, R = 0
+    leading term out      t^2 (1 + d), d = t^-2           sup d = 1/256 <= 1/2, so the series may be used
+    sqrt(1 + d)           1 + d/2 + R                     abs(R) <= 2^(3/2)/8 d^2 = 0.36 t^-4
+    sqrt(t^2 + 1)         t + (1/2) t^-1 + R              abs(R) <= 0.36 t^-3
+    less t                (1/2) t^-1 + R                  t - t is exactly 0, and the next term leads
+    sign                  0.36 t^-3/((1/2) t^-1) < 1      at t = 16, and falling: positive for every t >= 16
+
+With t + 10^9 in place of t, d is above 1/2 at N = 16 and the series is refused: `_views` moves the clock, or the caller
+walks on and asks with a larger N.
+
+How to debug it
+---------------
+>>> from generic_adam.schedules import parse
+>>> u = parse("sqrt(t^2 + 1) - t")
+>>> found = Calculus(16, 2).expand(u)
+>>> [(scale.text("t"), str(c.number)) for scale, c in found.terms]
+[('t^(-1)', '1/2')]
+>>> found.rest.scale.text("t"), float(found.rest.bound) < 0.4
+('t^(-3)', True)
+>>> tail_sign(u, 16), tail_direction(u, 16)
+(1, -1)
+
+Where an answer is open, expand the parts (`tree.walk`): the innermost one that raises `Unclear` is the cause. The usual
+ones are a range that should be a fraction (log 2 and sin are ranges), more than six cancelling terms, a node that is
+off the scale, and an N that is too small. Expansions are kept in `known_facts`: build the schedule anew after a change.
 """
 
 from __future__ import annotations
