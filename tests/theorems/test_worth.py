@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generic_adam.theorems.worth import MEASURED, worth_of
+from generic_adam.theorems.worth import MEASURED, Worth, worth_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -35,4 +35,6 @@ def test_what_was_not_measured_is_not_known():
     assert not worth_of(0.9, to=0.95).known
     assert not worth_of(0.95, to=0.97).known
     assert not worth_of(0.95, kept=0.3).known
-    assert worth_of(0.95, kept=0.75).measured == worth_of(0.95, kept=0.5).measured
+    assert worth_of(0.95, kept=0.9).measured[0].line == "advice, three quarters kept"
+    assert worth_of(0.95, kept=0.6).measured[0].line == "advice, 0.95, keep 1000"
+    assert worth_of(0.999, kept=0.75) == Worth()
