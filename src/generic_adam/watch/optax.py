@@ -31,8 +31,8 @@ with from_extra("optax"):
     from generic_adam.optax import as_optax_schedule
 
 _WIDTH, _TINY = 512, 1e-30
-_NAMES = "ratio update falling square overshoot before curved agreement momentum "  # at every step
-_NAMES += "eps live tiny unmoved driven off stated off_m off_v fourth stepped decayed"  # compared at the last one
+_NAMES = "ratio update falling square overshoot before curved agreement momentum second "  # at every step
+_NAMES += "eps live tiny unmoved driven off stated off_m first off_v fourth stepped decayed"  # compared at the last one
 COLUMNS = tuple(_NAMES.split())
 """The sums over a leaf's coordinates, by the names of `generic_adam.watch.instruments`."""
 
@@ -181,6 +181,7 @@ def _sums(
         "curved": u * m,
         "agreement": g * m,
         "momentum": m * m,
+        "second": v,
         "eps": jnp.where(live, added / root, 0.0),
         "live": live,
         "tiny": live & (v < 1e-12 * v.max(1, keepdims=True)) & (jnp.abs(u) > 0.1),
@@ -189,6 +190,7 @@ def _sums(
         "off": off**2,
         "stated": stated**2,
         "off_m": (m - beta * seen["old_m"] - (1 - beta) * g) ** 2,
+        "first": m * m + g * g,
         "off_v": (v - theta * seen["old_v"] - (1 - theta) * g * g) ** 2,
         "fourth": v * v,
         "stepped": (alpha * u) ** 2,
@@ -284,6 +286,7 @@ class Reader:
             rows.append((math.sqrt(of_v) / of_m if of_m else 1.0, of_v, math.sqrt(spread)))
         at |= dict(zip(("scale", "corrected", "largest"), np.array(rows).T, strict=True))
         at["lr"] = at["alpha"]
+        at["averaged"] = np.full_like(at["theta"], math.nan) if x.running_maximum else at["theta"]
         leaves = len(self._rows.names)
         return {name: np.repeat(values[first - begun :, None], leaves, axis=1) for name, values in at.items()}
 

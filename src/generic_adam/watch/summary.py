@@ -210,9 +210,9 @@ def of_comparison(sums: dict[str, Array], rows: Rows, replays: NDArray[np.bool_]
             "decay": np.where(rows.judged, np.sqrt(sums["decayed"] / sums["stepped"]), np.nan),
         }
         found: dict[str, Any] = {}
-        pulled, square = (float(np.nansum(sums[one] * rows.scale)) for one in ("pulled", "square"))
-        if square > 0:
-            found["pull"] = math.sqrt(pulled / square)
+        square = float(np.nansum(sums["square"] * rows.scale))
+        if square > 0 and "pulled" in sums:  # Optax' decay in the gradient is not told apart from the gradient
+            found["pull"] = math.sqrt(float(np.nansum(sums["pulled"] * rows.scale)) / square)
         driven = float((sums["driven"] * rows.scale).sum())
         live = sums["live"] * rows.scale
         if live.sum() > 0:
