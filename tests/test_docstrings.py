@@ -1,7 +1,8 @@
-"""The examples in docstrings are true: every one is run."""
+"""The examples in docstrings are true, every one is run; first lines are sentences with a verb, or nouns."""
 
 import doctest
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,16 @@ def test_examples_are_true(path):
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+# Packages whose first lines keep the rule; to be widened, package by package.
+HELD = ("schedules", "methods")
+_RELATIVE = re.compile(r'^\s*r?"""(What|Whether|The two of which|Of|Where)\b', re.MULTILINE)
+
+
+@pytest.mark.parametrize("package", HELD)
+def test_no_first_line_is_a_relative_clause(package):
+    files = sorted((ROOTS[0] / package).glob("*.py"))
+    assert files
+    found = {path.name: _RELATIVE.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: words for name, words in found.items() if words} == {}

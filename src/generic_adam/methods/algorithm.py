@@ -1,4 +1,4 @@
-"""What is certified: a Method and how its step is carried out, as data that theorems look at."""
+"""The subject of certificates: a Method and how its step is carried out, as data that theorems look at."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Algorithm:
 
     @property
     def departures(self) -> tuple[str, ...]:
-        """What the step does that the paper's Generic Adam does not, one phrase each, in the order of the fields."""
+        """The departures of the step from the paper's Generic Adam, one phrase each, in the order of the fields."""
         root = "sqrt(v_t)" if self.power == _HALF else f"v_t^({self.power})"
         place = "is squared and added to v_t under the root" if self.eps_under_root else f"is added to {root}"
         said = (

@@ -79,7 +79,7 @@ class MethodInfo:
 
     @property
     def summary(self) -> str:
-        """What it is, in a few words."""
+        """The method in a few words."""
         return (inspect.getdoc(self.build) or self.name).partition("\n")[0].rstrip(".")
 
     @property

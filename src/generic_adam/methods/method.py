@@ -43,7 +43,7 @@ _BROKEN = {Inequality.POSITIVE: (-1, 0), Inequality.NOT_NEGATIVE: (-1,)}
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
 ScheduleLike = Schedule | float | str | Callable[[int], float]
-"""What a sequence can be given as: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
+"""The forms of a sequence that are taken: a schedule, a number, a text such as "0.5/sqrt(t)", or a callable of t."""
 
 
 def read_schedule(name: str, value: ScheduleLike) -> Schedule:

@@ -232,7 +232,7 @@ def recipe(name: str) -> Recipe:
 
 
 def named(name: str) -> Algorithm:
-    """What a name means to every function and command: a method with its defaults, or a recipe; none is both.
+    """Return the subject that a name means everywhere: a method with its defaults, or a recipe; none is both.
 
     Raises:
         MethodError: nothing is called so; the message offers the closest name.

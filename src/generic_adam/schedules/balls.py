@@ -33,7 +33,7 @@ Number = fmpq | arb
 BITS = 128
 """The precision of ranges and first answers."""
 PRECISIONS = (BITS, 512, 2048, 8192)
-"""What a question about one value is asked with, until a ball answers it."""
+"""Bits of the balls in which a question about one value is asked, one after the other until it is answered."""
 NAN, INFINITY = arb.nan(), arb.pos_inf()
 ctx.prec = BITS
 _RAISING = threading.RLock()

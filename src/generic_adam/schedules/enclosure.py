@@ -1,4 +1,4 @@
-"""What can be proved about a schedule on start <= t <= stop, stop possibly infinite: range, sign, direction.
+"""Proofs by form about a schedule on start <= t <= stop, stop possibly infinite: range, sign, direction.
 
 The argument is by form: ranges with exact ends for the values, and the elasticity t u'/u for the direction.
 The elasticity of t^p is p, exactly; it adds under products, so that chi_t = t^-0.4 / sqrt(t^-0.8) has
@@ -73,7 +73,7 @@ class Enclosure:
 
     @property
     def positive(self) -> bool:
-        """Whether u_t > 0 at every t of the stretch."""
+        """Return whether u_t > 0 at every t of the stretch."""
         return self.range.sign > 0
 
     def times_elasticity(self, factor: Range) -> Range | None:
@@ -409,7 +409,7 @@ enclosure_of.update(
 
 @remembered
 def is_defined(node: Schedule, start: int, stop: float = math.inf) -> bool:
-    """Whether the form tells that u_t is a number at every t with start <= t <= stop.
+    """Return whether the form tells that u_t is a number at every t with start <= t <= stop.
 
     A range does not tell: sin(1/(t - 7)) lies in [-1, 1], and has no value at t = 7.
     """
@@ -498,7 +498,7 @@ def sides(node: Schedule) -> tuple[Schedule, Schedule] | None:
 
 
 def has_kinks(schedule: Schedule) -> bool:
-    """Whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
+    """Return whether a join, a maximum, a minimum or an absolute value is part of the schedule."""
     return any(isinstance(node, tree.Join) or sides(node) is not None for node in walk(schedule))
 
 
@@ -522,7 +522,7 @@ def share_times_t(node: tree.WeightShare, start: int) -> Range | None:
 
 
 def _is_log_concave(node: Schedule) -> bool:
-    """Whether log u_t is concave by form: a product of constants, rho^t, (a t + b)^p and log(a t + b)^p, p >= 0."""
+    """Return whether log u_t is concave by form: constants, rho^t, (a t + b)^p, log(a t + b)^p, p >= 0, multiplied."""
     for base, exponent in factored(node).items():
         if as_exponential(base) is not None:
             continue

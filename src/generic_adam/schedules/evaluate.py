@@ -167,7 +167,7 @@ def called_on_block(node: tree.Opaque, times: FloatArray) -> FloatArray | None:
 
 
 def _lost_digits(node: tree.Power) -> tuple[float, float]:
-    """What floats lose: of log(base) for a number as base, of a number as exponent.
+    """Return the digits that floats lose: of log(base) for a number as base, of a number as exponent.
 
     0.999999999^t at t = 10^9 would be off by 3e-8, t^0.8 at t = 10^12 by 1.2e-15.
     """

@@ -106,7 +106,7 @@ class Unclear(Exception):  # noqa: N818  (an answer, not an error)
 
 @dataclass(frozen=True)
 class Rest:
-    """What an expansion leaves out.
+    """The remainder of an expansion.
 
     Attributes:
         scale: its order.
@@ -133,12 +133,12 @@ class Expansion:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is the sequence 0."""
+        """Return whether it is the sequence 0."""
         return not self.terms and self.rest is None
 
     @property
     def rests(self) -> list[Rest]:
-        """What is left out, as a list."""
+        """The remainder as a list."""
         return [] if self.rest is None else [self.rest]
 
     def scaled(self, c: Range, scale: Scale = UNIT) -> Expansion:
@@ -281,7 +281,7 @@ class Calculus:
         return self.add(result, Expansion((), Rest(size.scale ** fmpq(n), size.little, bound)))
 
     def fades(self, rest: Rest) -> bool:
-        """Whether something left out tends to 0, or at least has a bound."""
+        """Return whether something left out tends to 0, or at least has a bound."""
         return rest.scale.trend < 0 or (rest.scale.trend == 0 and (rest.little or self.start is not None))
 
     def lead(self, a: Expansion) -> tuple[Scale, Range, Expansion]:

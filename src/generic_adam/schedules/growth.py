@@ -247,7 +247,7 @@ class Growth:
 
     @property
     def is_zero(self) -> bool:
-        """Whether the sequence is 0 from some t on."""
+        """Return whether the sequence is 0 from some t on."""
         return self.coefficient.is_zero
 
     @property
@@ -324,7 +324,7 @@ class Growth:
 
     @property
     def sum_diverges(self) -> bool:
-        """Whether a sum of terms of this order and one sign is infinite; 1/(t log t log log t) included."""
+        """Return whether a sum of terms of this order and one sign is infinite; 1/(t log t log log t) included."""
         if self.is_zero:
             return False
         for part, border in ((self.rho.sign_of_log, 0), (self.power, -1), (self.log, -1)):

@@ -29,7 +29,7 @@ _MOST_TERMS, _LONGEST, _LONGEST_FACTORED = 32, 2048, 64
 
 
 def exact_form(node: Schedule, t: int = 1, order: Order = lambda _left, _right: None) -> Form:
-    """What u_t is made of; `order` may tell 1 or -1 where one part is above or below the other at t."""
+    """Return the exact form of u_t; `order` may tell 1 or -1 where one part is above or below the other at t."""
 
     @cache  # an atom asks again for the parts of which no rule made a form
     def form(part: Schedule, at: int = t) -> Form:

@@ -70,7 +70,7 @@ def as_exponential(node: Schedule) -> tuple[Fraction | None, Fraction, Fraction]
 
 
 def _positive(node: Schedule) -> bool:
-    """Whether u_t is a number above 0 for every t >= 1, by a look at its form."""
+    """Return whether u_t is a number above 0 for every t >= 1, by a look at its form."""
     line = as_linear(node)
     if line is not None:
         return line[0] >= 0 and line[0] + line[1] > 0
@@ -90,7 +90,7 @@ def _positive(node: Schedule) -> bool:
 
 
 def _has_values(node: Schedule) -> bool:
-    """Whether u_t is a number for every t >= 1, by a look at its form: what is folded away must be one."""
+    """Return whether u_t is a number for every t >= 1, by a look at its form: what is folded away must be one."""
     match node:
         case tree.Divide(top, bottom):
             return _has_values(top) and _positive(bottom)
@@ -153,7 +153,7 @@ def factored(schedule: Schedule, positive: Callable[[Schedule], bool] = _positiv
 
 
 def _asks_no_less(exponent: Fraction, *others: Fraction) -> bool:
-    """Whether x^exponent is a number only where x is not 0, or not negative, if one of the others is only there."""
+    """Return whether x^exponent is undefined wherever one of the other powers of x is."""
     divides, root = any(other < 0 for other in others), any(other.denominator > 1 for other in others)
     return exponent != 0 and (exponent < 0 or not divides) and (exponent.denominator > 1 or not root)
 
@@ -415,5 +415,5 @@ def derivative(node: Schedule) -> Schedule:
 
 
 def has_callable(schedule: Schedule) -> bool:
-    """Whether a Python callable is part of the schedule, so that its tail cannot be known."""
+    """Return whether a Python callable is part of the schedule, so that its tail cannot be known."""
     return contains(schedule, tree.Opaque)

@@ -35,7 +35,7 @@ _LATEST = 1 << 61
 
 
 class Inequality(Enum):
-    """What is claimed of every u_t."""
+    """Inequalities that are claimed of every u_t."""
 
     POSITIVE = "u_t > 0"
     NOT_NEGATIVE = "u_t >= 0"
@@ -125,7 +125,7 @@ def _ends(schedule: Schedule, start: int, stop: float) -> list[int]:
 
 
 def proved_by_form(piece: Schedule, claim: Inequality, start: int, stop: float) -> bool:
-    """Whether the form of a schedule proves the claim on a stretch, and that every u_t there is a number."""
+    """Return whether the form of a schedule proves the claim on a stretch, and that every u_t there is a number."""
     if claim is Inequality.FALLING:
         return direction(piece, start, stop) in {0, -1}
     facts = enclose(piece, start, stop)
@@ -139,7 +139,7 @@ def proved_by_form(piece: Schedule, claim: Inequality, start: int, stop: float) 
 
 
 def _proved_by_parts(piece: Schedule, claim: Inequality, start: int, stop: float) -> bool:
-    """Whether the signs of the parts of a sum, a product, a power or a minimum prove that of the whole."""
+    """Return whether the signs of the parts of a sum, a product, a power or a minimum prove that of the whole."""
 
     def proved(part: Schedule, of_part: Inequality = claim) -> bool:
         return proved_by_form(part, of_part, start, stop)
@@ -180,7 +180,7 @@ def blocks(first: int, last: int) -> Iterator[tuple[int, FloatArray]]:
 
 
 def _is_violated(schedule: Schedule, claim: Inequality, t: int) -> bool | None:
-    """Whether balls refute the claim at a step; None where no precision tells."""
+    """Return whether balls refute the claim at a step; None where no precision tells."""
     found = sign_of_step(schedule, t) if claim is Inequality.FALLING else sign(schedule, t)
     if found is None:
         return None

@@ -42,7 +42,7 @@ def panel_integrals(integrand: Integrand, lower: FloatArray, upper: FloatArray, 
 
 
 def end_correction(u: Callable[[Any], Any], lower: Any, upper: Any) -> Any:
-    """What an integral of u from lower to upper is more than the sum: [u'] / 24.
+    """Return the difference between the integral of u from lower to upper and the sum: [u'] / 24.
 
     The derivatives are central differences over half a step: exact to about 1e-16 of the value.
     """

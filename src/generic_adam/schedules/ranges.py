@@ -41,7 +41,7 @@ class Range:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is {0}."""
+        """Return whether it is {0}."""
         return self.low == 0 == self.high
 
     @property
@@ -56,7 +56,7 @@ class Range:
 
     @property
     def is_finite(self) -> bool:
-        """Whether both ends are numbers."""
+        """Return whether both ends are numbers."""
         return is_finite(self.low) and is_finite(self.high)
 
     def __neg__(self) -> Range:
@@ -155,7 +155,7 @@ class Range:
 
 
 def is_finite(value: Number) -> bool:
-    """Whether it is a number, not an infinity."""
+    """Return whether it is a number, not an infinity."""
     return isinstance(value, fmpq) or value.is_finite()
 
 
@@ -199,4 +199,4 @@ def _hull(corners: list[Number], nonzero: bool) -> Range:
 EVERYTHING = Range(-INFINITY, INFINITY)
 POSITIVE = Range(fmpq(0), INFINITY, True)
 ONE, SWING = Range(fmpq(1), fmpq(1)), Range(fmpq(-1), fmpq(1))
-"""What 1 is, and where sin and cos are."""
+"""The ranges of the number 1, and of sin and cos."""

@@ -84,7 +84,7 @@ def _constant(node: tree.Constant, _times: FloatArray) -> Pair:
 
 
 def lost(result: Any, a: Any, b: Any) -> Any:
-    """What a sum or difference of two numbers may lose to underflow: nothing where they cancel exactly."""
+    """Return the most that a sum or difference may lose to underflow: nothing where they cancel exactly."""
     return np.where((result == 0) & (np.abs(a) == np.abs(b)), 0.0, _TINY)
 
 
@@ -133,7 +133,7 @@ def _error_of_extreme(result: Any, left: Pair, right: Pair) -> Any:
 
 
 def _root_error(a: Any, da: Any) -> Any:
-    """What sqrt makes of an error; infinite where the argument may be negative."""
+    """Return the error of a root from that of its argument; infinite where the argument may be negative."""
     low: Any = np.maximum(a - da, 0.0)
     error: Any = np.sqrt(a + da)  # between 0 and 2 da the root is anything up to this
     smaller: Any = np.minimum(error, np.nan_to_num(np.true_divide(da, np.sqrt(low)), nan=np.inf))

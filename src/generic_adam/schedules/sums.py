@@ -165,7 +165,7 @@ def _smooth_stretches(schedule: Schedule, first: int, last: int) -> Iterator[tup
 
 
 def _slow_expression(schedule: Schedule, start: int, stop: int) -> Schedule | None:
-    """What the schedule is on a stretch; None where it is not proved to have no kink, and no room for a bump.
+    """Return the form of the schedule on a stretch; None where a kink or room for a bump is not ruled out.
 
     A bump needs room in which the schedule both rises and falls, or in which t u'/u is large.
     """

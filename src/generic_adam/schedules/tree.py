@@ -223,7 +223,7 @@ class Schedule:
 
     @property
     def is_constant(self) -> bool:
-        """Whether u_t is the same number for every t, by its form."""
+        """Return whether u_t is the same number for every t, by its form."""
         return self.constant_value is not None
 
     @cached_attribute
@@ -247,12 +247,12 @@ class Schedule:
 
     @cached_attribute
     def accepts_real_times(self) -> bool:
-        """Whether `at` is defined for real t: not with periods, running sums or callables inside."""
+        """Return whether `at` is defined for real t: not with periods, running sums or callables inside."""
         return self.continuous and all(child.accepts_real_times for child in self.children)
 
     @cached_attribute
     def known_facts(self) -> dict[Any, Any]:
-        """What was found out about u_t so far; empty at first."""
+        """Facts found out about u_t so far; empty at first."""
         return {}
 
     @property
@@ -419,12 +419,12 @@ class Function(Schedule):
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
-        """Whether it has no kink and does not swing."""
+        """Return whether it has no kink and does not swing."""
         return self.name not in {"abs", "sin", "cos"}
 
     @property
     def total(self) -> bool:  # type: ignore[override]
-        """Whether it is a number everywhere."""
+        """Return whether it is a number everywhere."""
         return self.name not in {"sqrt", "log", "log1p"}
 
     def __post_init__(self) -> None:
@@ -526,7 +526,7 @@ class BiasCorrection(Schedule):
 
     @property
     def continuous(self) -> bool:  # type: ignore[override]
-        """Whether the product is a power, which is defined between whole t."""
+        """Return whether the product is a power, which is defined between whole t."""
         return self.factor.is_constant
 
 
@@ -585,7 +585,7 @@ def walk(schedule: Schedule) -> Iterator[Schedule]:
 
 
 def contains(schedule: Schedule, *nodes: type[Schedule]) -> bool:
-    """Whether a node of one of these types is part of the schedule."""
+    """Return whether a node of one of these types is part of the schedule."""
     return any(isinstance(node, nodes) for node in walk(schedule))
 
 
