@@ -29,7 +29,7 @@ Carry = Callable[[dict[str, Any]], dict[str, Any]]
 def formats() -> Iterator[tuple[str, Carry]]:
     """Yield the formats that are installed, each as a function that writes a state dict and reads it back."""
     yield "torch.save", _through_torch
-    yield "torch.save, twice", lambda state: _through_torch(_through_torch(state))
+    yield "torch.save twice", lambda state: _through_torch(_through_torch(state))
     if find_spec("safetensors"):
         yield "safetensors", _through_safetensors
     if torch.distributed.is_available():

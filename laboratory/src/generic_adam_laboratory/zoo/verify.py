@@ -404,6 +404,45 @@ def _right() -> Iterator[tuple[str, Callable[[], Any], Any]]:
     yield from _right_elsewhere()
 
 
+def _accelerated() -> Made:
+    """accelerate's own accumulation, clipping and scheduler."""
+    import accelerate
+
+    engine = accelerate.Accelerator(gradient_accumulation_steps=4, cpu=True)
+    named = weights()
+    bare = torch.optim.AdamW([p for _, p in named], lr=1e-3, weight_decay=0.1)
+    optimizer, scheduler = engine.prepare(bare, _warm_up(bare, 40))
+    model = torch.nn.ParameterList(p for _, p in named)
+
+    def step(losses: list[Any]) -> None:
+        for loss in losses:
+            with engine.accumulate(model):
+                engine.backward(loss())
+                if engine.sync_gradients:
+                    engine.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                scheduler.step()
+                optimizer.zero_grad()
+
+    return Made(named, optimizer, scheduler, step=step)
+
+
+def _engine() -> Made:
+    """A wrapper that holds model, optimizer and loss scaler, as DeepSpeed's does."""
+    named = weights()
+    inner = torch.optim.AdamW([p for _, p in named], lr=1e-3, weight_decay=0.1)
+
+    class Engine:
+        def __init__(self) -> None:
+            self.optimizer, self.taken = inner, loop(inner, named, clip=1.0, scaler=Scaler())
+
+        def train_batch(self, losses: list[Any]) -> None:
+            self.taken(losses)
+
+    engine = Engine()
+    return Made(named, engine.optimizer, step=engine.train_batch)
+
+
 def _right_elsewhere() -> Iterator[tuple[str, Callable[[], Any], Any]]:
     """Ours and Optax's."""
 
@@ -416,6 +455,8 @@ def _right_elsewhere() -> Iterator[tuple[str, Callable[[], Any], Any]]:
 
         return make
 
+    yield "accelerate, four micro-batches", _accelerated, {**CLIPPED, "lr": _warming(40), "accumulate": 4}
+    yield "an engine", _engine, {**CLIPPED, "scaler": True}
     yield "ours", ours(lr=1e-3), {}
     yield "ours, nothing claimed", ours(lr=1e-3), None
     yield "ours with a schedule", ours(lr="1e-3 / sqrt(t)", theta="1 - 1/max(t, 2)", beta=0.9), None
