@@ -86,6 +86,7 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("second moment", "the second moment starts at the first square, not at 0", {"second_moment": "first"}),
     ("second moment", "the second moment starts at 0", {"initial_v": 0.0}),
     ("second moment", "the second moment starts at 1", {"initial_v": 1.0}),
+    ("second moment", "the second moment starts at 0.1", {"initial_v": 0.1}),
     ("momentum", "there is no momentum: the step is along the gradient", {"first_moment": "none"}),
     ("momentum", "gradients are added to the momentum without the factor 1 - beta1", {"first_moment": "heavy"}),
     ("momentum", "the momentum looks ahead (Nesterov)", {"nesterov": True}),
