@@ -1,99 +1,87 @@
-"""What watching costs: a LeNet training step with a Watch that records every 100 steps, against one without.
+"""What watching costs: whole training steps with a Watch beside the same steps without, in one process by turns.
 
-The cost has two parts, each measured on `optimizer.step()` alone, where it is large against the noise: what
-every step pays, and what a record pays. Their mean over 100 steps is set against a whole LeNet step (batch
-64, forward, backward, update), all in processor time. A step after `detach` runs no code of Watch's at all:
-the optimizer has no hooks left.
+A block is the 25 steps of a window, its record included; the figure is the median over pairs of blocks of their ratio,
+in processor time, with the loss as a user gives it.
 
     python benchmarks/watch.py
 """
 
+import statistics
 import time
 
 import torch
-from machine import best_seconds, publish
+from machine import publish
+from torch import nn
 
 from generic_adam.torch import GenericAdam, Watch
-from generic_adam_laboratory.networks import LeNet
+from generic_adam_laboratory.networks import GPT, LeNet, ResNet18
 
-EVERY = 100
-NEVER = 10**12
-OPTIMIZERS = {
-    "torch.optim.Adam": torch.optim.Adam,
-    "GenericAdam": lambda parameters: GenericAdam(parameters, lr="0.001/sqrt(t)", theta="1 - 1/max(t, 2)"),
+BLOCK, PAIRS = 25, 12
+NETWORKS = {
+    "small GPT, width 128, 16 x 64": (
+        lambda: GPT(97, 128),
+        lambda: (torch.randint(97, (16, 64)), torch.randint(97, (16, 64))),
+        1.0,
+    ),
+    "ResNet-18, width 8, batch 32": (
+        lambda: ResNet18(3, 100, 8),
+        lambda: (torch.randn(32, 3, 32, 32), torch.randint(100, (32,))),
+        1.0,
+    ),
+    "LeNet, batch 64": (LeNet, lambda: (torch.randn(64, 1, 28, 28), torch.randint(10, (64,))), 3.0),
 }
+OPTIMIZERS = {"Adam": torch.optim.Adam, "GenericAdam": lambda p: GenericAdam(p, lr=1e-3)}
 
 
 class Run:
-    """A network, an optimizer and, unless `every` is None, a Watch."""
+    """A network and its optimizer, watched or not."""
 
-    def __init__(self, name: str, every: int | None, *, detach: bool = False) -> None:
-        torch.manual_seed(0)
-        self.network = LeNet()
-        self.optimizer = OPTIMIZERS[name](self.network.parameters())
-        self.images, self.labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
-        self.train()
-        self.watch = None if every is None else Watch(self.optimizer, every=every)
-        if detach and self.watch is not None:
-            self.watch.detach()
+    def __init__(self, network: nn.Module, optimizer: torch.optim.Optimizer, *, watched: bool) -> None:
+        self.network, self.optimizer = network, optimizer
+        self.watch = Watch(optimizer, model=network, on_event=lambda _: None) if watched else None
 
-    def train(self) -> None:
-        """One whole training step."""
-        self.optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(self.network(self.images), self.labels).backward()
-        self.optimizer.step()
-
-    def update(self) -> None:
-        """The optimizer's step alone, on the gradients that are there."""
-        self.optimizer.step()
-        if self.watch is not None:
-            self.watch.records.clear()
+    def block(self, inputs: torch.Tensor, targets: torch.Tensor) -> float:
+        """Return the processor seconds of a window of steps."""
+        start = time.process_time()
+        for _ in range(BLOCK):
+            self.optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(self.network(inputs), targets)
+            loss.backward()
+            self.optimizer.step()
+            if self.watch is not None:
+                self.watch.loss(loss)
+        return time.process_time() - start
 
 
 def main() -> None:
     """Measure, print and keep the table."""
     torch.set_num_threads(1)
-    begin = time.perf_counter()
-    rows = []
-    for name in OPTIMIZERS:
-        runs = {
-            "plain": Run(name, None),
-            "detached": Run(name, 1, detach=True),
-            "idle": Run(name, NEVER),
-            "record": Run(name, 1),
-        }
-        updates = best_seconds(
-            {key: run.update for key, run in runs.items()}, rounds=60, calls=20, clock=time.process_time
-        )
-        step = best_seconds({"step": Run(name, None).train}, rounds=40, calls=3, clock=time.process_time)["step"]
-        idle, record = updates["idle"] - updates["plain"], updates["record"] - updates["plain"]
-        mean = ((EVERY - 1) * idle + record) / EVERY
-        rows.append(
-            (
-                name,
-                f"{step * 1e3:.2f} ms",
-                f"{updates['plain'] * 1e6:.0f} us",
-                f"{updates['detached'] / updates['plain']:.3f}",
-                f"{idle * 1e6:.1f} us",
-                f"{record * 1e3:.2f} ms",
-                f"{100 * mean / step:.2f} %",
-            )
-        )
+    begin, rows = time.perf_counter(), []
+    for name, (make, draw, goal) in NETWORKS.items():
+        for kind, adam in OPTIMIZERS.items():
+            torch.manual_seed(0)
+            batch, runs = draw(), []
+            for watched in (False, True):
+                network = make()
+                runs.append(Run(network, adam(network.parameters()), watched=watched))
+            for run in runs:
+                run.block(*batch)
+            plain, watched = zip(*([run.block(*batch) for run in runs] for _ in range(PAIRS)), strict=True)
+            over = sorted(100 * (b / a - 1) for a, b in zip(plain, watched, strict=True))
+            best = 100 * (min(watched) / min(plain) - 1)
+            step = min(plain) / BLOCK
+            rows.append((
+                f"{name}, {kind}", f"{1e3 * step:.2f} ms", f"{statistics.median(over):.2f} %", f"{best:.2f} %",
+                f"{over[len(over) // 4]:.2f} to {over[-1 - len(over) // 4]:.2f} %", f"< {goal:g} %",
+            ))  # fmt: skip
+            print(*rows[-1], flush=True)
     publish(
         "watch",
-        (
-            "optimizer",
-            "LeNet step",
-            "update alone",
-            "update, detached / plain",
-            "idle hook",
-            "one record",
-            "overhead at every = 100",
-        ),
+        ("network", "a step", "overhead, median", "best against best", "middle half", "goal"),
         rows,
         command="python benchmarks/watch.py",
         seconds=time.perf_counter() - begin,
-        settings={"network": "LeNet", "batch": 64, "every": EVERY, "threads": 1},
+        settings={"block": BLOCK, "pairs": PAIRS, "threads": 1},
     )
 
 

@@ -182,7 +182,7 @@ def test_tensorboard_reads_back_what_was_seen(tmp_path):
     from torch.utils.tensorboard import SummaryWriter
 
     writer = SummaryWriter(tmp_path)
-    watch, _ = train("Adam", 30, 10, tensorboard=writer)
+    watch, _ = train("Adam", 30, 10, log=writer)
     watch.detach()
     writer.close()
     events = EventAccumulator(str(tmp_path)).Reload()

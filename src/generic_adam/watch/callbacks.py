@@ -40,7 +40,7 @@ def trainer_callback(
     Args:
         out: the directory of the records, as for `Watch`; None keeps them in memory.
         say: takes the check at the start and the diagnosis at the end, as text.
-        **options: as for `Watch`: every, probe, on_event, tensorboard.
+        **options: as for `Watch`: every, probe, on_event, log.
     """
     base = import_module("transformers").TrainerCallback  # which whoever has a Trainer has
     return type("Callback", (_OfTrainer, base), {})(_Run(out, say, options))
@@ -54,7 +54,7 @@ def lightning_callback(
     Args:
         out: the directory of the records, as for `Watch`; of several optimizers each has one inside.
         say: takes the check at the start and the diagnosis at the end, as text.
-        **options: as for `Watch`: every, probe, on_event, tensorboard.
+        **options: as for `Watch`: every, probe, on_event, log.
     """
     name = next((one for one in _LIGHTNING if one in sys.modules), None) or _installed(_LIGHTNING)
     return type("Callback", (_OfLightning, import_module(name).Callback), {})(_Run(out, say, options))

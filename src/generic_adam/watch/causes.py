@@ -169,7 +169,13 @@ def _jump(t: Table) -> Mask:
 
 
 def _lr_too_large(t: Table) -> Mask:
-    return _over(t.reach, 0.4)
+    """Steps as large as the weights, after which the loss does not come down to half: the first ones may be long."""
+    found = _over(t.reach, 0.4)
+    for k in np.flatnonzero(found):
+        later, low = t.loss[k + 1 : k + 9], t.loss_low[k]
+        if len(later) < 2 or (low > 0 and np.min(later, initial=math.inf, where=np.isfinite(later)) < low / 2):
+            found[k] = False
+    return found
 
 
 def _lr_too_small(t: Table) -> Mask:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,13 +60,6 @@ class _Window:
         self.numbers: list[list[tuple[float, ...]]] = []
 
 
-class ScalarWriter(Protocol):
-    """What Watch needs of a TensorBoard SummaryWriter."""
-
-    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
-        """Record one number."""
-
-
 class Watch:
     """Looks at every step of an optimizer until it is detached, and says what is wrong and since when.
 
@@ -83,7 +76,8 @@ class Watch:
         on_event: called with each new finding; without it a finding is logged as a warning.
         every: the steps of a window, which becomes one record.
         model: a module whose names the tensors have.
-        tensorboard: a SummaryWriter, or anything with its `add_scalar`.
+        log: called with the numbers of each record by name, and its step: `wandb.log`, for example; or TensorBoard's
+            SummaryWriter.
 
     Raises:
         OptimizerError: the optimizer cannot be watched, or an argument is wrong.
@@ -113,7 +107,7 @@ class Watch:
         *,
         every: int = 25,
         model: torch.nn.Module | None = None,
-        tensorboard: ScalarWriter | None = None,
+        log: Any = None,
     ) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise OptimizerError(f"every is {every!r}; expected a whole number of steps of at least 1")
@@ -123,7 +117,7 @@ class Watch:
         self._records: list[Record] = []
         self._group_records: list[GroupRecord] = []
         self._optimizer, self._look = optimizer, look_into(optimizer)
-        self._probe, self._on_event, self._tensorboard = probe, on_event, tensorboard
+        self._probe, self._on_event, self._log = probe, on_event, log
         self._meter = None if probe is None else _meter(optimizer, probe, model)
         self._names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
         self._told: set[str] = set()
@@ -548,10 +542,15 @@ class Watch:
         """Send a record everywhere it is wanted."""
         if self._files is not None:
             self._files[file].write(record)
-        if self._tensorboard is not None:
-            for name, value in vars(record).items():
-                if isinstance(value, float) and not math.isnan(value):
-                    self._tensorboard.add_scalar(f"watch/{prefix}{name}", value, record.step)
+        if self._log is None:
+            return
+        values = vars(record).items()
+        numbers = {f"watch/{prefix}{k}": v for k, v in values if isinstance(v, float) and not math.isnan(v)}
+        if hasattr(self._log, "add_scalar"):
+            for name, value in numbers.items():
+                self._log.add_scalar(name, value, record.step)
+        else:
+            self._log(numbers, record.step)
 
 
 class _Group:
