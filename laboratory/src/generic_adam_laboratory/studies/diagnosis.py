@@ -32,6 +32,11 @@ Array = NDArray[np.float64]
 MARK: Final = 100
 """Steps between two checkpoints, so to speak: a replay changes the options at the last one before the event."""
 _HISTORY, _SIGMA, _WARM = 128, 6.0, 25
+_INTRODUCTION: Final = (
+    "Failing trainings whose cause an ablation proves on two seeds of three, and healthy ones. Which half a case is "
+    "in is a matter of its name. The rules were written with sight of cases of both halves at seed 0, so that the "
+    "judging half is watched at seed 5; a few rules were mended after runs at that seed as well."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,9 +204,9 @@ def _causes(seen: Seen) -> list[str]:
     return [one.cause for one in seen.diagnosis.findings]
 
 
-def judged(seen: Sequence[Seen]) -> dict[str, tuple[int, int]]:
-    """Return the counts that the benchmark is judged by, of the proved failing cases and the healthy ones."""
-    failing = [one for one in seen if one.case.cause and one.is_proved]
+def judged(seen: Sequence[Seen], *, only_proved: bool = True) -> dict[str, tuple[int, int]]:
+    """Return the counts that the benchmark is judged by: of the failing cases, proved ones alone, and the healthy."""
+    failing = [one for one in seen if one.case.cause and (one.is_proved or not only_proved)]
     healthy = [one for one in seen if not one.case.cause]
     named = [(one.case.cause, _causes(one)) for one in failing]
     return {
@@ -214,7 +219,7 @@ def judged(seen: Sequence[Seen]) -> dict[str, tuple[int, int]]:
 
 def write(folder: Path, seen: Sequence[Seen], occasion: Occasion) -> None:
     """Write table.md, records.csv, the picture and the manifest."""
-    halves = {"tuning": [s for s in seen if not s.case.judging], "judging": [s for s in seen if s.case.judging]}
+    halves = {"judging": [s for s in seen if s.case.judging], "tuning": [s for s in seen if not s.case.judging]}
     counts = {name: judged(half) for name, half in halves.items()}
     goals = {"right cause first": ">= 80 %", "among the first two": ">= 90 %"}
     goals |= {"failing called healthy": "<= 10 %", "false alarms": "<= 5 %"}
@@ -228,7 +233,7 @@ def write(folder: Path, seen: Sequence[Seen], occasion: Occasion) -> None:
     unproved = [one.case.name for one in seen if one.case.cause and not one.is_proved]
     text = [
         "# Diagnosis: the benchmark",
-        "Failing trainings whose cause an ablation proves, and healthy ones; the halves are a matter of the names.",
+        _INTRODUCTION,
         main,
         "## Beside what others look at (all cases)",
         _beside(seen),
@@ -240,7 +245,7 @@ def write(folder: Path, seen: Sequence[Seen], occasion: Occasion) -> None:
         _cases([one for one in seen if one.case.cause]),
         "## Healthy cases with a finding",
         _cases([one for one in seen if not one.case.cause and _causes(one)]),
-        f"Left out, for their ablation did not prove the cause: {'; '.join(unproved) or 'none'}.",
+        f"Left out above: the ablation did not prove the cause, or was not run: {'; '.join(unproved) or 'none'}.",
     ]
     (folder / "table.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
     with (folder / "records.csv").open("w", newline="", encoding="utf-8") as file:
