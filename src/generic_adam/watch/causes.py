@@ -1,7 +1,7 @@
 """The causes that a diagnosis can name: each a rule on the records of a run, the evidence, and the change to make.
 
 A rule returns the records in which the cause shows. The thresholds are from the tuning half of a benchmark of failing
-and healthy runs (docs/benchmark) and are judged on the other half.
+and healthy runs (results/diagnose) and are judged on the other half.
 """
 
 from __future__ import annotations
