@@ -46,6 +46,7 @@ class Cause:
         holds: the records in which it shows.
         evidence: the columns that say so; the first decides how strongly.
         threshold: what the first is compared with.
+        doubtful: the records in which something else than the optimizer is the likelier explanation.
         tensor: the column with the tensor, or "".
         since: the column with the step, or "" for the first step of the record.
         change: what to do, in words.
@@ -60,6 +61,7 @@ class Cause:
     threshold: float
     change: str
     settings: Callable[[Record, float], Mapping[str, str]] = lambda _record, _peak: {}
+    doubtful: Callable[[Table], Mask] = lambda table: np.zeros(len(table.records), bool)
     tensor: str = ""
     since: str = ""
 
@@ -153,13 +155,13 @@ def _free_fall(t: Table) -> Mask:
 
 
 def _stale_second_moment(t: Table) -> Mask:
-    """A burst of gradients over their second moment, and of steps; not one that came and went with a jump of the loss.
+    return _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
 
-    Where the gradient is soon as small as before, it were a few mini-batches, and no memory of smaller ones.
-    """
-    burst = _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
-    after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(burst))]
-    return burst & ~(_jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median)))
+
+def _passing(t: Table) -> Mask:
+    """A jump of the loss after which gradients are soon as small as before: rather a few mini-batches than a memory."""
+    after = [np.min(t.gradient[k + 1 : k + 9], initial=math.inf) for k in range(len(t.gradient))]
+    return _jump(t) & (np.array(after) < 3 * _before(t.gradient, np.median))
 
 
 def _jump(t: Table) -> Mask:
@@ -297,6 +299,7 @@ CAUSES: Mapping[str, Cause] = {
             tensor="stale_tensor",
             since="stale_step",
             settings=lambda r, _: {"beta2": "0.95"} if r.theta > 0.95 else {"lr": "lr * 0.3"},
+            doubtful=_passing,
         ),
         Cause(
             "lr_too_large",

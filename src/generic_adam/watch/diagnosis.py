@@ -113,8 +113,17 @@ def diagnose(records: Sequence[Record], options: Mapping[str, float] | None = No
     table = Table(records)
     found = [one for cause in CAUSES.values() if (one := _finding(cause, table)) is not None]
     found = [replace(one, algorithm=_changed(one.settings, options)) for one in found]
-    others = [one for one in found if one.cause != "not_the_optimizer"]
-    return Diagnosis(tuple(others or found), (records[0].first, records[-1].step))
+    last = [one for one in found if one.cause == "not_the_optimizer"]
+    # What is left explains only what nothing else does.
+    others = [one for one in found if one not in last]
+    doubted = [one for one in others if last and _is_doubtful(CAUSES[one.cause], table)]
+    sure = [one for one in others if one not in doubted]
+    return Diagnosis(tuple([*sure, *doubted] if sure else [*last, *doubted]), (records[0].first, records[-1].step))
+
+
+def _is_doubtful(cause: Cause, table: Table) -> bool:
+    """Whether a cause shows only where something else than the optimizer is likelier."""
+    return not (cause.holds(table) & ~cause.doubtful(table)).any()
 
 
 def _finding(cause: Cause, table: Table) -> Finding | None:
