@@ -96,8 +96,8 @@ def _process(rank, port, queue):
     model = network()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     watch = train(optimizer, torch.nn.parallel.DistributedDataParallel(model), steps=30, rank=rank)
-    last = watch.records[-1]
-    queue.put((rank, watch.diagnose().healthy, last.step, last.wrong, last.dimension, last.gradient))
+    first, last = watch.records[0], watch.records[-1]
+    queue.put((rank, watch.diagnose().healthy, last.step, first.wrong, last.dimension, last.gradient))
     dist.barrier()
     dist.destroy_process_group()
 

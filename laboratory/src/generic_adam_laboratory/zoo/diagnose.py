@@ -17,6 +17,7 @@ import numpy as np
 from generic_adam_laboratory.zoo.diagnose_runs import Options, Trace, train
 
 SEEDS: Final = (0, 1, 2)
+_NO_NUMBER: Final = 1e30
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,15 @@ class Case:
         return 5 if self.judging else 0
 
     def measured(self, trace: Trace) -> float:
-        """Return how badly a training went."""
-        if self.measure == "gap":
-            return trace.gap
+        """Return how badly a training went; a large number where it ended in no number."""
         count = len(trace.plain)
-        if not np.isfinite(trace.plain[-1]):
-            return float("inf")
-        if self.measure == "final":
-            return float(trace.plain[-max(10, count // 10) :].mean())
-        return float(np.convolve(trace.plain[count // 3 :], np.full(10, 0.1), "valid").max())
+        if self.measure == "gap":
+            found = trace.gap
+        elif self.measure == "final":
+            found = float(trace.plain[-max(10, count // 10) :].mean())
+        else:
+            found = float(np.convolve(trace.plain[count // 3 :], np.full(10, 0.1), "valid").max())
+        return found if np.isfinite(found) and np.isfinite(trace.plain[-1]) else _NO_NUMBER
 
     def agreeing(self, proof: Mapping[str, Sequence[float]]) -> int:
         """Return on how many seeds the run fails, its cure removes that, and the other change does not."""
