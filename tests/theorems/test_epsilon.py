@@ -116,4 +116,4 @@ class TestForEver:
         x = Algorithm(Method("0.1/sqrt(t)", 0.9, "1 - 1/(t+1)"), initial_v=0, eps=1e-6, nesterov=weights)
         found = certify_algorithm(x)
         assert str(found.verdict) != "certified"
-        assert told in found.reason
+        assert told in found.failing.reason
