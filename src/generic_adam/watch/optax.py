@@ -43,14 +43,15 @@ class WatchState(NamedTuple):
     Attributes:
         inner: the state of the optimizer.
         count: the steps made.
-        old: g and m / (sqrt(v) + e) of the last step, at the coordinates that are looked at.
+        old: g, m / (sqrt(v) + e), m, v and the weights after the last step, at the coordinates that are looked at: the
+            state before a step is not looked at, so that it can be changed in place.
         ring: the sums of the last steps, [steps, columns, leaves].
         scalars: the loss, the norm of the gradient and the threshold it was clipped to, nan where not known.
     """
 
     inner: Any
     count: jax.Array
-    old: jax.Array
+    old: tuple[jax.Array, ...]
     ring: jax.Array
     scalars: jax.Array
 
@@ -71,7 +72,7 @@ def watched(solver: optax.GradientTransformation, every: int = 25) -> optax.Grad
     if reason is not None:
         raise OptimizerError(f"{algorithm.source} cannot be watched: {reason}")
     method, clipping = algorithm.method, algorithm.clipping
-    threshold = math.inf if clipping is None else float(clipping.threshold)
+    threshold, by_norm = (math.inf, False) if clipping is None else (clipping.threshold, clipping.kind == "norm")
     schedules = [_traceable(one) for one in (method.alpha, method.beta, method.theta, algorithm.eps, algorithm.decay)]
 
     def init(params: optax.Params) -> WatchState:
@@ -80,9 +81,10 @@ def watched(solver: optax.GradientTransformation, every: int = 25) -> optax.Grad
             raise OptimizerError("complex parameters cannot be watched; expected real ones")
         if rows == 0 or len(jax.tree.leaves(_moment(state, "nu"))) != rows:
             raise OptimizerError(f"{algorithm.source} cannot be watched: expected a v_t for every parameter")
-        shape = (rows, _width(params))
+        firsts = zip(_picked(_moment(state, "nu")), _picked(params), strict=True)
+        old = tuple(jnp.stack([*[jnp.zeros_like(v)] * 3, v, x]) for v, x in firsts)
         zeros = jnp.zeros((every, len(COLUMNS), rows)), jnp.full((every, 3), jnp.nan)
-        return WatchState(state, jnp.zeros([], jnp.int32), jnp.zeros((2, *shape)), *zeros)
+        return WatchState(state, jnp.zeros([], jnp.int32), old, *zeros)
 
     def update(
         updates: optax.Updates, state: Any, params: optax.Params | None = None, **extra: Any
@@ -90,36 +92,30 @@ def watched(solver: optax.GradientTransformation, every: int = 25) -> optax.Grad
         if params is None:
             raise OptimizerError("a watched optimizer looks at the parameters; expected update(updates, state, params)")
         made, following = inner.update(updates, state.inner, params, **extra)
-        norm = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(updates)))
-        gradient, limit = updates, jnp.asarray(jnp.nan)
-        if clipping is not None and clipping.kind == "norm":
-            limit = jnp.asarray(threshold)
-            gradient = jax.tree.map(lambda g: g * jnp.minimum(1, threshold / norm), gradient)
-        elif clipping is not None:
-            gradient = jax.tree.map(lambda g: jnp.clip(g, -threshold, threshold), gradient)
-        gradient = jax.tree.map(lambda g, x: g + float(algorithm.l2) * x, gradient, params)
-        trees = {
-            "g": gradient,
-            "v": _moment(following, "nu"),
-            "old_v": _moment(state.inner, "nu"),
-            "x": params,
-            "step": made,
-            "after": optax.apply_updates(params, made),
-        }
+        norm, limit = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(updates))), threshold if by_norm else jnp.nan
         mu = _moment(following, "mu")  # none without momentum, where the step is along the gradient
-        trees |= {"m": gradient if mu is None else mu, "old_m": gradient if mu is None else _moment(state.inner, "mu")}
-        seen = {name: _sampled(tree, state.old.shape[2]) for name, tree in trees.items()}
         numbers = [one(state.count) for one in schedules]
-        rounding = jnp.asarray([float(jnp.finfo(one.dtype).eps) for one in jax.tree.leaves(made)])[:, None]
-        sums, u = _sums(seen, state.old, numbers, rounding, under_root=algorithm.eps_under_root)
+        kinds = [(leaf.dtype, float(jnp.finfo(one.dtype).eps)) for leaf, one in _pairs(params, made)]
+        picked = (_picked(tree) for tree in (updates, made, _moment(following, "nu"), updates if mu is None else mu))
+        sums, old = [], []
+        for (kind, rounding), raw, step, v, first, own in zip(kinds, *picked, state.old, strict=True):
+            _, _, old_m, old_v, x = own
+            g = raw * jnp.minimum(1, threshold / norm) if by_norm else jnp.clip(raw, -threshold, threshold)
+            g = g + float(algorithm.l2) * x
+            m, old_m = (g, g) if mu is None else (first, old_m)
+            after = (x.astype(kind) + step.astype(kind)).astype(x.dtype)  # rounded as the weights are
+            seen = {"g": g, "m": m, "v": v, "old_m": old_m, "old_v": old_v, "x": x, "step": step, "after": after}
+            found, u = _sums(seen, own[:2], numbers, rounding, under_root=algorithm.eps_under_root)
+            sums.append(found)
+            old.append(jnp.stack([g, u, m, v, after]))
         loss = jnp.asarray(extra.get("value", jnp.nan), jnp.float32)
         place = state.count % every
         return made, WatchState(
             following,
             jnp.asarray(optax.safe_increment(state.count)),
-            jnp.stack([seen["g"], u]),
-            state.ring.at[place].set(sums),
-            state.scalars.at[place].set(jnp.stack([loss, norm, limit])),
+            tuple(old),
+            state.ring.at[place].set(jnp.stack(sums, axis=1)),
+            state.scalars.at[place].set(jnp.stack([loss, norm, jnp.asarray(limit)])),
         )
 
     made = optax.GradientTransformationExtraArgs(init, update)
@@ -144,26 +140,24 @@ def _moment(state: Any, name: str) -> Any:
         raise OptimizerError(f"there are several {name} in the state; expected one optimizer") from error
 
 
-def _width(params: optax.Params) -> int:
-    return min(_WIDTH, max(1, *(leaf.size for leaf in jax.tree.leaves(params))))
+def _pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
+    return list(zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
 
 
-def _sampled(tree: Any, width: int) -> jax.Array:
-    """Return evenly spread coordinates, a row a leaf, filled with zeros."""
-
-    def row(leaf: Any) -> jax.Array:
-        flat = jnp.ravel(leaf).astype(jnp.float32)
-        count = min(flat.size, width)
-        picked = flat[:: max(1, flat.size // max(1, count))][:count]
-        return jnp.pad(picked, (0, width - count))
-
-    return jnp.stack([row(leaf) for leaf in jax.tree.leaves(tree)])
+def _picked(tree: Any) -> list[jax.Array]:
+    """Return evenly spread coordinates of each leaf."""
+    found = []
+    for leaf in jax.tree.leaves(tree):
+        count = min(leaf.size, _WIDTH)
+        picked = jnp.ravel(leaf)[:: max(1, leaf.size // max(1, count))][:count]
+        found.append(picked.astype(jnp.result_type(float)))
+    return found
 
 
 def _sums(
-    seen: dict[str, jax.Array], old: jax.Array, numbers: Sequence[jax.Array], rounding: jax.Array, *, under_root: bool
+    seen: dict[str, jax.Array], old: jax.Array, numbers: Sequence[jax.Array], rounding: float, *, under_root: bool
 ) -> tuple[jax.Array, jax.Array]:
-    """Return the columns of one step, [columns, leaves], and m / (sqrt(v) + e)."""
+    """Return the columns of one step of a leaf, and m / (sqrt(v) + e)."""
     g, m, v, x = (seen[name] for name in ("g", "m", "v", "x"))
     (old_g, old_u), (alpha, beta, theta, added, decay) = old, numbers
     root = jnp.sqrt(v + added**2) if under_root else jnp.sqrt(v) + added
@@ -184,7 +178,7 @@ def _sums(
         "second": v,
         "eps": jnp.where(live, added / root, 0.0),
         "live": live,
-        "tiny": live & (v < 1e-12 * v.max(1, keepdims=True)) & (jnp.abs(u) > 0.1),
+        "tiny": live & (v < 1e-12 * jnp.max(v, initial=0.0)) & (jnp.abs(u) > 0.1),
         "unmoved": driven & (seen["after"] == x),
         "driven": driven,
         "off": off**2,
@@ -196,7 +190,7 @@ def _sums(
         "stepped": (alpha * u) ** 2,
         "decayed": (decay * x) ** 2,
     }
-    return jnp.stack([columns[name].astype(jnp.float32).sum(1) for name in COLUMNS]), u
+    return jnp.stack([columns[name].astype(u.dtype).sum() for name in COLUMNS]), u
 
 
 class Reader:
@@ -228,11 +222,11 @@ class Reader:
             raise OptimizerError(f"expected what `watched` returned, got {type(solver).__name__}")
         self.records: list[Record] = []
         self._algorithm = algorithm
-        leaves, width = jax.tree_util.tree_leaves_with_path(params), _width(params)
+        leaves = jax.tree_util.tree_leaves_with_path(params)
         numels = np.array([leaf.size for _, leaf in leaves], dtype=float)
         started = np.array([float(jnp.sqrt(jnp.mean(jnp.square(leaf)))) if leaf.size else 0.0 for _, leaf in leaves])
         names = [jax.tree_util.keystr(path) or "the parameter" for path, _ in leaves]
-        counts = np.minimum(numels, width)
+        counts = np.minimum(numels, _WIDTH)
         self._rows = summary.Rows(names, np.zeros(len(leaves), dtype=int), np.maximum(counts, 1), numels, started)
         self._done, self._masses = 0, (0.0, 0.0, 0.0)
         self._tail: dict[str, Any] | None = None
@@ -286,7 +280,7 @@ class Reader:
             rows.append((math.sqrt(of_v) / of_m if of_m else 1.0, of_v, math.sqrt(spread)))
         at |= dict(zip(("scale", "corrected", "largest"), np.array(rows).T, strict=True))
         at["lr"] = at["alpha"]
-        at["averaged"] = np.full_like(at["theta"], math.nan) if x.running_maximum else at["theta"]
+        at["averaged"] = at["theta"]
         leaves = len(self._rows.names)
         return {name: np.repeat(values[first - begun :, None], leaves, axis=1) for name, values in at.items()}
 
