@@ -118,11 +118,11 @@ def test_the_command_below_gives_the_numbers_on_the_page(page: Chrome, capsys: p
     for recipe in page.find_elements(By.CSS_SELECTOR, "#explorer-recipes button"):
         recipe.click()
         wait_for_reading(page)
-        run([*text(page, "shipped").split()[1:], "--json"])
-        found = json.loads(capsys.readouterr().out)["run"]
-        for name, part in {"noise": "noise", "gap": "start", "drift": "curvature"}.items():
+        run([*text(page, "shipped").split()[1:], "--json", "--explain"])
+        found = json.loads(capsys.readouterr().out)["horizon"]
+        for name in ("noise", "gap", "drift"):
             shown = float(page.find_element(By.ID, f"explorer-{name}").get_attribute("data-value") or "nan")
-            assert shown == pytest.approx(found[part], rel=1e-6), (recipe.text, name)
+            assert shown == pytest.approx(found[name], rel=1e-6), (recipe.text, name)
 
 
 def test_input_that_cannot_be_is_told_and_changes_nothing(page: Chrome) -> None:

@@ -115,7 +115,7 @@ def test_the_copied_lines_give_the_verdict_on_the_page(page: Chrome, capsys: pyt
         code = run(words[1:])
         answer = {"certified": "guaranteed", "not certified": "no guarantee"}[str(shown)]
         assert json.loads(capsys.readouterr().out)["long_run"]["answer"] == answer
-        assert code == {"certified": 0, "not certified": 1}[str(shown)]
+        assert code == 0
 
 
 def test_copying_puts_the_lines_on_the_clipboard(page: Chrome) -> None:
