@@ -137,7 +137,7 @@ def test_a_page_that_is_not_there_is_styled_and_leads_back(
         ("watch a run", "watch.html"),
         ("warm-up", "theorem-in-pictures.html"),
         ("AMSGrad", "amsgrad.html"),
-        ("eps", "epsilon.html"),
+        ("eps", "eps_too_large.html"),
     ],
 )
 def test_the_search_finds_what_a_page_is_about(
