@@ -36,6 +36,12 @@ def test_python_blocks_print_what_the_readme_shows(printed):
     assert printed == "".join(blocks("text"))
 
 
+def test_the_answer_that_is_shown_is_the_one_on_a_terminal(on_a_terminal):
+    (block,) = blocks("console")
+    command, _, shown = block.partition("\n")
+    assert "\n".join(on_a_terminal(96, *command.removeprefix("$ generic-adam ").split())).rstrip() + "\n" == shown
+
+
 def test_the_first_block_is_about_ten_lines():
     lines = [line for line in blocks("python")[0].splitlines() if line.strip()]
     assert len(lines) <= 10

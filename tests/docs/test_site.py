@@ -49,7 +49,7 @@ def test_nothing_on_a_page_comes_from_a_network(site: Path) -> None:
 
 def test_every_page_of_the_navigation_is_there_and_nothing_is_left_to_generate(site: Path) -> None:
     wanted = (
-        "index does-my-adam-converge explorer/index theorem-in-pictures methods recipes reproduction errata "
+        "index faq glossary explorer/index theorem-in-pictures methods recipes reproduction errata "
         "performance api/index how-it-is-built"
     )
     for name in wanted.split():
@@ -218,7 +218,7 @@ def test_formulas_and_signatures_fit_a_phone(site: Path, browser: Chrome) -> Non
     cut = wider.replace("div.arithmatex", ".doc-signature code") + ".map((one) => one.textContent)"
     try:
         api = ("certificates", "lemmas", "methods", "optax", "reference", "theorems", "torch")
-        names = ("does-my-adam-converge", "theorem-in-pictures", *theorems, *(f"api/{one}" for one in api))
+        names = ("theorem-in-pictures", *theorems, *(f"api/{one}" for one in api))
         for name in names:
             browser.get((site / f"{name}.html").as_uri())
             assert browser.execute_script("return document.querySelectorAll('div.arithmatex').length") > 0
