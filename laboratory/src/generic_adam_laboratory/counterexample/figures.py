@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import generic_adam as ga
-from generic_adam.answers.figures import BLUE, GREY, PALETTE, SKY, VERMILION, along_path, drawing, save_figure
+from generic_adam.answers.figures import GREY, PALETTE, along_path, drawing, save_figure
 from generic_adam_laboratory.counterexample.drift import divisor_table
 from generic_adam_laboratory.counterexample.simulation import LaneRecords, Subject, algorithm_of
 from generic_adam_laboratory.counterexample.study import (
@@ -19,7 +19,6 @@ from generic_adam_laboratory.counterexample.study import (
     MIDDLE,
     PANELS,
     QUANTILES,
-    TWO_CURVES,
     Outcome,
     Study,
     Turning,
@@ -29,7 +28,6 @@ from generic_adam_laboratory.runs.records import Occasion, write_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MARGINS = {"left": 0.085, "right": 0.985, "bottom": 0.08, "top": 0.97, "wspace": 0.23, "hspace": 0.17}
 _FIRST_SHOWN = 100  # before this R(t)/t is the luck of a few draws: one rare slope at t = 10 makes it 200
@@ -183,31 +181,3 @@ def _name_axes(axes: np.ndarray, records: LaneRecords) -> None:
         1.0, -0.24, f"median and 10–90 % band over {seeds} seeds" if seeds > 1 else "one seed",
         transform=ends.transAxes, ha="right", va="top", fontsize=8, color=GREY,
     )  # fmt: skip
-
-
-def draw_two_curves(records: LaneRecords, *, is_dark: bool = False) -> Figure:
-    """Draw x_t of Adam and of certified Adam (`TWO_CURVES`), large enough to be read on a phone."""
-    ink, ground = ("#E6E6E6", "#16181D") if is_dark else ("#2A2A2A", "white")
-    colours = ("#FF8A4C", SKY) if is_dark else (VERMILION, BLUE)
-    with drawing(5.6, 3.4) as figure:
-        figure.set_facecolor(ground)
-        axes = figure.subplots()
-        axes.set_facecolor(ground)
-        for colour, label in zip(colours, TWO_CURVES, strict=True):
-            low, median, high = np.quantile(records.x[records.index(label)], QUANTILES, axis=1)
-            axes.fill_between(records.times, low, high, color=colour, alpha=0.22, linewidth=0)
-            axes.plot(records.times, median, color=colour, linewidth=2.6)
-            side = 0.13 if label == "Adam" else -0.17
-            axes.text(
-                records.times[-1], float(median[-1]) + side, label, color=colour, fontsize=14,
-                fontweight="bold", ha="right", va="center",
-            )  # fmt: skip
-        axes.set(xscale="log", xlim=(10, records.times[-1]), ylim=(-1.32, 1.28))
-        axes.set_xlabel("step t", fontsize=13, color=ink)
-        axes.set_yticks([-1, 0, 1], ["best  −1", "0", "worst  1"])
-        axes.tick_params(labelsize=12, colors=ink, which="both")
-        axes.minorticks_off()
-        axes.grid(color="#3A3D45" if is_dark else "#E4E4E4")
-        for spine in axes.spines.values():
-            spine.set_color(ink)
-    return figure

@@ -109,10 +109,8 @@ LONGER = (((PATH["0.5"], *BY_S), 10, 1), (BY_S[:2], 100, 5))
 
 ADAM = Method(PAPER_ALPHA, PAPER_BETA, PAPER_THETA)
 CERTIFIED = Method(PAPER_ALPHA, PAPER_BETA, "1 - 1/max(t, 2)")
-"""The two curves of the cover: they differ in theta alone."""
+"""They differ in theta alone."""
 
-TWO_CURVES = {"Adam": ADAM, "certified Adam": CERTIFIED}
-"""What the cover and the demonstration show."""
 SEEN = tuple(PATH[r] for r in ("1", "0.75", "0.5"))
 """Whose turn can be seen; that of r = 0.25 is too far."""
 
