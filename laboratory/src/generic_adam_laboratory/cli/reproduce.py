@@ -197,7 +197,7 @@ def verify(
 
     Two zoos of set-ups and 5,000 random right ones; 20 with --quick.
     """
-    from generic_adam_laboratory.studies import verify as zoos
+    from generic_adam_laboratory.zoo import verify_benchmark as zoos
 
     fuzz = (20 if quick else 5_000) if fuzz is None else fuzz
     command = _command("verify", {"fuzz": fuzz, "seed": seed}, {"quick": quick})
@@ -247,12 +247,12 @@ def diagnose(
     Some 65 failing trainings, each proved by its ablation, and 60 healthy ones; it goes on where it stopped.
     """
     from generic_adam_laboratory.runs.records import Occasion
-    from generic_adam_laboratory.studies import diagnosis
+    from generic_adam_laboratory.zoo import diagnose_benchmark as benchmark
 
     begun = time.perf_counter()
-    seen = diagnosis.look_at_all(out, str(data or ""), typer.echo, only=only)
+    seen = benchmark.look_at_all(out, str(data or ""), typer.echo, only=only)
     occasion = Occasion(_command("diagnose", {}, {}), {"cases": len(seen)}, time.perf_counter() - begun)
-    diagnosis.write(out, seen, occasion)
+    benchmark.write(out, seen, occasion)
     typer.echo(f"wrote {out / 'table.md'}")
 
 

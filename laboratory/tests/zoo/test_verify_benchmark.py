@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch")
 
 from generic_adam_laboratory.runs.records import Occasion, read_claims
-from generic_adam_laboratory.studies import verify as study
+from generic_adam_laboratory.zoo import verify_benchmark as study
 from generic_adam_laboratory.zoo.verify_cases import Case
 
 

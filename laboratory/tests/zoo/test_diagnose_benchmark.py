@@ -9,8 +9,8 @@ pytest.importorskip("torch")
 
 from generic_adam.watch import CAUSES
 from generic_adam_laboratory.runs.records import Occasion
-from generic_adam_laboratory.studies import diagnosis
 from generic_adam_laboratory.zoo import diagnose as zoo
+from generic_adam_laboratory.zoo import diagnose_benchmark as benchmark
 
 
 def test_the_zoo_is_as_large_as_it_says():
@@ -25,21 +25,21 @@ def test_the_zoo_is_as_large_as_it_says():
 def test_a_case_is_looked_at_once_and_its_change_replayed(tmp_path, monkeypatch):
     case = next(one for one in zoo.FAILING if one.name == "lr_too_small, linear")
     case = replace(case, options=replace(case.options, steps=300), level=0.8)
-    seen = diagnosis.look(case, tmp_path, "")
+    seen = benchmark.look(case, tmp_path, "")
     assert seen.is_proved
     assert seen.diagnosis.findings[0].cause == "lr_too_small"
     assert seen.replay < max(seen.proof[""])
-    monkeypatch.setattr(diagnosis, "train", None)  # nothing is trained again
-    again = diagnosis.look(case, tmp_path, "")
+    monkeypatch.setattr(benchmark, "train", None)  # nothing is trained again
+    again = benchmark.look(case, tmp_path, "")
     assert again.replay == seen.replay
     healthy = replace(seen, case=replace(zoo.HEALTHY[0]), proof={}, replay=None)
-    assert diagnosis.judged([seen, healthy]) == {
+    assert benchmark.judged([seen, healthy]) == {
         "right cause first": (1, 1),
         "among the first two": (1, 1),
         "failing called healthy": (0, 1),
         "false alarms": (1, 1),
     }
-    diagnosis.write(tmp_path, [seen, healthy], Occasion("generic-adam reproduce diagnose", {}, 1.0))
+    benchmark.write(tmp_path, [seen, healthy], Occasion("generic-adam reproduce diagnose", {}, 1.0))
     table = (tmp_path / "table.md").read_text()
     assert "| lr_too_small | 1 | 1 | - |" in table
     assert (tmp_path / "diagnose.png").stat().st_size > 10_000
@@ -48,8 +48,8 @@ def test_a_case_is_looked_at_once_and_its_change_replayed(tmp_path, monkeypatch)
 
 def test_others_alarms_are_where_they_should_be():
     noise = np.random.default_rng(0).standard_normal(400) * 0.1 + 1.0
-    assert diagnosis._z_score(noise) is None
+    assert benchmark._z_score(noise) is None
     noise[300] = 5.0
-    assert diagnosis._z_score(noise) == 301
-    assert diagnosis._zclip(noise) <= 301
-    assert diagnosis.gone_at(np.concatenate([np.linspace(3, 1, 100), np.full(50, 9.0)])) in range(101, 111)
+    assert benchmark._z_score(noise) == 301
+    assert benchmark._zclip(noise) <= 301
+    assert benchmark.gone_at(np.concatenate([np.linspace(3, 1, 100), np.full(50, 9.0)])) in range(101, 111)
