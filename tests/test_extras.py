@@ -147,11 +147,11 @@ def test_every_import_is_brought_by_an_extra_that_lists_it():
         for extra, requirements in project["optional-dependencies"].items()
     }
     always = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
-    assert always == {"numpy", "python-flint", "rich", "typer"}
+    assert always == {"numpy", "python-flint", "pyyaml", "rich", "typer"}
     foreign = (
         set(third_party_imports(generic_adam))
         - sys.stdlib_module_names
-        - {"generic_adam", "generic_adam_command", "flint"}
+        - {"generic_adam", "generic_adam_command", "flint", "yaml"}
         - always
     )
     assert {"torch", "jax"} <= foreign
@@ -159,7 +159,7 @@ def test_every_import_is_brought_by_an_extra_that_lists_it():
         error = missing_extra(module)
         assert error is not None, f"{module} is imported, and no extra brings it"
         extra = str(error).rpartition("[")[2].rstrip(']"')
-        assert {"yaml": "pyyaml"}.get(module, module) in listed[extra]
+        assert module in listed[extra]
 
 
 def test_missing_extra_is_an_import_error():

@@ -12,7 +12,6 @@ _MODULES = {
     "generic-adam[torch]": "torch",
     "generic-adam[optax]": "jax optax",
     "generic-adam[plots]": "matplotlib",
-    "generic-adam[cli]": "yaml",
     f"{LABORATORY}[training]": "dask distributed scipy sklearn",
 }
 _BROUGHT_BY = {module: requirement for requirement, modules in _MODULES.items() for module in modules.split()}

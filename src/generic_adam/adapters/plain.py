@@ -17,12 +17,11 @@ import contextlib
 import json
 import math
 import re
-import stat
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +31,6 @@ from generic_adam.adapters.clock import Clock
 from generic_adam.adapters.schedulers import closed_form, steps_of_run
 from generic_adam.adapters.trainer import rate_of, read_training_arguments, run_length, warm_up_steps
 from generic_adam.errors import OptimizerError, shown
-from generic_adam.extras import from_extra
 from generic_adam.methods import Algorithm
 from generic_adam.schedules import Schedule, as_schedule
 
@@ -46,6 +44,7 @@ _PACKAGES = {"torch", "transformers", "timm", "torchtune", "apex", "deepspeed", 
 _PACKAGES |= {"transformer_engine", "torchao"}
 # Tables that say how steps are taken, and numbers that do; then what does not, though it stands there.
 _STEPS = re.compile(r"(^|\.)(optim(izer)?|(lr_)?sched(uler)?)(\.|$)")
+_NUMBER = re.compile(r"\s*[-+]?[\d._]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _RATE = re.compile(r"(^|[._])(lr|learning_rate|warmup|clip\w*|max_norm|max_grad_norm)(_|$)")
 _IDLE = {"_partial_", "_convert_", "_recursive_", "name", "type", "fused", "foreach", "capturable", "differentiable"}
 _IDLE |= {"implementation", "legacy_fusion", "set_grad_none", "verbose", "min_8bit_size", "block_wise", "is_paged"}
@@ -64,11 +63,10 @@ class _Table:
         value = self.data.get(name)
         if name in self.data and not isinstance(value, Mapping):
             self.used[self.where + name] = None
-        if isinstance(value, str) and value == "auto":
-            if name not in self.auto:
-                said = "is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
-                raise OptimizerError(f"{self.where}{name} {said}")
-            value = self.auto[name]
+        if value == "auto" and name not in self.auto:
+            said = "is 'auto', which Trainer fills in; expected its value, or Trainer's arguments"
+            raise OptimizerError(f"{self.where}{name} {said}")
+        value = self.auto[name] if value == "auto" else value
         return default if value is None else value
 
     def value(self, name: str, expected: Any) -> Any:
@@ -110,11 +108,11 @@ class _Table:
 
     def checked(self) -> list[str]:
         """Return the names of unused keys, of which none may change the steps."""
-        unused = list(self.unused())
-        for name in (name for name, value in unused if _matters(name, value)):
+        unused = dict(self.unused())
+        if strange := [name for name, value in unused.items() if _matters(name, value)]:
             said = "may change the steps and cannot be read here; expected a file without it, or the live objects"
-            raise OptimizerError(f"{textwrap.shorten(name, 60)} {said} (--from)")
-        return [name for name, _ in unused]
+            raise OptimizerError(f"{textwrap.shorten(strange[0], 60)} {said} (--from)")
+        return list(unused)
 
 
 def _matters(name: str, value: Any) -> bool:
@@ -124,14 +122,9 @@ def _matters(name: str, value: Any) -> bool:
         return False
     if isinstance(value, Mapping):
         return any(_matters(f"{name}.{key}", one) for key, one in value.items())
-    return bool(_STEPS.search(name)) or bool(value is not True and _RATE.search(last) and _is_number(value))
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether it may be a rate: 1e-3 is a text in YAML's first version, and there may be one for each group."""
-    with contextlib.suppress(ValueError):
-        return isinstance(value, int | float | list) or math.isfinite(float(str(value)))
-    return False
+    # A rate may be a text, as 1e-3 in YAML's first version, or one for each group.
+    may_be_rate = value is not True and (isinstance(value, int | float | list) or _NUMBER.fullmatch(str(value)))
+    return bool(_STEPS.search(name) or (may_be_rate and _RATE.search(last)))
 
 
 def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorithm, tuple[str, ...]]:
@@ -165,16 +158,15 @@ def read_config(path: str | Path, *, steps: int | None = None) -> tuple[Algorith
             raise OptimizerError(
                 f"no optimizer is named (the keys are {names}); expected DeepSpeed's or Trainer's names"
             )
-        unused, notes = keys.checked(), algorithm.notes
+        unused = keys.checked()
     except Exception as error:
         raise OptimizerError(f"{file.name}: {textwrap.shorten(str(error), 400)}") from error
-    if unused:
-        more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
-        names = ", ".join(textwrap.shorten(name, 60) for name in unused[:_NAMED])
-        notes = (*notes, f"keys of {file.name} that were not used: {names}{more}")
+    more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
+    names = ", ".join(textwrap.shorten(name, 60) for name in unused[:_NAMED])
+    notes = [f"keys of {file.name} that were not used: {names}{more}"] if unused else []
     used = (name.removeprefix("optimizer.") if is_block else name for name in keys.used)
     source = f"{file.name}: {algorithm.source or algorithm.label}"
-    return replace(algorithm, source=source, notes=notes), tuple(used)
+    return replace(algorithm, source=source, notes=(*algorithm.notes, *notes)), tuple(used)
 
 
 def _load(file: Path) -> Mapping[Any, Any]:
@@ -182,7 +174,7 @@ def _load(file: Path) -> Mapping[Any, Any]:
     if suffix not in _PARSERS:
         raise OptimizerError(f"{file.name} ends in {suffix!r}; expected .json, .yaml or .yml")
     try:
-        if not stat.S_ISREG(file.stat().st_mode):  # a pipe or a device may never end
+        if file.exists() and not file.is_file():  # a pipe or a device may never end
             raise OptimizerError(f"{file.name} is no plain file; expected a configuration")
         with file.open("rb") as stream:
             raw = stream.read(LARGEST + 1)
@@ -200,68 +192,14 @@ def _load(file: Path) -> Mapping[Any, Any]:
 
 def _once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return the pairs as a dictionary, where no key comes twice."""
-    found: dict[Any, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {shown(key)} comes twice")
-        found[key] = value
-    return found
-
-
-_LINE = re.compile(r"( *)([A-Za-z_][\w.-]*):(?: +([^#]*?))?(?:\s+#.*)?\s*")
-_NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?")
-_WORD = re.compile(r"(?!(?i:y|n|yes|no|on|off)$)[A-Za-z_][\w./-]*")  # YAML's first version has seven words for true
-_TRUTHS = {"": None, "null": None, "true": True, "false": False}
-
-
-def _flat(text: str) -> Any:
-    """Read the YAML that most configurations are: keys with numbers, words or lists of them, and tables inside.
-
-    Raises:
-        ValueError: it holds more than that.
-    """
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    found = [_LINE.fullmatch(line) for line in lines if line != "---"]
-    keys = [(len(one[1]), one[2], one[3] or "") for one in found if one is not None]
-    table, end = _flat_table(keys, 0)
-    if len(keys) < len(found) or end < len(keys):
-        raise ValueError("it holds more than keys, values and tables")
-    return table
-
-
-def _flat_table(keys: list[tuple[int, str, str]], at: int) -> tuple[dict[str, Any], int]:
-    """Return the table that begins at a line, and the line after it."""
-    pairs: list[tuple[str, Any]] = []
-    indent = keys[at][0] if keys else 0
-    while at < len(keys) and keys[at][0] == indent:
-        _, key, text = keys[at]
-        at += 1
-        inside = not text and at < len(keys) and keys[at][0] > indent
-        value, at = _flat_table(keys, at) if inside else (_flat_value(text), at)
-        pairs.append((key, value))
-    return _once(pairs), at
-
-
-def _flat_value(text: str) -> Any:
-    if text[:1] == "[" and text[-1:] == "]" and "[" not in text[1:]:
-        return [_flat_value(one.strip()) for one in text[1:-1].split(",")]
-    if text[:1] in {'"', "'"} and text[-1:] == text[0] and not {"\\", text[0]} & {*text[1:-1]} and len(text) > 1:
-        return text[1:-1]
-    if found := _NUMBER.fullmatch(text):
-        return float(text) if found[2] or found[3] else int(text)
-    if text in _TRUTHS:
-        return _TRUTHS[text]
-    if _WORD.fullmatch(text):
-        return text
-    raise ValueError(f"{shown(text)} is no plain value")
+    given = list(pairs)
+    if twice := [key for key, times in Counter(key for key, _ in given).items() if times > 1]:
+        raise ValueError(f"the key {shown(twice[0])} comes twice")
+    return dict(given)
 
 
 def _yaml(text: str) -> Any:
-    if find_spec("yaml") is None:
-        with contextlib.suppress(ValueError, RecursionError):
-            return _flat(text)
-    with from_extra("cli"):
-        import yaml
+    import yaml  # here, so that other readers start without it
 
     class Loader(yaml.SafeLoader):
         def compose_node(self, parent: Any, index: Any) -> Any:
@@ -280,8 +218,11 @@ def _yaml(text: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {".yaml": _yaml, ".yml": _yaml}
-_PARSERS[".json"] = partial(json.loads, object_pairs_hook=_once)
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    ".json": partial(json.loads, object_pairs_hook=_once),
+    ".yaml": _yaml,
+    ".yml": _yaml,
+}
 
 
 def _block(table: _Table, steps: int | None) -> Algorithm:
@@ -323,17 +264,13 @@ def _deepspeed(keys: _Table, steps: int | None, shape: Callable[[float], Schedul
     update, settings = updates.by_name(name), updates.Settings(params)
     if name.lower() in {"adam", "adamw"}:
         mode = params.value("adam_w_mode", True) or name.lower() == "adamw"
-        torchs, own = updates.by_name("AdamW" if mode else "Adam"), updates.UPDATES["torch.AdamW"]
-        update = torchs if params.value("torch_adam", False) else own
+        update = updates.by_name(("AdamW" if mode else "Adam") if params.value("torch_adam", False) else "FusedAdam")
         settings = updates.Settings({"adam_w_mode": mode}, params)
     base, source = params.value("lr", update.defaults.get("lr", 1e-3)), f"DeepSpeed, {name}"
     rate = shape(base)
     if kind:
         given = scheduler.table("params")
         own = {"warmup_num_steps": 1000, "warmup_type": ("log", "linear"), **_DEEPSPEED[kind]}
-        empty = [one for one in own if one in given.data and given.data[one] is None and one != "warmup_type"]
-        if empty:
-            raise OptimizerError(f"{given.where}{empty[0]} is null; expected its value, or no such key")
         if kind != "WarmupCosineLR":  # null is the optimizer's rate, and so is none at all for one of the two
             own["warmup_max_lr"] = base if kind == "WarmupLR" or "warmup_max_lr" in given.data else 1e-3
         s = given.values(own)
@@ -347,15 +284,13 @@ def _deepspeed(keys: _Table, steps: int | None, shape: Callable[[float], Schedul
 _TRAINER: dict[str, Any] = {"learning_rate": float, "max_steps": -1, "warmup_steps": 0.0, "warmup_ratio": 0.0}
 _TRAINER |= {"adam_beta1": 0.9, "adam_beta2": 0.999, "adam_epsilon": 1e-8, "optim": "adamw_torch", "optim_args": ""}
 _TRAINER |= {"weight_decay": 0.0, "max_grad_norm": 1.0, "lr_scheduler_type": "linear"}
-_AXOLOTL = {"base_model", "micro_batch_size", "optimizer", "lr_scheduler"}
 
 
 def _trainer(keys: _Table, steps: int | None, folder: Path) -> Algorithm:
     """Return the algorithm of Trainer's arguments; axolotl's look like them and have other defaults."""
-    if strange := sorted(_AXOLOTL & {*keys.data}):
-        raise OptimizerError(
-            f"{strange[0]} is none of Trainer's arguments; expected those, or the live objects (--from)"
-        )
+    if strange := keys.data.keys() & {"base_model", "micro_batch_size"}:
+        said = "is none of Trainer's arguments; expected those, or the live objects (--from)"
+        raise OptimizerError(f"{min(strange)} {said}")
     arguments = keys.values(_TRAINER)
     if keys.data.get("max_grad_norm", 1) is None:
         arguments.max_grad_norm = 0.0

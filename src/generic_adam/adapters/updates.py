@@ -66,7 +66,8 @@ class Update:
         rule: the algorithm without decay, from the settings, lr_t and beta_t where a scheduler moves it.
         decoupled: whether the decay is decoupled, or the name of the setting that says so.
         outside: what a variant does beside the rule that no theorem covers.
-        defaults: the settings of a class that is named in a file, where the file leaves them out.
+        defaults: the settings of a class that is named in a file, where the file leaves them out; without a name
+            (`of_class`) the live settings say all.
     """
 
     rule: Callable[[Settings, Schedule, Schedule | None], Algorithm]
@@ -230,25 +231,30 @@ def _relative_adafactor(s: Settings, rate: Schedule, _beta: Schedule | None) -> 
     return _adafactor(s, rate, "clip_threshold", "decay_rate", outside)
 
 
+# Where a class is named in a file, lr = 0.001 and no decay are its defaults unless others are said.
 UPDATES: dict[str, Update] = {
     "torch.Adam": Update(_adam, "decoupled_weight_decay"),
-    "torch.AdamW": Update(_adam, True),
-    "torch.NAdam": Update(_nadam, "decoupled_weight_decay"),
-    "torch.RMSprop": Update(_rmsprop),
-    "torch.Adagrad": Update(_adagrad),
+    "torch.AdamW": Update(_adam, True, defaults={"weight_decay": 1e-2}),
+    "torch.NAdam": Update(_nadam, "decoupled_weight_decay", defaults={"lr": 2e-3}),
+    "torch.RMSprop": Update(_rmsprop, defaults={"lr": 1e-2}),
+    "torch.Adagrad": Update(_adagrad, defaults={"lr": 1e-2}),
     "torch.SGD": Update(_sgd),
-    "torch.Adafactor": Update(_torch_adafactor, True),
-    "transformers.Adafactor": Update(_relative_adafactor, True),
-    "transformers.AdamW": Update(_transformers_adamw, True),
+    "torch.Adafactor": Update(_torch_adafactor, True, defaults={"lr": 1e-2}),
+    "transformers.Adafactor": Update(
+        _relative_adafactor, True, defaults={"relative_step": True, "scale_parameter": True}
+    ),
+    "transformers.AdamW": Update(_transformers_adamw, True, defaults={"eps": 1e-6}),
     "apex.FusedAdam": Update(_adam, True),
     "deepspeed.FusedAdam": Update(_adam, True),
     "deepspeed.DeepSpeedCPUAdam": Update(_adam, True),
-    "timm.Adafactor": Update(_relative_adafactor, True),
-    "timm.AdamWLegacy": Update(_adam, True),
-    "timm.NAdamLegacy": Update(_nadam, "decoupled_weight_decay"),
-    "timm.NAdamW": Update(_timm_nadamw, True),
-    "timm.RMSpropTF": Update(_timm_rmsprop, "decoupled_decay"),
-    "timm.Adopt": Update(_timm_adopt, "decoupled"),
+    "timm.Adafactor": Update(
+        _relative_adafactor, True, defaults={"relative_step": True, "scale_parameter": True, "eps_scale": 1e-3}
+    ),
+    "timm.AdamWLegacy": Update(_adam, True, defaults={"weight_decay": 1e-2}),
+    "timm.NAdamLegacy": Update(_nadam, "decoupled_weight_decay", defaults={"lr": 2e-3}),
+    "timm.NAdamW": Update(_timm_nadamw, True, defaults={"weight_decay": 1e-2}),
+    "timm.RMSpropTF": Update(_timm_rmsprop, "decoupled_decay", defaults={"lr": 1e-2, "alpha": 0.9}),
+    "timm.Adopt": Update(_timm_adopt, "decoupled", defaults={"clip_exp": 0.333}),
 }
 
 # Other algorithms by the bare name of their class, in whatever package, and the one sentence why.
@@ -285,7 +291,8 @@ def of_class(kind: type) -> Update | None:
     package, _, name = name_of(kind).partition(".")
     if package in _LOW_PRECISION:
         return by_name(name, package) if _bare(name) in {"adam", "adamw"} else None
-    return UPDATES.get(name_of(kind))
+    found = UPDATES.get(name_of(kind))
+    return found and replace(found, defaults={})
 
 
 def why_not(kind: type) -> str | None:
@@ -311,24 +318,6 @@ def not_read(kind: type) -> OptimizerError:
     )
 
 
-# What the classes have where a file names them and leaves it out; lr = 0.001 and no decay are everybody's.
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "torch.AdamW": {"weight_decay": 1e-2},
-    "torch.NAdam": {"lr": 2e-3},
-    "torch.RMSprop": {"lr": 1e-2},
-    "torch.Adagrad": {"lr": 1e-2},
-    "torch.Adafactor": {"lr": 1e-2},
-    "transformers.Adafactor": {"relative_step": True, "scale_parameter": True},
-    "transformers.AdamW": {"eps": 1e-6},
-    "timm.Adafactor": {"relative_step": True, "scale_parameter": True, "eps_scale": 1e-3},
-    "timm.AdamWLegacy": {"weight_decay": 1e-2},
-    "timm.Adopt": {"clip_exp": 0.333},
-    "timm.NAdamLegacy": {"lr": 2e-3},
-    "timm.NAdamW": {"weight_decay": 1e-2},
-    "timm.RMSpropTF": {"lr": 1e-2, "alpha": 0.9},
-}
-
-
 def by_name(name: str, package: str = "torch") -> Update:
     """The update rule that is meant by a name, whatever its case and decoration; the package's own comes first.
 
@@ -346,9 +335,9 @@ def by_name(name: str, package: str = "torch") -> Update:
         raise OptimizerError(
             f"the optimizer {name!r} is none that can be read{why}; expected one of {', '.join(_names())}"
         )
-    found = replace(UPDATES[key], defaults=_DEFAULTS.get(key, {}))
+    found = UPDATES[key]
     if key == "torch.Adam" and (spelled.endswith(("fusedadam", "cpuadam")) or package in {"bitsandbytes", "bnb"}):
-        found = UPDATES["torch.AdamW"]
+        found = replace(UPDATES["torch.AdamW"], defaults={})
     return replace(found, outside=(f"the moments are kept in {bits[0]} bits",)) if bits else found
 
 
