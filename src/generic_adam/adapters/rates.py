@@ -248,8 +248,7 @@ class Replay:
 
     def moves_beta(self, group: int) -> bool:
         """Whether the momentum changes: by what the scheduler says of itself, or in its next steps."""
-        known = self._available(COMPARED_STEPS)
-        return self._cycles or len(set(self._seen[group][1][:known])) > 1
+        return self._cycles or len(set(self._seen[group][1][: self._available(COMPARED_STEPS)])) > 1
 
     def agrees(self, rate: Schedule, beta: Schedule | None, group: int, clock: Clock, steps: int) -> bool:
         """Whether closed forms give what the scheduler does over its next steps, up to its last one."""

@@ -306,12 +306,10 @@ def not_read(kind: type) -> OptimizerError:
     for base in kind.__mro__:
         if (reason := why_not(base)) is not None:
             return OptimizerError(f"{base.__name__} is none of the algorithms here: {reason}")
-    named, others = NOT_READ.get(_bare(kind.__name__)), [one for one in _names() if one == kind.__name__]
-    why = "its step is not known here"
-    if named:
-        why = f"by its name, {named}"
-    elif others:
-        why += f", and it is not torch.optim.{others[0]}"
+    named = NOT_READ.get(_bare(kind.__name__))
+    why = f"by its name, {named}" if named else "its step is not known here"
+    if kind.__name__ in _names():
+        why += f", and it is not torch.optim.{kind.__name__}"
     return OptimizerError(
         f"{kind.__module__}.{kind.__qualname__} cannot be read: {why}; expected one of {', '.join(_names())} (torch), "
         "or its sequences as an Algorithm"

@@ -55,33 +55,10 @@ def _recipe(
     return enter
 
 
-def _noam(width: int, warm_up_steps: int) -> Schedule:
-    """width^-0.5 min(t^-0.5, t warm_up_steps^-1.5)."""
-    return minimum(1 / sqrt(t), t * as_schedule(warm_up_steps) ** Fraction(-3, 2)) / sqrt(width)
-
-
 def _warm_cosine(peak: float, lowest: float, start: int, end: int, unit: int = 1) -> Schedule:
     """A warm-up and half a cosine, counted in tokens or samples, of which a step at the full batch has `unit`."""
     first, last = Fraction(start, unit), Fraction(end, unit)
     return warm_up(peak, first, fall("cosine", peak, lowest, first, last))
-
-
-def _deepseek_rate() -> Schedule:
-    flat, fallen, last = (Fraction(billion * 10**9, 15_360 * 4_096) for billion in (10_000, 14_300, 14_633))
-    falling = fall("cosine", 2.2e-4, 2.2e-5, flat, fallen)
-    return warm_up(2.2e-4, Fraction(2_000), join(2.2e-4, int(flat) + 1, join(falling, int(last) + 1, 7.3e-6)))
-
-
-def _nanogpt_rate() -> Schedule:
-    # it = t - 1: (it + 1)/2001 of the peak for it < 2,000, then a cosine from it = 2,000 to it = 600,000
-    falling = fall("cosine", 6e-4, 6e-5, Fraction(2_001), Fraction(600_001))
-    return join(as_schedule(6e-4) * t / 2_001, 2_001, falling)
-
-
-def _stable_diffusion_rate() -> Schedule:
-    # n = t - 1: from 1e-6 of the peak in equal steps
-    start = Fraction(1, 10**6)
-    return join(as_schedule(1e-4) * (start + (1 - start) * (t - 1) / 10_000), 10_001, 1e-4)
 
 
 def _scaled_adafactor(beta: float) -> Algorithm:
@@ -105,7 +82,8 @@ _CLIPPED_IN_GROWING_BATCHES: dict[str, Any] = {
 )
 def transformer() -> Algorithm:
     """Return the Transformer's Adam, with its inverse square root and a linear warm-up."""
-    return adamw(lr=_noam(512, 4_000), theta=0.98, eps=1e-9, weight_decay=0)
+    lr = minimum(1 / sqrt(t), t * as_schedule(4_000) ** Fraction(-3, 2)) / sqrt(512)
+    return adamw(lr=lr, theta=0.98, eps=1e-9, weight_decay=0)
 
 
 @_recipe("BERT", 1_000_000, "google-research/bert: optimization.py, run_pretraining.py", clipping=_NORM_ONE)
@@ -188,7 +166,10 @@ def vit() -> Algorithm:
 )
 def stable_diffusion() -> Algorithm:
     """Return Stable Diffusion's AdamW, constant after its warm-up."""
-    return adamw(lr=_stable_diffusion_rate(), weight_decay=0.01)
+    # n = t - 1: from 1e-6 of the peak in equal steps
+    start = Fraction(1, 10**6)
+    lr = join(as_schedule(1e-4) * (start + (1 - start) * (t - 1) / 10_000), 10_001, 1e-4)
+    return adamw(lr=lr, weight_decay=0.01)
 
 
 @_recipe("BLOOM-176B", 97_656, "bigscience: tr11-176B-ml.slurm", **_CLIPPED_IN_GROWING_BATCHES)
@@ -205,13 +186,18 @@ def bloom() -> Algorithm:
 )
 def deepseek_v3() -> Algorithm:
     """Return DeepSeek-V3's AdamW."""
-    return adamw(lr=_deepseek_rate(), theta=0.95, weight_decay=0.1)
+    flat, fallen, last = (Fraction(billion * 10**9, 15_360 * 4_096) for billion in (10_000, 14_300, 14_633))
+    falling = fall("cosine", 2.2e-4, 2.2e-5, flat, fallen)
+    lr = warm_up(2.2e-4, Fraction(2_000), join(2.2e-4, int(flat) + 1, join(falling, int(last) + 1, 7.3e-6)))
+    return adamw(lr=lr, theta=0.95, weight_decay=0.1)
 
 
 @_recipe("nanoGPT (GPT-2 124M)", 600_000, "karpathy/nanoGPT: train.py", clipping=_NORM_ONE)
 def nanogpt() -> Algorithm:
     """Return nanoGPT's AdamW."""
-    return adamw(lr=_nanogpt_rate(), theta=0.95, weight_decay=0.1)
+    # it = t - 1: (it + 1)/2001 of the peak for it < 2,000, then a cosine from it = 2,000 to it = 600,000
+    falling = fall("cosine", 6e-4, 6e-5, Fraction(2_001), Fraction(600_001))
+    return adamw(lr=join(as_schedule(6e-4) * t / 2_001, 2_001, falling), theta=0.95, weight_decay=0.1)
 
 
 def recipes() -> tuple[Recipe, ...]:

@@ -173,11 +173,14 @@ def _opaque(node: tree.Opaque, moment: Instant) -> Number:
 
 
 def _running(node: Running, moment: Instant) -> Number:
-    """By a closed form, from the state, or from the table, whose range `as_optax_schedule` tells."""
+    """By a closed form, from the state, or from the table, which is nan past the end that `as_optax_schedule` tells."""
     closed = closed_form(node)
     if closed is not None:
         return closed(moment.time)
-    return moment.running[node] if node in moment.running else _tabulated(node, moment)
+    if node in moment.running:
+        return moment.running[node]
+    values = jnp.asarray(_table(node), moment.time.dtype)
+    return jnp.where(moment.count < TABLE, values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)], jnp.nan)
 
 
 TRACED.update(
@@ -225,12 +228,6 @@ def closed_form(node: Running) -> Callable[[jax.Array], jax.Array] | None:
         return lambda time: weight / (initial + weight * time)
     scale = weight / math.expm1(-log_rho)
     return lambda time: weight / (initial * jnp.exp(-log_rho * time) + scale * jnp.expm1(-log_rho * time))
-
-
-def _tabulated(node: Running, moment: Instant) -> jax.Array:
-    """Return the value from the table, and nan past its end."""
-    values = jnp.asarray(_table(node), moment.time.dtype)
-    return jnp.where(moment.count < TABLE, values[jnp.clip(moment.count, 0, TABLE - 1).astype(jnp.int32)], jnp.nan)
 
 
 @lru_cache(maxsize=64)
