@@ -16,12 +16,7 @@ from generic_adam.methods.method import read_schedule
 from generic_adam.schedules import parse
 from generic_adam.verify.replay import ROUNDOFF, Floats, Rule, Trace
 
-FAMILIES = {
-    "adam": "adam", "adamw": "adam", "amsgrad": "adam", "nadam": "nadam", "nadamw": "nadam", "rmsprop": "rmsprop",
-    "adagrad": "adagrad", "sgd": "sgd",
-}  # fmt: skip
-_SHOWN = {"adam": "Adam", "adamw": "AdamW", "amsgrad": "AMSGrad", "nadam": "NAdam", "nadamw": "NAdamW",
-          "rmsprop": "RMSprop", "adagrad": "Adagrad", "sgd": "SGD"}  # fmt: skip
+_NAMES = {one.lower(): one for one in ("Adam", "AdamW", "AMSGrad", "NAdam", "NAdamW", "RMSprop", "Adagrad", "SGD")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +85,7 @@ class Claim:
     @property
     def family(self) -> str:
         """The recursion that it runs."""
-        return FAMILIES[self.algorithm.lower()]
+        return {"adamw": "adam", "amsgrad": "adam", "nadamw": "nadam"}.get(name := self.algorithm.lower(), name)
 
     @property
     def title(self) -> str:
@@ -100,7 +95,7 @@ class Claim:
         told = [(name, getattr(self, name)) for name in _KEYS if name not in {"algorithm", "horizon"}]
         given = [f"{name}={'by step' if callable(value) else value}" for name, value in told
                  if value != getattr(Claim, name, value) or name == "lr"]  # fmt: skip
-        return f"{_SHOWN[self.algorithm.lower()]}({', '.join(given)})"
+        return f"{_NAMES[self.algorithm.lower()]}({', '.join(given)})"
 
     def rule(self, trace: Trace) -> Rule:
         """The claim as numbers for each step and parameter of a trace."""
@@ -113,34 +108,25 @@ class Claim:
             columns = [[_at(read(one), int(t), name) for t in taken] for one in each]
             return np.array(columns, dtype=float).reshape(len(each), len(taken)).T
 
-        second = (lambda one: one.alpha) if self.family == "rmsprop" else (lambda one: one.betas[1])
         decoupled = self.algorithm.lower().endswith("w") if self.decoupled is None else self.decoupled
-        place = self.eps_place or "outside"
+        same = ("initial_v", "missing", "momentum", "nesterov", "centered", "rate_in_momentum", "momentum_decay",
+                "clip_norm", "clip_update", "state_dtype")  # fmt: skip
         return Rule(
             self.family,
             table(lambda one: one.lr, "lr"),
             table(lambda one: one.betas[0], "beta1"),
-            table(second, "beta2"),
+            table(lambda one: one.alpha if self.family == "rmsprop" else one.betas[1], "beta2"),
             table(lambda one: one.eps, "eps"),
             table(lambda one: one.weight_decay, "weight_decay"),
             correction="both" if self.bias_correction else "none",
-            eps_place=place,
+            eps_place=self.eps_place or "outside",
             decay_form="decoupled" if decoupled else "coupled",
             maximum=self.amsgrad_max if self.amsgrad or self.algorithm.lower() == "amsgrad" else "none",
-            initial_v=self.initial_v,
             count={"global": "optimizer"}.get(self.count or "", self.count or "parameter"),
-            missing=self.missing,
-            momentum=self.momentum,
-            nesterov=self.nesterov,
-            centered=self.centered,
-            rate_in_momentum=self.rate_in_momentum,
-            momentum_decay=self.momentum_decay,
             first_moment="none" if self.family in {"rmsprop", "adagrad"} else "average",
             second_moment="sum" if self.family == "adagrad" else "average",
             sign=-1.0 if self.maximize else 1.0,
-            clip_norm=self.clip_norm,
-            clip_update=self.clip_update,
-            state_dtype=self.state_dtype,
+            **{name: getattr(self, name) for name in same},
         )
 
 
@@ -174,8 +160,8 @@ def _known(settings: Mapping[str, Any], where: str = "claim") -> dict[str, Any]:
     for name, value in settings.items():
         if name not in _KEYS:
             raise OptimizerError(f"{where}: no key {shown(name)}; {meant(str(name), _KEYS)}")
-        if name == "algorithm" and str(value).lower() not in FAMILIES:
-            raise OptimizerError(f"{where}: algorithm {shown(value)}; {meant(str(value), _SHOWN.values())}")
+        if name == "algorithm" and str(value).lower() not in _NAMES:
+            raise OptimizerError(f"{where}: algorithm {shown(value)}; {meant(str(value), _NAMES.values())}")
         if name in _CHOICES and value not in _CHOICES[name]:
             expected = ", ".join(repr(one) for one in _CHOICES[name] if one is not None)
             raise OptimizerError(f"{where}: {name} is {shown(value)}; expected one of {expected}")
@@ -213,11 +199,8 @@ def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
         return np.stack([made[id(part)] for part in parts], axis=1)
 
     first, l2 = parts[0], np.array([float(part.l2) for part in parts])
-    norm = first.clipping.threshold if first.clipping and first.clipping.kind != "update" else None
-    nesterov = first.nesterov and (
-        table(attrgetter("nesterov.momentum_weight")),
-        table(attrgetter("nesterov.gradient_weight")),
-    )
+    kind, limit = (first.clipping.kind, first.clipping.threshold) if first.clipping else ("", None)
+    ahead = [table(attrgetter(f"nesterov.{name}_weight")) for name in ("momentum", "gradient") if first.nesterov]
     decay = np.broadcast_to(l2, (trace.steps, len(parts))) if l2.any() else table(lambda part: part.decay)
     return Rule(
         "adam" if first.preconditioned else "sgd",
@@ -231,13 +214,12 @@ def _rule_of_algorithm(whole: Algorithm, trace: Trace) -> Rule:
         decay_form="coupled" if l2.any() else "absolute",
         maximum="uncorrected" if first.running_maximum else "none",
         initial_v=first.initial_v,
-        count="parameter",
-        look_ahead=nesterov or None,
+        look_ahead=(ahead[0], ahead[1]) if ahead else None,
         momentum=float(first.heavy_ball.factor) if first.heavy_ball else 0.0,
         rate_in_momentum=bool(first.heavy_ball and first.heavy_ball.rate_inside),
         centered=first.centered,
         second_moment="delayed" if first.delayed else "average",
-        clip_norm=norm,
-        clip_how="value" if first.clipping and first.clipping.kind == "value" else "norm",
-        clip_update=first.clipping.threshold if first.clipping and first.clipping.kind == "update" else None,
+        clip_norm=None if kind == "update" else limit,
+        clip_how="value" if kind == "value" else "norm",
+        clip_update=limit if kind == "update" else None,
     )

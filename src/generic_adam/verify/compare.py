@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from generic_adam.errors import OptimizerError, told_as
 from generic_adam.methods import Algorithm
 from generic_adam.verify.claim import Claim, read_claim
 from generic_adam.verify.drive import Driver, Subject, copied, is_function, is_optimizer
-from generic_adam.verify.explain import Found, explain
+from generic_adam.verify.explain import explain
 from generic_adam.verify.front import Difference, Verification
 from generic_adam.verify.reading import KNOWN, candidates, of_class, said_by_groups, with_settings
 from generic_adam.verify.replay import Rule, Trace, replay
@@ -67,22 +68,20 @@ def _compared(given: Any, scheduler: Any, claim: Any) -> Verification:
     if believed is not None:
         if subject.step is None and subject.apply is None:  # the optimizer alone: clipping is the loop's
             believed = replace(believed, clip_norm=None)
-        rule, title, known = believed.rule(trace), believed.title, ()
+        rule, title, known = believed.rule, believed.title, ()
     elif isinstance(read, str):
-        rule, known = with_settings(read, trace), (read,)
+        rule, known = partial(with_settings, read), (read,)
         title = f"{read} with the settings of its groups ({said_by_groups(trace)})"
     else:
         same = _identified(trace)
         title = same[0] if same else "any algorithm known here, with the settings of its groups"
         exact = bool(same) and "except" not in same[0]
         return Verification(exact or None, name, title, (), looked, beyond, same)
-    found = min((explain(one, trace) for one in _meant(rule)), key=len)
+    found = _differences(rule(trace), trace)
     if not found and subject.source is None:  # an optimizer alone, which can be made again
-        kept, seen, unseen = _loaded(lambda: _made(given, scheduler), lambda one: _rule(one, believed, read), believed)
-        found, looked = kept, (*looked, *seen)
-        beyond = (*unseen, *(one for one in beyond if one != _LOADING))
-    told = tuple(Difference(one.category, one.since, one.where, one.size, one.explained, one.said) for one in found)
-    return Verification(not told, name, title, told, looked, beyond, known)
+        found, seen, unseen = _loaded(lambda: _made(given, scheduler), rule, believed)
+        looked, beyond = (*looked, *seen), (*unseen, *(one for one in beyond if one != _LOADING))
+    return Verification(not found, name, title, found, looked, beyond, known)
 
 
 def _identified(trace: Trace) -> tuple[str, ...]:
@@ -99,13 +98,9 @@ def _identified(trace: Trace) -> tuple[str, ...]:
     return ()
 
 
-def _rule(trace: Trace, believed: Claim | None, read: str | Algorithm | None) -> Rule:
-    return believed.rule(trace) if believed is not None else with_settings(str(read), trace)
-
-
 def _loaded(
     again: Callable[[], Subject], rule: Callable[[Trace], Rule], claim: Claim | None
-) -> tuple[tuple[Found, ...], tuple[str, ...], tuple[str, ...]]:
+) -> tuple[tuple[Difference, ...], tuple[str, ...], tuple[str, ...]]:
     """An optimizer that agrees, saved and loaded in each format: differences, what was looked at and what was not."""
     done, failed = [], []
     for name, carry in formats():
@@ -116,20 +111,21 @@ def _loaded(
         except OptimizerError as error:
             failed.append(f"saving and loading by {name} ({error})")
             continue
-        found = min((explain(one, trace) for one in _meant(rule(trace))), key=len)
+        found = _differences(rule(trace), trace)
         if found:
             return tuple(replace(one, said=f"through {name}: {one.said}") for one in found), (), tuple(failed)
         done.append(name)
     return (), (f"saving and loading by {', '.join(done)}",) if done else (), tuple(failed)
 
 
-def _meant(rule: Rule) -> Iterator[Rule]:
-    """The rule, and what else its words may mean: a claim that leaves a choice open is met by either."""
-    yield rule
+def _differences(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
+    """From the rule, or what else its words may mean: a claim that leaves a choice open is met by either."""
+    meant = [rule]
     if rule.missing == "zero":  # torch leaves None where there was never a gradient
-        yield rule.but(missing="zero once begun")
+        meant.append(rule.but(missing="zero once begun"))
     if rule.correction == "both" and (np.ptp(rule.beta1, axis=0).any() or np.ptp(rule.beta2, axis=0).any()):
-        yield rule.but(correction="product")  # torch's power of the present beta, or the exact product
+        meant.append(rule.but(correction="product"))  # torch's power of the present beta, or the exact product
+    return min((explain(one, trace) for one in meant), key=len)
 
 
 def _made(given: Any, scheduler: Any) -> Subject:

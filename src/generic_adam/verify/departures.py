@@ -124,9 +124,27 @@ _CHOICES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("sign", "it steps along the gradient, not against it", {"sign": -1.0}),
 )  # fmt: skip
 
+_RESUMES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("the moments and the step count are lost", frozenset({"m", "v", "count"})),
+    ("both moments are lost, the step count goes on", frozenset({"m", "v"})),
+    ("the step count is lost, the moments are kept", frozenset({"count"})),
+    ("the first moment is lost", frozenset({"m"})),
+    ("the second moment is lost", frozenset({"v"})),
+    ("the second moment and the step count are lost", frozenset({"v", "count"})),
+    ("the first moment and the step count are lost", frozenset({"m", "count"})),
+)
+
 _BETAS = (0.0, 0.5, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.997, 0.999, 0.9995, 0.9999)
 _EPS = (0.0, 1e-16, 1e-15, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-_DECAYS = (1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+_DECAYS = (0.0, 1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+_SEQUENCES: dict[str, tuple[str, str, tuple[float, ...]]] = {
+    "lr": ("lr", "learning rate", ()),
+    "beta1": ("beta1", "betas", _BETAS),
+    "beta2": ("beta2", "betas", _BETAS),
+    "eps": ("eps", "epsilon", _EPS),
+    "decay": ("weight decay", "weight decay", _DECAYS),
+}
+"""What each sequence is called, its category, and the numbers that people type there."""
 
 
 def together(rule: Rule, changes: Sequence[Departure]) -> Rule:
@@ -162,16 +180,14 @@ def choices(rule: Rule) -> Iterator[Departure]:
 
 def _concerns(rule: Rule, changes: dict[str, object]) -> bool:
     """Whether the rule has that part at all."""
-    name = next(iter(changes))
-    if name == "correction" and rule.family not in {"adam", "nadam"}:
-        return False
-    if name == "clip_how" and rule.clip_norm is None:
-        return False
-    if name == "clip_update_how" and rule.clip_update is None:
-        return False
-    if (name == "decay_form" or changes.get("missing") == "decay only") and not rule.decay.any():
-        return False
-    return not (name == "first_moment" and rule.first_moment == "none")
+    has = {
+        "correction": rule.family in {"adam", "nadam"},
+        "clip_how": rule.clip_norm is not None,
+        "clip_update_how": rule.clip_update is not None,
+        "decay_form": bool(rule.decay.any()),
+        "first_moment": rule.first_moment != "none",
+    }
+    return has.get("decay_form" if changes.get("missing") == "decay only" else next(iter(changes)), True)
 
 
 def families(rule: Rule) -> Iterator[Departure]:
@@ -189,12 +205,7 @@ def families(rule: Rule) -> Iterator[Departure]:
 
 def numbers(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with another beta, eps, decay, scale or threshold: what people type first."""
-    for name, label, category, values in (
-        ("beta1", "beta1", "betas", _BETAS),
-        ("beta2", "beta2", "betas", _BETAS),
-        ("eps", "eps", "epsilon", _EPS),
-        ("decay", "weight decay", "weight decay", (0.0, *_DECAYS)),
-    ):
+    for name, (label, category, values) in _SEQUENCES.items():
         own = getattr(rule, name)
         for value in values:
             if not np.allclose(own, value, rtol=1e-9, atol=0):
@@ -229,38 +240,27 @@ def _sizes(rule: Rule, micro: int) -> Iterator[Departure]:
         yield Departure("clipping", said, rule.but(clip_update=factor * (update or 0)))
 
 
-_SEQUENCES = (
-    ("lr", "lr", "learning rate"),
-    ("beta1", "beta1", "betas"),
-    ("beta2", "beta2", "betas"),
-    ("eps", "eps", "epsilon"),
-    ("decay", "weight decay", "weight decay"),
-)
-
-
 def groups_say(rule: Rule, trace: Trace) -> Iterator[Departure]:
     """Yield the rule with what the parameter groups say, one setting at a time."""
-    for name, label, category in _SEQUENCES:
+    for name, (label, kind, _) in _SEQUENCES.items():
         source = {"decay": "weight_decay", "beta2": "alpha" if rule.family == "rmsprop" else "beta2"}.get(name, name)
         said, own = trace.settings.get(source), getattr(rule, name)
         if said is None or np.isnan(said).all():
             continue
         said = np.where(np.isnan(said), own, said)
-        if np.allclose(said, own, rtol=1e-6, atol=0):
+        other = ~np.isclose(said, own, rtol=1e-6, atol=0)
+        if not other.any():
             continue
-        kind = category
+        category, (since, at) = kind, np.argwhere(other)[0]
+        text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
         if name == "lr":
             ratio = said[own > 0] / own[own > 0]
-            kind = "learning rate" if ratio.size and np.ptp(ratio) <= 1e-6 * abs(ratio[0]) else "schedule"
-        concerned = frozenset(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=0)).tolist())
-        named = _clock_said(said, own) if kind == "schedule" else None
-        since = int(np.flatnonzero(~np.isclose(said, own, rtol=1e-6, atol=0).all(axis=1))[0])
-        at = int(np.flatnonzero(~np.isclose(said[since], own[since], rtol=1e-6, atol=0))[0])
-        text = f"the groups say {label} = {said[since, at]:.6g} at step {since + 1}, not {own[since, at]:.6g}"
-        yield Departure(
-            kind, text if named is None else f"{named} ({text})", rule.but(**{name: said}), told=True, of=concerned
-        )
-    for name, label, category in _SEQUENCES:
+            if not ratio.size or np.ptp(ratio) > 1e-6 * abs(ratio[0]):
+                category, named = "schedule", _clock_said(said, own)
+                text = text if named is None else f"{named} ({text})"
+        concerned = frozenset(np.flatnonzero(other.any(axis=0)).tolist())
+        yield Departure(category, text, rule.but(**{name: said}), told=True, of=concerned)
+    for name, (label, category, _) in _SEQUENCES.items():
         own = getattr(rule, name)
         for place, at in (("first", 0), ("last", -1)) if not (own == own[:, :1]).all() else ():
             said = f"the {label} of the {place} group is used for all"
@@ -299,20 +299,9 @@ def claimed(values: Floats) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-RESUMES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("the moments and the step count are lost", frozenset({"m", "v", "count"})),
-    ("both moments are lost, the step count goes on", frozenset({"m", "v"})),
-    ("the step count is lost, the moments are kept", frozenset({"count"})),
-    ("the first moment is lost", frozenset({"m"})),
-    ("the second moment is lost", frozenset({"v"})),
-    ("the second moment and the step count are lost", frozenset({"v", "count"})),
-    ("the first moment and the step count are lost", frozenset({"m", "count"})),
-)
-
-
 def resumes(rule: Rule, trace: Trace, left: npt.NDArray[np.int64]) -> Iterator[Departure]:
     """Yield what a load may lose or exchange."""
-    for said, lost in RESUMES:
+    for said, lost in _RESUMES:
         yield Departure("resume", f"after the load {said}", rule.but(resume=lost))
     for one, other in combinations(left[:12], 2):
         if trace.numel[one] == trace.numel[other]:

@@ -45,7 +45,7 @@ class Subject:
     def of(cls, made: Any) -> Subject:
         """Read the attributes of what `make()` returned; what is missing is None."""
         if isinstance(made, torch.optim.Optimizer):
-            return cls(_named(made), made)
+            made = (made, None)
         if isinstance(made, tuple) and len(made) == 2:
             return cls(_named(made[0]), *made)
         found = {name: getattr(made, name, None) for name in cls.__dataclass_fields__ if name != "source"}
@@ -73,10 +73,7 @@ def _named(optimizer: Any) -> list[tuple[str, Any]]:
 def copied(optimizer: Any, scheduler: Any) -> Subject:
     """Return a subject of fresh small parameters, with a copy of the optimizer and of its scheduler."""
     before = _fingerprint(optimizer, scheduler)
-    memo: dict[int, Any] = {}
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            memo[id(parameter)] = _fresh(parameter)
+    memo = {id(one): _fresh(one) for group in optimizer.param_groups for one in group["params"]}
     with told_as(OptimizerError, f"{type(optimizer).__name__} cannot be copied, hand over a function that makes it:"):
         inner = getattr(optimizer, "optimizer", None)
         if isinstance(inner, torch.optim.Optimizer):
@@ -113,8 +110,8 @@ def _copy_object(given: Any, memo: dict[int, Any]) -> Any:
         if name == "state":
             twin.__dict__[name] = type(value)(value.default_factory) if hasattr(value, "default_factory") else {}
             twin.__dict__[name].update({memo.get(id(key), key): _sliced(own, key, memo) for key, own in value.items()})
-            continue
-        twin.__dict__[name] = copy.deepcopy(value, memo)
+        else:
+            twin.__dict__[name] = copy.deepcopy(value, memo)
     return twin
 
 
@@ -221,12 +218,11 @@ class Driver:
                 with told_as(OptimizerError, f"step {t + 1} raised"):
                     exact.append(self._step(t))
                 weights.append(self._weights())
-        order = [np.full(len(place), index) for index, place in enumerate(self.places)]
         names = {name for one in settings for name in one}
         blank = np.full(len(self.names), np.nan)
         return Trace(
             tuple(self.names),
-            np.concatenate(order).astype(np.int64) if order else np.zeros(0, np.int64),
+            np.repeat(np.arange(len(self.places)), list(map(len, self.places))),
             self.groups,
             np.array([int(np.prod(shape)) for shape in self.shapes]),
             tuple(self.dtypes),
@@ -241,10 +237,8 @@ class Driver:
         )
 
     def _weights(self) -> Floats:
-        parts = [
-            _array(one).reshape(-1)[place] for (_, one), place in zip(self.subject.named, self.places, strict=True)
-        ]
-        return np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
+        named = zip(self.subject.named, self.places, strict=True)
+        return np.concatenate([np.zeros(0), *(_array(one).reshape(-1)[place] for (_, one), place in named)])
 
     def _settings(self) -> dict[str, Floats]:
         """What the groups say now, for each parameter."""
@@ -263,14 +257,13 @@ class Driver:
             flat[:, self.places[index]] = self.gradients[index][:, t]
             given.append(flat)
         if subject.apply is not None:
-            return self._apply(given)
+            return self._apply(given, subject.apply)
         tensors = [
             [torch.as_tensor(row).reshape(one.shape).to(one.dtype) for row in flat]
             for flat, (_, one) in zip(given, subject.named, strict=True)
         ]
         if self.overflow[t]:
-            first = tensors[0][0].reshape(-1)
-            first[0] = torch.inf
+            tensors[0][0].reshape(-1)[0] = torch.inf
         if subject.step is not None:
             subject.step([self._loss(t, tensors, number) for number in range(len(given[0]))])
         else:
@@ -296,31 +289,28 @@ class Driver:
 
         return loss
 
-    def _apply(self, given: list[Floats]) -> Floats:
+    def _apply(self, given: list[Floats], apply: Callable[[Mapping[str, Any]], Any]) -> Floats:
         """One call for each micro-batch."""
-        return np.concatenate(
-            [self._apply_one([rows[number : number + 1] for rows in given]) for number in range(len(given[0]))]
-        )
-
-    def _apply_one(self, given: list[Floats]) -> Floats:
-        made, exact = {}, []
-        for index, (name, one) in enumerate(self.subject.named):
-            value = np.asarray(given[index][0].reshape(self.shapes[index]), dtype=np.asarray(one).dtype)
-            made[name] = value
-            exact.append(value.astype(np.float64).reshape(-1)[self.places[index]])
-        after = self.subject.apply(made) if self.subject.apply else None
-        renewed = after if isinstance(after, Mapping) else dict(getattr(self.subject.source, "named", ()))
-        self.subject.named = [(name, renewed.get(name, one)) for name, one in self.subject.named]
-        return np.concatenate(exact)[None]
+        exact = []
+        for rows in zip(*given, strict=True):
+            named = zip(self.subject.named, rows, self.shapes, strict=True)
+            made = {
+                name: np.asarray(row.reshape(shape), dtype=np.asarray(one).dtype) for (name, one), row, shape in named
+            }
+            seen = zip(made.values(), self.places, strict=True)
+            exact.append(np.concatenate([value.astype(np.float64).reshape(-1)[place] for value, place in seen]))
+            after = apply(made)
+            renewed = after if isinstance(after, Mapping) else dict(getattr(self.subject.source, "named", ()))
+            self.subject.named = [(name, renewed.get(name, one)) for name, one in self.subject.named]
+        return np.array(exact)
 
     def _state_dtypes(self) -> tuple[frozenset[str], ...]:
         state = getattr(self.subject.optimizer, "state", None)
         found = []
         for _, one in self.subject.named:
             own = state.get(one, {}) if isinstance(state, Mapping) else {}
-            tensors = (
-                [value for value in own.values() if isinstance(value, torch.Tensor)] if isinstance(own, Mapping) else []
-            )
+            values = own.values() if isinstance(own, Mapping) else ()
+            tensors = [value for value in values if isinstance(value, torch.Tensor)]
             found.append(frozenset(_resolved(value) for value in tensors if value.numel() == one.numel() > 1))
         return tuple(found)
 
@@ -349,7 +339,7 @@ def _number(value: Any) -> float:
 
 
 def _dtype(value: Any) -> str:
-    return str(value.dtype).removeprefix("torch.")
+    return str(getattr(value, "dtype", value)).removeprefix("torch.")
 
 
 def _resolved(value: Any) -> str:
@@ -357,7 +347,7 @@ def _resolved(value: Any) -> str:
     if value.dtype is torch.float32 and int(value.count_nonzero()) >= 8:
         for half in (torch.bfloat16, torch.float16):
             if torch.equal(value.to(half).float(), value) and value.unique().numel() >= 8:
-                return str(half).removeprefix("torch.")
+                return _dtype(half)
     return _dtype(value)
 
 

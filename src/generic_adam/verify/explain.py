@@ -14,24 +14,13 @@ import numpy.typing as npt
 
 from generic_adam.verify import departures
 from generic_adam.verify.departures import Departure
-from generic_adam.verify.replay import HALF, ROUNDOFF, Floats, Replay, Rule, Trace, active, replay
+from generic_adam.verify.front import Difference
+from generic_adam.verify.replay import HALF, ROUNDOFF, SEQUENCES, Floats, Replay, Rule, Trace, active, replay
 
 _PAIRED = 8  # single changes that help most are tried two at a time
 
 
-@dataclass(frozen=True)
-class Found:
-    """A difference: what kind, in words, from which step on, of which parameters, and how large."""
-
-    category: str
-    said: str
-    since: int
-    where: tuple[str, ...]
-    size: float
-    explained: bool
-
-
-def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
+def explain(rule: Rule, trace: Trace) -> tuple[Difference, ...]:
     """Return the differences between a rule and a trace; none where every step is within its bound."""
     first = replay(rule, trace)
     differs = first.differs
@@ -56,7 +45,7 @@ def explain(rule: Rule, trace: Trace) -> tuple[Found, ...]:
     return tuple(_merged(found))
 
 
-def _other_weights(trace: Trace, run: Replay) -> Iterator[Found]:
+def _other_weights(trace: Trace, run: Replay) -> Iterator[Difference]:
     """Weights that a load did not bring back."""
     if trace.resumed is None or trace.loaded is None:
         return
@@ -65,24 +54,22 @@ def _other_weights(trace: Trace, run: Replay) -> Iterator[Found]:
         names = tuple(trace.names[p] for p in np.unique(trace.owner[moved]))
         step = np.abs(run.lr * run.slope)[trace.resumed, moved]
         size = float(np.median(np.abs(trace.loaded - trace.weights[trace.resumed])[moved] / np.maximum(step, 1e-300)))
-        yield Found("resume", "the weights after the load are not those saved", trace.resumed + 1, names, size, True)
+        said = "the weights after the load are not those saved"
+        yield Difference("resume", trace.resumed + 1, names, size, True, said)
 
 
-def _narrow(rule: Rule, trace: Trace) -> Iterator[Found]:
+def _narrow(rule: Rule, trace: Trace) -> Iterator[Difference]:
     """State that is seen to be narrower than claimed, where no step has shown it."""
     wide = rule.state_dtype or "float32"
     kinds = [_kinds(trace, p) for p in range(len(trace.names))]
-    narrow = [
-        p
-        for p, seen in enumerate(kinds)
-        if seen and max(ROUNDOFF[one] for one in seen) == min(ROUNDOFF[one] for one in seen) > ROUNDOFF[wide]
-    ]
+    units = [{ROUNDOFF[one] for one in seen} for seen in kinds]
+    narrow = [p for p, each in enumerate(units) if len(each) == 1 and min(each) > ROUNDOFF[wide]]
     if narrow:
         said = f"the moments are kept in {min(kinds[narrow[0]])}, not {wide}"
-        yield Found("state precision", said, 1, tuple(trace.names[p] for p in narrow), 0.0, True)
+        yield Difference("state precision", 1, tuple(trace.names[p] for p in narrow), 0.0, True, said)
 
 
-def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Found]:
+def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Difference]:
     """Half-precision weights that stand still although the steps add up to several times what they can resolve."""
     unit = np.array([ROUNDOFF[one] for one in trace.dtypes])[trace.owner]
     steps = run.predicted - trace.weights[:-1]
@@ -94,7 +81,7 @@ def _lost(rule: Rule, trace: Trace, run: Replay) -> Iterator[Found]:
     lost = np.flatnonzero((asked >= 2) & (stood >= 0.6 * asked))
     if lost.size and rule.state_dtype not in HALF:
         said = f"steps below half the resolution of {trace.dtypes[lost[0]]} weights are lost, and do not add up"
-        yield Found("lost updates", said, 1, tuple(trace.names[p] for p in lost), 1.0, True)
+        yield Difference("lost updates", 1, tuple(trace.names[p] for p in lost), 1.0, True, said)
 
 
 def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
@@ -102,7 +89,9 @@ def _never_moves(trace: Trace, run: Replay, parameter: int) -> bool:
     return bool((trace.weights[:, own] == trace.weights[0, own]).all() and run.differs[:, own].any())
 
 
-def _found(change: Departure, trace: Trace, run: Replay, parameters: Iterable[int], *, explained: bool = True) -> Found:
+def _found(
+    change: Departure, trace: Trace, run: Replay, parameters: Iterable[int], *, explained: bool = True
+) -> Difference:
     concerned = [p for p in parameters if change.of is None or p in change.of] or list(parameters)
     differs = run.differs & np.isin(trace.owner, concerned)
     differs = differs if differs.any() else run.differs & np.isin(trace.owner, list(parameters))
@@ -117,12 +106,12 @@ def _found(change: Departure, trace: Trace, run: Replay, parameters: Iterable[in
     category, said = change.category, change.said
     if loaded and category != "resume":
         category, said = "resume", f"after the load {said}"
-    return Found(category, said, since + 1, names, size, explained)
+    return Difference(category, since + 1, names, size, explained, said)
 
 
-def _merged(found: list[Found]) -> Iterator[Found]:
+def _merged(found: list[Difference]) -> Iterator[Difference]:
     """The same difference of several parameters is one."""
-    kinds: dict[tuple[str, str, bool], list[Found]] = {}
+    kinds: dict[tuple[str, str, bool], list[Difference]] = {}
     for one in found:
         kinds.setdefault((one.category, one.said, one.explained), []).append(one)
     for same in kinds.values():
@@ -162,12 +151,9 @@ class _Search:
     def explained(self, left: npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[Departure] | None]]:
         """Yield parameters with the changes that explain them: all at once, by single changes, by pairs; the rest."""
         single = self._one(left)
-        if single is not None:
-            yield [int(p) for p in left], [single]
-            return
-        pair = self._pair(left)
-        if pair is not None:
-            yield [int(p) for p in left], pair
+        together = [single] if single is not None else self._pair(left)
+        if together is not None:
+            yield [int(p) for p in left], together
             return
         unexplained = []
         for group in np.unique(self.trace.group[left]):
@@ -192,10 +178,8 @@ class _Search:
         own = self.first.differs & np.isin(self.trace.owner, parameters)
         seen, due = ((one - self.trace.weights[:-1])[own] for one in (self.first.seen, self.first.predicted))
         way = "second moment" if np.mean(seen * due >= 0) > 0.9 else "momentum"
-        part = (
-            "the steps have the claimed sign, not the size" if way == "second moment" else "the steps have other signs"
-        )
-        return Departure(way, f"{said}; {part}", self.rule)
+        signs = "the claimed sign, not the size" if way == "second moment" else "other signs"
+        return Departure(way, f"{said}; the steps have {signs}", self.rule)
 
     def _one(self, some: npt.NDArray[np.int64]) -> Departure | None:
         for one in self.scored:
@@ -263,9 +247,8 @@ class _Search:
 
 
 def _until(rule: Rule, trace: Trace) -> Rule:
-    names = ("lr", "beta1", "beta2", "eps", "decay")
     ahead = rule.look_ahead and tuple(each[: trace.steps] for each in rule.look_ahead)
-    return rule.but(**{name: getattr(rule, name)[: trace.steps] for name in names}, look_ahead=ahead)
+    return rule.but(**{name: getattr(rule, name)[: trace.steps] for name in SEQUENCES}, look_ahead=ahead)
 
 
 def _singles(rule: Rule, trace: Trace, first: Replay, left: npt.NDArray[np.int64]) -> Iterator[Departure]:

@@ -14,10 +14,6 @@ from generic_adam.methods import Algorithm
 from generic_adam.verify.claim import read_claim
 from generic_adam.verify.replay import Floats, Rule, Trace
 
-_BY_CLASS = {
-    "torch.Adam": "Adam", "torch.AdamW": "AdamW", "torch.NAdam": "NAdam", "torch.RMSprop": "RMSprop",
-    "torch.Adagrad": "Adagrad", "torch.SGD": "SGD",
-}  # fmt: skip
 KNOWN = ("AdamW", "Adam", "NAdam", "NAdamW", "RMSprop", "Adagrad", "SGD")
 
 
@@ -25,8 +21,9 @@ def of_class(optimizer: Any) -> str | Algorithm | None:
     """Return what an optimizer's class is read as: a name, whose settings its groups say, or all sequences."""
     optimizer = getattr(optimizer, "optimizer", None) or optimizer
     for base in type(optimizer).__mro__:
-        if name_of(base) in _BY_CLASS:
-            return _BY_CLASS[name_of(base)]
+        package, _, name = name_of(base).rpartition(".")
+        if package == "torch" and name in KNOWN and name != "NAdamW":
+            return name
     try:
         return read(optimizer)
     except GenericAdamError:
@@ -59,24 +56,26 @@ def with_settings(name: str, trace: Trace) -> Rule:
         values = said.get(key)
         return default if values is None or np.isnan(values).all() else bool(np.nanmax(values))
 
-    momentum, decoupled = of("momentum", default=np.zeros_like(base.lr)), flag("decoupled_weight_decay", False)
+    def most(name: str, default: float = 0.0) -> float:
+        return float(np.nanmax(of(name, default=np.full_like(base.lr, default)), initial=0.0))
+
     return base.but(
         lr=of("lr", default=base.lr),
         beta1=of("beta1", default=base.beta1),
         beta2=of(*(("alpha",) if base.family == "rmsprop" else ()), "beta2", default=base.beta2),
         eps=of("eps", default=base.eps),
         decay=of("weight_decay", default=base.decay),
-        decay_form="decoupled" if decoupled else base.decay_form,
+        decay_form="decoupled" if flag("decoupled_weight_decay", False) else base.decay_form,
         maximum="uncorrected" if flag("amsgrad", False) else "none",
         correction="both" if flag("bias_correction", True) else "none",
         sign=-1.0 if flag("maximize", False) else 1.0,
-        momentum=float(np.nanmax(momentum)) if momentum.size else 0.0,
-        dampening=float(np.nanmax(of("dampening", default=np.zeros_like(base.lr)), initial=0.0)),
+        momentum=most("momentum"),
+        dampening=most("dampening"),
         nesterov=flag("nesterov", False) or base.nesterov,
         centered=flag("centered", False),
-        initial_v=float(np.nanmax(of("initial_accumulator_value", default=np.zeros_like(base.lr)), initial=0.0)),
-        momentum_decay=float(np.nanmax(of("momentum_decay", default=np.full_like(base.lr, 4e-3)), initial=0.0)),
-        rate_decay=float(np.nanmax(of("lr_decay", default=np.zeros_like(base.lr)), initial=0.0)),
+        initial_v=most("initial_accumulator_value"),
+        momentum_decay=most("momentum_decay", 4e-3),
+        rate_decay=most("lr_decay"),
         state_dtype=_narrowest(trace),
     )
 

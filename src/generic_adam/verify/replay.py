@@ -28,6 +28,8 @@ ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bflo
 HALF = frozenset({"float16", "bfloat16"})
 SMALLEST = {"float64": 2.3e-308, "float32": 1.2e-38, "float16": 6.0e-8, "bfloat16": 1.2e-38}
 """What may be flushed to zero, or is the distance of the numbers there."""
+SEQUENCES = ("lr", "beta1", "beta2", "eps", "decay")
+"""What a rule has one number of for each step and parameter."""
 _SCALAR = 2.0**-24  # scalars such as 1 - beta^t may have been float32 in any implementation
 _OPERATIONS = 4  # roundings of one line of a kernel, at most
 
@@ -82,7 +84,7 @@ class Trace:
 class Rule:
     """How a step is carried out, in every respect in which implementations have been seen to differ.
 
-    The five sequences have one number for each step and parameter (T, P); the rest are choices.
+    The five SEQUENCES have T rows of P numbers; the rest are choices.
     """
 
     family: str
@@ -171,33 +173,22 @@ def counts(rule: Rule, trace: Trace, taking: npt.NDArray[np.bool_]) -> Floats:
     if rule.skipped_count:
         taking = taking | (trace.overflow[:, None] & trace.present)
     own = np.cumsum(taking, axis=0).astype(float)
-    if rule.count == "optimizer":
-        own = np.repeat(np.cumsum(taking.any(axis=1)).astype(float)[:, None], own.shape[1], axis=1)
-    elif rule.count == "groups":  # one counter, moved by each group in turn
-        groups = np.unique(trace.group)
-        moved = np.stack([taking[:, trace.group == group].any(axis=1) for group in groups], axis=1)
-        order = np.cumsum(moved, axis=1)
-        total = (np.cumsum(order[:, -1]) - order[:, -1])[:, None] + order
-        own = total[:, np.searchsorted(groups, trace.group)].astype(float)
-    elif rule.count == "frozen":
-        own = np.ones_like(own)
-    elif rule.count == "shared":  # one counter, moved by each parameter in turn
-        order = np.cumsum(taking, axis=1)
-        own = (np.cumsum(order[:, -1]) - order[:, -1])[:, None] + order.astype(float)
-    elif rule.count == "micro-batches":
-        own = own * len(trace.gradients)
-    elif rule.count in {"group", "last", "first"}:
+    parameters = np.arange(own.shape[1])
+    group = {"shared": parameters, "optimizer": 0 * parameters}.get(rule.count, trace.group)
+    groups, place = np.unique(group, return_inverse=True)
+    moved = np.array([taking[:, group == one].any(axis=1) for one in groups]).reshape(len(groups), len(own)).T
+    if rule.count in {"group", "optimizer"}:
+        own = np.cumsum(moved, axis=0)[:, place].astype(float)
+    elif rule.count in {"groups", "shared"}:  # one counter, moved by each in turn
+        own = np.cumsum(moved.reshape(-1)).reshape(moved.shape)[:, place].astype(float)
+    elif rule.count in {"first", "last"}:
         found = own.copy()
-        for group in np.unique(trace.group):
-            of = np.flatnonzero(trace.group == group)
-            if rule.count == "group":
-                found[:, of] = np.cumsum(taking[:, of].any(axis=1))[:, None]
-            else:
-                for t in range(len(own)):
-                    there = of[taking[t, of]]
-                    if there.size:
-                        found[t, of] = own[t, there[-1 if rule.count == "last" else 0]]
+        for of in (np.flatnonzero(group == one) for one in groups):
+            for t, there in enumerate(of[on] for on in taking[:, of]):
+                if there.size:
+                    found[t, of] = own[t, there[-1 if rule.count == "last" else 0]]
         own = found
+    own = {"frozen": np.ones_like(own), "micro-batches": own * len(trace.gradients)}.get(rule.count, own)
     return own + rule.offset
 
 
@@ -263,7 +254,7 @@ class _Run:
         self.taking = active(rule, trace)
         self.count = counts(rule, trace, self.taking)
         self.g, self.g_error = gradients(rule, trace)
-        self.sequences = {name: getattr(rule, name)[:, of] for name in ("lr", "beta1", "beta2", "eps", "decay")}
+        self.sequences = {name: getattr(rule, name)[:, of] for name in SEQUENCES}
         state = [rule.state_dtype or ("float64" if one == "float64" else "float32") for one in trace.dtypes]
         self.unit = np.array([ROUNDOFF[one] for one in state])[of]
         self.least = np.array([SMALLEST[one] for one in state])[of]
@@ -275,11 +266,8 @@ class _Run:
     def reset(self) -> None:
         """Begin with no moments."""
         n = len(self.trace.owner)
-        self.m, self.dm = np.zeros(n), np.zeros(n)
-        self.v, self.dv = np.full(n, self.rule.initial_v), np.zeros(n)
-        self.top, self.dtop = np.zeros(n), np.zeros(n)
-        self.mean, self.dmean = np.zeros(n), np.zeros(n)
-        self.ball, self.dball = np.zeros(n), np.zeros(n)
+        self.m, self.v, self.top, self.mean, self.ball = np.zeros((5, 2, n))  # each beside its error
+        self.v[0] = self.rule.initial_v
         self.product, self.powers = np.ones(n), [np.ones(n), np.ones(n)]
         self.begun = np.zeros(n, dtype=bool)
 
@@ -296,14 +284,13 @@ class _Run:
 
     def _resume(self) -> None:
         lost, count = self.rule.resume, self.count
-        kept_m = (self.m, self.dm, self.ball, self.dball)
-        kept_v = (self.v, self.dv, self.top, self.dtop, self.mean, self.dmean)
+        kept_m, kept_v = (self.m, self.ball), (self.v, self.top, self.mean)
         product, begun, powers, at = self.product, self.begun, self.powers, self.trace.resumed or 0
         if self.rule.exchanged is not None:
             one, other = (np.flatnonzero(self.trace.owner == p) for p in self.rule.exchanged)
             place = np.arange(self.n)
             place[one], place[other] = other, one
-            kept_m, kept_v = (tuple(value[place] for value in kept) for kept in (kept_m, kept_v))
+            kept_m, kept_v = (tuple(value[:, place] for value in kept) for kept in (kept_m, kept_v))
             begun, (p, q) = begun[place], self.rule.exchanged
             change = self.count[at - 1, q] - self.count[at - 1, p]
             self.count = self.count.copy()
@@ -311,10 +298,10 @@ class _Run:
             self.count[at:, q] -= change
         self.reset()
         if "m" not in lost:
-            self.m, self.dm, self.ball, self.dball = kept_m
+            self.m, self.ball = kept_m
             self.begun = begun
         if "v" not in lost:
-            self.v, self.dv, self.top, self.dtop, self.mean, self.dmean = kept_v
+            self.v, self.top, self.mean = kept_v
         if "count" in lost:
             self.count = count.copy()
             self.count[at:] -= count[at - 1]
@@ -325,7 +312,7 @@ class _Run:
         rule, of = self.rule, self.trace.owner
         x, on = self.trace.weights[t], self.taking[t][of]
         x = self.trace.loaded if t == self.trace.resumed and self.trace.loaded is not None else x
-        lr, b1, b2, eps, decay = (self.sequences[name][t] for name in ("lr", "beta1", "beta2", "eps", "decay"))
+        lr, b1, b2, eps, decay = (self.sequences[name][t] for name in SEQUENCES)
         g, dg = self.g[t], self.g_error[t]
         on = on & (g != 0) if rule.missing == "zeros wait" else on
         g, dg = np.where(on, g, 0.0), np.where(on, dg, 0.0)
@@ -336,7 +323,7 @@ class _Run:
             )
         count = self.count[t][of]
         moves = on | ((rule.missing == "moments only") & self.begun)
-        before = self.v, self.dv
+        before = self.v
         self._moments(moves, g, dg, b1, b2)
         direction, error = self._direction(t, g, dg, b1, b2, eps, count, before, moves)
         if rule.clip_update is not None:
@@ -367,8 +354,9 @@ class _Run:
             b1 = np.full_like(b1, rule.momentum)
             first = np.where(self.begun, 1 - rule.dampening, 1.0)
         keep2 = np.ones_like(b2) if rule.second_moment == "sum" else b2
-        m = b1 * self.m + first * g
-        dm = b1 * self.dm + first * dg + _OPERATIONS * unit * (np.abs(b1 * self.m) + np.abs(first * g))
+        (old_m, old_dm), (old_v, old_dv) = self.m, self.v
+        m = b1 * old_m + first * g
+        dm = b1 * old_dm + first * dg + _OPERATIONS * unit * (np.abs(b1 * old_m) + np.abs(first * g))
         dm = dm + 4 * _SCALAR * np.abs(g) + 2 * self.least
         base, dbase = (m, dm) if rule.second_moment == "of momentum" else (g, dg)
         square, dsquare = base * base, 2 * np.abs(base) * dbase + dbase * dbase
@@ -378,20 +366,13 @@ class _Run:
             square, dsquare = (self._mean(one) for one in (square, dsquare))
         if rule.second_moment == "first":
             second, keep2 = np.where(self.begun, second, 1.0), np.where(self.begun, keep2, 0.0)
-        v = keep2 * self.v + second * square
-        dv = (
-            keep2 * self.dv
-            + second * dsquare
-            + _OPERATIONS * unit * v
-            + 4 * _SCALAR * (square + self.v)
-            + 2 * self.least
-        )
-        self.m, self.dm = np.where(on, m, self.m), np.where(on, dm, self.dm)
-        self.v, self.dv = np.where(on, v, self.v), np.where(on, dv, self.dv)
+        v = keep2 * old_v + second * square
+        dv = keep2 * old_dv + second * dsquare + _OPERATIONS * unit * v + 4 * _SCALAR * (square + old_v)
+        self.m, self.v = np.where(on, (m, dm), self.m), np.where(on, (v, dv + 2 * self.least), self.v)
         if rule.centered:
-            mean = b2 * self.mean + (1 - b2) * g
-            dmean = b2 * self.dmean + (1 - b2) * dg + _OPERATIONS * unit * (np.abs(b2 * self.mean) + np.abs(g))
-            self.mean, self.dmean = np.where(on, mean, self.mean), np.where(on, dmean, self.dmean)
+            mean, dmean = b2 * self.mean + (1 - b2) * np.array((g, dg))
+            dmean = dmean + _OPERATIONS * unit * (np.abs(b2 * self.mean[0]) + np.abs(g))
+            self.mean = np.where(on, (mean, dmean), self.mean)
         self.begun = self.begun | on
 
     def _direction(
@@ -403,13 +384,13 @@ class _Run:
         b2: Floats,
         eps: Floats,
         count: Floats,
-        before: tuple[Floats, Floats],
+        before: Floats,
         on: npt.NDArray[np.bool_],
     ) -> tuple[Floats, Floats]:
         """(A m + B g) / (sqrt(C v + R) + E) without the rate, and a bound on its error."""
         rule = self.rule
         if rule.family == "sgd":
-            m, dm = (self.m, self.dm) if rule.momentum else (g, dg)
+            m, dm = self.m if rule.momentum else (g, dg)
             if rule.nesterov and rule.momentum:
                 m, dm = g + rule.momentum * m, dg + rule.momentum * dm
             return m, dm + _OPERATIONS * self.unit * np.abs(m)
@@ -425,16 +406,14 @@ class _Run:
             2 * _SCALAR * (2 + at * b**at) / np.abs(c) if corrects else np.zeros_like(b)
             for b, c, corrects in ((b1, one, corrects1), (b2, two, corrects2))
         )
-        v, dv = before if rule.second_moment == "delayed" else (self.v, self.dv)
+        v, dv = before if rule.second_moment == "delayed" else self.v
         if rule.maximum != "none":
-            now, dnow = (v / two, dv / two) if rule.maximum == "corrected" else (v, dv)
-            higher = np.where(on, np.maximum(self.top, now), self.top)
-            self.dtop = np.where(on, np.maximum(self.dtop, dnow), self.dtop)
-            self.top = higher
-            v, dv = self.top, self.dtop
-            two, loose2 = (np.ones_like(two), loose2) if rule.maximum == "corrected" else (two, loose2)
+            if rule.maximum == "corrected":
+                v, dv, two = v / two, dv / two, np.ones_like(two)
+            v, dv = self.top = np.where(on, np.maximum(self.top, (v, dv)), self.top)
         if rule.centered:
-            v, dv = np.maximum(v - self.mean**2, 0), dv + 2 * np.abs(self.mean) * self.dmean + self.dmean**2
+            mean, dmean = self.mean
+            v, dv = np.maximum(v - mean**2, 0), dv + 2 * np.abs(mean) * dmean + dmean**2
         two = two * two if rule.correction == "not rooted" else two
         scale = np.sqrt(two) if rule.eps_place == "hat" else np.ones_like(two)  # multiplies the step instead
         v, dv = (v, dv) if rule.eps_place == "hat" else (v / two, dv / two + loose2 * v / two)
@@ -486,8 +465,9 @@ class _Run:
             a, b = b1 / (1 - b1 ** (count + (rule.looks == "next"))), (1 - b1) / (1 - b1**count)
         if rule.correction == "none" and rule.nesterov:
             a, b = b1, 1 - b1
-        numerator = a * self.m + b * g
-        error = np.abs(a) * self.dm + np.abs(b) * dg + _OPERATIONS * self.unit * (np.abs(a * self.m) + np.abs(b * g))
+        m, dm = self.m
+        numerator = a * m + b * g
+        error = np.abs(a) * dm + np.abs(b) * dg + _OPERATIONS * self.unit * (np.abs(a * m) + np.abs(b * g))
         # the products of NAdam are float32 in some implementations
         return numerator, error + (16 * _SCALAR / (1 - b1)) * np.abs(numerator) * (rule.family == "nadam")
 
@@ -509,24 +489,18 @@ class _Run:
         if rule.family != "rmsprop" or not rule.momentum:
             return d, error
         d, error = (lr * d, lr * error) if rule.rate_in_momentum else (d, error)
-        ball = rule.momentum * self.ball + d
-        slack = rule.momentum * self.dball + error + _OPERATIONS * self.unit * (np.abs(self.ball) + np.abs(d))
-        self.ball, self.dball = np.where(on, ball, self.ball), np.where(on, slack, self.dball)
-        return self.ball, self.dball
+        ball, slack = rule.momentum * self.ball + (d, error)
+        slack = slack + _OPERATIONS * self.unit * (np.abs(self.ball[0]) + np.abs(d))
+        self.ball = np.where(on, (ball, slack), self.ball)
+        return self.ball[0], self.ball[1]
 
     def _decayed(self, slope: Floats, x: Floats, lr: Floats, decay: Floats) -> tuple[Floats, Floats, Floats]:
         """The decay beside the step: what multiplies lr, what does not, and how the latter may be off."""
-        nothing = np.zeros_like(x)
-        form = self.rule.decay_form
-        if form in {"decoupled", "both"}:
-            return slope + decay * x, x, 4 * _SCALAR * np.abs(lr * decay * x)
-        if form == "absolute":
-            return slope, x - decay * x, 4 * _SCALAR * np.abs(decay * x)
-        if form == "first rate":
-            gone = self.sequences["lr"][0] * decay * x
-            return slope, x - gone, 4 * _SCALAR * np.abs(gone)
-        if form == "after":
-            return slope + decay * (x - lr * slope), x, 4 * _SCALAR * np.abs(lr * decay * x)
-        if form == "ascending":
-            return slope - decay * x, x, nothing
-        return slope, x, nothing
+        form, loose = self.rule.decay_form, 4 * _SCALAR
+        if form in {"absolute", "first rate"}:
+            gone = decay * x if form == "absolute" else self.sequences["lr"][0] * decay * x
+            return slope, x - gone, loose * np.abs(gone)
+        if form in {"decoupled", "both", "after"}:
+            decayed = x - lr * slope if form == "after" else x
+            return slope + decay * decayed, x, loose * np.abs(lr * decay * x)
+        return slope - decay * x if form == "ascending" else slope, x, np.zeros_like(x)

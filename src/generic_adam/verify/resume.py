@@ -123,16 +123,16 @@ def of_checkpoint(subject: Subject, path: Path) -> Iterator[tuple[str, str]]:
     if state is None:
         raise OptimizerError(f"{path} holds no optimizer's state; expected a mapping with param_groups and state")
     before = [dict(group) for group in subject.optimizer.param_groups]
-    groups, counts = state["param_groups"], [len(group["params"]) for group in state["param_groups"]]
-    own = [len(group["params"]) for group in before]
+    groups = state["param_groups"]
+    counts, own = ([len(group["params"]) for group in some] for some in (groups, before))
     if counts != own:
         yield "resume", f"the checkpoint has groups of {counts} parameters, the optimizer of {own}"
         return
     for number, (mine, theirs) in enumerate(zip(before, groups, strict=True)):
         for name in sorted((set(mine) & set(theirs)) - {"params"}):
-            if _is_plain(mine[name]) and repr(_number(mine[name])) != repr(_number(theirs[name])):
-                said = f"loading sets {name} of group {number} to {_number(theirs[name])}, where your code has "
-                yield "resume", f"{said}{_number(mine[name])}"
+            old, new = _number(mine[name]), _number(theirs[name])
+            if _is_plain(mine[name]) and repr(old) != repr(new):
+                yield "resume", f"loading sets {name} of group {number} to {new}, where your code has {old}"
     yield from _of_steps(state, _inside(found, "last_epoch", "base_lrs"))
 
 
@@ -162,10 +162,6 @@ def _inside(found: Any, *keys: str) -> Mapping[str, Any] | None:
 
 
 def _number(value: Any) -> Any:
-    return (
-        value.item()
-        if isinstance(value, torch.Tensor) and value.numel() == 1
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-    )
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        return value.item()
+    return tuple(value) if isinstance(value, list) else value
