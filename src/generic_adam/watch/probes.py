@@ -55,21 +55,3 @@ def curvature(probe: Callable[[], Tensor], parameters: Sequence[Tensor], scales:
             largest = max(largest, float(sum((v * s).sum() for v, s in zip(vector, product, strict=True))))
             vector = product
     return largest
-
-
-def steps_to_edge(share: float, theta: float) -> float:
-    r"""Return after how many steps of free fall the curvature reaches the largest stable one; inf for never.
-
-    v falls like :math:`\theta^t`, so that the share grows like :math:`\theta^{-t/2}`; the rate is taken as constant.
-
-    Args:
-        share: the present curvature over the largest stable one.
-        theta: beta2.
-
-    Examples:
-        >>> round(steps_to_edge(0.5, 0.999))
-        1386
-    """
-    if not 0 < share < math.inf or not 0 < theta < 1:
-        return math.inf
-    return max(0.0, -2 * math.log(share) / -math.log(theta))
