@@ -343,7 +343,7 @@ def test_trainer_trains_with_generic_adam(tmp_path):
     assert result.global_step == 12
     assert optimizer.param_groups[0]["step"] == 12
     assert optimizer.param_groups[0]["lr"] == method.alpha(13)  # set for the next step
-    assert [(record.step, record.alpha) for record in watch.groups] == [(t, method.alpha(t)) for t in (4, 8, 12)]
+    assert [(record.step, record.alpha) for record in watch.records] == [(t, method.alpha(t)) for t in (4, 8, 12)]
     assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     certificate = certify(optimizer, scheduler)
     assert certificate.verdict == "certified"

@@ -26,14 +26,6 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
     assert blocks(page)
 
 
-def test_the_watch_page_names_every_column():
-    from generic_adam.watch.records import GROUP_COLUMNS as COLUMNS
-
-    text = (DOCS / "watch.md").read_text(encoding="utf-8")
-    for column in COLUMNS:
-        assert column in text or column.removeprefix("step_size") in text
-
-
 def test_the_files_are_valid_yaml_and_the_workflow_checks():
     import yaml
 

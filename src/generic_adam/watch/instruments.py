@@ -28,11 +28,11 @@ COLUMNS = ("ratio", "update", "falling", "square", "overshoot", "before", "curve
 g^2; <g, u> and <g, u> of the step before, with the u of that step; <u, D u>; <g, m>; m^2; v."""
 
 
-_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth weights gamma moved decayed stepped after"
+_NAMES = "eps live tiny unmoved driven off stated off_m square off_v fourth decayed stepped after"
 COMPARED = (*_NAMES.split(), "pulled", "first")
 """The sums of `Sample.compare`: eps/(sqrt(v) + eps); coordinates with v > 0; with a tiny v and a large step; unmoved by
 a step and a gradient that are not 0; with such; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v -
-its average)^2; v^2; x^2; coordinates where sqrt(v)/alpha falls; step^2; (decay x)^2; (alpha u)^2; x^2 after the step;
+its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after the step;
 (pull x)^2; m^2 + g^2."""
 
 
@@ -49,7 +49,6 @@ class Expected:
         pull: what multiplies the weight in the gradient's decay.
         scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
         rounding: the spacing of the weights' numbers at 1.
-        shrunk: (alpha_{t-1} / alpha_t)^2.
     """
 
     alpha: float | Tensor
@@ -60,7 +59,6 @@ class Expected:
     pull: float | Tensor
     scale: float | Tensor
     rounding: float | Tensor
-    shrunk: float | Tensor
 
 
 @dataclass(eq=False)
@@ -181,11 +179,9 @@ class Sample:
         self.present: list[list[bool]] = []
         # Whether a tensor has had a part in every step.
         self.complete = [True] * rows
-        self.last = [True] * rows
         self._noise: list[Tensor] | None = None
         self._width = self.column([max(1.0, float(count)) for count in self.counts])
         self._filled = (torch.arange(width, device=device) < self._width).to(torch.float32)
-        self._along: tuple[int, Tensor, Tensor] | None = None
         self._matrix = matrix
 
     @property
@@ -303,7 +299,6 @@ class Sample:
         p[9] = v
         torch.sum(p, -1, out=self._ring[len(self.present)])
         self.present.append(there)
-        self.last = there
 
     def compare(self, was: Tensor, expected: Expected) -> Tensor:
         """Return how the last step differs from the stated one: the columns `COMPARED`, a row a tensor.
@@ -337,35 +332,12 @@ class Sample:
             (g * g).sum(1),
             (of_v * of_v).sum(1),
             (v * v).sum(1),
-            (was * was).sum(1),
-            (live & (v * expected.shrunk < old_v)).sum(1),
-            (moved * moved).sum(1),
             (expected.decay * was).square_().sum(1),
             (expected.alpha * u).square_().sum(1),
             (x * x).sum(1),
             (expected.pull * was).square_().sum(1),
             (m * m + g * g).sum(1),
         ])  # fmt: skip
-
-    def followed(self) -> Tensor:
-        """Take in v_t and g_t^2 of the last step; return their correlation so far, nan before the third time."""
-        pair = torch.stack([self.now[2], self.now[0].square()]).double()
-        # After Welford: a count, two means, and the sums of the products of deviations.
-        if self._along is None:
-            self._along = 0, torch.zeros_like(pair), pair.new_zeros(3, *pair.shape[1:])
-        count, mean, products = self._along
-        off = pair - mean
-        mean = mean + off / (count + 1)
-        rest = pair - mean
-        products = products + torch.stack([off[0] * rest[0], off[1] * rest[1], off[0] * rest[1]])
-        self._along = count + 1, mean, products
-        if count < 2:
-            return torch.full_like(pair[0], float("nan"))
-        return products[2] / (products[0].sqrt() * products[1].sqrt())  # 0/0 is nan, as it should
-
-    def there(self, row: int) -> bool:
-        """Whether a tensor had a part in the last step."""
-        return self.last[row]
 
     def collect(self) -> Any:
         """Return the sums of the steps since the last call, [steps, columns, rows], nan where a tensor had no part."""

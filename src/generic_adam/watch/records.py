@@ -8,7 +8,6 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -148,48 +147,7 @@ class Record:
     skew_scale: float = math.nan
 
 
-@dataclass(frozen=True)
-class GroupRecord:
-    r"""What the theory speaks of, of one parameter group at one step; nan where a number does not exist.
-
-    v_t is the square of what a step divides by: for Padam a power of the maximum, for a centered RMSprop the variance.
-
-    Attributes:
-        step: t.
-        group: the index of the parameter group.
-        alpha: alpha_t, with the bias correction in it.
-        beta: beta_t.
-        theta: theta_t.
-        chi: alpha_t / sqrt(1 - theta_t), the sequence of condition 3.
-        ratio: sum alpha_i sqrt(1 - theta_i) / (n alpha_t) over the n steps watched: condition 4's, if from t = 1.
-        negative_gamma: the share of coordinates where Gamma_t = sqrt(v_t)/alpha_t - sqrt(v_{t-1})/alpha_{t-1} < 0.
-        step_size_low: the 5 % quantile of alpha_t / sqrt(v_t) over the coordinates.
-        step_size_median: its median.
-        step_size_high: its 95 % quantile.
-        gradient_norm: the Euclidean norm of the gradient, as it stood in `.grad`.
-        update_norm: the Euclidean norm of x_{t+1} - x_t.
-        correlation: of v_t and g_t^2 along the records so far: the median over coordinates. (C3), AdaShift's
-            aim, is that there is none; independent gradients under Adam have sqrt(1 - theta^2).
-    """
-
-    step: int
-    group: int
-    alpha: float
-    beta: float
-    theta: float
-    chi: float
-    ratio: float
-    negative_gamma: float
-    step_size_low: float
-    step_size_median: float
-    step_size_high: float
-    gradient_norm: float
-    update_norm: float
-    correlation: float
-
-
 COLUMNS = tuple(field.name for field in fields(Record))
-GROUP_COLUMNS = tuple(field.name for field in fields(GroupRecord))
 _READERS: dict[str, Any] = {
     field.name: {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(Record)
 }
@@ -200,16 +158,15 @@ class Lines:
 
     Args:
         path: its name.
-        columns: its first line.
         until: for a run that is resumed, the step that it goes on from: the lines up to there are kept, whose
             file may be there then. None asks for a new file.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], until: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], until: int | None = None) -> None:
         self._path, self._length = os.fspath(path), 0
         try:
             if until is not None and Path(path).exists():
-                kept = _up_to(Path(path), columns, until)
+                kept = _up_to(Path(path), until)
                 temporary = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
                 temporary.write_bytes(kept)
                 temporary.replace(path)
@@ -223,9 +180,9 @@ class Lines:
             ) from None
         except OSError as error:
             raise OptimizerError(f"{self._path} cannot be written: {error.strerror}") from error
-        self._add(",".join(columns))
+        self._add(",".join(COLUMNS))
 
-    def write(self, record: Any) -> None:
+    def write(self, record: Record) -> None:
         """Add a record as a line, whole or not at all; after one that could not be written, none."""
         self._add(",".join(one if isinstance(one, str) else repr(one) for one in astuple(record)))
 
@@ -255,9 +212,9 @@ class Lines:
             self._file.close()
 
 
-def _up_to(path: Path, columns: Sequence[str], until: int) -> bytes:
+def _up_to(path: Path, until: int) -> bytes:
     lines = path.read_bytes().splitlines(keepends=True)
-    if not lines or lines[0].decode(errors="replace").strip().split(",") != list(columns):
+    if not lines or lines[0].decode(errors="replace").strip().split(",") != list(COLUMNS):
         raise OptimizerError(f"{path} is no record of this kind; expected a new directory")
     whole = [line for line in lines[1:] if line.endswith(b"\n") and line.partition(b",")[0].isdigit()]
     return lines[0] + b"".join(line for line in whole if int(line.partition(b",")[0]) <= until)

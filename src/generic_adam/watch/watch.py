@@ -27,8 +27,7 @@ from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
 from generic_adam.watch.instruments import COLUMNS, COMPARED, Expected, Member, Sample
 from generic_adam.watch.looks import Coefficients, Look, look_into
 from generic_adam.watch.probes import curvature
-from generic_adam.watch.records import COLUMNS as RECORD_COLUMNS
-from generic_adam.watch.records import GROUP_COLUMNS, GroupRecord, Lines, Record
+from generic_adam.watch.records import Lines, Record
 from generic_adam.watch.summary import SMOOTHED
 
 with from_extra("torch"):
@@ -70,7 +69,7 @@ class Watch:
     Args:
         optimizer: a GenericAdam or AdaShift; torch's Adam, AdamW, NAdam, RMSprop, Adagrad or Adamax; or another
             package's Adam that keeps exp_avg and exp_avg_sq.
-        out: a directory for what is seen: watch.csv, groups.csv, watch.json. It is new, or of the run that the
+        out: a directory for what is seen: watch.csv, watch.json. It is new, or of the run that the
             optimizer's loaded state is from, which goes on in the same records.
         probe: returns the loss of a mini-batch at the present weights, with its graph; asked for rarely.
         on_event: called with each new finding; without it a finding is logged as a warning.
@@ -115,7 +114,6 @@ class Watch:
             raise OptimizerError(f"out is {out!r}; expected a directory (the steps of a window are every=)")
         self.every = every
         self._records: list[Record] = []
-        self._group_records: list[GroupRecord] = []
         self._optimizer, self._look = optimizer, look_into(optimizer)
         self._probe, self._on_event, self._log = probe, on_event, log
         self._meter = None if probe is None else _meter(optimizer, probe, model)
@@ -135,7 +133,7 @@ class Watch:
         self._reference: list[Tensor] | None = None
         self._due = self._stepping = False
         self._out = None if out is None else Path(out)
-        self._files = self._open(self._out)
+        self._file = self._open(self._out)
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -148,23 +146,15 @@ class Watch:
             self._flush()
         return self._records
 
-    @property
-    def groups(self) -> list[GroupRecord]:
-        """The quantities that the theory speaks of, a record a group and window."""
-        if self._due:
-            self._flush()
-        return self._group_records
-
-    def _open(self, out: Path | None) -> tuple[Lines, Lines] | None:
+    def _open(self, out: Path | None) -> Lines | None:
         if out is None:
             return None
         done = max((_steps_done(self._optimizer, group) for group in self._optimizer.param_groups), default=0)
-        until = done or None
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OptimizerError(f"{out} cannot be made: {error.strerror}") from error
-        return Lines(out / "watch.csv", RECORD_COLUMNS, until), Lines(out / "groups.csv", GROUP_COLUMNS, until)
+        return Lines(out / "watch.csv", done or None)
 
     def loss(self, value: float | Tensor) -> None:
         """Take in the loss of a step, after `optimizer.step()`; a tensor is not waited for."""
@@ -237,8 +227,8 @@ class Watch:
         self._save()
         self._points = self._compared = self._reference = None
         self._samples, self._groups = [], []
-        for file in self._files or ():
-            file.close()
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -365,23 +355,21 @@ class Watch:
 
     def _expected(self, sample: Sample, used: Sequence[Coefficients]) -> Expected:
         spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
+        known = self._lasting > 1  # the moments of the step before
         numbers = [
             (
                 c.alpha,
-                c.beta,
-                math.nan if g.options.get("amsgrad") else c.theta,
+                c.beta if known else math.nan,
+                c.theta if known and not g.options.get("amsgrad") else math.nan,
                 c.added,
                 c.decay,
                 c.pull,
                 g.scale,
-                g.shrunk,
             )
             for c, g in zip(used, self._groups, strict=True)
         ]
-        if self._lasting < 2:  # the moments of the step before are not known
-            numbers = [(one[0], math.nan, math.nan, *one[3:]) for one in numbers]
-        *columns, shrunk = (_column(sample, each) for each in zip(*numbers, strict=True))
-        return Expected(*columns, rounding=sample.column(spacing), shrunk=shrunk)
+        columns = (_column(sample, each) for each in zip(*numbers, strict=True))
+        return Expected(*columns, rounding=sample.column(spacing))
 
     def _flush(self) -> None:
         """Make a record of the steps since the last one."""
@@ -468,42 +456,7 @@ class Watch:
         found["weights"] = largest + float(reached)
         if complete.all():  # else tensors may take turns, each with a count of its own
             found["late"] = max((group.late for group in self._groups), key=abs)
-        self._keep_groups(steps, sums)
         return found | self._path(steps, sums)
-
-    def _keep_groups(self, steps: summary.Steps, sums: Mapping[str, np.ndarray]) -> None:
-        """Record what the theory speaks of, group by group."""
-        rows = self._rows
-        sums = {**sums, "square": steps.sums["square"][-1]}
-        samples = [(sample, sample.followed()) for sample in self._samples]
-        for index, group in enumerate(self._groups):
-            own = (rows.groups == index) & ~np.isnan(sums["square"])
-            gradient, moved, gamma, live = (
-                float((sums[name][own] * rows.scale[own]).sum()) for name in ("square", "moved", "gamma", "live")
-            )
-            alpha, theta = group.alpha, group.numbers[3]
-            known = bool(live) and alpha > 0 and not math.isnan(group.shrunk)
-            v, along = [], []
-            for sample, correlations in samples:
-                mine = [row for row, m in enumerate(sample.members) if m.group == index and sample.there(row)]
-                v += [sample.now[2, row, : sample.counts[row]] for row in mine]
-                along += [correlations[row, : sample.counts[row]] for row in mine]
-            record = GroupRecord(
-                self._t,
-                index,
-                alpha,
-                group.numbers[2],
-                theta,
-                alpha / math.sqrt(1 - theta) if theta < 1 else math.nan,
-                group.total / (group.seen * alpha) if alpha else math.nan,
-                gamma / live if known else math.nan,
-                *_step_sizes(v, alpha),
-                math.sqrt(gradient) if own.any() else math.nan,
-                math.sqrt(moved) if own.any() else math.nan,
-                float(torch.cat(along).double().nanmedian()) if along else math.nan,
-            )
-            self._group_records.append(record)
-            self._write(1, record, f"group {index}/")
 
     def _path(self, steps: summary.Steps, sums: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return how far the weights have come in some fifty steps, and how straight."""
@@ -526,7 +479,7 @@ class Watch:
 
     def _keep(self, record: Record) -> None:
         self._records.append(record)
-        self._write(0, record)
+        self._write(record)
         if len(self._records) % _RECORDS and not record.loss_bad:
             return
         earlier = self._records[:1] if len(self._records) > _LOOKED_BACK else []  # where the loss began
@@ -538,14 +491,14 @@ class Watch:
                 else:
                     self._on_event(finding)
 
-    def _write(self, file: int, record: Record | GroupRecord, prefix: str = "") -> None:
+    def _write(self, record: Record) -> None:
         """Send a record everywhere it is wanted."""
-        if self._files is not None:
-            self._files[file].write(record)
+        if self._file is not None:
+            self._file.write(record)
         if self._log is None:
             return
         values = vars(record).items()
-        numbers = {f"watch/{prefix}{k}": v for k, v in values if isinstance(v, float) and not math.isnan(v)}
+        numbers = {f"watch/{k}": v for k, v in values if isinstance(v, float) and not math.isnan(v)}
         if hasattr(self._log, "add_scalar"):
             for name, value in numbers.items():
                 self._log.add_scalar(name, value, record.step)
@@ -558,8 +511,8 @@ class _Group:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
-        self.steps = self.seen = self.late = 0
-        self.total, self.alpha, self.shrunk, self.scale = 0.0, math.nan, math.nan, 1.0
+        self.steps = self.late = 0
+        self.scale = 1.0
         self.numbers: tuple[float, ...] = ()
         self.added = 0.0
         # 1 - prod beta, 1 - prod theta; and the sum of (weight of g_i in m_t)^2 / (weight of g_i^2 in v_t), whose root
@@ -570,8 +523,6 @@ class _Group:
         """Go on with options that a loaded state has brought, after this many steps."""
         if steps != self.steps or options is not self.options:
             self._masses, self._spread, self._joined = (0.0, 0.0), 0.0, steps
-        if options is not self.options:
-            self.alpha = math.nan
         self.options, self.steps = options, steps
 
     def count(self, moved: bool, done: int | None) -> None:
@@ -597,25 +548,12 @@ class _Group:
             self._spread = (beta**2 / theta * self._spread if beta else 0.0) + added
         of_m, of_v = self._masses
         self.scale = math.sqrt(of_v) / of_m if of_m > 0 else 1.0
-        self.shrunk = (self.alpha / found.alpha) ** 2 if found.alpha > 0 else math.nan
         largest = math.sqrt(self._spread) if look.averages and self._spread > 0 else math.nan
         lr = float(self.options.get("lr", math.nan))
         averaged = math.nan if self.options.get("amsgrad") or not look.replays(optimizer, self.options) else theta
         self.numbers = (lr, found.alpha, beta, theta, found.decay, self.scale, of_v, largest, averaged)
-        self.total += found.alpha * math.sqrt(1 - theta)
-        self.seen += 1
-        self.alpha, self.added = found.alpha, found.added
+        self.added = found.added
         return found
-
-
-def _step_sizes(moments: Sequence[Tensor], alpha: float) -> tuple[float, float, float]:
-    """Return the quantiles 5 %, 50 % and 95 % of alpha_t / sqrt(v_t)."""
-    if not moments:
-        return math.nan, math.nan, math.nan
-    # v and the step size go in opposite directions: the low quantile of one is the high quantile of the other.
-    roots = np.sqrt(np.quantile(torch.cat(list(moments)).cpu().numpy(), [0.95, 0.5, 0.05]))
-    low, median, high = (alpha / root if root > 0 else math.inf for root in roots.tolist())
-    return low, median, high
 
 
 def _meter(optimizer: Any, probe: Callable[[], Tensor], model: torch.nn.Module | None) -> BudgetMeter | None:
