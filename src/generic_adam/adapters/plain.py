@@ -297,10 +297,9 @@ def _trainer(keys: _Table, steps: int | None, folder: Path) -> Algorithm:
     kwargs, given = keys.get("lr_scheduler_kwargs", {}), keys.table("lr_scheduler_kwargs")  # or JSON's text
     arguments.lr_scheduler_kwargs = {one: given.get(one) for one in given.data} if given.data else kwargs
     beside = keys.data.get("deepspeed")
-    if isinstance(beside, str) and (folder / beside).is_file():
-        beside = _load(folder / beside)
-    if isinstance(beside, Mapping):
-        keys.used["deepspeed"], arguments.deepspeed = None, beside
+    if isinstance(beside, Mapping) or (isinstance(beside, str) and (folder / beside).is_file()):
+        keys.used["deepspeed"] = None
+        arguments.deepspeed = beside if isinstance(beside, Mapping) else folder / beside
     return read_trainer(arguments, steps=steps)
 
 

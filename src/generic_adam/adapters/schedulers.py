@@ -371,9 +371,8 @@ def transformers_rate(kind: str, base: float, given: Mapping[str, Any], clock: C
 
 def _deepspeed(s: Any, clock: Clock, low: float, high: float, first: float, *rest: Any) -> Schedule:
     """`first` at k = 0, then from low to high in a logarithm or a line, then the rest: parts and a tail."""
-    steps = s.warmup_num_steps
-    rise = ramp(low, high, steps, s.warmup_type)
-    return stages(clock, [(1, first), (steps + 1, rise), *rest[:-1]], rest[-1])
+    rise = ramp(low, high, s.warmup_num_steps, s.warmup_type)
+    return stages(clock, [(1, first), (s.warmup_num_steps + 1, rise), *rest[:-1]], rest[-1])
 
 
 def _deepspeed_decay(s: Any, clock: Clock) -> Schedule:
@@ -383,9 +382,8 @@ def _deepspeed_decay(s: Any, clock: Clock) -> Schedule:
 
 
 def _deepspeed_cosine(s: Any, clock: Clock) -> Schedule:
-    base, steps, total = s.org_lrs, s.warmup_num_steps, s.total_num_steps
-    last = s.cos_min_ratio * base
-    fall = (total, ramp(base, last, max(1, total - steps), "cos", ahead=1))
+    base, last, total = s.org_lrs, s.cos_min_ratio * s.org_lrs, s.total_num_steps
+    fall = (total, ramp(base, last, max(1, total - s.warmup_num_steps), "cos", ahead=1))
     return _deepspeed(s, clock, s.warmup_min_ratio * base, base, 0.0, fall, last)
 
 

@@ -1,11 +1,9 @@
 r"""A method is three sequences: the base learning rate, the momentum and the second-moment parameter.
 
 Sequences are read in any of their forms and checked: alpha_t finite and >= 0, 0 <= beta_t < 1, 0 <= theta_t < 1.
-The paper has alpha_t > 0. A learning rate that is 0 at some t, but not for every t, is let through all the
-same: warm-ups of real schedulers start there and linear decays end there, and the answer they deserve is the
-certificate's (condition 3 fails at that t), not a refusal to look. When a method is made its first values are
-looked at, and nothing is proved. What uses it (`certify`, an optimizer) asks `Method.checked` first, which refuses a
-sequence that is proved to leave its range, with the step, and lets through what is open.
+The paper has alpha_t > 0; a rate that is 0 at some t, as in real warm-ups and decays, is let through for the
+certificate to judge. When a method is made its first values are looked at, and nothing is proved. What uses it
+(`certify`, an optimizer) asks `Method.checked` first, which refuses a sequence that is proved to leave its range.
 
 The two algorithms of the paper are one, theta_t = W_{t-1} / W_t, and back: w_t = W_0 (1 - theta_t) /
 prod_{i<=t} theta_i leaves the range of a double, near t = 700,000 for theta = 0.999, so both directions work

@@ -77,18 +77,13 @@ class OptaxSchedule:
 def as_optax_schedule(schedule: ScheduleLike | OptaxSchedule) -> OptaxSchedule:
     r"""A function of Optax's count that JAX can trace, equal to a schedule; one of Optax's own is itself.
 
-    Optax counts the steps taken, from 0; schedules here count t = 1, 2, 3, ...: the function returns
-    :math:`u_{count + 1}`, so that it serves wherever Optax takes a schedule.
+    Optax counts from 0, schedules here t = 1, 2, 3, ...: the function returns :math:`u_{count + 1}`. With
+    ``jax_enable_x64`` it agrees with ``schedule.values`` to 1e-12; without, all is float32 but thresholds and periods,
+    which are exact. A value close to 1 keeps 24 bits: take ``as_optax_schedule(1 - as_schedule(theta))``.
 
-    With ``jax_enable_x64`` it agrees with ``schedule.values`` to 1e-12, relatively. Without, t and all
-    numbers are float32: t is exact up to 2^24 and within 6e-8 from there on; thresholds and periods are exact
-    at any count. A value close to 1 keeps 24 bits, so take the complement from its own schedule:
-    ``as_optax_schedule(1 - as_schedule(theta))``.
-
-    Running sums and products (``theta_from_weights``, ``bias_correction``) with a constant factor, or with
-    weights c rho^t, are computed in closed form. Others are read from a table for t up to 131,072, and are nan
-    past it rather than a guess. `generic_adam` carries its sums in its state and has no such limit, but where they
-    are inside `periodic`.
+    Running sums and products (``theta_from_weights``, ``bias_correction``) that are not geometric are read from a table
+    for t up to 131,072, and are nan past it. `generic_adam` carries its sums in its state, without such a limit but
+    inside `periodic`.
 
     Raises:
         ScheduleError: when called while JAX traces, if the schedule holds a callable that cannot be traced.

@@ -103,8 +103,7 @@ def generic_adam(
     schedule the correction has the exact products. ``generic_adam(method)`` is Algorithm 1 of the paper:
     no hats, v_0 = 1e-8, and nothing is added to the root but 1e-16. An algorithm is run as it says itself.
 
-    t = 1 at the first update. 1 - theta_t comes from its own schedule, so that nothing cancels where theta_t
-    tends to 1. The moments are kept in float32 at least, also for bfloat16 and float16 parameters; the
+    t = 1 at the first update. Nothing cancels where theta_t tends to 1. The moments are kept in float32 at least; the
     updates have the dtype of the gradients. A gradient that is None leaves its moments as they are.
 
     Args:
@@ -114,9 +113,8 @@ def generic_adam(
         beta: the momentum parameter beta_t, 0.9 if not given; not with a method.
         theta: the second-moment parameter theta_t, 0.999 if not given; not with a method.
         initial_v: v_0, which the paper calls epsilon.
-        eps: added to the (corrected) root. With 0 the recursion is followed as it is: a coordinate with
-            v_t = 0 does not move. In float32, where g^2 underflows for abs(g) < 1e-22, a method's
-            1e-16 is there instead: below the rounding error of sqrt(v_t) wherever sqrt(v_t) > 2e-9.
+        eps: added to the (corrected) root. With 0 a coordinate with v_t = 0 does not move; a method's 1e-16 is there
+            because g^2 underflows in float32 for abs(g) < 1e-22.
         bias_correction: whether to correct for m_0 = v_0 = 0, by the hats above.
         mu_dtype: the dtype of m; None for that of the parameters, at least float32.
 
