@@ -44,8 +44,7 @@ class Cause:
         name: its name in the fixed vocabulary.
         title: what happened, as the beginning of a sentence.
         holds: the records in which it shows.
-        evidence: the columns that say so; the first decides how strongly.
-        threshold: what the first is compared with.
+        evidence: the columns that say so.
         doubtful: the records in which something else than the optimizer is the likelier explanation.
         tensor: the column with the tensor, or "".
         since: the column with the step, or "" for the first step of the record.
@@ -58,7 +57,6 @@ class Cause:
     title: str
     holds: Callable[[Table], Mask]
     evidence: tuple[str, ...]
-    threshold: float
     change: str
     settings: Callable[[Record, float], Mapping[str, str]] = lambda _record, _peak: {}
     doubtful: Callable[[Table], Mask] = lambda table: np.zeros(len(table.records), bool)
@@ -107,18 +105,6 @@ def _high(t: Table, share: float) -> Mask:
     return ~(t.loss < share * known[0])
 
 
-def _wrong_optimizer(t: Table) -> Mask:
-    return _over(t.wrong, 1e-2) | _over(t.excess, 1.01) | _over(t.tampered, 1e-2) | (t.late != 0)
-
-
-def _beta1_beta2(t: Table) -> Mask:
-    return (t.beta**2 >= t.theta) & (t.beta > 0)
-
-
-def _lost_updates(t: Table) -> Mask:
-    return _over(t.lost, 0.5) & _high(t, 0.4)
-
-
 def _weight_decay(t: Table) -> Mask:
     outweighs = _over(t.decay, 0.5) & _over(t.decay_rate, 0.0) | _over(t.pull, 0.7) & _high(t, 0.5)
     return outweighs | _over(t.decay_rate, 0.02)
@@ -128,10 +114,6 @@ def _eps_too_large(t: Table) -> Mask:
     with np.errstate(all="ignore"):  # without the clipping v would be so much larger
         larger = np.nan_to_num(t.mass_before / t.mass_after, nan=1.0, posinf=1e300)
         return _over(t.eps_share / (t.eps_share + (1 - t.eps_share) * larger), 0.5)
-
-
-def _eps_too_small(t: Table) -> Mask:
-    return _held(_over(t.tiny, 0.01), t.lengths, 100)
 
 
 def _clipping(t: Table) -> Mask:
@@ -152,10 +134,6 @@ def _free_fall(t: Table) -> Mask:
     falling = _held(_over(t.falling, 0.9), t.lengths, 0.2 / np.maximum(1 - t.theta, 1e-9))
     left = _over(t.loss_high / _before(t.loss_high, np.max), 1e3) & np.logical_or.accumulate(falling)
     return falling & (_over(t.edge, 0.5) | _over(t.probed, 0.5)) | left
-
-
-def _stale_second_moment(t: Table) -> Mask:
-    return _over(t.stale, 4.0) & _over(t.stale_update, 1.0)
 
 
 def _passing(t: Table) -> Mask:
@@ -190,11 +168,6 @@ def _lr_too_small(t: Table) -> Mask:
     return (slow | idle & high) & ~_dead(t)
 
 
-def _not_the_optimizer(t: Table) -> Mask:
-    """A loss that jumps or is no number, or weights that no gradient reaches."""
-    return _jump(t) | (t.loss_bad > 0) | _dead(t)
-
-
 def _dead(t: Table) -> Mask:
     return _over(t.dead, 0.2) & _high(t, 0.5)
 
@@ -205,27 +178,24 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "wrong_optimizer",
             "The steps are not those of the stated optimizer",
-            _wrong_optimizer,
+            lambda t: _over(t.wrong, 1e-2) | _over(t.excess, 1.01) | _over(t.tampered, 1e-2) | (t.late != 0),
             ("wrong", "excess"),
-            1e-2,
             "compare the optimizer with `generic-adam verify`; after a resume, check that the state was saved whole",
             tensor="wrong_tensor",
         ),
         Cause(
             "beta1_beta2",
             "beta1^2 is not below beta2, so that a step has no upper limit",
-            _beta1_beta2,
+            lambda t: (t.beta**2 >= t.theta) & (t.beta > 0),
             ("beta", "theta"),
-            0.0,
             "raise beta2 above beta1^2, for example to 0.95 for beta1 = 0.9",
             settings=lambda r, _: {"beta2": f"{(1 + r.beta) / 2:g}"},
         ),
         Cause(
             "lost_updates",
             "Weights do not change although their updates are not 0: the precision is too low",
-            _lost_updates,
+            lambda t: _over(t.lost, 0.5) & _high(t, 0.4),
             ("lost",),
-            0.5,
             "keep the weights in float32 (a master copy), or round stochastically",
             tensor="lost_tensor",
             settings=lambda _r, _: {"dtype": "float32"},
@@ -235,7 +205,6 @@ CAUSES: Mapping[str, Cause] = {
             "Weight decay outweighs the steps",
             _weight_decay,
             ("decay", "decay_rate"),
-            0.5,
             "lower weight_decay by a factor of ten; lr times weight_decay is what each step takes off",
             tensor="decay_tensor",
             settings=lambda r, _: _times(
@@ -247,7 +216,6 @@ CAUSES: Mapping[str, Cause] = {
             "eps outweighs the root of the second moment: Adam has become momentum with a small learning rate",
             _eps_too_large,
             ("eps_share",),
-            0.5,
             "lower eps to a tenth of the typical gradient entry or less, for example 1e-8 to 1e-15",
             tensor="eps_tensor",
             settings=lambda r, _: _times("eps", 0.01 * (1 - r.eps_share), 1e-10, 1e-2),
@@ -255,9 +223,8 @@ CAUSES: Mapping[str, Cause] = {
         Cause(
             "eps_too_small",
             "Weights with almost no gradient take whole steps",
-            _eps_too_small,
+            lambda t: _held(_over(t.tiny, 0.01), t.lengths, 100),
             ("tiny",),
-            0.01,
             "raise eps above the rounding error of the gradients, for example to 1e-8",
             tensor="tiny_tensor",
             settings=lambda _r, _: {"eps": "1e-8"},
@@ -267,7 +234,6 @@ CAUSES: Mapping[str, Cause] = {
             "Clipping takes away most of the gradient",
             _clipping,
             ("mass_before", "mass_after"),
-            0.8,
             "raise the clipping threshold towards the typical norm before clipping",
             settings=lambda r, _: {"max_norm": f"{r.norm_high:.2g}"},
         ),
@@ -276,7 +242,6 @@ CAUSES: Mapping[str, Cause] = {
             "Adam's scaling takes away most of the gradient, for rare large gradients are divided by their own size",
             _skewed_noise,
             ("skew", "skew_scale"),
-            0.5,
             "raise beta2, so that it averages over many of the rare gradients, or use a larger batch",
             settings=lambda r, _: {"beta2": "0.9999" if r.theta > 0.99 else "0.999"},
         ),
@@ -285,16 +250,14 @@ CAUSES: Mapping[str, Cause] = {
             "The second moment falls freely, so that the steps grow towards the edge of stability",
             _free_fall,
             ("edge", "falling", "probed"),
-            0.5,
             "let beta2 approach 1 and lr fall: `generic-adam advise`; a smaller lr only delays it",
             settings=lambda r, _: {"lr": f"lr * min(1, sqrt({r.first}/t))", "beta2": "max(beta2, 1 - 1/t)"},
         ),
         Cause(
             "stale_second_moment",
             "Gradients have outgrown the second moment, which remembers smaller ones",
-            _stale_second_moment,
+            lambda t: _over(t.stale, 4.0) & _over(t.stale_update, 1.0),
             ("stale", "stale_update"),
-            4.0,
             "lower beta2 (0.95 forgets in 20 steps), or clip the update",
             tensor="stale_tensor",
             since="stale_step",
@@ -306,7 +269,6 @@ CAUSES: Mapping[str, Cause] = {
             "Steps are about as large as the weights themselves",
             _lr_too_large,
             ("reach",),
-            0.4,
             "lower lr by a factor of ten, or warm up",
             tensor="reach_tensor",
             since="reach_step",
@@ -317,25 +279,17 @@ CAUSES: Mapping[str, Cause] = {
             "The weights hardly move while the loss is still high",
             _lr_too_small,
             ("path", "straight", "lr"),
-            3e-3,
             "raise lr by a factor of ten, or let its schedule fall later",
             settings=lambda r, peak: _times("lr", max(peak / max(r.lr, 1e-30), 0.2 / max(r.path, 1e-30)), 10, 1e4),
         ),
         Cause(
             "not_the_optimizer",
             "The loss jumps while the optimizer is as it should be",
-            _not_the_optimizer,
+            lambda t: _jump(t) | (t.loss_bad > 0) | _dead(t),
             ("loss_high", "loss"),
-            3.0,
             "look at the data of these steps, at the model, and at the loss",
         ),
     )
 }
 """The causes by name, in the order in which they are asked: first what is impossible for the stated optimizer,
 then what decides by itself, then what moves, and last what is left."""
-
-
-def values_at(record: Record, names: Sequence[str]) -> dict[str, Any]:
-    """Return columns of a record by name, those that have a value."""
-    found = {name: getattr(record, name) for name in names}
-    return {name: value for name, value in found.items() if not (isinstance(value, float) and math.isnan(value))}

@@ -13,7 +13,7 @@ from generic_adam.parts import Part
 from generic_adam.schedules import parse
 from generic_adam.setting import Fact, Setting, Source
 from generic_adam.theorems.measured import Budget
-from generic_adam.watch.causes import CAUSES, Cause, Table, values_at
+from generic_adam.watch.causes import CAUSES, Cause, Table
 from generic_adam.watch.records import Record
 
 
@@ -52,7 +52,7 @@ class Finding(Part):
     def text(self) -> str:
         """The finding in one line."""
         where = f" in {self.tensor}" if self.tensor else ""
-        numbers = ", ".join(f"{name} {_shown(value)}" for name, value in self.evidence.items())
+        numbers = ", ".join(f"{name} {value:.3g}" for name, value in self.evidence.items())
         return f"{self.title}{where} (since step {self.since:,}; {numbers}). Change: {self.change} ({self.page})."
 
 
@@ -97,10 +97,6 @@ class Diagnosis(Part):
         return {"healthy": self.healthy, "steps": list(self.steps), "findings": findings, "budget": budget}
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def diagnose(records: Sequence[Record], options: Mapping[str, float] | None = None) -> Diagnosis:
     """Return what the records of a run show.
 
@@ -131,11 +127,12 @@ def _finding(cause: Cause, table: Table) -> Finding | None:
     if not len(where):
         return None
     first, last = table.records[where[0]], table.records[where[-1]]
+    evidence = {name: value for name in cause.evidence if not np.isnan(value := getattr(first, name))}
     return Finding(
         cause.name,
         getattr(first, cause.since) if cause.since else first.first,
         getattr(first, cause.tensor) if cause.tensor else "",
-        values_at(first, cause.evidence),
+        evidence,
         cause.change,
         cause.settings(first, float(np.nanmax(table.lr[: where[0] + 1], initial=0.0))),
         title=cause.title,

@@ -441,11 +441,7 @@ class Watch:
         values = torch.cat([one.double().cpu() for one in compared], dim=1).numpy()
         sums = {name: values[index] for index, name in enumerate(COMPARED)}
         members = [member for sample in self._samples for member in sample.members]
-        spacing = [
-            max((torch.finfo(one.dtype).eps for one in m.moments()), default=0.0)
-            for s in self._samples
-            for m in s.members
-        ]
+        spacing = [max((torch.finfo(one.dtype).eps for one in m.moments()), default=0.0) for m in members]
         complete = np.concatenate([np.array(sample.complete) for sample in self._samples])
         plain = np.array([self._look.replays(self._optimizer, group.options) for group in self._groups])
         found = summary.of_comparison(sums, rows, complete & plain[rows.groups], 4 * np.array(spacing))
