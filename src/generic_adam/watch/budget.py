@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -74,8 +74,7 @@ def _undisturbed(model: torch.nn.Module | None, *seed: int) -> Iterator[None]:
 
 def _dot(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
     """Return the inner product, its sums in double; nothing waits for the device."""
-    sums = [torch.sum(a * b, dtype=torch.float64) for a, b in zip(one, other, strict=True)]
-    return torch.stack([part.to(sums[0].device) for part in sums]).sum()
+    return _total(a * b for a, b in zip(one, other, strict=True))
 
 
 @dataclass
@@ -290,7 +289,10 @@ class BudgetMeter:
     def _moments(self, optimizer: torch.optim.Optimizer) -> list[Tensor | None]:
         states = vars(optimizer)["state"]
         groups = {p: group for group in optimizer.param_groups for p in group["params"]}
-        return [self._second(states.get(p), groups.get(p)) for p in self._params]
+        found = [
+            self._look.second(states[p], groups[p]) if states.get(p) and p in groups else None for p in self._params
+        ]
+        return [None if one is None else _real(one) for one in found]
 
     def _scales(self, optimizer: torch.optim.Optimizer) -> list[Tensor]:
         r"""Return :math:`\hat D` of each tensor, from what is known before the step."""
@@ -306,12 +308,8 @@ class BudgetMeter:
             for v in moments
         ]
 
-    def _second(self, state: Any, group: Any) -> Tensor | None:
-        found = self._look.second(state, group) if state and group is not None else None
-        return None if found is None else _real(found)
 
-
-def _total(tensors: Sequence[Tensor]) -> Tensor:
+def _total(tensors: Iterable[Tensor]) -> Tensor:
     sums = [one.sum(dtype=torch.float64) for one in tensors]
     return torch.stack([part.to(sums[0].device) for part in sums]).sum()
 

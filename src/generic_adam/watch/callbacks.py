@@ -103,11 +103,7 @@ class _Run:
 
 
 class _OfTrainer:
-    """What Trainer calls.
-
-    Attributes:
-        watches: those that look at the run.
-    """
+    """What Trainer calls; `watches` are those that look at the run."""
 
     def __init__(self, run: _Run) -> None:
         self._run, self.watches = run, run.watches
@@ -148,11 +144,7 @@ class _OfTrainer:
 
 
 class _OfLightning:
-    """What Lightning calls.
-
-    Attributes:
-        watches: those that look at the run.
-    """
+    """What Lightning calls; `watches` are those that look at the run."""
 
     def __init__(self, run: _Run) -> None:
         self._run, self.watches = run, run.watches

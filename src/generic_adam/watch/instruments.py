@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from generic_adam.extras import from_extra
-from generic_adam.watch.looks import real
+from generic_adam.watch.looks import Coefficients, real
 
 with from_extra("torch"):
     import torch
@@ -34,31 +34,6 @@ COMPARED = (*_NAMES.split(), "pulled", "first")
 a step and a gradient that are not 0; with such; (step - stated step)^2; stated step^2; (m - its average)^2; g^2; (v -
 its average)^2; v^2; (decay x)^2; (alpha u)^2; x^2 after the step;
 (pull x)^2; m^2 + g^2."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The numbers of a stated step, each one number or a column of them.
-
-    Attributes:
-        alpha: alpha_t.
-        beta: beta_t.
-        theta: theta_t.
-        added: e_t.
-        decay: the share that a decoupled decay takes off.
-        pull: what multiplies the weight in the gradient's decay.
-        scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
-        rounding: the spacing of the weights' numbers at 1.
-    """
-
-    alpha: float | Tensor
-    beta: float | Tensor
-    theta: float | Tensor
-    added: float | Tensor
-    decay: float | Tensor
-    pull: float | Tensor
-    scale: float | Tensor
-    rounding: float | Tensor
 
 
 @dataclass(eq=False)
@@ -300,22 +275,26 @@ class Sample:
         torch.sum(p, -1, out=self._ring[len(self.present)])
         self.present.append(there)
 
-    def compare(self, was: Tensor, expected: Expected) -> Tensor:
+    def compare(
+        self, was: Tensor, expected: Coefficients[float | Tensor], scale: float | Tensor, rounding: Tensor
+    ) -> Tensor:
         """Return how the last step differs from the stated one: the columns `COMPARED`, a row a tensor.
 
         Args:
             was: the weights before the step, as `points` gave them.
-            expected: the numbers of the stated step.
+            expected: the numbers of the stated step, each one number or a column of them.
+            scale: what makes m/(sqrt(v) + e) the ratio of the corrected moments.
+            rounding: the spacing of the weights' numbers at 1.
         """
         x = self.points()
         g, m, v, u = self.now
         old_v, old_m = self.before[2], self.before[1]
         moved, stated = x - was, -expected.alpha * u - expected.decay * was
         # Rounding of the weights, twice, is no difference.
-        off = ((moved - stated).abs() - 2 * expected.rounding * x.abs()).clamp_min(0.0)
+        off = ((moved - stated).abs() - 2 * rounding * x.abs()).clamp_min(0.0)
         live, driven = v > 0, (expected.alpha * u != 0) & (g != 0)
         share = (expected.added / self._root).masked_fill(~live, 0.0)
-        tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * expected.scale > 0.1)
+        tiny = live & (v < 1e-12 * v.amax(1, keepdim=True)) & (u.abs() * scale > 0.1)
         of_m = m - expected.beta * old_m - (1 - expected.beta) * g
         of_v = v - expected.theta * old_v - (1 - expected.theta) * g * g
         # Squares near the smallest float32 are rounded to anything.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from generic_adam.errors import OptimizerError
 from generic_adam.extras import from_extra
@@ -20,10 +20,11 @@ with from_extra("torch"):
 Group = Mapping[str, Any]
 State = Mapping[str, Any]
 Masses = tuple[float, float]
+Number = TypeVar("Number", bound="float | Tensor")
 
 
 @dataclass(frozen=True)
-class Coefficients:
+class Coefficients(Generic[Number]):
     """The numbers of one step of one group.
 
     Attributes:
@@ -35,12 +36,12 @@ class Coefficients:
         pull: what multiplies the weight in a decay that is part of the gradient.
     """
 
-    alpha: float
-    beta: float
-    theta: float
-    added: float
-    decay: float
-    pull: float = 0.0
+    alpha: Number
+    beta: Number
+    theta: Number
+    added: Number
+    decay: Number
+    pull: Number | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Look:
 
     second: Callable[[State, Group], Any]
     first: Callable[[State, Group], Any]
-    coefficients: Callable[[Any, Group, int, Masses], Coefficients]
+    coefficients: Callable[[Any, Group, int, Masses], Coefficients[float]]
     replays: Callable[[Any, Group], bool] = lambda _optimizer, _group: False
     averages: bool = True
 
@@ -72,7 +73,7 @@ def _second(state: State, group: Group) -> Any:
     return moment ** (2 * group["partial"]) if moment is not None and "partial" in group else moment
 
 
-def _adam(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+def _adam(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients[float]:
     beta, theta = (float(value) for value in group["betas"][:2])
     # torch's own bias correction: the power of the present beta, also where a scheduler moves it
     root = math.sqrt(1 - theta**t) if theta < 1 else 1.0
@@ -81,13 +82,13 @@ def _adam(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficient
     return Coefficients(alpha, beta, theta, float(group.get("eps", 1e-8)) * root, lr * decay)
 
 
-def _torch_adam(optimizer: Any, group: Group, t: int, masses: Masses) -> Coefficients:
+def _torch_adam(optimizer: Any, group: Group, t: int, masses: Masses) -> Coefficients[float]:
     found = _adam(optimizer, group, t, masses)
     decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, torch.optim.AdamW))
     return found if decoupled else replace(found, decay=0.0, pull=float(group.get("weight_decay") or 0.0))
 
 
-def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficients:
+def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficients[float]:
     # () where no step was made yet
     alpha, beta, theta = (*optimizer.used(group), 0.0, 0.0, 0.0)[:3]
     lr, added = alpha, float(group["eps"])
@@ -97,7 +98,7 @@ def _generic(optimizer: Any, group: Group, _t: int, masses: Masses) -> Coefficie
     return Coefficients(alpha, beta, theta, added, lr * float(group["weight_decay"]))
 
 
-def _rmsprop(_optimizer: Any, group: Group, _t: int, _masses: Masses) -> Coefficients:
+def _rmsprop(_optimizer: Any, group: Group, _t: int, _masses: Masses) -> Coefficients[float]:
     lr, theta, eps, pull = (float(group[name]) for name in ("lr", "alpha", "eps", "weight_decay"))
     return Coefficients(lr, 0.0, theta, eps, 0.0, pull)
 
@@ -108,14 +109,14 @@ def _rmsprop_second(state: State, group: Group) -> Any:
     return state["square_avg"] - state["grad_avg"] ** 2 if group["centered"] else state["square_avg"]
 
 
-def _adagrad(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+def _adagrad(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients[float]:
     # sum/(t + 1) is an average with theta_t = 1 - 1/(t + 1)
     rate = float(group["lr"]) / (1 + (t - 1) * float(group["lr_decay"]))
     root = math.sqrt(t + 1)
     return Coefficients(rate / root, 0.0, 1 - 1 / (t + 1), float(group["eps"]) / root, 0.0)
 
 
-def _adamax(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients:
+def _adamax(_optimizer: Any, group: Group, t: int, _masses: Masses) -> Coefficients[float]:
     beta, theta = map(float, group["betas"])
     return Coefficients(float(group["lr"]) / (1 - beta**t), beta, theta, 0.0, 0.0)
 

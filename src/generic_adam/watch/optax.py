@@ -95,7 +95,10 @@ def watched(solver: optax.GradientTransformation, every: int = 25) -> optax.Grad
         norm, limit = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(updates))), threshold if by_norm else jnp.nan
         mu = _moment(following, "mu")  # none without momentum, where the step is along the gradient
         numbers = [one(state.count) for one in schedules]
-        kinds = [(leaf.dtype, float(jnp.finfo(one.dtype).eps)) for leaf, one in _pairs(params, made)]
+        kinds = [
+            (leaf.dtype, float(jnp.finfo(one.dtype).eps))
+            for leaf, one in zip(jax.tree.leaves(params), jax.tree.leaves(made), strict=True)
+        ]
         picked = (_picked(tree) for tree in (updates, made, _moment(following, "nu"), updates if mu is None else mu))
         sums, old = [], []
         for (kind, rounding), raw, step, v, first, own in zip(kinds, *picked, state.old, strict=True):
@@ -138,10 +141,6 @@ def _moment(state: Any, name: str) -> Any:
         return optax.tree_utils.tree_get(state, name)
     except KeyError as error:
         raise OptimizerError(f"there are several {name} in the state; expected one optimizer") from error
-
-
-def _pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
-    return list(zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
 
 
 def _picked(tree: Any) -> list[jax.Array]:
@@ -229,7 +228,7 @@ class Reader:
         counts = np.minimum(numels, _WIDTH)
         self._rows = summary.Rows(names, np.zeros(len(leaves), dtype=int), np.maximum(counts, 1), numels, started)
         self._done, self._masses = 0, (0.0, 0.0, 0.0)
-        self._tail: dict[str, Any] | None = None
+        self._tail: summary.Steps | None = None
 
     def take(self, state: WatchState, params: optax.Params | None = None) -> None:
         """Take in the steps since the last state, as many of them as the state keeps.
@@ -245,15 +244,9 @@ class Reader:
         places = (np.arange(first, count + 1) - 1) % every
         ring = np.asarray(state.ring, dtype=float)[places]
         losses, norms, limits = np.asarray(state.scalars, dtype=float)[places].T.tolist()
-        rows, known = self._rows, 0
-        columns = {name: ring[:, index] for index, name in enumerate(COLUMNS)} | self._numbers(first, count)
-        if self._tail is not None and first == self._done + 1:
-            known = len(self._tail["alpha"])
-            columns = {name: np.concatenate([self._tail[name], values]) for name, values in columns.items()}
-        self._tail = {name: values[-summary.SMOOTHED :] for name, values in columns.items()}
-        sums = {name: columns[name] for name in COLUMNS}
-        numbers = {name: columns[name] for name in summary.NUMBERS}
-        steps = summary.Steps(np.arange(first - known, count + 1), sums, numbers, known)
+        rows, sums = self._rows, {name: ring[:, index] for index, name in enumerate(COLUMNS)}
+        steps = summary.Steps(np.arange(first, count + 1), sums, self._numbers(first, count))
+        self._tail = steps = steps.after(self._tail if first == self._done + 1 else None)
         found: dict[str, Any] = summary.of_steps(steps, rows) | {"step": count, "first": first}
         last = {name: values[-1] for name, values in sums.items()}
         stated = np.isfinite(last["stated"]) & (count > 1)

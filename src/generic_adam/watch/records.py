@@ -20,6 +20,8 @@ from generic_adam.errors import DataError, OptimizerError
 class Record:
     r"""What was seen in a window of steps, in the worst tensor where tensors differ; nan where a number does not exist.
 
+    `stale_step` and `stale_tensor` are the step and the tensor that `stale` is from; so with others.
+
     Attributes:
         step: the last step of the window.
         first: its first step.
@@ -43,14 +45,8 @@ class Record:
         clipped: the number of steps that were clipped.
         stale: RMS_t = sqrt(mean(g^2 / max(v_t, eps^2))) of the worst tensor, mean of eight steps.
         stale_update: the update size of that tensor in those steps.
-        stale_step: the last of those steps.
-        stale_tensor: its name.
         update: the largest root mean square of m_t / (sqrt(v_t) + eps), both corrected.
-        update_step: its step.
-        update_tensor: its tensor.
         excess: the largest update over what no gradients can exceed, with these betas.
-        excess_step: its step.
-        excess_tensor: its tensor.
         typical: the median update size over tensors and steps.
         falling: the share of all coordinates with g^2 < v/10.
         dead: the share of weights in tensors whose gradient is exactly 0 throughout.
@@ -59,24 +55,15 @@ class Record:
         agreement: the cosine of the gradient and the momentum before it.
         overshoot: the cosine of a step and the next gradient; positive beyond the minimum along the step.
         reach: the largest root mean square of a step over that of its tensor's first weights.
-        reach_step: its step.
-        reach_tensor: its tensor.
         eps_share: mean of eps / (sqrt(v) + eps) where there are gradients, over all coordinates.
         eps_worst: of the worst tensor.
-        eps_tensor: its name.
         tiny: the share of coordinates with v < 1e-12 of its tensor's largest and a step above a tenth of lr.
-        tiny_tensor: its tensor.
         lost: the share of weights that a non-zero update left unchanged, over all tensors.
-        lost_tensor: the tensor with most.
         wrong: the step that was made against the step of the stated algorithm, relative to it.
-        wrong_tensor: its tensor.
         tampered: the second moment against the average of the one before and the new squares, relative to it.
-        tampered_step: its step.
-        tampered_tensor: its tensor.
         late: by how many steps the optimizer's own count fell behind since the record before; negative: ran ahead.
         pull: the size of a decay in the gradient over the size of the gradient without it.
         decay: the size of the decay over the size of the step: half of the weights are in tensors with less.
-        decay_tensor: the tensor where it is largest.
         path: the distance of some fifty steps over the size of the weights.
         straight: that distance over the length of the path.
         weights: the largest weight seen.

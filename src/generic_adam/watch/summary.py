@@ -67,6 +67,18 @@ class Steps:
     numbers: dict[str, Array]
     known: int = 0
 
+    def after(self, earlier: Steps | None) -> Steps:
+        """Return these steps behind the last ones of the window before."""
+        if earlier is None:
+            return self
+
+        def joined(before: dict[str, Array], now: dict[str, Array]) -> dict[str, Array]:
+            return {name: np.concatenate([before[name][-SMOOTHED:], values]) for name, values in now.items()}
+
+        last = earlier.steps[-SMOOTHED:]
+        sums, numbers = joined(earlier.sums, self.sums), joined(earlier.numbers, self.numbers)
+        return Steps(np.concatenate([last, self.steps]), sums, numbers, len(last))
+
     def total(self, name: str, rows: Rows) -> Array:
         """Return the sum over all coordinates at each step."""
         return np.nansum(self.sums[name] * rows.scale, axis=1)

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,11 +25,10 @@ from generic_adam.theorems.measured import Budget
 from generic_adam.watch import summary
 from generic_adam.watch.budget import BudgetMeter
 from generic_adam.watch.diagnosis import Diagnosis, Finding, diagnose, setting
-from generic_adam.watch.instruments import COLUMNS, COMPARED, Expected, Member, Sample
+from generic_adam.watch.instruments import COLUMNS, COMPARED, Member, Sample
 from generic_adam.watch.looks import Coefficients, Look, look_into
 from generic_adam.watch.probes import curvature
 from generic_adam.watch.records import Lines, Record
-from generic_adam.watch.summary import SMOOTHED
 
 with from_extra("torch"):
     import torch
@@ -123,7 +123,7 @@ class Watch:
         self._samples: list[Sample] = []
         self._t = 0
         self._window = _Window()
-        self._tail: tuple[np.ndarray, ...] | None = None
+        self._tail: summary.Steps | None = None
         self._began: dict[int, float] = {}
         self._walked = 0.0, 0
         self._last_probe = 0
@@ -133,7 +133,7 @@ class Watch:
         self._reference: list[Tensor] | None = None
         self._due = self._stepping = False
         self._out = None if out is None else Path(out)
-        self._file = self._open(self._out)
+        self._file = None if self._out is None else self._open(self._out)
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -146,9 +146,7 @@ class Watch:
             self._flush()
         return self._records
 
-    def _open(self, out: Path | None) -> Lines | None:
-        if out is None:
-            return None
+    def _open(self, out: Path) -> Lines:
         done = max((_steps_done(self._optimizer, group) for group in self._optimizer.param_groups), default=0)
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -318,14 +316,11 @@ class Watch:
         self._window.numbers.append([group.numbers for group in self._groups])
         self._window.steps.append(self._t)
         if self._points is not None:
-            self._compared = [
-                sample.compare(was, self._expected(sample, used))
-                for sample, was in zip(self._samples, self._points, strict=True)
-            ]
+            self._compared = list(map(partial(self._compared_with, used), self._samples, self._points))
             self._points = None
         self._due = recorded or len(self._window.steps) == self.every
 
-    def _count_noise(self, used: Sequence[Coefficients]) -> None:
+    def _count_noise(self, used: Sequence[Coefficients[float]]) -> None:
         """Measure the bias of the scaling at steps that coin flips draw: many for small networks, one in four else."""
         self._lasting += 1
         for sample in self._samples:
@@ -353,23 +348,17 @@ class Watch:
             return {}
         return {"skew": lost / size, "skew_scale": lost * n / scale}
 
-    def _expected(self, sample: Sample, used: Sequence[Coefficients]) -> Expected:
-        spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
-        known = self._lasting > 1  # the moments of the step before
+    def _compared_with(self, used: Sequence[Coefficients[float]], sample: Sample, was: Tensor) -> Tensor:
+        """Return how the step differs from the stated one; the moments before it are not known at the first."""
+        known = [self._lasting > 1 and not group.options.get("amsgrad") for group in self._groups]
         numbers = [
-            (
-                c.alpha,
-                c.beta if known else math.nan,
-                c.theta if known and not g.options.get("amsgrad") else math.nan,
-                c.added,
-                c.decay,
-                c.pull,
-                g.scale,
-            )
-            for c, g in zip(used, self._groups, strict=True)
+            (c.alpha, c.beta if self._lasting > 1 else math.nan, c.theta if v else math.nan, c.added, c.decay, c.pull)
+            for c, v in zip(used, known, strict=True)
         ]
         columns = (_column(sample, each) for each in zip(*numbers, strict=True))
-        return Expected(*columns, rounding=sample.column(spacing))
+        spacing = [max(torch.finfo(m.parameter.dtype).eps, _FLOAT32) for m in sample.members]
+        scale = _column(sample, [group.scale for group in self._groups])
+        return sample.compare(was, Coefficients(*columns), scale, sample.column(spacing))
 
     def _flush(self) -> None:
         """Make a record of the steps since the last one."""
@@ -427,14 +416,10 @@ class Watch:
         """Return the sums of the window's steps, after those of the window before."""
         sums = np.concatenate([sample.collect() for sample in self._samples], axis=2)
         numbers = np.array(window.numbers)[:, self._rows.groups].transpose(0, 2, 1)  # [steps, NUMBERS, tensors]
-        steps, known = np.array(window.steps), 0
-        if self._tail is not None:
-            known = len(self._tail[0])
-            steps, sums, numbers = (np.concatenate(two) for two in zip(self._tail, (steps, sums, numbers), strict=True))
-        self._tail = steps[-SMOOTHED:], sums[-SMOOTHED:], numbers[-SMOOTHED:]
         by_sum = {name: sums[:, index] for index, name in enumerate(COLUMNS)}
         by_number = {name: numbers[:, index] for index, name in enumerate(summary.NUMBERS)}
-        return summary.Steps(steps, by_sum, by_number, known)
+        self._tail = summary.Steps(np.array(window.steps), by_sum, by_number).after(self._tail)
+        return self._tail
 
     def _of_comparison(self, steps: summary.Steps, compared: Sequence[Tensor]) -> dict[str, Any]:
         rows = self._rows
@@ -474,8 +459,16 @@ class Watch:
         return found
 
     def _keep(self, record: Record) -> None:
+        """Send a record everywhere it is wanted, and tell of what is found in the last ones."""
         self._records.append(record)
-        self._write(record)
+        if self._file is not None:
+            self._file.write(record)
+        numbers = {f"watch/{k}": v for k, v in vars(record).items() if isinstance(v, float) and not math.isnan(v)}
+        if hasattr(self._log, "add_scalar"):
+            for name, value in numbers.items():
+                self._log.add_scalar(name, value, record.step)
+        elif self._log is not None:
+            self._log(numbers, record.step)
         if len(self._records) % _RECORDS and not record.loss_bad:
             return
         earlier = self._records[:1] if len(self._records) > _LOOKED_BACK else []  # where the loss began
@@ -486,20 +479,6 @@ class Watch:
                     _log.warning("step %d: %s", record.step, finding.text)
                 else:
                     self._on_event(finding)
-
-    def _write(self, record: Record) -> None:
-        """Send a record everywhere it is wanted."""
-        if self._file is not None:
-            self._file.write(record)
-        if self._log is None:
-            return
-        values = vars(record).items()
-        numbers = {f"watch/{k}": v for k, v in values if isinstance(v, float) and not math.isnan(v)}
-        if hasattr(self._log, "add_scalar"):
-            for name, value in numbers.items():
-                self._log.add_scalar(name, value, record.step)
-        else:
-            self._log(numbers, record.step)
 
 
 class _Group:
@@ -527,7 +506,7 @@ class _Group:
         self.late = 0 if done is None else self.steps - done
         self.steps = self.steps if done is None else done
 
-    def step(self, look: Look, optimizer: Any, moved: bool) -> Coefficients:
+    def step(self, look: Look, optimizer: Any, moved: bool) -> Coefficients[float]:
         """Return the coefficients of the step that was made, the first where none was."""
         found = look.coefficients(optimizer, self.options, self.steps or 1, self._masses)
         beta, theta = found.beta, found.theta
@@ -589,12 +568,8 @@ def _numbers(values: Sequence[float | Tensor]) -> list[float]:
     found = [math.nan if isinstance(one, Tensor) else float(one) for one in values]
     tensors = {index: one.detach().reshape(()) for index, one in enumerate(values) if isinstance(one, Tensor)}
     if tensors:
-        read = torch.stack([_whole(one).double() for one in tensors.values()]).tolist()
+        # a DTensor is read whole
+        read = torch.stack([getattr(one, "full_tensor", one.double)().double() for one in tensors.values()]).tolist()
         for index, value in zip(tensors, read, strict=True):
             found[index] = value
     return found
-
-
-def _whole(tensor: Tensor) -> Tensor:
-    full: Callable[[], Tensor] | None = getattr(tensor, "full_tensor", None)  # of a DTensor
-    return tensor if full is None else full()
